@@ -1,0 +1,147 @@
+"""What can go wrong, and how is it said to a client?
+
+One root class; the class carries the SQLSTATE, the instance the words. Nothing here may be built
+from private data: messages depend on the query text and the policy only.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HushError(Exception):
+    """An error that may be shown to whoever caused it.
+
+    message: lower case, no full stop. detail, hint: full sentences, may be empty.
+    position: 1-based character offset in the statement, 0 when unknown.
+    """
+
+    sqlstate: ClassVar[str] = "XX000"
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "", position: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+
+    def text(self) -> str:
+        """The whole error as one readable line, for logs and the command line."""
+        return " ".join(part for part in (self.message, self.detail, self.hint) if part)
+
+
+# --- the client's statement -------------------------------------------------------------------
+
+
+class BudgetSpent(HushError):
+    """An account that must pay has too little left."""
+
+    sqlstate = "DP001"
+
+
+class MissingBounds(HushError):
+    """A measure has no bounds, so its sensitivity is unbounded."""
+
+    sqlstate = "DP002"
+
+
+class UnitNotJoined(HushError):
+    """Private relations are combined other than along the privacy unit or a declared key."""
+
+    sqlstate = "DP003"
+
+
+class NotAggregate(HushError):
+    """The statement would show private rows instead of aggregates over them."""
+
+    sqlstate = "DP004"
+
+
+class BadGroups(HushError):
+    """The grouping cannot be released."""
+
+    sqlstate = "DP005"
+
+
+class Unsupported(HushError):
+    """A construct outside the closed world of what is understood."""
+
+    sqlstate = "DP006"
+
+
+class PolicyForbids(HushError):
+    """The policy or a setting forbids what was asked."""
+
+    sqlstate = "DP007"
+
+
+class InvalidSetting(HushError):
+    """A hush.* setting has a value outside its range."""
+
+    sqlstate = "22023"
+
+
+class InvalidParameter(HushError):
+    """A bind parameter cannot be read as its type."""
+
+    sqlstate = "22P02"
+
+
+class QueryCanceled(HushError):
+    """The client cancelled, or a time-out passed."""
+
+    sqlstate = "57014"
+
+
+class ProtocolViolation(HushError):
+    """The client's bytes are not the PostgreSQL protocol."""
+
+    sqlstate = "08P01"
+
+
+class TooManyConnections(HushError):
+    """A limit on sessions is reached."""
+
+    sqlstate = "53300"
+
+
+class AuthenticationFailed(HushError):
+    """Login refused; the message never says whether the user exists."""
+
+    sqlstate = "28P01"
+
+
+# --- the admin's files and command lines --------------------------------------------------------
+
+
+class PolicyError(HushError):
+    """A policy or users file is wrong. The message starts with file:line."""
+
+    sqlstate = "F0000"
+
+
+class ConfigError(HushError):
+    """A command-line option, port, path or file mode is wrong."""
+
+    sqlstate = "F0000"
+
+
+# --- machinery ------------------------------------------------------------------------------------
+
+
+class EngineFailed(HushError):
+    """The private engine failed. The message is fixed: engine text may quote a private row."""
+
+    sqlstate = "58000"
+
+
+class LedgerFailed(HushError):
+    """The ledger could not make a charge durable, or does not verify. Nothing may be answered."""
+
+    sqlstate = "58030"
+
+
+class FrontFailed(HushError):
+    """The public PostgreSQL is gone or could not start."""
+
+    sqlstate = "57P01"

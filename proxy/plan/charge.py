@@ -1,0 +1,63 @@
+"""What does a release cost, who pays, and what proves that it was paid?
+
+`Reserved` is the only ticket an engine accepts. It is defined here and built by `ledger` alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PICO = 10**12  # rho and epsilon are counted in 1e-12, rounded up when spent
+ATTO = 10**18  # delta is counted in 1e-18, rounded up when spent
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An exact privacy charge. zcdp: (rho in 1e-12, delta in 1e-18); pure: (epsilon in 1e-12, 0)."""
+
+    pico: int
+    atto: int
+
+    def __post_init__(self) -> None:
+        if self.pico < 0 or self.atto < 0:
+            raise ValueError("a cost is never negative")
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.pico + other.pico, self.atto + other.atto)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseKey:
+    """Identity of a release for reuse: two equal keys ask for the same noisy numbers."""
+
+    fingerprint: str  # SHA-256 of canonical plan, parameters, privacy parameters and cost
+    policy_digest: str
+    data_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses."""
+
+    kind: str  # "dataset" | "user" | "session"
+    name: str
+    limited: bool
+    limit: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One new or stored release that a statement needs, with its price if new."""
+
+    key: ReleaseKey
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """Proof that `key`'s release is charged, durably, to every account. Built by `ledger` alone."""
+
+    release_id: int
+    key: ReleaseKey
+    cost: Cost
+    sql: str

@@ -1,0 +1,290 @@
+"""What does the admin's policy say, as values the rest of the program can rely on?
+
+Frozen and already validated: reading YAML, line numbers and messages are `policy.load`'s business.
+Every question about a table that a planner may ask is answered here or not at all.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from proxy.sqltypes import SqlType, Value
+
+
+class Accounting(enum.Enum):
+    """How charges compose."""
+
+    ZCDP = "zcdp"
+    PURE = "pure"
+
+
+class Neighbors(enum.Enum):
+    """Which two databases must be indistinguishable."""
+
+    ADD_REMOVE = "add_remove"
+    REPLACE_ONE = "replace_one"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing is declared about a column's values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """Values lie in [lo, hi]; measures are clamped to it, predicates see NULL outside."""
+
+    lo: Value
+    hi: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Values are one of a finite public set, in the policy's order."""
+
+    values: tuple[Value, ...]
+
+
+Domain = Unknown | Bounded | Listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column that clients may name.
+
+    key: the unit or a join key: usable in joins and COUNT(DISTINCT unit), never shown.
+    nullable: False is enforced by mapping NULL to the middle of the bounds.
+    case_blind: group keys are compared after lower().
+    hidden: exists for joins along a path, not for clients.
+    """
+
+    name: str
+    type: SqlType
+    key: bool = False
+    domain: Domain = field(default_factory=Unknown)
+    nullable: bool = True
+    hidden: bool = False
+    case_blind: bool = False
+    sum_bounds: Bounded | Unknown = field(default_factory=Unknown)
+
+
+# --- who owns a row -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """Nobody: answered exactly and free."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowUnit:
+    """Each row is a unit of its own (event-level privacy)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """The unit stands in these columns of the table; any NULL part makes a NULL unit."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitVia:
+    """The unit is that of the row of `parent` whose key equals this table's column `on`.
+
+    parent_key: the parent's column, unique there (checked per data version at start-up).
+    """
+
+    parent: str
+    on: str
+    parent_key: str
+
+
+Ownership = PublicTable | RowUnit | UnitColumns | UnitVia
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """`column` of this table may be equated with `table.ref_column`."""
+
+    column: str
+    table: str
+    ref_column: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromPolicy:
+    """A contribution bound the admin wrote."""
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotGiven:
+    """The policy is silent; defaults follow the privacy core."""
+
+
+Limit = FromPolicy | NotGiven
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One relation that clients may name.
+
+    relation: its name in the engine, dotted parts split.
+    rows_per_unit (T), rows_per_group (C), groups_per_unit (G): contribution bounds.
+    keys_per_unit (K): most private keys one unit may hold.
+    """
+
+    name: str
+    relation: tuple[str, ...]
+    ownership: Ownership
+    columns: tuple[Column, ...]
+    unit_unique: bool = False
+    joins: tuple[JoinKey, ...] = ()
+    rows_per_unit: Limit = field(default_factory=NotGiven)
+    rows_per_group: Limit = field(default_factory=NotGiven)
+    groups_per_unit: Limit = field(default_factory=NotGiven)
+    keys_per_unit: int = 1000
+    unit_filter_allowed: bool = False
+    unit_constant: tuple[str, ...] = ()
+    comment: str = ""
+
+    @property
+    def is_public(self) -> bool:
+        return isinstance(self.ownership, PublicTable)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that exact name, hidden ones included."""
+        return next((c for c in self.columns if c.name == name), None)
+
+
+# --- source, privacy, budgets ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDBFile:
+    """A DuckDB database file, opened read-only."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """Parquet or CSV files, one per table name of the policy, served through DuckDB."""
+
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource:
+    """A PostgreSQL database; the DSN may hold a secret and must never be printed."""
+
+    dsn: str = field(repr=False)
+
+
+Source = DuckDBFile | DataFiles | PostgresSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Privacy:
+    """The promise and its parameters. delta = delta_pool + the conversion's part."""
+
+    unit: str
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    group_size: int = 1
+    accounting: Accounting = Accounting.ZCDP
+    delta: float = 1e-6
+    delta_pool: float = 5e-7
+    query_epsilon: float = 0.5
+    max_query_epsilon: float = 100.0
+    raw_select_empty: bool = False
+    time_zone: str = "UTC"
+    time_grid_s: float = 0.010
+    min_units: int = 0
+    reuse_factor: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoLimit:
+    """An account that is counted and never refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonLimit:
+    """The most (epsilon, delta) an account may spend, delta being the policy's."""
+
+    epsilon: float
+
+
+AccountLimit = EpsilonLimit | NoLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    """Limits of the accounts that every charge is booked to."""
+
+    dataset: AccountLimit
+    user: AccountLimit
+    session: AccountLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one stranger or one session may use."""
+
+    max_sessions: int = 100
+    max_sessions_per_user: int = 50
+    statement_timeout_s: float = 60.0
+    idle_timeout_s: float = 3600.0
+    login_timeout_s: float = 10.0
+    max_statement_bytes: int = 1_000_000
+    engine_memory: str = "4GB"
+    engine_threads: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A whole, valid policy. digest: SHA-256 of its canonical content, part of every reuse key."""
+
+    dataset: str
+    source: Source
+    data_version: str
+    privacy: Privacy
+    budgets: Budgets
+    tables: Mapping[str, Table]
+    digest: str
+    users_file: str
+    limits: Limits = field(default_factory=Limits)
+
+    def private_tables(self) -> tuple[Table, ...]:
+        return tuple(t for t in self.tables.values() if not t.is_public)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """One user of `users.yaml`: a SCRAM verifier, never a password."""
+
+    name: str
+    scram: str = field(repr=False)
+    role: str
+    budget: AccountLimit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What the logins of a role may see. An empty `tables` means all of the policy."""
+
+    name: str
+    tables: tuple[str, ...] = ()
+    is_admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """All logins and roles of a users file."""
+
+    logins: Mapping[str, Login]
+    roles: Mapping[str, Role]
