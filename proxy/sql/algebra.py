@@ -1,0 +1,159 @@
+"""What may be asked of private rows, as a closed family of typed values?
+
+Scalars over columns of scans, and blocks: one select-project-join over scans with keys and
+aggregates. Only the binder builds these; only renderers and analyses read them. Whatever has no
+case here never reaches the private engine.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from proxy.policy.model import Table
+from proxy.sqltypes import SqlType, Value
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column of the scan with that number."""
+
+    scan: int
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A non-null constant."""
+
+    value: Value
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """NULL of a known type."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A constant interval: months, days and microseconds kept apart as PostgreSQL does."""
+
+    months: int
+    days: int
+    microseconds: int
+    type: SqlType = SqlType.INTERVAL
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A permitted function or operator: a row of `sql.functions`."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """CASE WHEN condition THEN value ... ELSE otherwise END."""
+
+    branches: tuple[tuple[Scalar, Scalar], ...]
+    otherwise: Scalar
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """argument IN (items), items being constants of the argument's family."""
+
+    argument: Scalar
+    items: tuple[Literal, ...]
+    type: SqlType = SqlType.BOOL
+
+
+Scalar = ColumnRef | Literal | Null | Span | Call | Case | Member
+
+TRUE = Literal(True, SqlType.BOOL)
+
+
+def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
+    """AND of the parts; TRUE for none."""
+    result: Scalar = TRUE
+    for part in parts:
+        result = part if result == TRUE else Call("and", (result, part), SqlType.BOOL)
+    return result
+
+
+def conjuncts(scalar: Scalar) -> tuple[Scalar, ...]:
+    """The parts of nested ANDs, TRUE dropped."""
+    if isinstance(scalar, Call) and scalar.function == "and":
+        return tuple(p for a in scalar.args for p in conjuncts(a))
+    return () if scalar == TRUE else (scalar,)
+
+
+def children(scalar: Scalar) -> tuple[Scalar, ...]:
+    """Direct sub-expressions."""
+    match scalar:
+        case ColumnRef() | Literal() | Null() | Span():
+            return ()
+        case Call(args=args):
+            return args
+        case Case(branches=branches, otherwise=otherwise):
+            return (*(s for b in branches for s in b), otherwise)
+        case Member(argument=argument):
+            return (argument,)
+
+
+def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
+    """Every column a scalar reads."""
+    if isinstance(scalar, ColumnRef):
+        return frozenset((scalar,))
+    return frozenset().union(*(columns_of(c) for c in children(scalar)))
+
+
+class AggregateKind(enum.Enum):
+    """Aggregates that become moments."""
+
+    COUNT_ROWS = "count(*)"
+    COUNT = "count"
+    COUNT_UNITS = "count(distinct unit)"
+    SUM = "sum"
+    AVG = "avg"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate call of a block. `argument` is TRUE for COUNT(*), the unit for COUNT(DISTINCT unit)."""
+
+    kind: AggregateKind
+    argument: Scalar
+    where: Scalar
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All rows of a policy table; several scans of one table differ in number."""
+
+    number: int
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One aggregate over an inner join of scans: everything below one piece of the noise line.
+
+    where: conjuncts, join conditions included. has_group_by: GROUP BY is present, even if empty.
+    """
+
+    scans: tuple[Scan, ...]
+    where: tuple[Scalar, ...]
+    keys: tuple[Scalar, ...]
+    aggregates: tuple[Aggregate, ...]
+
+    def scan(self, number: int) -> Scan:
+        return next(s for s in self.scans if s.number == number)
