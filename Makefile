@@ -1,0 +1,65 @@
+# Everything a newcomer or CI runs. Needs make and Python 3.11 or newer; the environment makes itself in .venv.
+
+.SHELLFLAGS := -euc
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# workers of the test run; tests of one file stay together
+JOBS ?= 2
+
+ADULT ?=
+ENGINE ?= duckdb
+SCALE ?= 1
+
+.PHONY: help demo test check bench clients fuzz format lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+$(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
+	@echo "preparing $(VENV) (once; again only when its lock changes)"
+	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
+	@touch $@
+
+demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census, ENGINE=duckdb|postgres, SCALE=1)
+	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) $(if $(ADULT),--adult '$(ADULT)')
+
+test: $(STAMP) ## run the tests with their coverage gates
+	@rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --cov --cov-report=
+	$(BIN)/coverage json -q -o .coverage.json
+	$(BIN)/python -m tools.coverage_gates .coverage.json
+
+check: $(STAMP) ## style, types, layers and the repository's own rules; under a minute
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tools.sizes
+	$(BIN)/python -m tools.doors
+	$(BIN)/python -m tools.words
+	$(BIN)/mypy
+
+bench: $(STAMP) ## measure and write benchmarks/results
+	$(BIN)/python -m benchmarks
+
+clients: $(STAMP) ## psql, pgJDBC, psqlODBC and node-postgres against a running server
+	@sh tests/clients/install.sh
+	$(BIN)/python -m pytest -m clients tests/clients
+
+fuzz: $(STAMP) ## search for failures for as long as it takes
+	$(BIN)/python -m pytest -m long -n $(JOBS) --timeout 0 tests
+
+format: $(STAMP) ## rewrite the sources in the house format
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+lock: ## recompute both lock files from pyproject.toml
+	@PYTHON='$(PYTHON)' sh tools/lock.sh
+
+clean: ## remove everything that make created
+	rm -rf $(VENV) build dist .state .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .import_linter_cache tests/clients/node/node_modules
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

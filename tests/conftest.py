@@ -1,0 +1,38 @@
+"""What every test may ask for: the census table, and reproducible property tests in CI."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+IS_CI = bool(os.environ.get("CI"))
+
+# A shared machine makes any deadline a coin toss; in CI the same examples run every time.
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if IS_CI else "local")
+
+
+def find_adult_csv() -> Path | None:
+    """The UCI Adult table: $ADULT_CSV, else data/adult.csv in the tree, else shared/data/adult.csv beside it."""
+    named = os.environ.get("ADULT_CSV")
+    candidates = (
+        [Path(named)] if named else [ROOT / "data" / "adult.csv", ROOT.parent / "shared" / "data" / "adult.csv"]
+    )
+    return next((path for path in candidates if path.is_file()), None)
+
+
+@pytest.fixture(scope="session")
+def adult_csv() -> Path:
+    """Path of the UCI Adult table (32,561 rows, header). In CI its absence fails; elsewhere the test says what it lacks."""
+    found = find_adult_csv()
+    if found is None:
+        message = "the UCI Adult table is not here: name it with ADULT_CSV=path, or put it at data/adult.csv"
+        if IS_CI:
+            pytest.fail(message)
+        pytest.skip(message)
+    return found

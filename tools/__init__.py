@@ -1,0 +1,1 @@
+"""The repository's own checks; not part of the distribution."""
