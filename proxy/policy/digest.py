@@ -1,0 +1,81 @@
+"""Which fingerprint do two policies share exactly if their answers mean the same?
+
+It covers what answers depend on: dataset, place of the data, promise, tables. Left out are comments and
+spelling of the file, secrets, the data version (a reuse key names it beside the digest), and what only
+says who may ask how much: budgets, limits, logins. So raising a budget keeps stored answers usable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from urllib.parse import urlsplit
+
+from proxy.policy.document import SourceDocument
+from proxy.policy.model import Privacy, Table
+
+_DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
+_DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
+
+
+def policy_digest(dataset: str, source: SourceDocument, privacy: Privacy, tables: Iterable[Table]) -> str:
+    """SHA-256, in hex, over canonical JSON. Paths count as written, wherever the policy file lies."""
+    meaning = {
+        "dataset": dataset,
+        "source": _place(source),
+        "privacy": _plain(privacy),
+        "tables": sorted((_plain(t) for t in tables), key=lambda t: json.dumps(t, sort_keys=True)),
+    }
+    text = json.dumps(meaning, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _place(source: SourceDocument) -> object:
+    if source.dsn is not None:
+        return {"postgres": _server(source.dsn)}
+    return {"path": source.path or "", "files": source.files or {}}
+
+
+def _server(dsn: str) -> object:
+    """Host, port and database of a connection string, and nothing that could be a secret."""
+    if "://" in dsn:
+        try:
+            parts = urlsplit(dsn)
+            return [parts.netloc.rsplit("@", 1)[-1], parts.path]
+        except ValueError:
+            return []
+    return {name: value.strip("'") for name, value in _DSN_PART.findall(dsn) if name in _DSN_PLACE}
+
+
+def _plain(value: object) -> object:
+    """Frozen values as JSON; every type keeps its name so that 1, 1.0 and '1' differ."""
+    match value:
+        case bool() | str():
+            return value
+        case int():
+            return {"int": str(value)}
+        case float():
+            return {"float": value.hex()}
+        case Decimal():
+            return {"numeric": str(value)}
+        case date():
+            return {type(value).__name__: value.isoformat()}
+        case Enum():
+            return {type(value).__name__: value.name}
+        case tuple():
+            return [_plain(v) for v in value]
+        case _:
+            return _plain_fields(value)
+
+
+def _plain_fields(value: object) -> object:
+    if is_dataclass(value):
+        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name != "comment"}
+        return {type(value).__name__: parts}
+    raise AssertionError(f"no canonical form of {type(value).__name__}")

@@ -1,0 +1,87 @@
+"""Which policy does a text describe, or everything that is wrong with it?
+
+Pure: the text and the environment are handed in; reading files is the caller's business.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from proxy.policy.digest import policy_digest
+from proxy.policy.document import PolicyDocument
+from proxy.policy.model import Policy, Table
+from proxy.policy.paths import connect
+from proxy.policy.problems import Report
+from proxy.policy.settings import (
+    check_dataset,
+    read_budgets,
+    read_limits,
+    read_privacy,
+    read_source,
+    read_zone,
+)
+from proxy.policy.shape import Shaped, read_shape
+from proxy.policy.tables import read_drafts
+from proxy.policy.tree import read_tree
+
+
+def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> Policy:
+    """Read and check a policy.
+
+    filename: how messages call the file; relative data paths start at its folder.
+    environment: where `${NAME}` is looked up.
+    Raises FileProblems (a PolicyError) with every problem, one line each: `file:line: path.to.key: ...`.
+    """
+    tree = read_tree(text, filename, environment)
+    report = tree.report
+    shaped = read_shape(tree, PolicyDocument)
+    if not isinstance(shaped, Shaped):
+        report.raise_if_any(filename)
+        raise AssertionError("a document without shape has no problem")
+    policy = _policy(shaped, posixpath.dirname(filename), report)
+    report.raise_if_any(filename)
+    if policy is None:
+        raise AssertionError("a policy is missing and no problem says why")
+    return policy
+
+
+def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Policy | None:
+    """The policy as far as it can be read; None only if the report has a problem."""
+    document = shaped.document
+    check_dataset(document.dataset, report)
+    zone = read_zone(document.privacy.time_zone, report)
+    row_unit = document.privacy.unit == "row"
+    drafts = read_drafts(document.tables, shaped.cut, zone=zone, row_unit=row_unit, report=report)
+    tables = connect(drafts, row_unit=row_unit, report=report)
+    _check_files_have_no_relations(document, report)
+    source = read_source(document.source, document.tables, folder, report)
+    privacy = read_privacy(document.privacy, tables.values(), report)
+    budgets = read_budgets(document.budgets, privacy.query_epsilon, report)
+    limits = read_limits(document.limits, report)
+    if source is None or report.problems:
+        return None
+    return Policy(
+        dataset=document.dataset,
+        source=source,
+        data_version=document.source.data_version,
+        privacy=privacy,
+        budgets=budgets,
+        tables=MappingProxyType(_sorted(tables, document)),
+        digest=policy_digest(document.dataset, document.source, privacy, tables.values()),
+        users_file=posixpath.join(folder, document.access.users_file),
+        limits=limits,
+    )
+
+
+def _sorted(tables: Mapping[str, Table], document: PolicyDocument) -> dict[str, Table]:
+    """Tables in the order of the file."""
+    return {name: tables[name] for name in document.tables if name in tables}
+
+
+def _check_files_have_no_relations(document: PolicyDocument, report: Report) -> None:
+    if document.source.files is not None:
+        for name, table in document.tables.items():
+            if table.relation is not None:
+                report.add(("tables", name, "relation"), "has no meaning with source.files; remove the line")

@@ -1,0 +1,244 @@
+"""What do the parts of a policy outside its tables say: source, privacy, budgets, limits?"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections.abc import Iterable
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo
+
+from proxy.policy.document import (
+    AccountDocument,
+    BudgetsDocument,
+    LimitsDocument,
+    PrivacyDocument,
+    SourceDocument,
+)
+from proxy.policy.model import (
+    Accounting,
+    AccountLimit,
+    Budgets,
+    DataFiles,
+    DuckDBFile,
+    EpsilonLimit,
+    Limits,
+    Neighbors,
+    NoLimit,
+    PostgresSource,
+    Privacy,
+    Source,
+    Table,
+    Unknown,
+)
+from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.values import WrongValue, read_duration_s
+
+_DATASET = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
+_RESERVED_DATASETS = frozenset({"template0", "template1", "postgres"})
+_FILE_ENDINGS = (".parquet", ".csv", ".csv.gz")
+_LEAST_EPSILON, _LARGEST_KNOB, _LARGEST_ACCOUNT = 1e-4, 100.0, 1e6
+_LARGEST_DELTA = 1e-2
+_DEFAULT_DELTA = 1e-6
+_LONGEST_GRID_S = 10.0
+_LONGEST_TIMEOUT_S = 30 * 86400.0
+
+
+def check_dataset(name: str, report: Report) -> None:
+    """The dataset is a database name for clients and part of file names for us."""
+    path: Path = ("dataset",)
+    if not _DATASET.fullmatch(name):
+        report.add(path, "expected letters, digits, _ and -, at most 63, starting with a letter or _")
+    elif name.lower() in _RESERVED_DATASETS or name.lower().startswith("pg_"):
+        report.add(path, f"the name {report.show(path, name)} is reserved by PostgreSQL; choose another")
+
+
+def read_zone(name: str, report: Report) -> tzinfo:
+    """The policy's time zone; UTC while the report says that it is none."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        path: Path = ("privacy", "time_zone")
+        report.add(path, f"unknown time zone {report.show(path, name)}; expected a name as UTC or Europe/Zurich")
+        return UTC
+
+
+# --- source -----------------------------------------------------------------------------------------
+
+_PLACES = {"duckdb": ("path", "files"), "postgres": ("dsn",)}
+
+
+def read_source(document: SourceDocument, tables: Iterable[str], folder: str, report: Report) -> Source | None:
+    """The source, or None when the report says why not. Relative paths start at the policy's folder."""
+    if document.engine == "spark":
+        report.add(("source", "engine"), "'spark' does not work yet; accepted: duckdb, postgres")
+        return None
+    accepted = _PLACES[document.engine]
+    given = [name for name in ("path", "files", "dsn") if getattr(document, name) is not None]
+    for name in given:
+        if name not in accepted:
+            report.add(("source", name), f"engine {document.engine} takes {' or '.join(accepted)}; remove the line")
+    places = [name for name in given if name in accepted]
+    if len(places) != 1:
+        words = "expected one of" if len(accepted) > 1 else "expected"
+        if not any(report.names(("source", name)) for name in accepted):
+            report.add(("source",), f"{words} {' and '.join(accepted)} for engine {document.engine}")
+        return None
+    if document.dsn is not None:
+        return PostgresSource(document.dsn)
+    if document.path is not None:
+        return DuckDBFile(posixpath.join(folder, document.path))
+    return _data_files(document.files or {}, tuple(tables), folder, report)
+
+
+def _data_files(files: dict[str, str], tables: tuple[str, ...], folder: str, report: Report) -> DataFiles:
+    for name, file in files.items():
+        path: Path = ("source", "files", name)
+        if name not in tables:
+            report.add(path, f"there is no table of that name{did_you_mean(name, tables)}; tables: {one_of(tables)}")
+        if not file.endswith(_FILE_ENDINGS):
+            report.add(path, f"expected a file ending in {one_of(_FILE_ENDINGS)}, found {report.show(path, file)}")
+    for name in tables:
+        if name not in files:
+            report.add(("source", "files"), f"no file for table '{name}'")
+    return DataFiles(tuple((name, posixpath.join(folder, file)) for name, file in files.items()))
+
+
+# --- privacy ----------------------------------------------------------------------------------------
+
+
+def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Report) -> Privacy:
+    """The promise. Faulty numbers are reported and replaced by defaults so that reading can go on."""
+    accounting = Accounting(document.accounting)
+    delta, pool = _deltas(document, accounting, may_have_private_keys(tables), report)
+    query = _epsilon(document.query_epsilon, ("privacy", "query_epsilon"), _LARGEST_KNOB, report)
+    most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), _LARGEST_KNOB, report)
+    if query > most:
+        report.add(("privacy", "query_epsilon"), f"must be at most max_query_epsilon ({most:g}), found {query:g}")
+    if not document.unit.isprintable() or document.unit != document.unit.strip():
+        report.add(("privacy", "unit"), "expected a word, as customer")
+    if not 1 <= document.reuse_factor <= 1000:
+        report.add(("privacy", "reuse_factor"), "must be a number from 1 to 1000")
+    return Privacy(
+        unit=document.unit,
+        neighbors=Neighbors(document.neighbors),
+        group_size=document.group_size,
+        accounting=accounting,
+        delta=delta,
+        delta_pool=pool,
+        query_epsilon=query,
+        max_query_epsilon=most,
+        raw_select_empty=document.raw_select == "empty",
+        time_zone=document.time_zone,
+        time_grid_s=_duration(document.time_grid, ("privacy", "time_grid"), 0.0, _LONGEST_GRID_S, report),
+        min_units=document.min_units,
+        reuse_factor=document.reuse_factor,
+    )
+
+
+def may_have_private_keys(tables: Iterable[Table]) -> bool:
+    """Whether a client could group by values that nobody listed or bounded."""
+    return any(
+        isinstance(column.domain, Unknown) and not column.key and not column.hidden
+        for table in tables
+        if not table.is_public
+        for column in table.columns
+    )
+
+
+def _deltas(
+    document: PrivacyDocument, accounting: Accounting, has_private_keys: bool, report: Report
+) -> tuple[float, float]:
+    """(delta, delta_pool). Zero both in pure mode; the pool is half where groups may be unlisted."""
+    path: Path = ("privacy", "delta")
+    pool_path: Path = ("privacy", "delta_pool")
+    if accounting is Accounting.PURE:
+        for here, value in ((path, document.delta), (pool_path, document.delta_pool)):
+            if value:
+                report.add(here, "pure accounting has delta 0; remove the line, or use 'accounting: zcdp'")
+        return 0.0, 0.0
+    delta = _DEFAULT_DELTA if document.delta is None else document.delta
+    if not 0 < delta <= _LARGEST_DELTA:
+        report.add(path, f"must be more than 0 and at most {_LARGEST_DELTA:g}, found {report.show(path, delta)}")
+        delta = _DEFAULT_DELTA
+    if document.delta_pool is None:
+        return delta, (delta / 2 if has_private_keys else 0.0)
+    if not 0 <= document.delta_pool < delta:
+        found = report.show(pool_path, document.delta_pool)
+        report.add(pool_path, f"must be at least 0 and less than delta ({delta:g}), found {found}")
+    return delta, document.delta_pool
+
+
+def _epsilon(value: float, path: Path, largest: float, report: Report) -> float:
+    if not _LEAST_EPSILON <= value <= largest:
+        report.add(path, f"must be from {_LEAST_EPSILON:g} to {largest:.12g}, found {report.show(path, value)}")
+        return min(max(_LEAST_EPSILON, value), largest) if math.isfinite(value) else largest
+    return float(value)
+
+
+def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Report) -> float:
+    try:
+        seconds = read_duration_s(raw)
+    except WrongValue as wrong:
+        report.add(path, f"{wrong}, found {report.show(path, raw)}")
+        return most_s
+    if not least_s <= seconds <= most_s:
+        report.add(path, f"must be from {least_s:g} to {most_s:g} seconds, found {report.show(path, raw)}")
+    return seconds
+
+
+# --- budgets and limits -------------------------------------------------------------------------------
+
+
+def read_budgets(document: BudgetsDocument, query_epsilon: float, report: Report) -> Budgets:
+    """Every account's limit; one that could not pay for a single default query is a mistake."""
+    return Budgets(
+        dataset=_account(document.dataset, "dataset", query_epsilon, report),
+        user=_account(document.user, "user", query_epsilon, report),
+        session=_account(document.session, "session", query_epsilon, report),
+    )
+
+
+def _account(document: AccountDocument | None, name: str, query_epsilon: float, report: Report) -> AccountLimit:
+    if document is None:
+        return NoLimit()
+    limit = read_account(document, ("budgets", name), report)
+    if limit.epsilon < query_epsilon:
+        report.add(
+            ("budgets", name, "epsilon"),
+            f"{limit.epsilon:g} does not pay for one query of privacy.query_epsilon ({query_epsilon:g})",
+        )
+    return limit
+
+
+def read_account(document: AccountDocument, path: Path, report: Report) -> EpsilonLimit:
+    """The limit of an account in a policy or users file."""
+    if document.refresh is not None and document.refresh != "lifetime":
+        found = report.show((*path, "refresh"), document.refresh)
+        report.add((*path, "refresh"), f"{found} does not work yet; accepted: lifetime (what is spent stays spent)")
+    if document.acknowledge_lifetime_loss is not None:
+        report.add(
+            (*path, "acknowledge_lifetime_loss"), "has no use, as every budget is 'refresh: lifetime'; remove it"
+        )
+    return EpsilonLimit(_epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report))
+
+
+def read_limits(document: LimitsDocument, report: Report) -> Limits:
+    """Limits with times in seconds."""
+
+    def seconds(name: str, raw: object) -> float:
+        return _duration(raw, ("limits", name), 0.001, _LONGEST_TIMEOUT_S, report)
+
+    return Limits(
+        max_sessions=document.max_sessions,
+        max_sessions_per_user=document.max_sessions_per_user,
+        statement_timeout_s=seconds("statement_timeout", document.statement_timeout),
+        idle_timeout_s=seconds("idle_timeout", document.idle_timeout),
+        login_timeout_s=seconds("login_timeout", document.login_timeout),
+        max_statement_bytes=document.max_statement_bytes,
+        engine_memory=document.engine_memory.replace(" ", ""),
+        engine_threads=document.engine_threads,
+    )

@@ -1,0 +1,209 @@
+"""Which tables exist, who owns their rows, and do the names they use refer to something?
+
+Tables are read one by one first; ownership along paths, implied columns and declared joins need all of
+them and follow in `paths`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from proxy.policy.columns import check_identifier, read_column
+from proxy.policy.document import TableDocument, UnitPath
+from proxy.policy.model import Column, FromPolicy, Limit, NotGiven
+from proxy.policy.problems import Path, Report, did_you_mean, one_of
+
+_RESERVED_TABLES = frozenset({"hush", "pg_catalog", "information_schema"})
+_RESERVED_PREFIXES = ("pg_", "hush_", "_hush")
+
+
+@dataclass(slots=True)
+class Draft:
+    """A table while it is read. damaged: parts were cut out, so that a missing name proves nothing."""
+
+    name: str
+    document: TableDocument
+    path: Path
+    columns: dict[str, Column] = field(default_factory=dict)
+    damaged: bool = False
+
+
+def read_drafts(
+    documents: Mapping[str, TableDocument], cut: tuple[Path, ...], *, zone: tzinfo, row_unit: bool, report: Report
+) -> dict[str, Draft]:
+    """Every table with the columns it lists; what they say about other tables is not looked at yet."""
+    drafts: dict[str, Draft] = {}
+    by_lower: dict[str, str] = {}
+    for name, document in documents.items():
+        path: Path = ("tables", name)
+        _check_table_name(name, path, report)
+        twin = by_lower.setdefault(name.lower(), name)
+        if twin != name:
+            report.add(path, f"differs from table '{twin}' only in case")
+        draft = Draft(name, document, path, damaged=any(c[:2] == path for c in cut))
+        _read_columns(draft, zone, report)
+        _check_ownership(draft, row_unit=row_unit, report=report)
+        _check_limits(draft, row_unit=row_unit, report=report)
+        drafts[name] = draft
+    return drafts
+
+
+def unit_columns(document: TableDocument) -> tuple[str, ...]:
+    """Columns of the table itself that hold the unit; none for paths and public tables."""
+    match document.unit:
+        case str():
+            return (document.unit,)
+        case list():
+            return tuple(document.unit)
+        case _:
+            return ()
+
+
+def _check_table_name(name: str, path: Path, report: Report) -> None:
+    check_identifier(name, path, report)
+    if "." in name:
+        report.add(path, "tables have no schema part; give the engine's name with 'relation: schema.table'")
+    elif name.lower() in _RESERVED_TABLES or name.lower().startswith(_RESERVED_PREFIXES):
+        report.add(path, "the name is reserved; choose another and give the engine's name with 'relation:'")
+
+
+def _read_columns(draft: Draft, zone: tzinfo, report: Report) -> None:
+    units = unit_columns(draft.document)
+    by_lower: dict[str, str] = {}
+    for name, document in draft.document.columns.items():
+        path: Path = (*draft.path, "columns", name)
+        twin = by_lower.setdefault(name.lower(), name)
+        if twin != name:
+            report.add(path, f"differs from column '{twin}' only in case")
+        column = read_column(name, document, path, zone, report, is_unit=name in units, is_public=draft.document.public)
+        if column is None:
+            draft.damaged = True
+        else:
+            draft.columns[name] = column
+
+
+# --- ownership ------------------------------------------------------------------------------------
+
+_PRIVATE_KEYS = (
+    "unit",
+    "unit_unique",
+    "unit_constant",
+    "unit_filter",
+    "max_rows_per_unit",
+    "max_rows_per_group",
+    "max_groups_per_unit",
+    "max_keys_per_unit",
+)
+
+
+def _check_ownership(draft: Draft, *, row_unit: bool, report: Report) -> None:
+    document, given = draft.document, draft.document.model_fields_set
+    if document.public:
+        for name in _PRIVATE_KEYS:
+            if name in given:
+                report.add((*draft.path, name), "a public table belongs to nobody; remove the line, or 'public: true'")
+    elif row_unit:
+        for name in ("unit", "unit_unique", "unit_constant", "unit_filter"):
+            if name in given:
+                report.add((*draft.path, name), "with 'privacy.unit: row' each row is a unit; remove the line")
+    elif document.unit is None and not draft.damaged:
+        report.add(
+            draft.path,
+            "says nothing about whose rows these are; give 'unit: column', "
+            "'unit: {via: table, on: column}' or 'public: true'",
+        )
+    if document.unit_unique and isinstance(document.unit, UnitPath):
+        report.add((*draft.path, "unit_unique"), "needs the unit in a column of the table itself, not along a path")
+    units = unit_columns(document)
+    if len(set(units)) != len(units):
+        report.add((*draft.path, "unit"), "names a column twice")
+    _check_unit_constant(draft, units, report)
+
+
+def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: Report) -> None:
+    for i, name in enumerate(draft.document.unit_constant):
+        path: Path = (*draft.path, "unit_constant", i)
+        if name in units:
+            report.add(path, "is the unit itself; remove it")
+        elif name in draft.document.unit_constant[:i]:
+            report.add(path, "is listed already")
+        elif name not in draft.columns and not draft.damaged:
+            report.add(path, missing_column(report.show(path, name), name, draft))
+
+
+def missing_column(quoted: str, name: str, draft: Draft) -> str:
+    """Words for a column that a table does not have."""
+    known = draft.columns
+    return f"table '{draft.name}' has no column {quoted}{did_you_mean(name, known)}; it has: {one_of(known)}"
+
+
+# --- contribution bounds --------------------------------------------------------------------------
+
+_ROWS, _GROUP_ROWS, _GROUPS = "max_rows_per_unit", "max_rows_per_group", "max_groups_per_unit"
+
+
+def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
+    document = draft.document
+    if document.public:
+        return
+    given = {name: getattr(document, name) for name in (_ROWS, _GROUP_ROWS, _GROUPS)}
+    if row_unit or document.unit_unique:
+        reason = "with 'privacy.unit: row' each row is a unit" if row_unit else "'unit_unique' says one row per unit"
+        for name, limit in given.items():
+            if limit is not None and limit != 1:
+                report.add((*draft.path, name), f"{reason}; remove the line")
+        return
+    most = document.max_rows_per_unit
+    if most is None:
+        if not draft.damaged:
+            report.add(
+                draft.path,
+                f"'{_ROWS}' is required: the most rows of one unit that count. Give a number, "
+                "or 'unit_unique: true' if no unit has more than one row",
+            )
+        return
+    for name in (_GROUP_ROWS, _GROUPS):
+        limit = given[name]
+        if limit is not None and limit > most:
+            report.add((*draft.path, name), f"must be at most {_ROWS} ({most}), found {limit}")
+
+
+def limit(value: int | None) -> Limit:
+    """A contribution bound as the model has it."""
+    return NotGiven() if value is None else FromPolicy(value)
+
+
+def read_relation(text: str | None, name: str, path: Path, report: Report) -> tuple[str, ...]:
+    """`main."Odd.Name"` as its parts; the table's own name if nothing is given."""
+    if text is None:
+        return (name,)
+    parts: list[str] = []
+    rest = text
+    while True:
+        if rest.startswith('"'):
+            end = _closing_quote(rest)
+            part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :]
+        else:
+            end = next((i for i, c in enumerate(rest) if c in '."'), len(rest))
+            part, rest = rest[:end], rest[end:]
+        parts.append(part)
+        if not rest.startswith("."):
+            break
+        rest = rest[1:]
+    if rest or len(parts) > 3 or not all(p and p.isprintable() and p == p.strip() for p in parts):
+        report.add(path, 'expected a name as orders, main.orders or main."Orders"')
+    return tuple(parts)
+
+
+def _closing_quote(text: str) -> int:
+    """Index of the quote that closes the one at 0; doubled quotes stay inside. The end if none does."""
+    i = 1
+    while i < len(text):
+        if text[i] == '"':
+            if text[i + 1 : i + 2] != '"':
+                return i
+            i += 1
+        i += 1
+    return len(text)

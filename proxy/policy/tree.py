@@ -1,0 +1,185 @@
+"""Which plain values does a YAML text hold, and on which line does each stand?
+
+Only the YAML that configuration needs: mappings with text keys, lists, scalars, aliases. Duplicate keys,
+tags, merge keys and several documents are refused. Dates stay text; the column's type reads them later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from proxy.policy.environment import substitute
+from proxy.policy.problems import FileProblems, Marks, Path, Problem, Report
+
+_DEEPEST = 30
+_MOST_NODES = 200_000
+_TAG = "tag:yaml.org,2002:"
+
+
+class Real(float):
+    """A number written with a fraction or exponent; keeps its spelling for exact decimals."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        self = super().__new__(cls, text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+        self.text = text.replace("_", "")
+        return self
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Plain = None | bool | int | Real | str | list["Plain"] | dict[str, "Plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A file as plain values, with the report that knows its lines."""
+
+    root: Plain
+    report: Report
+
+
+def unshared(plain: Plain) -> Plain:
+    """A copy whose mappings and lists may be changed; scalars are shared."""
+    match plain:
+        case dict():
+            return {key: unshared(value) for key, value in plain.items()}
+        case list():
+            return [unshared(value) for value in plain]
+        case _:
+            return plain
+
+
+def read_tree(text: str, filename: str, environment: Mapping[str, str]) -> Tree:
+    """Parse YAML. Raises FileProblems when it is not YAML at all; lesser faults go to the report."""
+    node = _compose(text, filename)
+    builder = _Builder(environment)
+    if node is None:
+        raise FileProblems(filename, [Problem(1, (), "the file is empty")])
+    root = builder.build(node, (), 0)
+    report = Report(Marks(builder.lines, frozenset(builder.secret)))
+    for path, message in builder.complaints:
+        report.add(path, message)
+    return Tree(root, report)
+
+
+def _compose(text: str, filename: str) -> Node | None:
+    try:
+        found = YAML(typ="rt", pure=True).compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark is not None else 1
+        words = " ".join(str(error.problem or error.context or "cannot be read").split())
+        hint = "; put ${...} inside [ ] or { } in quotes" if "${" in _line(text, line) else ""
+        raise FileProblems(filename, [Problem(line, (), f"not valid YAML: {words}{hint}")]) from error
+    except Exception as error:  # the parser's other faults: characters, nesting, its own bugs
+        raise FileProblems(filename, [Problem(1, (), "not valid YAML: the text cannot be read")]) from error
+    return found if isinstance(found, Node) else None
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+@dataclass(slots=True)
+class _Builder:
+    environment: Mapping[str, str]
+    lines: dict[Path, int] = field(default_factory=dict)
+    secret: set[Path] = field(default_factory=set)
+    complaints: list[tuple[Path, str]] = field(default_factory=list)
+    nodes: int = 0
+
+    def build(self, node: Node, path: Path, depth: int) -> Plain:
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        self.nodes += 1
+        if depth > _DEEPEST or self.nodes > _MOST_NODES:
+            if not any("too deep" in words for _, words in self.complaints):
+                self.complaints.append((path, "nested too deep or repeated too often"))
+            return None
+        match node:
+            case MappingNode():
+                return self._mapping(node, path, depth)
+            case SequenceNode():
+                self._check_tag(node, path, "seq")
+                return [self.build(item, (*path, i), depth + 1) for i, item in enumerate(node.value)]
+            case ScalarNode():
+                return self._scalar(node, path)
+            case _:
+                raise AssertionError("a YAML node of no known kind")
+
+    def _mapping(self, node: MappingNode, path: Path, depth: int) -> Plain:
+        self._check_tag(node, path, "map")
+        result: dict[str, Plain] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode) or key_node.tag == _TAG + "merge":
+                self.complaints.append((path, "keys must be plain words; merge keys and nested keys are not used"))
+                continue
+            key = str(key_node.value)
+            here = (*path, key)
+            line = key_node.start_mark.line + 1
+            if key in result:
+                self.complaints.append((here, f"the key is given twice, again on line {line}"))
+                continue
+            self.lines[here] = line
+            result[key] = self.build(value_node, here, depth + 1)
+        return result
+
+    def _scalar(self, node: ScalarNode, path: Path) -> Plain:
+        text, tag = str(node.value), str(node.tag)
+        if not tag.startswith(_TAG):
+            self._check_tag(node, path, "str")
+            return text
+        if "${" in text:
+            done = substitute(text, self.environment)
+            self.complaints.extend((path, words) for words in done.complaints)
+            text = done.text
+            if done.used_environment:
+                self.secret.add(path)
+            tag = _plain_tag(text) if node.style is None and not done.complaints else _TAG + "str"
+        try:
+            return _scalar_value(tag.removeprefix(_TAG), text)
+        except ValueError:
+            self.complaints.append((path, "cannot be read as a number"))
+            return None
+
+    def _check_tag(self, node: Node, path: Path, usual: str) -> None:
+        if node.tag != _TAG + usual:
+            self.complaints.append((path, "YAML tags (!name) are not used here; remove it"))
+
+
+_NUMBERS = (
+    ("bool", re.compile(r"true|false", re.IGNORECASE)),
+    ("int", re.compile(r"[-+]?[0-9]+")),
+    ("float", re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")),
+)
+
+
+def _plain_tag(text: str) -> str:
+    """How a substituted, unquoted scalar reads: a number or a boolean where it looks like one."""
+    return _TAG + next((name for name, pattern in _NUMBERS if pattern.fullmatch(text)), "str")
+
+
+def _scalar_value(kind: str, text: str) -> Plain:
+    match kind:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            digits = text.replace("_", "")
+            base = {"0x": 16, "0o": 8, "0b": 2}.get(digits.lstrip("+-")[:2].lower(), 10)
+            return int(digits, base)
+        case "float":
+            return Real(text.lower())
+        case _:
+            return text
