@@ -34,7 +34,7 @@ test: $(STAMP) ## run the tests with their coverage gates
 	$(BIN)/python -m tools.coverage_gates .coverage.json
 
 check: $(STAMP) ## style, types, layers and the repository's own rules; under a minute
-	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tools.sizes

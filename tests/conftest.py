@@ -28,7 +28,7 @@ def find_adult_csv() -> Path | None:
 
 @pytest.fixture(scope="session")
 def adult_csv() -> Path:
-    """Path of the UCI Adult table (32,561 rows, header). In CI its absence fails; elsewhere the test says what it lacks."""
+    """Path of the UCI Adult table (32,561 rows, header). Absent: fails in CI, else says what is missing."""
     found = find_adult_csv()
     if found is None:
         message = "the UCI Adult table is not here: name it with ADULT_CSV=path, or put it at data/adult.csv"

@@ -16,16 +16,13 @@ from tools.sources import ROOT, Finding, project_files, report
 #: Each pattern is spelled so that it does not match its own source.
 FORBIDDEN = (
     (
-        re.compile(r"(?<![\w.$}\"*-])[/](?:work|root|home[/]\w+|Users[/]\w+)(?:[/]|\b(?![/\w-]))"),
+        re.compile(r"(?<![\w.$}\"*-])[/](?:work\b(?![-\w])|root[/]\w|home[/]\w+[/]|Users[/]\w+[/])"),
         "one machine's path",
     ),
     (re.compile(r"(?<![\w.$}*-])[/]opt[/](?:pypi|wheels)"), "one machine's path"),
     (re.compile(r"(?i)\bissues?\s+#?\s*\d+|\b(?:fixes|closes|resolves)\s+#?\d+\b"), "a tracker's number"),
     (re.compile(r"(?<![\w&/#])[#]\d{1,5}\b(?=[\s.,;:)]|$)"), "a tracker's number"),
-    (
-        re.compile(r"(?i)pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|(?:deb|security)\.debian\.org"),
-        "a registry's host",
-    ),
+    (re.compile(r"(?i)pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|\w+\.debian\.org"), "a registry's host"),
     (re.compile(r"(?i)repo\d*\.maven|proxy\.golang\.org|static\.crates\.io|registry-1\.docker"), "a registry's host"),
     (re.compile(r"\b(?:T[O]DO|F[I]XME|H[A]CK)\b"), "a left-over marker"),
 )
@@ -40,10 +37,10 @@ EXEMPT = {
 def findings(path: str, text: str) -> Iterator[Finding]:
     """The lines of one file that say what they should not."""
     for number, line in enumerate(text.splitlines(), start=1):
-        for pattern, meaning in FORBIDDEN:
-            match = pattern.search(line)
-            if match:
-                yield Finding(path, number, f"{meaning}: {match.group(0).strip()!r}")
+        matches = ((pattern.search(line), meaning) for pattern, meaning in FORBIDDEN)
+        match, meaning = next(((found, why) for found, why in matches if found), (None, ""))
+        if match:
+            yield Finding(path, number, f"{meaning}: {match.group(0).strip()!r}")
 
 
 def project_findings(root: Path) -> Iterator[Finding]:
