@@ -1,0 +1,92 @@
+"""Where in the text does each SELECT of the tree stand?
+
+Splicing by position keeps everything outside a private SELECT exactly as the client wrote it.
+A SELECT that cannot be located beyond doubt is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.tokens import Token, TokenType
+
+from proxy.sql.bind import refuse
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """Characters [start, end) of a statement."""
+
+    start: int
+    end: int
+
+
+_SET_OPERATORS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SEMICOLON))
+_TRAILERS = frozenset((TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH, TokenType.FOR))
+
+
+def locate_selects(tree: exp.Expression, tokens: tuple[Token, ...]) -> dict[int, TextSpan]:
+    """Spans by `id()` of each Select node. Raises Unsupported when tree and text do not match."""
+    positions = {id(n): _first(n) for n in tree.walk()}
+    selects = _in_text_order(tree, positions)
+    starts = [i for i, t in enumerate(tokens) if t.token_type is TokenType.SELECT]
+    if len(selects) != len(starts):
+        raise refuse(tree, "the statement's SELECTs cannot be told apart", "Write it without unusual syntax.")
+    spans = {}
+    for select, start in zip(selects, starts, strict=True):
+        span = TextSpan(tokens[start].start, _end(tokens, start, _ends_union(select)))
+        inside = [positions[id(n)] for a in _own_parts(select) for n in a.walk()]
+        if any(p is not None and not span.start <= p < span.end for p in inside):
+            raise refuse(select, "the statement's SELECTs cannot be told apart", "Write it without unusual syntax.")
+        spans[id(select)] = span
+    return spans
+
+
+def _first(node: exp.Expression) -> int | None:
+    start = node.meta.get("start")
+    return start if isinstance(start, int) else None
+
+
+def _least(node: exp.Expression, positions: dict[int, int | None]) -> float:
+    found = [p for n in node.walk() if (p := positions[id(n)]) is not None]
+    return min(found) if found else float("inf")
+
+
+def _children(node: exp.Expression) -> list[exp.Expression]:
+    return list(node.iter_expressions())
+
+
+def _own_parts(select: exp.Select) -> list[exp.Expression]:
+    clause = select.args.get("with_")
+    return [c for c in _children(select) if c is not clause]
+
+
+def _in_text_order(node: exp.Expression, positions: dict[int, int | None]) -> list[exp.Select]:
+    clause = node.args.get("with_")
+    found = [] if clause is None else _in_text_order(clause, positions)
+    if isinstance(node, exp.Select):
+        found.append(node)
+    rest = [c for c in _children(node) if c is not clause]
+    for child in sorted(rest, key=lambda c: _least(c, positions)):
+        found += _in_text_order(child, positions)
+    return found
+
+
+def _ends_union(select: exp.Select) -> bool:
+    """Whether ORDER BY and LIMIT after this SELECT belong to a set operation around it."""
+    parent = select.parent
+    return isinstance(parent, exp.SetOperation) and parent.expression is select
+
+
+def _end(tokens: tuple[Token, ...], start: int, ends_union: bool) -> int:
+    depth = 0
+    for token in tokens[start + 1 :]:
+        kind = token.token_type
+        if kind is TokenType.L_PAREN:
+            depth += 1
+        elif kind is TokenType.R_PAREN:
+            depth -= 1
+        if depth < 0 or (depth == 0 and (kind in _SET_OPERATORS or (ends_union and kind in _TRAILERS))):
+            return token.start
+    return tokens[-1].end + 1

@@ -1,0 +1,282 @@
+"""Which rows and columns does the FROM clause of a private SELECT stand for?
+
+Row-level sub-selects and CTEs over private tables are inlined: their columns become scalars over
+scans and their conditions join the block's. Inner joins only; everything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from proxy.policy.model import Table
+from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
+from proxy.sql.bind import Binder, Constants, only, refuse
+from proxy.sqltypes import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The tables a login may name, by exact name."""
+
+    tables: Mapping[str, Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A bound relation: its scans, its conditions, and its columns by name in order."""
+
+    scans: tuple[Scan, ...]
+    where: tuple[Scalar, ...]
+    columns: tuple[tuple[str, Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A relation under its alias in a FROM clause."""
+
+    alias: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The relations of one FROM clause, their joined and filtered rows, and a binder over them."""
+
+    relations: tuple[Named, ...]
+    rows: Rows
+    binder: Binder
+
+
+def identifier(node: exp.Expression | None) -> str:
+    """The name an identifier means: folded to lower case unless quoted."""
+    if not isinstance(node, exp.Identifier):
+        return ""
+    text = str(node.this)
+    return text if node.args.get("quoted") else text.lower()
+
+
+def table_name(node: exp.Table) -> str:
+    """The policy name of a table reference, or "" when a schema other than public qualifies it."""
+    if node.args.get("catalog") is not None or identifier(node.args.get("db")) not in ("", "public"):
+        return ""
+    return identifier(node.this)
+
+
+class Scopes:
+    """Binds FROM clauses; numbers the scans of one block."""
+
+    def __init__(self, catalog: Catalog, constants: Constants, source: str) -> None:
+        self._catalog = catalog
+        self._constants = constants
+        self._source = source
+        self._scans = 0
+
+    def select(self, select: exp.Select, ctes: Mapping[str, exp.Expression]) -> Scope:
+        """What a SELECT reads, and a binder for its expressions. Raises Unsupported."""
+        relations, joined = self._from(select, ctes)
+        binder = self._binder(relations)
+        where = list(joined)
+        for condition in self._join_conditions(select, binder):
+            where += conjuncts(condition)
+        clause = select.args.get("where")
+        if clause is not None:
+            where += conjuncts(binder.condition(clause.this))
+        scans = tuple(s for r in relations for s in r.rows.scans)
+        columns = tuple(c for r in relations for c in r.rows.columns)
+        return Scope(relations, Rows(scans, tuple(where), columns), binder)
+
+    # --- relations ----------------------------------------------------------------------------------
+
+    def _from(
+        self, select: exp.Select, ctes: Mapping[str, exp.Expression]
+    ) -> tuple[tuple[Named, ...], tuple[Scalar, ...]]:
+        clause = select.args.get("from_")
+        if clause is None:
+            raise refuse(select, "a private SELECT needs a FROM clause")
+        sources = [clause.this, *(self._joined(j) for j in select.args.get("joins") or ())]
+        relations = tuple(self._relation(s, ctes) for s in sources)
+        aliases = [r.alias for r in relations]
+        for source, alias in zip(sources, aliases, strict=True):
+            if aliases.count(alias) > 1:
+                raise refuse(source, f'table name "{alias}" specified more than once')
+        return relations, tuple(w for r in relations for w in r.rows.where)
+
+    def _joined(self, join: exp.Expression) -> exp.Expression:
+        only(join, "this", "on", "kind", "using")
+        if join.args.get("kind") not in (None, "", "INNER", "CROSS"):
+            raise refuse(join, f"{join.args['kind']} JOIN of private rows is not supported", "Use an inner join.")
+        this = join.this
+        assert isinstance(this, exp.Expression)
+        return this
+
+    def _join_conditions(self, select: exp.Select, binder: Binder) -> list[Scalar]:
+        conditions = []
+        for join in select.args.get("joins") or ():
+            if join.args.get("using"):
+                raise refuse(join, "JOIN ... USING is not supported yet", "Write JOIN ... ON a.x = b.x.")
+            if join.args.get("on") is not None:
+                conditions.append(binder.condition(join.args["on"]))
+        return conditions
+
+    def _relation(self, node: exp.Expression, ctes: Mapping[str, exp.Expression]) -> Named:
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes)
+        if isinstance(node, exp.Subquery):
+            only(node, "this", "alias")
+            alias = node.args.get("alias")
+            if alias is None or not isinstance(node.this, exp.Select):
+                raise refuse(node, "a sub-select over private rows must be a plain SELECT with an alias")
+            return self._aliased(alias, self.subselect(node.this, ctes))
+        raise refuse(node, f"{node.key.lower()} in FROM of a private SELECT is not supported")
+
+    def _table(self, node: exp.Table, ctes: Mapping[str, exp.Expression]) -> Named:
+        only(node, "this", "db", "alias")
+        name = table_name(node)
+        if name in ctes and node.args.get("db") is None:
+            body = ctes[name]
+            if not isinstance(body, exp.Select):
+                raise refuse(node, f'"{name}" must be a plain SELECT to be used with private rows')
+            outer = {k: v for k, v in ctes.items() if k != name}
+            rows = self.subselect(body, outer)
+        elif name in self._catalog.tables:
+            rows = self._scan(self._catalog.tables[name])
+        else:
+            raise refuse(node, f'relation "{name or node.sql()}" does not exist here')
+        alias = node.args.get("alias")
+        return self._aliased(alias, rows) if alias is not None else Named(name, rows)
+
+    def _aliased(self, alias: exp.Expression, rows: Rows) -> Named:
+        only(alias, "this", "columns")
+        names = [identifier(c) for c in alias.args.get("columns") or ()]
+        if len(names) > len(rows.columns):
+            raise refuse(alias, "more column aliases than columns")
+        renamed = [(names[i] if i < len(names) else c[0], c[1]) for i, c in enumerate(rows.columns)]
+        return Named(identifier(alias.this), Rows(rows.scans, rows.where, tuple(renamed)))
+
+    def _scan(self, table: Table) -> Rows:
+        number = self._scans
+        self._scans += 1
+        columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
+        return Rows((Scan(number, table),), (), columns)
+
+    def subselect(self, select: exp.Select, ctes: Mapping[str, exp.Expression]) -> Rows:
+        """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
+        only(select, "expressions", "from_", "joins", "where", "with_", "kind")
+        inner = {**ctes, **ctes_of(select)}
+        scope = self.select(select, inner)
+        columns: list[tuple[str, Scalar]] = []
+        for item in select.expressions:
+            columns += _item(item, scope)
+        return Rows(scope.rows.scans, scope.rows.where, tuple(columns))
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def _binder(self, relations: tuple[Named, ...]) -> Binder:
+        def resolve(node: exp.Column) -> Scalar:
+            only(node, "this", "table", "db")
+            name, prefix = identifier(node.this), identifier(node.args.get("table"))
+            if identifier(node.args.get("db")) not in ("", "public"):
+                raise refuse(node, "columns are named as table.column")
+            if isinstance(node.this, exp.Star):
+                raise refuse(node, "* is accepted in COUNT(*) only")
+            found = [
+                scalar
+                for relation in relations
+                if prefix in ("", relation.alias)
+                for column, scalar in relation.rows.columns
+                if column == name
+            ]
+            if len(found) > 1:
+                raise refuse(node, f'column reference "{name}" is ambiguous')
+            if not found:
+                raise refuse(node, f'column "{name}" does not exist in the rows this aggregate reads')
+            return found[0]
+
+        return Binder(resolve, self._constants, self._source)
+
+
+def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Scalar]]:
+    if isinstance(item, exp.Star):
+        only(item)
+        return list(scope.rows.columns)
+    if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        prefix = identifier(item.args.get("table"))
+        for relation in scope.relations:
+            if relation.alias == prefix:
+                return list(relation.rows.columns)
+        raise refuse(item, f'missing FROM-clause entry for table "{prefix}"')
+    if isinstance(item, exp.Alias):
+        return [(identifier(item.args["alias"]), scope.binder.scalar(item.this))]
+    return [(output_name(item), scope.binder.scalar(item))]
+
+
+def ctes_of(node: exp.Expression) -> dict[str, exp.Expression]:
+    """The CTEs a query declares, by name. Recursive ones are refused."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return {}
+    if clause.args.get("recursive"):
+        raise refuse(node, "WITH RECURSIVE is not supported with private tables")
+    found: dict[str, exp.Expression] = {}
+    for cte in clause.expressions:
+        only(cte, "this", "alias", "materialized")
+        if cte.args["alias"].args.get("columns"):
+            raise refuse(cte, "column names of a CTE over private rows are not supported", "Name columns with AS.")
+        found[identifier(cte.args["alias"].this)] = cte.this
+    return found
+
+
+def output_name(node: exp.Expression) -> str:
+    """PostgreSQL's name for an unaliased select item."""
+    match node:
+        case exp.Alias():
+            return identifier(node.args["alias"])
+        case exp.Column():
+            return identifier(node.this)
+        case exp.Paren() | exp.Filter() | exp.Window():
+            return output_name(node.this)
+        case exp.Cast():
+            inner = output_name(node.this)
+            return inner if inner != "?column?" else _type_output_name(node)
+        case exp.Case():
+            default = node.args.get("default")
+            inner = "?column?" if default is None else output_name(default)
+            return inner if inner != "?column?" else "case"
+        case exp.Dot() if isinstance(node.expression, exp.Expression):
+            return output_name(node.expression)
+        case exp.Anonymous():
+            return str(node.this).lower()
+        case exp.Boolean():
+            return "bool"
+        case exp.TimestampTrunc():
+            return "date_trunc"
+        case exp.CurrentTimestamp():
+            return "now"
+        case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.expressions:
+            return output_name(node.this.expressions[0])
+        case exp.Func() if not isinstance(node, (exp.And, exp.Or)):
+            return _FUNCTION_NAMES.get(type(node), node.sql_name().lower())
+        case _:
+            return "?column?"
+
+
+_FUNCTION_NAMES: dict[type[exp.Expression], str] = {exp.Substring: "substring", exp.Trim: "btrim", exp.Left: "left"}
+_TYPE_OUTPUT = {"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "decimal": "numeric",
+                "double precision": "float8", "real": "float4", "boolean": "bool"}  # fmt: skip
+
+
+def _type_output_name(node: exp.Expression) -> str:
+    name = str(node.args["to"].sql(dialect="postgres")).lower()
+    return _TYPE_OUTPUT.get(name, name)
+
+
+def equality(scalar: Scalar) -> tuple[ColumnRef, ColumnRef] | None:
+    """The two columns of `column = column`, else None."""
+    if isinstance(scalar, Call) and scalar.function == "=" and scalar.type is SqlType.BOOL:
+        left, right = scalar.args
+        if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
+            return left, right
+    return None

@@ -1,0 +1,49 @@
+"""Which months, days and microseconds does an interval literal stand for?"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from proxy.sql.algebra import Span
+
+_UNITS = {
+    "microsecond": (0, 0, 1),
+    "millisecond": (0, 0, 1_000),
+    "second": (0, 0, 1_000_000),
+    "sec": (0, 0, 1_000_000),
+    "minute": (0, 0, 60_000_000),
+    "min": (0, 0, 60_000_000),
+    "hour": (0, 0, 3_600_000_000),
+    "day": (0, 1, 0),
+    "week": (0, 7, 0),
+    "month": (1, 0, 0),
+    "mon": (1, 0, 0),
+    "quarter": (3, 0, 0),
+    "year": (12, 0, 0),
+}
+_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+_LARGEST = 2**31
+
+
+def parse_span(text: str, unit: str) -> Span | None:
+    """The interval written as `INTERVAL 'text' unit`; None when it is not understood.
+
+    Fractions are accepted for units of fixed length below a day only.
+    """
+    whole = f"{text} {unit}" if unit else text
+    months, days, micros, end = 0, 0, 0, 0
+    while end < len(whole):
+        match = _PART.match(whole, end)
+        scale = _UNITS.get(match[2].lower().removesuffix("s")) if match else None
+        if match is None or scale is None:
+            return None
+        amount = Decimal(match[1])
+        parts = [amount * s for s in scale]
+        if any(p != int(p) or abs(p) > _LARGEST * 10**6 for p in parts):
+            return None
+        months, days, micros = months + int(parts[0]), days + int(parts[1]), micros + int(parts[2])
+        end = match.end()
+    if not whole.strip() or max(abs(months), abs(days)) > _LARGEST:
+        return None
+    return Span(months, days, micros)

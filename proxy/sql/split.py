@@ -1,0 +1,267 @@
+"""Where does the noise line run through a statement?
+
+Bottom-up, every SELECT is public, private (its rows carry a unit) or released (an aggregate over
+private rows). A released SELECT becomes one block of the statement; relations of the `hush` schema
+become system references. Everything else stays the client's own text.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from proxy.errors import NotAggregate, Unsupported
+from proxy.sql.bind import refuse
+from proxy.sql.locate import TextSpan, locate_selects
+from proxy.sql.parse import Statement, parse, position_of
+from proxy.sql.scope import Catalog, ctes_of, identifier, table_name
+
+SYSTEM_SCHEMA = "hush"
+RESERVED = "hush_r"  # alias of injected relations; refused in client text
+
+
+class Kind(enum.Enum):
+    """What a relation's rows are."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    RELEASED = "released"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockText:
+    """One aggregate over private rows, where it stands, and the row-level CTEs it may name."""
+
+    select: exp.Select
+    span: TextSpan
+    ctes: Mapping[str, exp.Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemText:
+    """A reference to `hush.<name>`; `needs_alias` when the text gives none."""
+
+    name: str
+    span: TextSpan
+    needs_alias: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A statement cut at the noise line.
+
+    feeds_aggregation: some SELECT above the line aggregates released rows again.
+    """
+
+    text: str
+    blocks: tuple[BlockText, ...] = ()
+    system: tuple[SystemText, ...] = ()
+    feeds_aggregation: bool = False
+    root: exp.Expression = field(repr=False)
+
+
+def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
+    """Cut one SELECT-like statement. Raises HushError when it would show private rows."""
+    tree = parse(statement.text)
+    for node in tree.find_all(exp.Identifier):
+        if identifier(node) == RESERVED:
+            raise refuse(node, f'the name "{RESERVED}" is reserved')
+    walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens))
+    if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
+        raise NotAggregate(
+            "rows of a private table cannot be shown",
+            hint="Ask for aggregates, for example SELECT count(*) FROM ... GROUP BY ...",
+            position=position_of(tree),
+        )
+    blocks = {id(b.select) for b in walker.blocks}
+    above = [s for s in tree.find_all(exp.Select) if id(s) not in blocks and not _inside(s, blocks)]
+    return Split(
+        text=statement.text,
+        blocks=tuple(sorted(walker.blocks, key=lambda b: b.span.start)),
+        system=tuple(walker.system),
+        feeds_aggregation=any(is_aggregate(s) or s.args.get("distinct") for s in above),
+        root=tree,
+    )
+
+
+def _inside(node: exp.Expression, blocks: set[int]) -> bool:
+    while node.parent is not None:
+        node = node.parent
+        if id(node) in blocks:
+            return True
+    return False
+
+
+def is_aggregate(select: exp.Select) -> bool:
+    """Whether a SELECT groups or aggregates its own rows."""
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    parts = [*select.expressions, select.args.get("order")]
+    return any(part is not None and _has_aggregate(part) for part in parts)
+
+
+def _has_aggregate(node: exp.Expression) -> bool:
+    if isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        function = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inner = [c for c in function.iter_expressions()] + [c for c in node.iter_expressions() if c is not node.this]
+        return any(_has_aggregate(c) for c in inner)
+    if isinstance(node, exp.AggFunc):
+        return True
+    return any(_has_aggregate(c) for c in node.iter_expressions())
+
+
+@dataclass(slots=True)
+class _Cte:
+    body: exp.Expression
+    kind: Kind
+
+
+class _Walker:
+    def __init__(
+        self, statement: Statement, catalog: Catalog, system: frozenset[str], spans: Mapping[int, TextSpan]
+    ) -> None:
+        self._statement = statement
+        self._catalog = catalog
+        self._system = system
+        self._spans = spans
+        self.blocks: list[BlockText] = []
+        self.system: list[SystemText] = []
+
+    def visit(self, query: exp.Expression, ctes: Mapping[str, _Cte]) -> Kind:
+        """The kind of a query's rows; blocks and system references are collected on the way."""
+        scope = self._declare(query, ctes)
+        if isinstance(query, exp.Subquery):
+            return self.visit(query.this, scope)
+        if isinstance(query, exp.SetOperation):
+            return self._set_operation(query, scope)
+        if isinstance(query, exp.Select):
+            return self._select(query, scope)
+        for inner in query.find_all(exp.Table):
+            if self._table(inner, scope) is not Kind.PUBLIC:
+                raise refuse(inner, f"{query.key.lower()} over a private table is not supported")
+        return Kind.PUBLIC
+
+    def _declare(self, query: exp.Expression, ctes: Mapping[str, _Cte]) -> Mapping[str, _Cte]:
+        clause = query.args.get("with_")
+        if clause is None:
+            return ctes
+        scope = dict(ctes)
+        if clause.args.get("recursive"):
+            self._refuse_private_inside(clause, scope, "WITH RECURSIVE is not supported with private tables")
+            return {**scope, **{identifier(c.args["alias"].this): _Cte(c.this, Kind.PUBLIC) for c in clause.expressions}}
+        for cte in clause.expressions:
+            kind = self.visit(cte.this, scope)
+            scope[identifier(cte.args["alias"].this)] = _Cte(cte.this, kind)
+        return scope
+
+    def _refuse_private_inside(self, node: exp.Expression, ctes: Mapping[str, _Cte], what: str) -> None:
+        for table in node.find_all(exp.Table):
+            if self._table(table, ctes) is not Kind.PUBLIC:
+                raise refuse(table, what)
+
+    def _set_operation(self, query: exp.SetOperation, ctes: Mapping[str, _Cte]) -> Kind:
+        kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
+        if Kind.PRIVATE in kinds:
+            raise refuse(
+                query,
+                f"{query.key.upper()} of private rows is not supported",
+                "Combine aggregates instead: SELECT count(*) FROM a UNION ALL SELECT count(*) FROM b.",
+            )
+        return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
+
+    def _select(self, select: exp.Select, ctes: Mapping[str, _Cte]) -> Kind:
+        blocks_before = len(self.blocks)
+        kinds = {self._source(s, ctes) for s in _sources(select)}
+        if Kind.PRIVATE not in kinds:
+            self._subqueries(select, ctes)
+            return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
+        if Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
+            raise refuse(select, "joining private rows with released aggregates is not supported",
+                         "Aggregate both sides first and join the aggregates.")  # fmt: skip
+        for inner in _inner_queries(select):
+            self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
+                                        "supported")  # fmt: skip
+        if not is_aggregate(select):
+            return self._rows(select)
+        bodies = {name: cte.body for name, cte in ctes.items() if cte.kind is Kind.PRIVATE}
+        self.blocks.append(BlockText(select=select, span=self._spans[id(select)], ctes=MappingProxyType(bodies)))
+        return Kind.RELEASED
+
+    def _rows(self, select: exp.Select) -> Kind:
+        if any(isinstance(n, exp.Window) for e in select.expressions for n in e.walk()):
+            raise refuse(select, "a window function over private rows is not supported",
+                         "Aggregate first: sum(count(*)) OVER (...) runs over groups.")  # fmt: skip
+        if select.args.get("distinct"):
+            raise refuse(select, "SELECT DISTINCT over private rows is not supported",
+                         "Write SELECT x FROM ... GROUP BY x with an aggregate.")  # fmt: skip
+        return Kind.PRIVATE
+
+    def _source(self, node: exp.Expression, ctes: Mapping[str, _Cte]) -> Kind:
+        if isinstance(node, exp.Table):
+            return self._table(node, ctes)
+        if isinstance(node, exp.Subquery):
+            return self.visit(node, ctes)
+        self._refuse_private_inside(node, ctes, f"{node.key.lower()} over a private table is not supported")
+        return Kind.PUBLIC
+
+    def _table(self, node: exp.Table, ctes: Mapping[str, _Cte]) -> Kind:
+        name, schema = identifier(node.this), identifier(node.args.get("db"))
+        if schema == "" and name in ctes:
+            return ctes[name].kind
+        if schema == SYSTEM_SCHEMA and name in self._system:
+            self._system_reference(node, name)
+            return Kind.RELEASED
+        table = self._catalog.tables.get(table_name(node))
+        return Kind.PUBLIC if table is None or table.is_public else Kind.PRIVATE
+
+    def _system_reference(self, node: exp.Table, name: str) -> None:
+        start, end = node.args["db"].meta.get("start"), node.this.meta.get("end")
+        if start is None or end is None:
+            raise Unsupported("this reference to a hush relation is not understood", position=position_of(node))
+        reference = SystemText(name, TextSpan(start, end + 1), node.args.get("alias") is None)
+        if reference not in self.system:
+            self.system.append(reference)
+
+    def _subqueries(self, select: exp.Select, ctes: Mapping[str, _Cte]) -> None:
+        """Sub-queries in expressions of a public SELECT: each must be public or released."""
+        for inner in _inner_queries(select):
+            if self.visit(inner, ctes) is Kind.PRIVATE:
+                raise NotAggregate(
+                    "rows of a private table cannot be shown",
+                    hint="Use an aggregate in the sub-query.",
+                    position=position_of(inner),
+                )
+
+
+def _sources(select: exp.Select) -> list[exp.Expression]:
+    clause = select.args.get("from_")
+    first = [] if clause is None else [clause.this]
+    joins = [j.this for j in select.args.get("joins") or ()]
+    return [*first, *joins, *(select.args.get("laterals") or ())]
+
+
+def _inner_queries(select: exp.Select) -> list[exp.Expression]:
+    """Outermost queries inside a SELECT's expressions (not its FROM sources or CTEs)."""
+    skipped = {id(s) for s in _sources(select)} | {id(select.args.get("with_"))}
+    found: list[exp.Expression] = []
+
+    def search(node: exp.Expression) -> None:
+        for child in node.iter_expressions():
+            if id(child) in skipped:
+                continue
+            if isinstance(child, exp.Query):
+                found.append(child)
+            else:
+                search(child)
+
+    search(select)
+    return found
+
+
+__all__ = ["BlockText", "Kind", "Split", "SystemText", "ctes_of", "is_aggregate", "split"]
