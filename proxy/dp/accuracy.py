@@ -1,0 +1,122 @@
+"""How far may a noisy number be from the exact one, and what may be done to noisy numbers for free?
+
+Sees noisy values and public parameters only, so nothing here costs anything. Intervals describe the noise
+alone: not bounding, not the sample's own uncertainty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import assert_never
+
+from proxy.dp.mechanisms import Distribution
+
+_STANDARD = NormalDist()
+_CONFIDENCE = 0.95
+# Integer noise of scale 2**40 is wider than its continuous twin by less than this, relative to its sd.
+_DISCRETE = 2.0**-38
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where an exact value lies with a stated confidence; either end may be infinite."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"an interval's low end is not above its high end: {self.low}, {self.high}")
+
+
+EVERYWHERE = Interval(-math.inf, math.inf)
+
+
+def half_width_up(distribution: Distribution, sd: float, confidence: float) -> float:
+    """The h, rounded up, such that noise of this sd lies within [-h, h] with at least this probability.
+
+    ValueError unless sd is finite and not negative and 0 < confidence < 1.
+    """
+    if not (math.isfinite(sd) and sd >= 0):
+        raise ValueError(f"a standard deviation is finite and not negative: {sd}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"a confidence lies strictly between 0 and 1: {confidence}")
+    return sd * (_width_in_sd(distribution, (1.0 - confidence) / 2.0) + _DISCRETE)
+
+
+def half_width_95(distribution: Distribution, sd: float) -> float:
+    """`half_width_up` at 95 %."""
+    return half_width_up(distribution, sd, _CONFIDENCE)
+
+
+def _width_in_sd(distribution: Distribution, tail: float) -> float:
+    match distribution:
+        case Distribution.GAUSSIAN:
+            return -_STANDARD.inv_cdf(tail)
+        case Distribution.LAPLACE:
+            return -math.log(2.0 * tail) / math.sqrt(2.0)
+        case _ as never:
+            assert_never(never)
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """A noisy number and the standard deviation of its noise."""
+
+    value: float
+    sd: float
+
+
+def ratio_sd(numerator: Noisy, denominator: Noisy) -> float:
+    """Standard deviation of numerator/denominator by the delta method, for uncorrelated noises.
+
+    Also holds for the pair (n + s)/2, (n - s)/2 released with equal noise: s and n are then uncorrelated.
+    Infinite when the denominator is not positive.
+    """
+    if denominator.value <= 0:
+        return math.inf
+    ratio = numerator.value / denominator.value
+    return math.hypot(numerator.sd, ratio * denominator.sd) / denominator.value
+
+
+def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float) -> Interval:
+    """The 95 % interval of an average middle + half * total/count, within its range [middle - half, middle + half].
+
+    total: sum of the values scaled to [-1, 1]. By the delta method with a normal quantile, around the
+    noisy ratio itself, then cut to the range; the whole range when the noise swallows the count.
+    """
+    whole = Interval(middle - half, middle + half)
+    reach = half * half_width_95(Distribution.GAUSSIAN, 1.0) * ratio_sd(total, count)
+    if not math.isfinite(reach):
+        return whole
+    center = middle + half * (total.value / count.value)
+    return Interval(_within(center - reach, whole), _within(center + reach, whole))
+
+
+def _within(value: float, range_: Interval) -> float:
+    return min(max(value, range_.low), range_.high)
+
+
+def project_counts(values: Sequence[float], total: float) -> tuple[float, ...]:
+    """The nearest numbers (least squares) to noisy group counts that are not negative and add up to `total`.
+
+    total: the noisy sum that shall be kept; all zeros when it is not positive. Keeps the order of the values.
+    The solution is max(0, value - shift) for one shift (Held, Wolfe and Crowder 1974).
+    ValueError when a number is not finite.
+    """
+    if not (math.isfinite(total) and all(map(math.isfinite, values))):
+        raise ValueError("counts and their total are finite")
+    if total <= 0:
+        return (0.0,) * len(values)
+    shift = max(values, default=0.0) - total
+    running = 0.0
+    for used, value in enumerate(sorted(values, reverse=True), start=1):
+        running += value
+        candidate = (running - total) / used
+        if candidate >= value:
+            break
+        shift = candidate
+    return tuple(max(0.0, value - shift) for value in values)

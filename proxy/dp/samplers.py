@@ -1,0 +1,235 @@
+"""Where does randomness come from? From here alone.
+
+Noise is drawn ahead of need by OpenDP's integer mechanisms and handed out once. Nothing here is derived
+from a seed, a setting or data, and nothing here knows what the noise is for.
+The argument is in docs/claims/noise.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+import opendp.prelude as opendp
+
+from proxy.dp.mechanisms import SCALE, Distribution
+
+__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "salt_bytes"]
+
+_BATCH = 4096  # values per call of the sampler: about 50 ms
+_BATCHES_AHEAD = 4
+_CLOSE_TIMEOUT_S = 5.0
+
+_Draw = Callable[[int], list[int]]
+
+
+class Noise(Protocol):
+    """A source of independent noise in grid units (scale 2**40)."""
+
+    def take(self, n: int) -> tuple[int, ...]:
+        """The next n values: all or none, and none of them ever again."""
+        ...
+
+
+def salt_bytes(size: int = 32) -> bytes:
+    """Fresh bytes from the operating system, for a dataset's salt. ValueError below 16."""
+    if size < 16:
+        raise ValueError(f"a salt of {size} bytes can be guessed")
+    return os.urandom(size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCounts:
+    """Values since this process began to use the pool: drawn = removed + ready at every moment.
+
+    For the operator alone: how many values a query takes can depend on how many groups its data has.
+    """
+
+    drawn: int
+    removed: int
+    ready: int
+
+
+class NoisePool:
+    """Noise of one distribution, drawn in batches ahead of need.
+
+    Claim: every value is an independent draw of the distribution at scale 2**40 and is returned by at most
+    one `take`, in one process: a value leaves the pool before it is returned, nothing puts it back,
+    and a forked child starts with an empty pool. Assumes OpenDP's samplers and the system's random source.
+    Thread-safe. A warm pool answers at once; a dry one draws whole batches, never single values, so that
+    time shows only how many batches were needed.
+    """
+
+    def __init__(self, distribution: Distribution, *, batch: int = _BATCH, batches_ahead: int = _BATCHES_AHEAD) -> None:
+        if batch < 1 or batches_ahead < 1:
+            raise ValueError("a pool holds at least one batch of one value")
+        self._draw = _sampler(distribution, float(SCALE))
+        self._batch = batch
+        self._full = batch * batches_ahead
+        self._stock = self._new_stock()
+        _renew_after_fork(self)
+        atexit.register(self.close)  # a sampler must not run while its library is being unloaded
+
+    def take(self, n: int) -> tuple[int, ...]:
+        """The next n values: all or none, and none of them ever again. ValueError for a negative n.
+
+        What was removed stays removed if drawing the rest fails. If the process forks meanwhile, both
+        sides drop what they hold here, so that no value is used by two processes.
+        """
+        if n < 0:
+            raise ValueError(f"cannot take {n} values")
+        while True:
+            stock = self._of_this_process()
+            values = stock.take(n)
+            if os.getpid() == stock.process:
+                return values
+
+    def fill(self) -> None:
+        """Draw until the pool is full, in the caller's thread: for starting warm."""
+        self._of_this_process().fill()
+
+    def counts(self) -> PoolCounts:
+        """How many values were drawn and removed, and how many are ready, at one moment."""
+        return self._of_this_process().counts()
+
+    def close(self) -> None:
+        """Stop drawing and drop what is left; `take` raises RuntimeError from now on. Waits for a running batch."""
+        self._of_this_process().close()
+        atexit.unregister(self.close)
+
+    def renew(self) -> None:
+        """Drop everything, as a child does after a fork: its parent holds the same values."""
+        self._stock = self._new_stock()
+
+    def _of_this_process(self) -> _Stock:
+        if self._stock.process != os.getpid():  # a fork that ran no Python hook
+            self.renew()
+        return self._stock
+
+    def _new_stock(self) -> _Stock:
+        return _Stock(self._draw, self._batch, self._full)
+
+
+class _Stock:
+    """The values that one process holds, with their lock and the thread that draws more.
+
+    Never shared by two processes, so a lock held elsewhere at the moment of a fork cannot block the child.
+    """
+
+    def __init__(self, draw: _Draw, batch: int, full: int) -> None:
+        self.process = os.getpid()
+        self._draw = draw
+        self._batch = batch
+        self._full = full
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._refiller: threading.Thread | None = None
+        self._closed = False
+        self._ready: list[int] = []
+        self._drawn = 0
+
+    def take(self, n: int) -> tuple[int, ...]:
+        values = self._remove(n)
+        while len(values) < n:
+            self._add(self._draw(self._batch))
+            values += self._remove(n - len(values))
+        return tuple(values)
+
+    def fill(self) -> None:
+        while not self._closed and len(self._ready) < self._full:
+            self._add(self._draw(self._batch))
+
+    def counts(self) -> PoolCounts:
+        with self._lock:
+            ready = len(self._ready)
+            return PoolCounts(drawn=self._drawn, removed=self._drawn - ready, ready=ready)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._ready = []
+            refiller = self._refiller
+        self._wake.set()
+        if refiller is not None:
+            refiller.join(_CLOSE_TIMEOUT_S)
+
+    def _remove(self, most: int) -> list[int]:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the noise pool is closed")
+            start = max(0, len(self._ready) - most)
+            values = self._ready[start:]
+            del self._ready[start:]
+            if 2 * len(self._ready) < self._full:
+                self._ask_for_refill()
+        return values
+
+    def _add(self, values: list[int]) -> None:
+        with self._lock:
+            self._drawn += len(values)
+            self._ready += values
+
+    def _ask_for_refill(self) -> None:
+        """Wake the drawing thread; start it if there is none, or if a failed draw ended it. The lock is held."""
+        if self._refiller is None or not self._refiller.is_alive():
+            self._refiller = threading.Thread(target=self._refill_forever, name="noise", daemon=True)
+            self._refiller.start()
+        self._wake.set()
+
+    def _refill_forever(self) -> None:
+        while not self._closed:
+            self._wake.wait()
+            self._wake.clear()
+            self.fill()
+
+
+def _sampler(distribution: Distribution, scale: float) -> _Draw:
+    """OpenDP's sampler, after checking that the library grants exactly the privacy that is charged.
+
+    The scale is checked first because OpenDP accepts a scale of 0 and then returns the exact value.
+    """
+    if not (math.isfinite(scale) and scale >= 1):
+        raise ValueError(f"a noise scale of {scale} protects nobody")
+    opendp.enable_features("contrib")
+    mechanism, expected = _mechanism(distribution, scale)
+    granted = mechanism.map(1)  # type: ignore[no-untyped-call]  # OpenDP's own annotation is missing
+    if granted != expected:
+        raise RuntimeError(f"the noise library grants {granted} where {expected} is charged")
+
+    def draw(count: int) -> list[int]:
+        values: list[int] = mechanism([0] * count)
+        if len(values) != count:
+            raise RuntimeError(f"the noise library returned {len(values)} values instead of {count}")
+        return values
+
+    return draw
+
+
+def _mechanism(distribution: Distribution, scale: float) -> tuple[opendp.Measurement, float]:
+    """The mechanism on vectors of int64, and the privacy loss it must state for a move of one grid unit."""
+    domain = opendp.vector_domain(opendp.atom_domain(T="i64"))
+    match distribution:
+        case Distribution.GAUSSIAN:
+            return opendp.m.make_gaussian(domain, opendp.l2_distance(T="i64"), scale=scale), 0.5 / scale**2
+        case Distribution.LAPLACE:
+            return opendp.m.make_laplace(domain, opendp.l1_distance(T="i64"), scale=scale), 1.0 / scale
+        case _ as never:
+            assert_never(never)
+
+
+def _renew_after_fork(pool: NoisePool) -> None:
+    """Have a forked child drop the pool's values; the hook does not keep the pool alive."""
+    renew = weakref.WeakMethod(pool.renew)
+
+    def in_child() -> None:
+        method = renew()
+        if method is not None:
+            method()
+
+    os.register_at_fork(after_in_child=in_child)
