@@ -105,6 +105,36 @@ class TooManyConnections(HushError):
     sqlstate = "53300"
 
 
+class SessionLimit(HushError):
+    """One session asks for more than it may hold: statement size, prepared statements, portals."""
+
+    sqlstate = "54000"
+
+
+class NeedsTransaction(HushError):
+    """The statement makes sense inside a transaction block only."""
+
+    sqlstate = "25P01"
+
+
+class Untranslatable(HushError):
+    """A text cannot be written in the client's encoding."""
+
+    sqlstate = "22P05"
+
+
+class TlsRequired(HushError):
+    """The listener takes encrypted connections only."""
+
+    sqlstate = "28000"
+
+
+class UnknownDatabase(HushError):
+    """No dataset of that name is served."""
+
+    sqlstate = "3D000"
+
+
 class AuthenticationFailed(HushError):
     """Login refused; the message never says whether the user exists."""
 
@@ -145,3 +175,15 @@ class FrontFailed(HushError):
     """The public PostgreSQL is gone or could not start."""
 
     sqlstate = "57P01"
+
+
+class ShuttingDown(HushError):
+    """The proxy ends the session because it stops."""
+
+    sqlstate = "57P01"
+
+
+class IdleTooLong(HushError):
+    """The session sent nothing for longer than the policy allows."""
+
+    sqlstate = "57P05"
