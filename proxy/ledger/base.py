@@ -1,0 +1,190 @@
+"""What may be asked of a ledger, whatever keeps it?
+
+The ledger is the only builder of `Reserved`, so nothing reaches a private engine before it is charged.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from proxy.errors import BudgetSpent
+from proxy.ledger.chain import Entry
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.release.store import Missing, ReleaseStore, Stored
+
+ACCOUNT_KINDS = ("dataset", "user", "session")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One release that a statement needs and the SQL that computes it.
+
+    sql "" means that the SQL is known only after an earlier stage was released: see `Ledger.bind`.
+    """
+
+    request: Request
+    sql: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Who asks what, and when. `query` is the client's own text; `at` has a time zone."""
+
+    login: str
+    query: str
+    at: datetime
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError("the time of a question needs a time zone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """What an account has spent against the limit it was asked with. Remaining is never negative."""
+
+    account: Account
+    spent: Cost
+
+    @property
+    def remaining(self) -> Cost:
+        limit = self.account.limit
+        return Cost(max(0, limit.pico - self.spent.pico), max(0, limit.atto - self.spent.atto))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a statement got: in `items` one per wanted release, in `charged` and `balances` one per account.
+
+    statement: the number to give to `note_outcome`.
+    """
+
+    statement: int
+    items: tuple[Reserved | Stored, ...]
+    charged: tuple[Cost, ...]
+    balances: tuple[Balance, ...]
+
+
+class Outcome(enum.Enum):
+    """How a statement ended. UNFINISHED: still running, or the process died."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One line of a login's history. `cost` is what the login's own account paid, `reused` that it paid nothing."""
+
+    at: datetime
+    query: str
+    cost: Cost
+    reused: bool
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """All that one account ever spent."""
+
+    kind: str
+    name: str
+    spent: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Result of a successful verification."""
+
+    entries: int
+    releases: int
+    head: str
+    totals: tuple[Total, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """One of the caller's own accounts that has too little left."""
+
+    balance: Balance
+    needed: Cost
+
+
+class AccountSpent(BudgetSpent):
+    """Nothing was charged: at least one account has too little left.
+
+    shortfalls: the caller's own accounts that are short; empty when only the dataset's account is, whose figures
+    a user must not see.
+    """
+
+    def __init__(self, message: str, *, detail: str, hint: str, shortfalls: tuple[Shortfall, ...]) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.shortfalls = shortfalls
+
+
+class Ledger(Protocol):
+    """The books of all accounts, and the store of what was paid for. Safe to call from any thread.
+
+    Account names are the caller's: two datasets kept in one ledger need different names.
+    Methods raise LedgerFailed when durability or consistency cannot be had; nothing may be answered then.
+    """
+
+    @property
+    def store(self) -> ReleaseStore:
+        """Finished releases."""
+        ...
+
+    def reserve(
+        self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], question: Question, *, fresh: bool = False
+    ) -> Receipt:
+        """Charge a whole statement to every account, or nothing to any, durably before it returns.
+
+        Claim (docs/claims/filter.md): for every account, the sum of all charges ever reserved is at most the limit
+        that the account had when the last of them was booked, in any interleaving and after any crash.
+        Claim (docs/claims/reuse.md): an account pays the full cost of every release it is shown, once.
+
+        fresh: draw new noise even if a stored release would do. Raises AccountSpent, LedgerFailed.
+        """
+        ...
+
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+        """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once."""
+        ...
+
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+        """The stored release of `key` that all these accounts paid for already; charges nothing."""
+        ...
+
+    def note_outcome(self, statement: int, outcome: Outcome) -> None:
+        """Remember for the history how a statement ended. Never touches a charge; may be lost in a crash."""
+        ...
+
+    def balances(self, accounts: tuple[Account, ...]) -> tuple[Balance, ...]:
+        """What each account has spent and has left."""
+        ...
+
+    def all_accounts(self) -> tuple[Total, ...]:
+        """Every account that ever paid, in the order of kind and name. For admins only."""
+        ...
+
+    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+        """The login's latest statements on private data, newest first."""
+        ...
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The chained entries with a number above `after`, oldest first. For admins only."""
+        ...
+
+    def verify(self) -> Report:
+        """Read everything back, add up every charge again, check the chain. Raises LedgerFailed."""
+        ...
+
+    def close(self) -> None:
+        """Give the books free for another process."""
+        ...

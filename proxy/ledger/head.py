@@ -1,0 +1,84 @@
+"""Is the ledger's file the newest one, or an older copy that somebody put back?
+
+A small file beside the ledger names the last entry by number and hash. It is written after the entry is durable and
+before anything is answered. So an honest crash leaves a file that is level with the marker or ahead of it, and an older
+copy, or a shortened one, is behind it. A copy of the *whole* directory put back is not noticed: the guide says to leave
+this file out of backups.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from proxy.errors import LedgerFailed
+from proxy.ledger.directory import make_private, sync_directory
+
+MARKER_NAME = "head"
+RESTORE_HINT = (
+    "Put back the newest copy of all files of the state directory. If it is lost, what was spent since the copy is"
+    " unknown: start with a new, empty state directory and lower the budgets by what may have been spent."
+)
+_SLOT_BYTES = 4096  # two slots on different pages: a write that is cut short spoils one of them
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The number and hash of an entry; number 0 stands for the empty ledger."""
+
+    seq: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoMark:
+    """There is no marker: the ledger has never been opened for writing, or somebody removed the file."""
+
+
+class Marker:
+    """The marker file, open for writing."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it, or make it empty. Raises ConfigError."""
+        make_private(path)
+        self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        sync_directory(path.parent)
+
+    def write(self, mark: Mark) -> None:
+        """Make `mark` durable. Raises OSError. The newest slot on disk is never the one overwritten."""
+        os.pwrite(self._handle, _slot(mark).ljust(_SLOT_BYTES, b"\0"), (mark.seq % 2) * _SLOT_BYTES)
+        os.fdatasync(self._handle)
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+def read_mark(path: Path) -> Mark | NoMark:
+    """The newest valid mark in the file. Raises LedgerFailed if the file has content and none is valid."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise LedgerFailed(f"the ledger's marker {path} cannot be read") from error
+    marks = [mark for start in (0, _SLOT_BYTES) for mark in _parse(content[start : start + _SLOT_BYTES])]
+    if marks:
+        return max(marks, key=lambda mark: mark.seq)
+    if content:
+        raise LedgerFailed(f"the ledger's marker {path} is damaged", hint=RESTORE_HINT)
+    return NoMark()
+
+
+def _slot(mark: Mark) -> bytes:
+    text = f"{mark.seq} {mark.digest}"
+    return f"{text} {crc32(text.encode()):08x}\n".encode()
+
+
+def _parse(slot: bytes) -> tuple[Mark, ...]:
+    words = slot.rstrip(b"\0").split()
+    if len(words) != 3 or not words[0].isdigit():
+        return ()
+    mark = Mark(int(words[0]), words[1].decode("ascii", "replace"))
+    return (mark,) if _slot(mark).split() == words else ()

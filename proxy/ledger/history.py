@@ -1,0 +1,101 @@
+"""What has this login asked lately, and how did each statement end?
+
+Charged statements stand in the chain. What is kept here costs no disk wait and may be lost in a crash: repeats that
+cost nothing, and outcomes. Both wait in memory until the next charge is written, or until somebody reads the history.
+A statement's number is its entry's number, or minus its repeat's number.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from datetime import UTC, datetime
+
+from proxy.ledger.base import Asked, Outcome, Question
+from proxy.ledger.chain import Entry, decode, preview
+from proxy.plan.charge import Cost
+
+MAX_WAITING = 1000
+
+_OUTCOME = "(select outcome from outcome where statement = {})"
+_CHARGED = (
+    f"select body, {_OUTCOME.format('seq')} from entry"
+    " where json_extract(body, '$.login') = ? order by seq desc limit ?"
+)
+_REPEATED = f"select at, query, {_OUTCOME.format('-number')} from repeat where login = ? order by number desc limit ?"
+
+
+class History:
+    """Repeats and outcomes that wait to be written. Safe to call from any thread."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._lock = threading.Lock()
+        self._repeats: dict[int, tuple[str, str, str]] = {}
+        self._outcomes: dict[int, str] = {}
+        self._last = int(connection.execute("select coalesce(max(number), 0) from repeat").fetchone()[0])
+
+    def add_repeat(self, question: Question) -> int:
+        """Remember a statement that cost nothing; its number."""
+        at = question.at.astimezone(UTC).isoformat(timespec="microseconds")
+        with self._lock:
+            self._last += 1
+            self._repeats[self._last] = (at, question.login, preview(question.query)[0])
+            return -self._last
+
+    def add_outcome(self, statement: int, outcome: Outcome) -> None:
+        with self._lock:
+            self._outcomes[statement] = outcome.value
+
+    def is_full(self) -> bool:
+        return len(self._repeats) + len(self._outcomes) >= MAX_WAITING
+
+    def write(self, connection: sqlite3.Connection) -> tuple[frozenset[int], frozenset[int]]:
+        """Write what waits, inside the caller's transaction; what to `forget` once that is committed."""
+        with self._lock:
+            repeats = [(number, *row) for number, row in self._repeats.items()]
+            outcomes = list(self._outcomes.items())
+        connection.executemany("insert or replace into repeat values (?, ?, ?, ?)", _ascii(repeats))
+        connection.executemany("insert or replace into outcome values (?, ?)", outcomes)
+        return frozenset(row[0] for row in repeats), frozenset(row[0] for row in outcomes)
+
+    def forget(self, written: tuple[frozenset[int], frozenset[int]]) -> None:
+        repeats, outcomes = written
+        with self._lock:
+            for number in repeats:
+                self._repeats.pop(number, None)
+            for statement in outcomes:
+                self._outcomes.pop(statement, None)
+
+    def drop_oldest(self) -> None:
+        """Keep at most MAX_WAITING of each kind when they cannot be written."""
+        with self._lock:
+            for waiting in (self._repeats, self._outcomes):
+                for number in list(waiting)[:-MAX_WAITING]:
+                    del waiting[number]
+
+
+def _ascii(rows: list[tuple[int, str, str, str]]) -> list[tuple[int, str, str, str]]:
+    """Rows that SQLite can hold: half of a surrogate pair has no UTF-8 form."""
+    return [(n, at, login, query.encode("utf-8", "replace").decode()) for n, at, login, query in rows]
+
+
+def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked, ...]:
+    """The latest `limit` statements of a login, newest first."""
+    charged = [_charged(decode(body), outcome) for body, outcome in connection.execute(_CHARGED, (login, limit))]
+    repeated = [_repeated(*row) for row in connection.execute(_REPEATED, (login, limit))]
+    return tuple(sorted(charged + repeated, key=lambda asked: asked.at, reverse=True)[:limit])
+
+
+def _charged(entry: Entry, outcome: str | None) -> Asked:
+    own = {line.kind: line.cost for line in entry.lines if line.kind != "dataset"}
+    cost = own.get("user", Cost(0, 0))
+    return Asked(at=entry.at, query=entry.query, cost=cost, reused="user" not in own, outcome=_outcome(outcome))
+
+
+def _repeated(at: str, query: str, outcome: str | None) -> Asked:
+    asked_at = datetime.fromisoformat(at)
+    return Asked(at=asked_at, query=query, cost=Cost(0, 0), reused=True, outcome=_outcome(outcome))
+
+
+def _outcome(text: str | None) -> Outcome:
+    return Outcome.UNFINISHED if text is None else Outcome(text)

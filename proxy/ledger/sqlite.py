@@ -1,0 +1,259 @@
+"""How does one process charge durably with nothing but a local disk?
+
+`reserve` appends one entry to a chain in SQLite (one commit, one fsync), then moves the marker beside it (one more
+fsync), and only then returns. Prices, limits and balances come from `Books`, which hold exactly the entries on disk.
+A statement that these accounts paid for before touches the disk for reading only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from proxy.errors import LedgerFailed
+from proxy.ledger import history, replay, schema
+from proxy.ledger.base import (
+    ACCOUNT_KINDS,
+    Asked,
+    Balance,
+    Outcome,
+    Question,
+    Receipt,
+    Report,
+    Total,
+    Wanted,
+)
+from proxy.ledger.books import NOTHING, Books, Pick
+from proxy.ledger.chain import Entry, decode, encode
+from proxy.ledger.directory import OwnedDirectory, make_private
+from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, read_mark
+from proxy.plan.charge import Account, ReleaseKey, Reserved
+from proxy.release.store import Missing, ReleaseStore, Stored
+
+_DISK_HINT = "Look at the free space and the health of the disk of the state directory."
+
+
+class SqliteLedger:
+    """The books in one directory, owned by this process until `close`. Implements `base.Ledger`."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open or create the books and verify them from the first entry.
+
+        Raises ConfigError if the directory cannot be used or is in use, LedgerFailed if the books do not verify.
+        """
+        self._directory = OwnedDirectory(directory)
+        self._path = directory / schema.FILE_NAME
+        self._books = Books()
+        self._lock = threading.Lock()  # one writer at a time; readers of the books need none
+        self._stages: set[int] = set()
+        self._is_sound = False
+        self._is_closed = False
+        try:
+            mark = read_mark(directory / MARKER_NAME)
+            self._marker = Marker(directory / MARKER_NAME)
+            make_private(self._path)
+            self._connection = schema.open_durable(self._path)
+            replay.catch_up(self._books, self._connection, mark)
+            replay.check_releases(self._books, self._connection)
+            self._history = history.History(self._connection)
+            self._store = ReleaseStore(schema.open_relaxed(self._path))
+            self._mark_head()
+        except (sqlite3.Error, OSError) as error:
+            self._directory.close()
+            raise LedgerFailed("the ledger cannot be opened", detail=str(error), hint=_DISK_HINT) from error
+        except BaseException:
+            self._directory.close()
+            raise
+
+    @property
+    def store(self) -> ReleaseStore:
+        return self._store
+
+    # --- charging ---------------------------------------------------------------------------------
+
+    def reserve(
+        self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], question: Question, *, fresh: bool = False
+    ) -> Receipt:
+        """Charge a whole statement to every account, or nothing to any, durably: see `base.Ledger.reserve`."""
+        _check_arguments(accounts, wanted)
+        with self._lock:
+            self._recover()
+            picks = self._pick(accounts, wanted, fresh)
+            stored = {
+                pick.release_id: self._store.load(pick.release_id, pick.request.key)
+                for pick in picks.values()
+                if pick.release_id <= self._books.last_release
+            }
+            entry = self._books.draft(accounts, tuple(picks.values()), question)
+            statement = self._commit(entry) if entry.lines else self._history.add_repeat(question)
+            if self._history.is_full():
+                self._flush()
+                self._history.drop_oldest()
+            items = tuple(self._item(one, picks[one.request.key], stored) for one in wanted)
+        paid = {(line.kind, line.name): line.cost for line in entry.lines}
+        return Receipt(
+            statement=statement,
+            items=items,
+            charged=tuple(paid.get((a.kind, a.name), NOTHING) for a in accounts),
+            balances=self._books.balances(accounts),
+        )
+
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+        """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
+        with self._lock:
+            if reserved.release_id not in self._stages or reserved.sql or not sql:
+                raise LedgerFailed("only a reserved stage without SQL can be given one, and only once")
+            self._stages.remove(reserved.release_id)
+        return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql)
+
+    def _pick(self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], fresh: bool) -> dict[ReleaseKey, Pick]:
+        """The release for each distinct key: the finished one that most of these accounts paid for, or a new one."""
+        picks: dict[ReleaseKey, Pick] = {}
+        next_id = self._books.last_release + 1
+        for request in dict.fromkeys(one.request for one in wanted):
+            found = () if fresh else self._store.completed(request.key)
+            if found:
+                best = max(found, key=lambda i: (sum(self._books.has_paid(a, i) for a in accounts), i))
+                picks[request.key] = Pick(request, best)
+            else:
+                picks[request.key] = Pick(request, next_id)
+                next_id += 1
+        return picks
+
+    def _item(self, one: Wanted, pick: Pick, stored: dict[int, Stored]) -> Reserved | Stored:
+        if pick.release_id in stored:
+            return stored[pick.release_id]
+        if not one.sql:
+            self._stages.add(pick.release_id)
+        return Reserved(release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql)
+
+    def _commit(self, entry: Entry) -> int:
+        """Make an entry durable, then the marker. After any failure nothing is charged until `_recover` succeeds."""
+        body = encode(entry)
+        self._is_sound = False
+        try:
+            with self._connection:
+                self._connection.execute("begin immediate")
+                self._connection.execute("insert into entry values (?, ?)", (entry.seq, body))
+                written = self._history.write(self._connection)
+            self._history.forget(written)
+            self._books.apply(body)
+            self._mark_head()
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerFailed("a charge could not be made durable", hint=_DISK_HINT) from error
+        return entry.seq
+
+    def _mark_head(self) -> None:
+        self._marker.write(Mark(self._books.seq, self._books.head))
+        self._is_sound = True
+
+    def _recover(self) -> None:
+        """After a failed write: reopen, take over what did reach the disk, and force all of it to the main file.
+
+        A commit that failed may still be found on disk, and counts then. An fsync that failed once may report
+        success next time without having written, so everything is written again by a checkpoint.
+        """
+        if self._is_closed:
+            raise LedgerFailed("the ledger is closed")
+        if self._is_sound:
+            return
+        try:
+            self._connection.close()
+            self._connection = schema.open_durable(self._path)
+            replay.catch_up(self._books, self._connection, read_mark(self._directory.path / MARKER_NAME))
+            is_busy = self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+            if is_busy:
+                raise LedgerFailed("the ledger is busy and cannot be recovered now")
+            self._mark_head()
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerFailed("the ledger has not recovered from a failed write", hint=_DISK_HINT) from error
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+        for release_id in self._store.completed(key):
+            if all(self._books.has_paid(account, release_id) for account in accounts):
+                return self._store.load(release_id, key)
+        return Missing()
+
+    def balances(self, accounts: tuple[Account, ...]) -> tuple[Balance, ...]:
+        return self._books.balances(accounts)
+
+    def all_accounts(self) -> tuple[Total, ...]:
+        with self._lock:
+            return self._books.totals()
+
+    def note_outcome(self, statement: int, outcome: Outcome) -> None:
+        self._history.add_outcome(statement, outcome)
+        if self._history.is_full():
+            with self._lock:
+                self._flush()
+                self._history.drop_oldest()
+
+    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+        with self._lock:
+            self._recover()
+            self._flush()
+            try:
+                return history.read(self._connection, login, limit)
+            except sqlite3.Error as error:
+                raise LedgerFailed("the history cannot be read", hint=_DISK_HINT) from error
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        try:
+            with closing(schema.open_reader(self._path)) as connection:
+                for (body,) in connection.execute("select body from entry where seq > ? order by seq", (after,)):
+                    yield decode(body)
+        except sqlite3.Error as error:
+            raise LedgerFailed("the ledger's file cannot be read", hint=RESTORE_HINT) from error
+
+    def verify(self) -> Report:
+        fresh = Books()
+        replay.reread(fresh, self._directory.path)  # the long part, while others go on charging
+        with self._lock:
+            self._recover()
+            releases = replay.reread(fresh, self._directory.path)
+            if (fresh.head, fresh.totals()) != (self._books.head, self._books.totals()):
+                raise LedgerFailed("the ledger's file differs from what this process charged", hint=RESTORE_HINT)
+        return Report(entries=fresh.seq, releases=releases, head=fresh.head, totals=fresh.totals())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._flush()
+            self._is_closed = True
+            self._is_sound = False
+            self._store.close()
+            self._connection.close()
+            self._marker.close()
+            self._directory.close()
+
+    def _flush(self) -> None:
+        """Write waiting repeats and outcomes. Failing to is no reason to fail a statement: they go on waiting."""
+        try:
+            with self._connection:
+                self._connection.execute("begin immediate")
+                written = self._history.write(self._connection)
+        except sqlite3.Error:
+            return
+        self._history.forget(written)
+
+
+def _check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -> None:
+    """Refuse calls that no correct session makes, before anything is charged. Raises ValueError."""
+    names = {(a.kind, a.name) for a in accounts}
+    if len(names) != len(accounts) or not all(a.kind in ACCOUNT_KINDS for a in accounts):
+        raise ValueError("accounts must be different and of a known kind")
+    if [a.kind for a in accounts].count("dataset") != 1:
+        raise ValueError("exactly one dataset account pays for every statement")
+    by_key: dict[ReleaseKey, Wanted] = {}
+    if not wanted or any(by_key.setdefault(one.request.key, one) != one for one in wanted):
+        raise ValueError("a statement wants at least one release, and one price and SQL per key")
+    if any(w.request.cost.pico == 0 for w in wanted):
+        raise ValueError("a release that costs nothing cannot be private")
+    if len({w.request.key.policy_digest for w in wanted}) != 1:
+        raise ValueError("one statement is planned under one policy")

@@ -1,0 +1,106 @@
+"""Which noisy results exist already, so that the same question is answered with the same numbers?
+
+The payload is opaque here: the canonical bytes of a finished release, noisy numbers and keys only. Nothing in this
+file charges anybody; who pays for seeing a stored release is the ledger's rule.
+
+The rows live in the ledger's SQLite file, not in one beside it: release ids are given out by the ledger, and two files
+could be restored to different moments, so that an id paid for in one would name other numbers in the other. A `put` is
+not forced to disk. A release lost in a crash is charged again when it is asked again, which is sound; the only
+unsound loss would be a second draw under one charge, and `put` refuses a release id it has seen.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from proxy.errors import LedgerFailed
+from proxy.plan.charge import ReleaseKey, Reserved
+
+SCHEMA = (
+    """create table if not exists release (
+        release_id integer primary key,
+        fingerprint text not null,
+        policy_digest text not null,
+        data_version text not null,
+        payload blob not null
+    ) strict""",
+    "create index if not exists release_key on release (fingerprint, policy_digest, data_version)",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A finished release: the noisy numbers that everybody who asks for `key` may be shown once they paid."""
+
+    release_id: int
+    key: ReleaseKey
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No finished release has that key."""
+
+
+class ReleaseStore:
+    """Finished releases by key, over one connection to the ledger's file. Safe to call from any thread.
+
+    Every method raises LedgerFailed when the file cannot be read or written.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def put(self, reserved: Reserved, payload: bytes) -> None:
+        """Keep the finished release that `reserved` paid for.
+
+        Raises LedgerFailed when this release id is stored already: one charge buys one draw of noise.
+        """
+        key = reserved.key
+        row = (reserved.release_id, key.fingerprint, key.policy_digest, key.data_version, payload)
+        with self._lock:
+            try:
+                self._connection.execute("insert into release values (?, ?, ?, ?, ?)", row)
+            except sqlite3.IntegrityError as error:
+                raise LedgerFailed("a release was about to be stored twice under one charge") from error
+            except sqlite3.Error as error:
+                raise LedgerFailed(
+                    "a finished release could not be stored",
+                    hint="Free space on the disk of the state directory; the charge stays.",
+                ) from error
+
+    def completed(self, key: ReleaseKey) -> tuple[int, ...]:
+        """Ids of the finished releases of `key`, newest first. More than one if two were asked at the same time."""
+        sql = (
+            "select release_id from release where fingerprint = ? and policy_digest = ? and data_version = ?"
+            " order by release_id desc"
+        )
+        rows = self._read(sql, (key.fingerprint, key.policy_digest, key.data_version))
+        return tuple(int(row[0]) for row in rows)
+
+    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+        """The finished release `release_id`, which `completed(key)` named."""
+        rows = self._read("select payload from release where release_id = ?", (release_id,))
+        if not rows:
+            raise LedgerFailed("a stored release has vanished")
+        return Stored(release_id=release_id, key=key, payload=bytes(rows[0][0]))
+
+    def get(self, key: ReleaseKey) -> Stored | Missing:
+        """The newest finished release of `key`, whoever paid for it."""
+        found = self.completed(key)
+        return self.load(found[0], key) if found else Missing()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _read(self, sql: str, parameters: tuple[object, ...]) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(sql, parameters).fetchall()
+            except sqlite3.Error as error:
+                raise LedgerFailed("stored releases cannot be read") from error
