@@ -1,0 +1,238 @@
+"""The public PostgreSQL of one dataset: where does a login's session go?
+
+One server per visibility. A changed policy gets new servers; old ones end with their last session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from proxy.errors import FrontFailed, PolicyError
+from proxy.front.account import choose_account
+from proxy.front.binaries import Binaries, Search, find_binaries
+from proxy.front.configuration import PORT
+from proxy.front.process import Blueprint
+from proxy.front.quoting import quote_name
+from proxy.front.roles import check_login
+from proxy.front.runtime import RuntimeDirectory, create, sweep
+from proxy.front.server import FrontEvent, FrontServer, PublicRows, Spec, State
+from proxy.front.visibility import Visibility, group_logins
+from proxy.policy.model import Policy, Users
+
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontOptions:
+    """How to run the front.
+
+    account: what to run as when the proxy is root; "" chooses. address_space_bytes, file_bytes: limits
+    of each of its processes (one file holds at most this much of a temporary table).
+    """
+
+    state_dir: Path
+    binaries: Path | Search = Search()  # noqa: RUF009 - an immutable value
+    account: str = ""
+    address_space_bytes: int = 1024 * _MEBIBYTE
+    file_bytes: int = 512 * _MEBIBYTE
+    start_timeout_s: float = 30.0
+    max_public_rows: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontAddress:
+    """Where and as whom a session is opened. The server admits the proxy's process without a password."""
+
+    socket_dir: str
+    port: int
+    user: str
+    database: str
+
+    @property
+    def socket_path(self) -> str:
+        return f"{self.socket_dir}/.s.PGSQL.{self.port}"
+
+
+class Lease:
+    """A session's hold on a server: while it is open, a policy change does not end the server."""
+
+    __slots__ = ("_release", "address")
+
+    def __init__(self, address: FrontAddress, release: Callable[[], None]) -> None:
+        self.address = address
+        self._release: list[Callable[[], None]] = [release]
+
+    def close(self) -> None:
+        """Give the hold back; harmless when repeated."""
+        while self._release:
+            self._release.pop()()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Front:
+    """All servers of one dataset. Made by `Front.start`; `stop` ends everything."""
+
+    options: FrontOptions
+    binaries: Binaries
+    runtime: RuntimeDirectory
+    rows: PublicRows
+    on_event: Callable[[FrontEvent], None]
+    _current: dict[Visibility, FrontServer] = field(default_factory=dict)
+    _retired: list[FrontServer] = field(default_factory=list)
+    _by_login: dict[str, FrontServer] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _ending: set[asyncio.Task[None]] = field(default_factory=set)
+    _applying: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    async def start(
+        cls,
+        policy: Policy,
+        users: Users,
+        options: FrontOptions,
+        rows: PublicRows,
+        on_event: Callable[[FrontEvent], None] = lambda _event: None,
+    ) -> Front:
+        """Clean up after killed proxies, then start a server for each visibility.
+
+        Raises FrontFailed (no binaries, no start), PolicyError (names PostgreSQL cannot hold).
+        """
+        account = choose_account(options.account)
+        if options.state_dir.is_dir():
+            await asyncio.to_thread(sweep, options.state_dir)
+        runtime = await asyncio.to_thread(create, options.state_dir, account)
+        try:
+            binaries = await asyncio.to_thread(find_binaries, options.binaries, account, runtime.path / "pg")
+            front = cls(options=options, binaries=binaries, runtime=runtime, rows=rows, on_event=on_event)
+            await front.apply(policy, users)
+        except BaseException:
+            await asyncio.to_thread(runtime.remove)
+            raise
+        return front
+
+    def address_for(self, login: str) -> FrontAddress:
+        """Where `login`'s sessions go now. Raises FrontFailed for a stranger and during a restart."""
+        server = self._server_for(login)
+        return FrontAddress(
+            socket_dir=str(server.blueprint.socket_dir), port=PORT, user=login, database=server.spec.policy.dataset
+        )
+
+    def lease(self, login: str) -> Lease:
+        """`address_for` with a hold on the server; close it when the session ends."""
+        server = self._server_for(login)
+        lease = Lease(self.address_for(login), lambda: self._give_back(server))
+        server.leases += 1
+        return lease
+
+    async def apply(self, policy: Policy, users: Users) -> None:
+        """Serve this policy and these users from now on.
+
+        Same policy: roles are added and shut out in place. Changed policy: new servers start first;
+        if that fails nothing changes. Old servers go on for the sessions that hold a lease.
+        """
+        async with self._applying:
+            groups = group_logins(policy, users)
+            _check_names(policy, users)
+            fresh = {v: self._server(policy, v, logins) for v, logins in groups.items() if not self._fits(v, policy)}
+            await _start_all(tuple(fresh.values()))
+            kept = {v: self._current[v] for v in groups if v not in fresh}
+            for visible, server in kept.items():
+                await server.set_logins(groups[visible])
+            replaced = [s for v, s in self._current.items() if kept.get(v) is not s]
+            self._current = {v: fresh.get(v) or kept[v] for v in groups}
+            self._by_login = {login: self._current[v] for v, logins in groups.items() for login in logins}
+            for server in replaced:
+                await self._retire(server, users)
+
+    async def stop(self) -> None:
+        """End all servers, retired ones too, and remove their directory."""
+        servers = [*self._current.values(), *self._retired]
+        self._by_login.clear()
+        await asyncio.gather(*(s.stop() for s in servers), *self._ending)
+        await asyncio.to_thread(self.runtime.remove)
+
+    @property
+    def servers(self) -> tuple[FrontServer, ...]:
+        """Current and still draining servers, for health checks."""
+        return (*self._current.values(), *self._retired)
+
+    # --- one server -----------------------------------------------------------------------------
+
+    def _server_for(self, login: str) -> FrontServer:
+        server = self._by_login.get(login)
+        if server is None:
+            raise FrontFailed(f'the login "{login}" has no place in the public PostgreSQL')
+        if server.state is not State.RUNNING:
+            raise FrontFailed("the public PostgreSQL is restarting", hint="Try again in a moment.")
+        return server
+
+    def _spec(self, policy: Policy, visible: Visibility) -> Spec:
+        return Spec(policy=policy, visible=visible, max_public_rows=self.options.max_public_rows)
+
+    def _fits(self, visible: Visibility, policy: Policy) -> bool:
+        present = self._current.get(visible)
+        return present is not None and present.spec == self._spec(policy, visible)
+
+    def _server(self, policy: Policy, visible: Visibility, logins: tuple[str, ...]) -> FrontServer:
+        blueprint = Blueprint(
+            runtime=self.runtime,
+            binaries=self.binaries,
+            name=str(next(self._numbers)),
+            max_sessions=policy.limits.max_sessions,
+            time_zone=policy.privacy.time_zone,
+            address_space_bytes=self.options.address_space_bytes,
+            file_bytes=self.options.file_bytes,
+            start_timeout_s=self.options.start_timeout_s,
+        )
+        spec = self._spec(policy, visible)
+        return FrontServer(spec=spec, blueprint=blueprint, rows=self.rows, on_event=self.on_event, logins=logins)
+
+    async def _retire(self, server: FrontServer, users: Users) -> None:
+        """Stop at once if unused, else when the last lease is given back. Removed logins end now."""
+        if server.leases == 0:
+            await server.stop()
+            return
+        self._retired.append(server)
+        await server.set_logins(tuple(name for name in server.logins if name in users.logins))
+
+    def _give_back(self, server: FrontServer) -> None:
+        server.leases -= 1
+        if server.leases == 0 and server in self._retired:
+            self._retired.remove(server)
+            task = asyncio.get_running_loop().create_task(server.stop())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+
+def _check_names(policy: Policy, users: Users) -> None:
+    quote_name(policy.dataset)
+    if policy.dataset in ("template0", "template1"):
+        raise PolicyError(f'the dataset cannot be called "{policy.dataset}": PostgreSQL has such a database')
+    for login in users.logins:
+        check_login(login)
+
+
+async def _start_all(servers: tuple[FrontServer, ...]) -> None:
+    """Start all or none."""
+    done = await asyncio.gather(*(s.start() for s in servers), return_exceptions=True)
+    failures = [d for d in done if isinstance(d, BaseException)]
+    if failures:
+        for server in servers:
+            with contextlib.suppress(FrontFailed):
+                await server.stop()
+        raise failures[0]

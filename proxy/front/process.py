@@ -1,0 +1,234 @@
+"""How is one PostgreSQL server made, started, watched and ended?
+
+Knows directories, processes and readiness; not what stands in the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from proxy.errors import FrontFailed
+from proxy.front.account import own_account
+from proxy.front.binaries import Binaries, clean_environment, launch_command
+from proxy.front.configuration import PORT, ServerSettings, configuration_text
+from proxy.front.roles import hba_text, ident_text
+from proxy.front.runtime import RuntimeDirectory
+from proxy.front.schema import SUPERUSER
+
+_POLL_S = 0.02
+_WATCH_S = 0.2
+_FAST_STOP_S = 5.0
+_LOG_TAIL_BYTES = 2000
+_MAX_LOG_BYTES = 1_000_000
+_INITDB_TIMEOUT_S = 60.0
+
+AdminConnection = psycopg.AsyncConnection[tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint:
+    """Everything needed to make one server. name: its subdirectory of the runtime directory."""
+
+    runtime: RuntimeDirectory
+    binaries: Binaries
+    name: str
+    max_sessions: int
+    time_zone: str
+    address_space_bytes: int
+    file_bytes: int
+    start_timeout_s: float
+
+    @property
+    def home(self) -> Path:
+        return self.runtime.path / self.name
+
+    @property
+    def socket_dir(self) -> Path:
+        return self.home / "s"
+
+    @property
+    def log(self) -> Path:
+        return self.home / "log"
+
+
+@dataclass(slots=True)
+class Postmaster:
+    """One running server. Made by `start_postmaster`; `stop` ends it."""
+
+    blueprint: Blueprint
+    _process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    async def wait(self) -> int:
+        """Return the exit status once the server has ended; meanwhile keep its log short."""
+        while self._process.poll() is None:
+            _shorten(self.blueprint.log)
+            await asyncio.sleep(_WATCH_S)
+        return self._process.returncode
+
+    async def stop(self) -> None:
+        """Fast shutdown (clients are told), then immediate shutdown, then kill. Waits for the end."""
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if self._process.poll() is not None:
+                break
+            self._process.send_signal(number)
+            for _ in range(int(_FAST_STOP_S / _POLL_S)):
+                if self._process.poll() is not None:
+                    break
+                await asyncio.sleep(_POLL_S)
+        self.blueprint.runtime.drop_process(self.pid)
+
+    async def connect(self, database: str, *, user: str = SUPERUSER) -> AdminConnection:
+        """A connection that ignores PG* variables of the proxy's environment and checks who answers."""
+        return await psycopg.AsyncConnection.connect(
+            host=str(self.blueprint.socket_dir),
+            port=PORT,
+            user=user,
+            dbname=database,
+            autocommit=True,
+            prepare_threshold=None,
+            options="",
+            application_name="hushql",
+            client_encoding="UTF8",
+            connect_timeout=10,
+            gssencmode="disable",
+            channel_binding="prefer",
+            require_auth="",
+            requirepeer=self.blueprint.runtime.account.name,
+        )
+
+
+async def start_postmaster(blueprint: Blueprint, logins: tuple[str, ...]) -> Postmaster:
+    """A new, empty cluster whose superuser answers. Raises FrontFailed with the server's own words."""
+    data = await asyncio.to_thread(_make_cluster, blueprint)
+    config = _write_configuration(blueprint, logins)
+    postmaster = _spawn(blueprint, data, config)
+    try:
+        await _wait_until_ready(postmaster)
+    except BaseException:
+        await postmaster.stop()
+        raise
+    return postmaster
+
+
+def write_ident(blueprint: Blueprint, logins: tuple[str, ...]) -> Path:
+    """Which roles the proxy's account may be; read by the server at start and reload."""
+    return blueprint.runtime.write_readable(f"{blueprint.name}/pg_ident.conf", ident_text(own_account().name, logins))
+
+
+def log_tail(blueprint: Blueprint) -> str:
+    """The last lines the server wrote. They hold neither statements nor data."""
+    try:
+        text = blueprint.log.read_bytes()[-_LOG_TAIL_BYTES:].decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-12:])
+
+
+# --- steps of a start -------------------------------------------------------------------------
+
+
+def _make_cluster(blueprint: Blueprint) -> Path:
+    """initdb as the front's account; UTF-8 with code-point order where the system can, else plain C."""
+    blueprint.runtime.make_private(f"{blueprint.name}/s")
+    said = ""
+    for locale in ("C.UTF-8", "C"):
+        data = blueprint.runtime.make_private(f"{blueprint.name}/data")
+        options = ["--no-sync", "--encoding=UTF8", f"--locale={locale}", "--auth=reject", f"--username={SUPERUSER}"]
+        options += ["--no-instructions", "--wal-segsize=1", "--lc-messages=C"]
+        command = [blueprint.binaries.program("initdb"), f"--pgdata={data}", *options]
+        try:
+            done = subprocess.run(  # fixed arguments
+                launch_command(blueprint.runtime.account, command),
+                capture_output=True,
+                env=clean_environment(),
+                timeout=_INITDB_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise FrontFailed("initdb did not finish in time") from None
+        if done.returncode == 0:
+            return data
+        said = done.stderr.decode("utf-8", errors="replace").strip()[-_LOG_TAIL_BYTES:]
+    raise FrontFailed("the public PostgreSQL could not be created", detail=f"initdb said: {said}")
+
+
+def _write_configuration(blueprint: Blueprint, logins: tuple[str, ...]) -> Path:
+    runtime = blueprint.runtime
+    hba = runtime.write_readable(f"{blueprint.name}/pg_hba.conf", hba_text())
+    settings = ServerSettings(
+        socket_dir=str(blueprint.socket_dir),
+        hba_file=str(hba),
+        ident_file=str(write_ident(blueprint, logins)),
+        max_sessions=blueprint.max_sessions,
+        time_zone=blueprint.time_zone,
+        major=blueprint.binaries.major,
+    )
+    return runtime.write_readable(f"{blueprint.name}/postgresql.conf", configuration_text(settings))
+
+
+def _spawn(blueprint: Blueprint, data: Path, config: Path) -> Postmaster:
+    """Start the server in a session of its own, so that Ctrl-C in a terminal does not reach it first.
+
+    Must run on the event loop's thread: the kernel ends the server when the forking thread ends.
+    """
+    command = launch_command(
+        blueprint.runtime.account,
+        [blueprint.binaries.program("postgres"), "-D", str(data), "-c", f"config_file={config}"],
+        address_space=blueprint.address_space_bytes,
+        file_size=blueprint.file_bytes,
+    )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+    log = os.open(blueprint.log, flags, 0o600)
+    try:
+        process = subprocess.Popen(  # fixed arguments
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=clean_environment(),
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)
+    blueprint.runtime.add_process(process.pid)
+    return Postmaster(blueprint, process)
+
+
+async def _wait_until_ready(postmaster: Postmaster) -> None:
+    blueprint = postmaster.blueprint
+    deadline = asyncio.get_running_loop().time() + blueprint.start_timeout_s
+    while True:
+        if not postmaster.is_running():
+            raise FrontFailed("the public PostgreSQL did not start", detail=f"It said: {log_tail(blueprint)}")
+        try:
+            await (await postmaster.connect("postgres")).close()
+        except psycopg.Error as error:
+            if asyncio.get_running_loop().time() > deadline:
+                detail = f"Last error: {error} It said: {log_tail(blueprint)}"
+                raise FrontFailed("the public PostgreSQL did not become ready", detail=detail) from error
+            await asyncio.sleep(_POLL_S)
+        else:
+            return
+
+
+def _shorten(log: Path) -> None:
+    """The server appends, so an emptied log simply grows again from nothing."""
+    try:
+        if log.stat().st_size > _MAX_LOG_BYTES:
+            os.truncate(log, 0)
+    except OSError:
+        return
