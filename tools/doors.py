@@ -68,7 +68,8 @@ DOORS = (
     ),
     Door(
         names=(
-            *("__import__", "eval", "exec", "compile", "runpy", "importlib.import_module", "importlib.reload"),
+            *("__import__", "eval", "exec", "compile", "builtins", "runpy"),
+            *("importlib.import_module", "importlib.reload"),
             *("importlib.machinery", "importlib.util.module_from_spec", "importlib.util.spec_from_file_location"),
         ),
         allowed=(),

@@ -65,16 +65,13 @@ def _type_positions(tree: ast.Module) -> frozenset[int]:
     return frozenset(id(inner) for root in roots for inner in ast.walk(root))
 
 
-def _dotted(node: ast.expr, aliases: dict[str, str]) -> str:
-    """The full name of a Name or an attribute chain on one; empty for anything else."""
+def _chain(node: ast.expr) -> tuple[str, list[str]]:
+    """The Name an attribute chain starts at (empty for a computed value) and the attributes after it."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
-        # an attribute of a computed value: keep the attributes, so that `modules()[0].Reserved` is still seen
-        return ".".join(["", *reversed(parts)]) if parts else ""
-    return ".".join([aliases.get(node.id, node.id), *reversed(parts)])
+    return (node.id if isinstance(node, ast.Name) else ""), parts[::-1]
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[Use]:
@@ -96,8 +93,12 @@ def uses(tree: ast.Module) -> Iterator[Use]:
             case ast.ClassDef(name=name):
                 yield Use(name=name, line=node.lineno, is_value=False, is_definition=True)
             case ast.Name(ctx=ast.Load()) | ast.Attribute() if id(node) not in inner:
-                name = _dotted(node, aliases)
-                if name and not (isinstance(node, ast.Name) and node.id in hidden and node.id[:1].islower()):
+                first, rest = _chain(node)
+                # a local variable is nobody's module; a class keeps its name, wherever it is defined
+                if first in hidden and first[:1].islower():
+                    first = ""
+                if first or rest:
+                    name = ".".join([aliases.get(first, first), *rest])
                     yield Use(name=name, line=node.lineno, is_value=id(node) not in types)
             case _:
                 pass

@@ -58,3 +58,12 @@ def test_a_method_called_like_a_builtin_is_not_the_builtin() -> None:
 def test_a_class_statement_is_a_definition() -> None:
     (use,) = (use for use in uses(ast.parse("class Reserved: ...")) if use.is_definition)
     assert (use.name, use.is_value) == ("Reserved", False)
+
+
+def test_a_local_variable_called_like_a_module_is_not_the_module() -> None:
+    text = "def f(select, rows):\n    time = select.parent\n    return time.hour, [queue.x for queue in rows]"
+    assert not any(name.split(".")[0] in {"select", "time", "queue"} for name in values(text))
+
+
+def test_an_import_is_found_even_where_a_variable_hides_it() -> None:
+    assert "time.monotonic" in values("import time\ndef f(time):\n    return time.monotonic()")
