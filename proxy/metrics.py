@@ -1,0 +1,92 @@
+"""What may an operator count about a running proxy?
+
+Counters and histograms whose labels come from closed sets of this program: never a query, a login, a table, a count of
+rows or groups, or how long private data took to scan. Serving them over HTTP is not done here.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from proxy.errors import HushError
+
+#: Seconds; a durable charge is a millisecond on a disk and tens on a shared database.
+RESERVE_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class StatementKind(enum.Enum):
+    """What became of a statement."""
+
+    PUBLIC = "public"  # forwarded to the front as it was
+    PRIVATE = "private"  # answered by releases
+    EXPLAIN = "explain"
+    RELATION = "relation"  # answered from the proxy's own relations: hush.budget, ...
+
+
+class ReleaseOrigin(enum.Enum):
+    """Whether a release was paid for now or had been before."""
+
+    FRESH = "fresh"
+    REUSED = "reused"
+
+
+def _family(sqlstate: str) -> str:
+    """A five-character SQLSTATE as a label; anything else is told as an internal error."""
+    return sqlstate if len(sqlstate) == 5 and sqlstate.isascii() and sqlstate.isalnum() else "XX000"
+
+
+class Metrics:
+    """The proxy's figures, registered in the registry that is passed in.
+
+    Claim: no label value is derived from private data. Labels are members of the enumerations above and the SQLSTATEs
+    of `proxy.errors`, which depend on the query text and the policy only. Latency is measured for the ledger alone,
+    because the time of a private scan depends on the rows scanned.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sessions = Gauge("hushql_sessions", "Client sessions that are open.", registry=registry)
+        self._connections = Counter("hushql_connections", "Client connections accepted.", registry=registry)
+        self._statements = Counter(
+            "hushql_statements", "Statements by what became of them.", ["kind"], registry=registry
+        )
+        self._refusals = Counter("hushql_refusals", "Statements refused, by SQLSTATE.", ["sqlstate"], registry=registry)
+        self._releases = Counter("hushql_releases", "Releases shown to a client.", ["origin"], registry=registry)
+        self._reserve_s = Histogram(
+            "hushql_reserve_seconds",
+            "Time until a charge was durable in the ledger.",
+            buckets=RESERVE_BUCKETS_S,
+            registry=registry,
+        )
+        self._reloads = Counter("hushql_policy_reloads", "Policy reloads by outcome.", ["accepted"], registry=registry)
+        for kind in StatementKind:
+            self._statements.labels(kind.value)
+        for origin in ReleaseOrigin:
+            self._releases.labels(origin.value)
+
+    def session_opened(self) -> None:
+        self._connections.inc()
+        self._sessions.inc()
+
+    def session_closed(self) -> None:
+        self._sessions.dec()
+
+    def statement(self, kind: StatementKind) -> None:
+        self._statements.labels(kind.value).inc()
+
+    def refused(self, error: HushError) -> None:
+        """Counts a refusal by its class's SQLSTATE; the message is not looked at."""
+        self._refusals.labels(_family(type(error).sqlstate)).inc()
+
+    def released(self, origin: ReleaseOrigin) -> None:
+        self._releases.labels(origin.value).inc()
+
+    def reserved(self, seconds: float) -> None:
+        """One durable charge took this long. ValueError for a time that is negative or not a number."""
+        if not seconds >= 0.0:
+            raise ValueError(f"a charge cannot take {seconds} s")
+        self._reserve_s.observe(seconds)
+
+    def reloaded(self, *, is_accepted: bool) -> None:
+        self._reloads.labels("yes" if is_accepted else "no").inc()
