@@ -52,6 +52,9 @@ class SqlType(enum.Enum):
     TIMESTAMPTZ = _Row("timestamp with time zone", 1184, 1185, Family.TIME, 8)
     INTERVAL = _Row("interval", 1186, 1187, Family.INTERVAL, 16)
 
+    def __repr__(self) -> str:
+        return self.name
+
     @property
     def pg_name(self) -> str:
         return self.value.pg_name

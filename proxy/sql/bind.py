@@ -6,9 +6,10 @@ any other part that is filled in, and any node without a case, is refused with i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
@@ -58,6 +59,7 @@ def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
         raise refuse(node, f"'{text[:40]}' is not a valid {wanted.pg_name}") from error
 
 
+_DATE_PART = re.compile(r"date_part\s*\(\s*'\w+'\s*,[\s(]*$", re.IGNORECASE)  # sqlglot reads it as EXTRACT
 _SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
 _BOOLEANS = {"t": True, "true": True, "yes": True, "on": True, "1": True,
              "f": False, "false": False, "no": False, "off": False, "0": False}  # fmt: skip
@@ -393,14 +395,10 @@ class Binder:
         only(node, "this", "expression")
         field = str(node.this.this).lower().strip("'")
         result = self.call(node, f"extract {field}", self.scalar(node.expression))
-        if self._spelled(node, "date_part"):
+        before = self._source[: position_of(node.expression) - 1]
+        if _DATE_PART.search(before):
             return self.convert(node, result, SqlType.FLOAT8)
         return result
-
-    def _spelled(self, node: exp.Expression, name: str) -> bool:
-        start = node.meta.get("start", position_of(node) - 1)
-        before = self._source[: start + len(name)].lower()
-        return before.endswith(name) or self._source[:start].rstrip(" (").lower().endswith(name)
 
     def _trunc_time(self, node: exp.Expression) -> Scalar:
         only(node, "this", "unit")
