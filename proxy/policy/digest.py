@@ -15,11 +15,12 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from urllib.parse import urlsplit
 
 from proxy.policy.document import SourceDocument
 from proxy.policy.model import Privacy, Table
 
+# everything up to the last @ may hold a password
+_DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
@@ -44,12 +45,9 @@ def _place(source: SourceDocument) -> object:
 
 def _server(dsn: str) -> object:
     """Host, port and database of a connection string, and nothing that could be a secret."""
-    if "://" in dsn:
-        try:
-            parts = urlsplit(dsn)
-            return [parts.netloc.rsplit("@", 1)[-1], parts.path]
-        except ValueError:
-            return []
+    found = _DSN_URL.match(dsn)
+    if found is not None:
+        return [found["server"], found["path"] or ""]
     return {name: value.strip("'") for name, value in _DSN_PART.findall(dsn) if name in _DSN_PLACE}
 
 

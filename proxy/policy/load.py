@@ -26,6 +26,8 @@ from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tables import read_drafts
 from proxy.policy.tree import read_tree
 
+_SECRET_KEYS = frozenset({"dsn"})
+
 
 def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> Policy:
     """Read and check a policy.
@@ -34,7 +36,7 @@ def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> 
     environment: where `${NAME}` is looked up.
     Raises FileProblems (a PolicyError) with every problem, one line each: `file:line: path.to.key: ...`.
     """
-    tree = read_tree(text, filename, environment)
+    tree = read_tree(text, filename, environment, secret_keys=_SECRET_KEYS)
     report = tree.report
     shaped = read_shape(tree, PolicyDocument)
     if not isinstance(shaped, Shaped):

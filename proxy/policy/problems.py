@@ -1,7 +1,7 @@
 """What is wrong with a file, where, and how is all of it said at once?
 
 A problem has a path inside the document and a line; a report gathers them and raises one error that
-lists every problem. Values that came from the environment are secrets and are never quoted.
+lists every problem. Values from the environment, and those of keys that hold secrets, are never quoted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FileProblems(PolicyError):
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Where each path of a document stands, and which values came from the environment."""
+    """Where each path of a document stands, and which values are secret."""
 
     lines: Mapping[Path, int]
     secret: frozenset[Path]
@@ -54,9 +54,9 @@ class Marks:
         return 1
 
     def show(self, path: Path, value: object) -> str:
-        """A value quoted for a message; a secret by where it came from, never by what it is."""
+        """A value quoted for a message; never a secret."""
         if any(path[:end] in self.secret for end in range(len(path) + 1)):
-            return "the value from the environment"
+            return "a value that is not shown"
         return shown(value)
 
 
@@ -119,7 +119,7 @@ def one_of(names: Iterable[str]) -> str:
 
 
 def did_you_mean(wrong: str, names: Iterable[str]) -> str:
-    """`; did you mean 'bounds'?` when one of the names is close, else nothing."""
+    """` (did you mean 'bounds'?)` when one of the names is close, else nothing."""
     by_lower = {n.lower(): n for n in names}
     close = difflib.get_close_matches(wrong.lower(), list(by_lower), n=1, cutoff=0.6)
-    return f"; did you mean '{by_lower[close[0]]}'?" if close else ""
+    return f" (did you mean '{by_lower[close[0]]}'?)" if close else ""

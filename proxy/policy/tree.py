@@ -59,10 +59,15 @@ def unshared(plain: Plain) -> Plain:
             return plain
 
 
-def read_tree(text: str, filename: str, environment: Mapping[str, str]) -> Tree:
-    """Parse YAML. Raises FileProblems when it is not YAML at all; lesser faults go to the report."""
+def read_tree(
+    text: str, filename: str, environment: Mapping[str, str], *, secret_keys: frozenset[str] = frozenset()
+) -> Tree:
+    """Parse YAML. Raises FileProblems when it is not YAML at all; lesser faults go to the report.
+
+    secret_keys: keys whose values no message may quote, wherever they stand.
+    """
     node = _compose(text, filename)
-    builder = _Builder(environment)
+    builder = _Builder(environment, secret_keys)
     if node is None:
         raise FileProblems(filename, [Problem(1, (), "the file is empty")])
     root = builder.build(node, (), 0)
@@ -94,6 +99,7 @@ def _line(text: str, number: int) -> str:
 @dataclass(slots=True)
 class _Builder:
     environment: Mapping[str, str]
+    secret_keys: frozenset[str]
     lines: dict[Path, int] = field(default_factory=dict)
     secret: set[Path] = field(default_factory=set)
     complaints: list[tuple[Path, str]] = field(default_factory=list)
@@ -131,6 +137,8 @@ class _Builder:
                 self.complaints.append((here, f"the key is given twice, again on line {line}"))
                 continue
             self.lines[here] = line
+            if key in self.secret_keys:
+                self.secret.add(here)
             result[key] = self.build(value_node, here, depth + 1)
         return result
 

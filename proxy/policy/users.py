@@ -1,0 +1,225 @@
+"""Which logins and roles does a users file hold, and how is one added or removed?
+
+Text in, values or text out. Edits keep comments and the order of the file. A password never comes here:
+the file holds SCRAM verifiers, which no message quotes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import re
+from collections.abc import Collection
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+
+from proxy.errors import ConfigError
+from proxy.policy.columns import check_identifier
+from proxy.policy.document import AccountDocument, Document
+from proxy.policy.model import AccountLimit, Login, NoLimit, Role, Users
+from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.settings import read_account
+from proxy.policy.shape import Shaped, read_shape
+from proxy.policy.tree import read_tree
+
+#: Given as `tables` of `load_users` when no policy is at hand to check role's tables against.
+UNCHECKED: frozenset[str] = frozenset()
+
+_SECRET_KEYS = frozenset({"scram", "password"})
+_RESERVED_NAMES = frozenset({"public", "none", "postgres", "current_role", "current_user", "session_user"})
+_RESERVED_PREFIXES = ("pg_", "hush_", "_hush")
+_VERIFIER = re.compile(
+    r"SCRAM-SHA-256\$(?P<iterations>\d{4,8}):(?P<salt>[A-Za-z0-9+/=]+)"
+    r"\$(?P<stored>[A-Za-z0-9+/=]+):(?P<server>[A-Za-z0-9+/=]+)"
+)
+_LEAST_ITERATIONS, _DIGEST_BYTES = 4096, 32
+
+
+def _empty_if_null(value: object) -> object:
+    return {} if value is None else value
+
+
+class LoginDocument(Document):
+    """One login."""
+
+    scram: str = Field(description="SCRAM-SHA-256 verifier, written by `hushql user add`.")
+    role: str = Field(description="One of the roles of this file.")
+    budget: AccountDocument | None = Field(
+        default=None, description="Epsilon of this login in place of the policy's budgets.user."
+    )
+
+
+class RoleDocument(Document):
+    """What the logins of a role may see and spend."""
+
+    tables: list[str] | None = Field(
+        default=None, min_length=1, description="Tables that exist for the role; all of the policy if left out."
+    )
+    admin: bool = Field(default=False, description="Sees the figures of the dataset account.")
+    budget: AccountDocument | None = Field(default=None, description="Budget of each login that has none of its own.")
+
+
+class UsersDocument(Document):
+    """Logins and roles."""
+
+    users: Annotated[dict[str, LoginDocument], BeforeValidator(_empty_if_null)] = Field(
+        default={}, description="Logins by name."
+    )
+    roles: Annotated[
+        dict[str, Annotated[RoleDocument, BeforeValidator(_empty_if_null)]], BeforeValidator(_empty_if_null)
+    ] = Field(default={}, description="Roles by name.")
+
+
+def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:
+    """Read and check a users file. A login's budget is its own, else its role's, else NoLimit: the policy's applies.
+
+    tables: names that roles may list, or UNCHECKED. Raises FileProblems with every problem.
+    """
+    tree = read_tree(text, filename, {}, secret_keys=_SECRET_KEYS)
+    report = tree.report
+    shaped = read_shape(tree, UsersDocument)
+    if not isinstance(shaped, Shaped):
+        report.raise_if_any(filename)
+        raise AssertionError("a document without shape has no problem")
+    document = shaped.document
+    roles = {name: _role(name, role, tables, report) for name, role in document.roles.items()}
+    logins: dict[str, Login] = {}
+    for name, login in document.users.items():
+        path: Path = ("users", name)
+        check_login_name(name, path, report)
+        _check_verifier(login.scram, (*path, "scram"), report)
+        if login.role not in document.roles and not any(cut[:2] == ("roles", login.role) for cut in shaped.cut):
+            quoted = report.show((*path, "role"), login.role)
+            known = f"{did_you_mean(login.role, roles)}; roles: {one_of(roles) or 'none'}"
+            report.add((*path, "role"), f"there is no role {quoted}{known}")
+        logins[name] = Login(name=name, scram=login.scram, role=login.role, budget=_budget(login, document, report))
+    report.raise_if_any(filename)
+    return Users(MappingProxyType(logins), MappingProxyType(roles))
+
+
+def check_login_name(name: str, path: Path, report: Report) -> None:
+    """A login is a role of the front, so PostgreSQL's own names are taken."""
+    check_identifier(name, path, report)
+    if name.lower() in _RESERVED_NAMES or name.lower().startswith(_RESERVED_PREFIXES):
+        report.add(path, "the name is reserved; choose another")
+
+
+def _role(name: str, document: RoleDocument, tables: Collection[str], report: Report) -> Role:
+    path: Path = ("roles", name)
+    check_identifier(name, path, report)
+    for i, table in enumerate(document.tables or ()):
+        here: Path = (*path, "tables", i)
+        if tables and table not in tables:
+            quoted = report.show(here, table)
+            report.add(here, f"there is no table {quoted}{did_you_mean(table, tables)}; tables: {one_of(tables)}")
+    if document.budget is not None:
+        read_account(document.budget, (*path, "budget"), report)
+    return Role(name=name, tables=tuple(document.tables or ()), is_admin=document.admin)
+
+
+def _budget(login: LoginDocument, document: UsersDocument, report: Report) -> AccountLimit:
+    if login.budget is not None:
+        name = next(n for n, one in document.users.items() if one is login)
+        return read_account(login.budget, ("users", name, "budget"), report)
+    role = document.roles.get(login.role)
+    if role is None or role.budget is None:
+        return NoLimit()
+    return read_account(role.budget, ("roles", login.role, "budget"), report)
+
+
+def _check_verifier(text: str, path: Path, report: Report) -> None:
+    found = _VERIFIER.fullmatch(text)
+    if found is None or int(found["iterations"]) < _LEAST_ITERATIONS or not _has_digests(found):
+        report.add(path, "expected a SCRAM-SHA-256 verifier; write it with 'hushql user add'")
+
+
+def _has_digests(found: re.Match[str]) -> bool:
+    try:
+        sizes = [len(base64.b64decode(found[part], validate=True)) for part in ("stored", "server")]
+        return sizes == [_DIGEST_BYTES] * 2 and bool(base64.b64decode(found["salt"], validate=True))
+    except binascii.Error:
+        return False
+
+
+# --- edits ------------------------------------------------------------------------------------------
+
+NEW_FILE = """\
+# Logins and roles. Written by `hushql user`; keep it readable for its owner alone (mode 0600).
+roles: {}
+users: {}
+"""
+
+
+def with_login(text: str, login: Login, budget_epsilon: float | None, *, filename: str) -> str:
+    """The file with a login added or replaced. A text without roles gets the login's role, which sees everything.
+
+    budget_epsilon: None leaves the budget to the role and the policy.
+    """
+    document = _editable(text, filename)
+    roles = _section(document, "roles")
+    if not roles:
+        roles[login.role] = CommentedMap()
+    entry: dict[str, object] = {"scram": login.scram, "role": login.role}
+    if budget_epsilon is not None:
+        entry["budget"] = {"epsilon": budget_epsilon}
+    users = _section(document, "users")
+    if login.name in users:
+        for key in ("scram", "role", "budget"):
+            users[login.name].pop(key, None)
+        users[login.name].update(entry)
+    else:
+        users[login.name] = CommentedMap(entry)
+    return _checked(document, filename)
+
+
+def without_login(text: str, name: str, *, filename: str) -> str:
+    """The file without that login. Raises ConfigError if there is none."""
+    document = _editable(text, filename)
+    users = _section(document, "users")
+    if name not in users:
+        raise ConfigError(f"{filename}: there is no user '{name}'{did_you_mean(name, [str(n) for n in users])}")
+    del users[name]
+    if not users:
+        _empty(document, "users")
+    return _checked(document, filename)
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="rt", pure=True)
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    return yaml
+
+
+def _editable(text: str, filename: str) -> CommentedMap:
+    """The document for editing; only a file that is right is edited. Raises FileProblems."""
+    load_users(text, filename=filename, tables=UNCHECKED)
+    found = _yaml().load(text)
+    assert isinstance(found, CommentedMap)
+    return found
+
+
+def _section(document: CommentedMap, name: str) -> CommentedMap:
+    return document[name] if document.get(name) else _empty(document, name)
+
+
+def _empty(document: CommentedMap, name: str) -> CommentedMap:
+    """A new section in place of an absent or empty one; a comment on its line is not kept."""
+    document[name] = CommentedMap()
+    document.ca.items.pop(name, None)
+    section: CommentedMap = document[name]
+    return section
+
+
+def _checked(document: CommentedMap, filename: str) -> str:
+    """The text, read back once, so that an edit never writes a file that cannot be loaded."""
+    out = io.StringIO()
+    _yaml().dump(document, out)
+    text = out.getvalue()
+    load_users(text, filename=filename, tables=UNCHECKED)
+    return text
