@@ -1,0 +1,107 @@
+"""How do policy and users files get from disk into values, and users files safely back?
+
+The only place where `admin` touches these files; what they mean is `policy`'s business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from proxy.config import check_private
+from proxy.errors import ConfigError
+from proxy.policy.load import load_policy
+from proxy.policy.model import Policy, Users
+from proxy.policy.users import load_users
+
+_LARGEST_BYTES = 20_000_000
+_MODE = 0o600
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a UTF-8 file. Raises ConfigError; `what` names the file's part, as `policy`."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{what} {path} cannot be read: {error.strerror}") from error
+    if len(content) > _LARGEST_BYTES:
+        raise ConfigError(f"{what} {path} is larger than {_LARGEST_BYTES} bytes")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{what} {path} is not UTF-8 text, at byte {error.start}") from error
+
+
+def read_policy(path: Path, environment: Mapping[str, str]) -> Policy:
+    """The policy of a file. Raises ConfigError or PolicyError."""
+    return load_policy(read_text(path, "policy"), filename=str(path), environment=environment)
+
+
+def read_users(path: Path, tables: Collection[str]) -> Users:
+    """The logins of a file that its owner alone may read. Raises ConfigError or PolicyError.
+
+    tables: every table that a role may list, or UNCHECKED.
+    """
+    text = read_text(path, "users file")
+    check_private(path, "users file")
+    return load_users(text, filename=str(path), tables=tables)
+
+
+@contextlib.contextmanager
+def locked_folder(path: Path) -> Iterator[None]:
+    """Hold the lock of the file's folder, so that two edits of one file follow each other."""
+    folder = path.resolve().parent
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ConfigError(f"folder {folder} cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file by new text of mode 0600, at once and durably: readers see the old or the new, never a part.
+
+    A link is followed; an existing file keeps its owner. Raises ConfigError, the old file is then as it was.
+    """
+    target = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _copy_owner(target, file.fileno())
+            os.fchmod(file.fileno(), _MODE)
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _copy_owner(target: Path, handle: int) -> None:
+    if target.exists():
+        owner = target.stat()
+        if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
