@@ -300,7 +300,8 @@ def _check_unit_unused(block: Block) -> None:
 
 
 def _check_condition(block: Block, condition: Scalar) -> None:
-    if equality(condition) is not None:
+    pair = equality(condition)
+    if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
         return
     for reference in columns_of(condition):
         table = block.scan(reference.scan).table

@@ -1,0 +1,128 @@
+"""Everything a planner may rely on about one block: its unit, bounds, keys and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from proxy.analysis.domains import Domains
+from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public_product
+from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
+from proxy.errors import BadGroups, MissingBounds
+from proxy.policy.model import FromPolicy, Limit, Privacy, Table
+from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_of
+from proxy.sql.intervals import number_range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """A client's own contribution bounds; they only ever lower the policy's. 0 means not set."""
+
+    rows_per_group: int = 0
+    groups: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContributionBounds:
+    """T, C, G and K of the privacy core for one block.
+
+    rows: T, of a unit in all groups; rows_per_group: C; groups: G; keys: K, private keys of a unit.
+    source: who set T, C and G, in words for EXPLAIN.
+    """
+
+    rows: int
+    rows_per_group: int
+    groups: int
+    keys: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysed:
+    """A block with its owner, keys and contribution bounds.
+
+    has_constant_keys: every key is the same in all rows of a unit, so a unit is in one group.
+    """
+
+    owned: Owned
+    domains: Domains
+    keys: tuple[Key, ...]
+    bounds: ContributionBounds
+    has_constant_keys: bool
+
+    @property
+    def private_keys(self) -> tuple[PrivateKey, ...]:
+        return tuple(k for k in self.keys if isinstance(k, PrivateKey))
+
+
+def analyse(
+    block: Block, tables: Mapping[str, Table], unique: UniqueKeys, privacy: Privacy, lowered: Lowered
+) -> Analysed:
+    """Infer what the release of a block needs. Raises HushError when it cannot be released."""
+    owned = own(block, tables, unique)
+    domains = Domains(owned.block)
+    keys = tuple(classify_key(k, domains) for k in block.keys)
+    if privacy.delta_pool <= 0 and any(isinstance(k, PrivateKey) for k in keys):
+        raise BadGroups(
+            "this grouping has keys that the policy does not list",
+            detail="Showing them needs a delta, and this dataset allows none.",
+            hint="Group by a column with listed values, or fix the keys with WHERE column IN (...).",
+        )
+    constant = all(_is_constant(k.scalar, owned) for k in keys)
+    bounds = _bounds(owned, keys, constant, lowered)
+    return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant)
+
+
+def _is_constant(scalar: Scalar, owned: Owned) -> bool:
+    return all(c.scan in owned.constant_scans or c in owned.enforced_constants for c in columns_of(scalar))
+
+
+def _limit(limit: Limit, default: int) -> int:
+    return limit.limit if isinstance(limit, FromPolicy) else default
+
+
+def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowered) -> ContributionBounds:
+    table = owned.bounds_from
+    if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
+        return ContributionBounds(rows=1, rows_per_group=1, groups=1, keys=1, source="one row per unit")
+    rows = _limit(table.rows_per_unit, 1)
+    per_group = min(rows, _limit(table.rows_per_group, rows))
+    groups = min(rows, _limit(table.groups_per_unit, rows))
+    source = f'policy, table "{table.name}"'
+    if constant:
+        per_group, groups = rows, 1
+    if lowered.rows_per_group and lowered.rows_per_group < per_group:
+        per_group, source = lowered.rows_per_group, f"{source}, lowered by hush.max_rows_per_group"
+        rows = min(rows, per_group) if groups == 1 else rows
+    if lowered.groups and lowered.groups < groups:
+        groups, source = lowered.groups, f"{source}, lowered by hush.max_groups"
+    if not any(isinstance(k, PrivateKey) for k in keys):
+        groups = min(groups, max(1, len(public_product(keys))))
+    return ContributionBounds(
+        rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source
+    )
+
+
+def measure_bounds(scalar: Scalar, analysed: Analysed) -> tuple[float, float]:
+    """[lo, hi] of a measure. Raises MissingBounds with the line to add to the policy."""
+    ends = number_range(analysed.domains.of(scalar))
+    if ends is not None:
+        return ends
+    block = analysed.owned.block
+    unbounded = [c for c in columns_of(scalar) if number_range(analysed.domains.of(c)) is None]
+    name = _name(block, unbounded[0]) if unbounded else "this expression"
+    line = f"tables.{name}: add  bounds: [lowest, highest]" if unbounded else ""
+    raise MissingBounds(
+        f"no bounds are known for {name}" if unbounded else "no bounds can be inferred for this expression",
+        detail="A sum or average needs bounds on its argument; one row could otherwise change it without limit.",
+        hint=f"Ask the admin for {line}, or add a condition: WHERE {name.split('.')[-1]} BETWEEN 0 AND 100."
+        if unbounded
+        else "Use arithmetic whose result stays within known bounds.",
+    )
+
+
+def _name(block: Block, reference: ColumnRef) -> str:
+    return f"{block.scan(reference.scan).table.name}.columns.{reference.name}"
+
+
+__all__ = ["Analysed", "ContributionBounds", "Lowered", "PublicKey", "UnitOf", "analyse", "measure_bounds"]

@@ -1,0 +1,138 @@
+"""Which keys may a grouped release show: all of a public domain, or only those above a threshold?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import product
+from math import prod
+
+from proxy.analysis.domains import Domains
+from proxy.errors import BadGroups
+from proxy.policy.model import Bounded, Domain, Listed
+from proxy.sql.algebra import Call, ColumnRef, Scalar, columns_of
+from proxy.sqltypes import SqlType, Value
+
+MOST_KEYS = 100_000  # of one public domain, and of the product of all
+
+
+@dataclass(frozen=True, slots=True)
+class NullKey:
+    """The group of rows whose key is NULL."""
+
+
+NULL_KEY = NullKey()
+KeyValue = Value | NullKey
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """Every value is emitted, present or not, in this order; NULL is among them iff it can occur."""
+
+    scalar: Scalar
+    values: tuple[KeyValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """A value is emitted only if its noisy number of units reaches a threshold."""
+
+    scalar: Scalar
+
+
+Key = PublicKey | PrivateKey
+
+
+def classify_key(scalar: Scalar, domains: Domains) -> Key:
+    """Public if the key's values are few and known without looking at the data."""
+    values = public_values(scalar, domains)
+    if values is None:
+        return PrivateKey(scalar)
+    nullable: tuple[KeyValue, ...] = (NULL_KEY,) if domains.may_be_null(scalar) else ()
+    return PublicKey(scalar, (*values, *nullable))
+
+
+def public_values(scalar: Scalar, domains: Domains) -> tuple[Value, ...] | None:
+    """The finite public domain of a key in its canonical spelling, or None."""
+    values = _enumerate(domains.of(scalar), scalar)
+    if values is None or len(values) > MOST_KEYS:
+        return None
+    spelled = (_canonical(v, scalar, domains) for v in values)
+    return tuple({key_identity(v): v for v in spelled}.values())
+
+
+def _enumerate(domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+    match domain:
+        case Listed(values):
+            return values
+        case Bounded(int() as lo, int() as hi) if _is_whole(scalar) and hi - lo < MOST_KEYS:
+            return tuple(range(lo, hi + 1))
+        case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE:
+            first, last = _day(lo), _day(hi)
+            days = (last - first).days
+            return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None
+        case _:
+            return None
+
+
+_WHOLE_FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "dow", "isodow", "doy", "quarter", "week")
+
+
+def _is_whole(scalar: Scalar) -> bool:
+    if scalar.type.is_integer:
+        return True
+    if isinstance(scalar, Call) and scalar.function.startswith("cast number"):
+        return _is_whole(scalar.args[0])
+    return isinstance(scalar, Call) and scalar.function.removeprefix("extract ") in _WHOLE_FIELDS
+
+
+def _day(value: date) -> date:
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
+    if isinstance(value, str) and isinstance(scalar, ColumnRef):
+        if domains.column(scalar).case_blind:
+            value = value.lower()
+        if scalar.type is SqlType.BPCHAR:
+            value = value.rstrip(" ")
+    if isinstance(value, date) and not isinstance(value, datetime) and scalar.type is not SqlType.DATE:
+        return datetime(value.year, value.month, value.day)
+    return value
+
+
+def key_identity(value: KeyValue | None) -> object:
+    """Equal for values that the engine and the policy spell differently but SQL calls one key."""
+    match value:
+        case None | NullKey():
+            return NULL_KEY
+        case bool():
+            return value
+        case int() | float() | Decimal():
+            return float(value)
+        case datetime():
+            return value.replace(tzinfo=None)
+        case _:
+            return value
+
+
+def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[ColumnRef, Domain, bool], ...]:
+    """Columns in keys whose values outside the declared domain are dropped: (column, domain, keeps NULL)."""
+    references = dict.fromkeys(c for k in keys for c in sorted(columns_of(k.scalar), key=lambda c: (c.scan, c.name)))
+    return tuple(
+        (c, domains.column(c).domain, domains.column(c).nullable)
+        for c in references
+        if isinstance(domains.column(c).domain, (Bounded, Listed)) or not domains.column(c).nullable
+    )
+
+
+def public_product(keys: tuple[Key, ...]) -> tuple[tuple[KeyValue, ...], ...]:
+    """Every combination of the public keys, in order. Raises BadGroups when they are too many."""
+    parts = [k.values for k in keys if isinstance(k, PublicKey)]
+    if prod(len(p) for p in parts) > MOST_KEYS:
+        raise BadGroups(
+            f"the grouping has more than {MOST_KEYS} possible public keys",
+            hint="Group by fewer columns, or by coarser values such as date_trunc('month', x).",
+        )
+    return tuple(product(*parts))

@@ -1,0 +1,280 @@
+"""How is a scalar of the algebra spelled for DuckDB, so that no row can make it raise?
+
+A column is read in one of three ways: in a test it is NULL outside its declared domain, in a measure
+it is clamped to it, in a key it is taken as it is (keys outside are filtered by the statement).
+Timestamps with time zone are computed as local times of the policy's zone.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from proxy.policy.model import Bounded, Column, Domain, Listed
+from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
+from proxy.sql.functions import FUNCTIONS
+from proxy.sqltypes import SqlType, Value
+
+_ENGINE_TYPES = {
+    SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
+    SqlType.NUMERIC: "DOUBLE", SqlType.FLOAT4: "DOUBLE", SqlType.FLOAT8: "DOUBLE",
+    SqlType.TEXT: "VARCHAR", SqlType.VARCHAR: "VARCHAR", SqlType.BPCHAR: "VARCHAR", SqlType.UUID: "VARCHAR",
+    SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
+    SqlType.INTERVAL: "INTERVAL",
+}  # fmt: skip
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Reading(enum.Enum):
+    """How columns are read; see the module's first lines."""
+
+    TEST = "test"
+    MEASURE = "measure"
+    KEY = "key"
+
+
+def quote(name: str) -> str:
+    """An identifier in double quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A string literal; DuckDB gives backslashes no meaning."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+class Renderer:
+    """Spells the scalars of one block.
+
+    column: the policy's column behind a reference. may_raise: whether DuckDB could raise inside a scalar.
+    """
+
+    def __init__(
+        self, column: Callable[[ColumnRef], Column], may_raise: Callable[[Scalar], bool], time_zone: str
+    ) -> None:
+        self._column = column
+        self._may_raise = may_raise
+        self._zone = time_zone
+
+    # --- whole expressions ----------------------------------------------------------------------------
+
+    def condition(self, scalar: Scalar) -> str:
+        """A boolean in filter position, where NULL and FALSE are the same."""
+        parts = conjuncts(scalar)
+        return " AND ".join(self._filter(p) for p in parts) if parts else "TRUE"
+
+    def measure(self, scalar: Scalar) -> str:
+        """A number to aggregate, or whose presence is counted: NULL where it cannot be computed."""
+        return self._guarded(scalar, Reading.MEASURE)
+
+    def key(self, scalar: Scalar) -> str:
+        """A grouping key in its one canonical spelling."""
+        text = self._guarded(scalar, Reading.KEY)
+        if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
+            text = f"lower({text})"
+        if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
+            return f"({text} + 0e0)"  # one zero, one NaN
+        return text
+
+    def in_domain(self, reference: ColumnRef, domain: Domain) -> str:
+        """TRUE for values inside a declared domain; NULL for NULL."""
+        return self._inside(self._raw(reference), domain)
+
+    def constant(self, value: Value, kind: SqlType) -> str:
+        """A constant in the engine's computing type."""
+        return self._literal(Literal(value, kind))
+
+    def _guarded(self, scalar: Scalar, reading: Reading) -> str:
+        text = self._spell(scalar, reading)
+        return f"TRY({text})" if self._may_raise(scalar) else text
+
+    # --- filters ----------------------------------------------------------------------------------------
+
+    def _filter(self, scalar: Scalar) -> str:
+        match scalar:
+            case Call("or", args):
+                return "(" + " OR ".join(self.condition(a) for a in args) + ")"
+            case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (ColumnRef() as left, Literal() as right)):
+                return self._compare_column(op, left, right)
+            case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (Literal() as left, ColumnRef() as right)):
+                return self._compare_column(_MIRRORED[op], right, left)
+            case Member(ColumnRef() as column, items):
+                return self._member_column(column, items)
+            case _:
+                return self._guarded(scalar, Reading.TEST)
+
+    def _compare_column(self, op: str, column: ColumnRef, literal: Literal) -> str:
+        """column op constant, with only those sides of the domain check that the comparison leaves open."""
+        raw = self._raw(column)
+        text = f"({raw} {op} {self._literal(literal)}"
+        match self._column(column).domain:
+            case Bounded(lo, hi):
+                if op not in ("<", "<=", "="):
+                    text += f" AND {raw} <= {self.constant(hi, column.type)}"
+                if op not in (">", ">=", "="):
+                    text += f" AND {raw} >= {self.constant(lo, column.type)}"
+                if op == "=":
+                    text += f" AND {self._inside(raw, Bounded(lo, hi), column.type)}"
+            case Listed() as listed:
+                text += f" AND {self._inside(raw, listed, column.type)}"
+            case _:
+                pass
+        return text + ")"
+
+    def _member_column(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
+        raw = self._raw(column)
+        text = f"({raw} IN ({', '.join(self._literal(i) for i in items)})"
+        domain = self._column(column).domain
+        if isinstance(domain, (Bounded, Listed)):
+            text += f" AND {self._inside(raw, domain, column.type)}"
+        return text + ")"
+
+    # --- columns ----------------------------------------------------------------------------------------
+
+    def _raw(self, reference: ColumnRef) -> str:
+        """The stored value in its computing type; never raises for the types a policy may declare."""
+        text = f"s{reference.scan}.{quote(reference.name)}"
+        if reference.type is SqlType.TIMESTAMPTZ:
+            return f"({text} AT TIME ZONE {text_literal(self._zone)})"
+        if reference.type is SqlType.BPCHAR:
+            return f"rtrim({text}::VARCHAR)"
+        return f"{text}::{_ENGINE_TYPES[reference.type]}"
+
+    def _read(self, reference: ColumnRef, reading: Reading) -> str:
+        raw = self._raw(reference)
+        column = self._column(reference)
+        if reading is Reading.KEY or not isinstance(column.domain, (Bounded, Listed)):
+            return raw
+        if reading is Reading.TEST or not reference.type.is_number:
+            return f"CASE WHEN {self._inside(raw, column.domain, reference.type)} THEN {raw} END"
+        return self._clamped(raw, column, reference.type)
+
+    def _clamped(self, raw: str, column: Column, kind: SqlType) -> str:
+        lo, hi = numeric_ends(column.domain)
+        low, high = self.constant(lo, kind), self.constant(hi, kind)
+        present = f"{raw} IS NOT NULL" if kind.is_integer else f"isfinite({raw})"
+        clamped = f"CASE WHEN {present} THEN least(greatest({raw}, {low}), {high}) END"
+        if column.nullable:
+            return clamped
+        middle = (lo + hi) / 2
+        return f"coalesce({clamped}, {self.constant(int(middle) if kind.is_integer else middle, kind)})"
+
+    def _inside(self, raw: str, domain: Domain, kind: SqlType | None = None) -> str:
+        match domain:
+            case Bounded(lo, hi):
+                return f"{raw} BETWEEN {self._value(lo, kind)} AND {self._value(hi, kind)}"
+            case Listed(values) if values:
+                return f"{raw} IN ({', '.join(self._value(v, kind) for v in values)})"
+            case Listed():
+                return "FALSE"
+            case _:
+                return "TRUE"
+
+    # --- constants ----------------------------------------------------------------------------------------
+
+    def _value(self, value: Value, kind: SqlType | None) -> str:
+        return self._literal(Literal(value, kind or natural_type(value)))
+
+    def _literal(self, literal: Literal) -> str:
+        value = literal.value
+        match value:
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int() if literal.type.is_integer or not literal.type.is_number:
+                return f"{value}::BIGINT" if abs(value) < 2**63 else double(float(value))
+            case int() | float() | Decimal():
+                return double(float(value))
+            case datetime():
+                return f"TIMESTAMP {text_literal(self._local(value).isoformat(sep=' '))}"
+            case date():
+                if literal.type in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
+                    return f"TIMESTAMP '{value.isoformat()} 00:00:00'"
+                return f"DATE '{value.isoformat()}'"
+            case str():
+                return f"{text_literal(value)}"
+
+    def _local(self, moment: datetime) -> datetime:
+        if moment.tzinfo is None:
+            return moment
+        return moment.astimezone(ZoneInfo(self._zone)).replace(tzinfo=None)
+
+    # --- everything else ------------------------------------------------------------------------------------
+
+    def _spell(self, scalar: Scalar, reading: Reading) -> str:
+        match scalar:
+            case ColumnRef():
+                return self._read(scalar, reading)
+            case Literal():
+                return self._literal(scalar)
+            case Null(kind):
+                return f"CAST(NULL AS {_ENGINE_TYPES[kind]})"
+            case Span(months, days, microseconds):
+                return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
+            case Member(argument, items):
+                left = self._spell(argument, Reading.TEST)
+                return f"({left} IN ({', '.join(self._literal(i) for i in items)}))"
+            case Case(branches, otherwise, kind):
+                return self._case(branches, otherwise, kind, reading)
+            case Call(function, args):
+                return self._call(function, args, reading)
+
+    def _case(
+        self, branches: tuple[tuple[Scalar, Scalar], ...], otherwise: Scalar, kind: SqlType, reading: Reading
+    ) -> str:
+        whens = " ".join(
+            f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{_ENGINE_TYPES[kind]}"
+            for c, v in branches
+        )
+        return f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{_ENGINE_TYPES[kind]} END"
+
+    def _call(self, function: str, args: tuple[Scalar, ...], reading: Reading) -> str:
+        row = FUNCTIONS[function]
+        inner = Reading.TEST if reading is Reading.KEY else reading
+        if row.types(tuple(a.type for a in args)) is SqlType.BOOL:
+            inner = Reading.TEST
+        spelled = [f"({self._spell(a, inner)})" for a in args]
+        text = row.duckdb.replace("{*}", ", ".join(spelled))
+        for number, part in enumerate(spelled):
+            text = text.replace(f"{{{number}}}", f"\x00{number}\x00")
+        for number, part in enumerate(spelled):
+            text = text.replace(f"\x00{number}\x00", part)
+        return f"({text})"
+
+
+def double(value: float) -> str:
+    """A DOUBLE constant: an exponent keeps DuckDB from reading a DECIMAL."""
+    text = repr(value)
+    return text if "e" in text else f"{text}e0"
+
+
+def natural_type(value: Value) -> SqlType:
+    """The computing type a bare constant has."""
+    match value:
+        case bool():
+            return SqlType.BOOL
+        case int():
+            return SqlType.INT8
+        case float() | Decimal():
+            return SqlType.FLOAT8
+        case datetime():
+            return SqlType.TIMESTAMP
+        case date():
+            return SqlType.DATE
+        case str():
+            return SqlType.TEXT
+
+
+def numeric_ends(domain: Domain) -> tuple[float, float]:
+    """Lowest and highest number of a declared domain."""
+    match domain:
+        case Bounded(lo, hi):
+            values: tuple[Value, ...] = (lo, hi)
+        case Listed(values):
+            pass
+        case _:
+            raise ValueError("no numeric domain")
+    numbers = [float(v) for v in values if isinstance(v, (int, float, Decimal))]
+    return min(numbers), max(numbers)
