@@ -100,7 +100,7 @@ def _max_of_sum(falling: Callable[[int], float], rising: Callable[[int], float],
     """The exact maximum of falling(t) + rising(t) over t = 1..last, without computing every t.
 
     On lo..hi the sum is at most falling(lo) + rising(hi); a range is split until that is no better
-    than the best value seen.
+    than the best value seen. The end of every range has been computed, so a range of one is never split.
     """
     best = max(falling(1) + rising(1), falling(last) + rising(last))
     ranges = [(1, last)]
@@ -110,6 +110,5 @@ def _max_of_sum(falling: Callable[[int], float], rising: Callable[[int], float],
             continue
         middle = (lo + hi) // 2
         best = max(best, falling(middle) + rising(middle))
-        if lo < hi:
-            ranges += ((lo, middle), (middle + 1, hi))
+        ranges += ((lo, middle), (middle + 1, hi))
     return best

@@ -1,0 +1,170 @@
+"""Intervals have the coverage they state, and projections are the nearest admissible counts."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.dp.accuracy import (
+    EVERYWHERE,
+    Interval,
+    Noisy,
+    half_width_95,
+    half_width_up,
+    mean_interval_95,
+    project_counts,
+    ratio_sd,
+)
+from proxy.dp.mechanisms import SCALE, Distribution, sd_grid
+
+confidences = st.floats(0.01, 0.9999)
+counts = st.lists(st.floats(-1e6, 1e6), max_size=30)
+
+
+# --- half widths ------------------------------------------------------------------------------------
+
+
+@given(confidences)
+def test_discrete_noise_stays_within_the_half_width_with_the_stated_confidence(confidence: float) -> None:
+    gaussian = half_width_up(Distribution.GAUSSIAN, sd_grid(Distribution.GAUSSIAN), confidence)
+    laplace = half_width_up(Distribution.LAPLACE, sd_grid(Distribution.LAPLACE), confidence)
+    # P(|X| > h) for integers: the discrete Gaussian by its continuous bound, discrete Laplace exactly
+    beyond_gaussian = math.erfc(math.floor(gaussian) / SCALE / math.sqrt(2))
+    beyond_laplace = 2 * math.exp(-(math.floor(laplace) + 1) / SCALE) / (1 + math.exp(-1 / SCALE))
+    assert 1 - confidence == pytest.approx(beyond_gaussian, rel=1e-8)
+    assert beyond_gaussian <= 1 - confidence
+    assert 1 - confidence == pytest.approx(beyond_laplace, rel=1e-8)
+    assert beyond_laplace <= 1 - confidence
+
+
+def test_half_widths_at_95_percent_are_the_known_factors() -> None:
+    assert half_width_95(Distribution.GAUSSIAN, 10.0) == pytest.approx(19.59963984540054)
+    assert half_width_95(Distribution.LAPLACE, math.sqrt(2)) == pytest.approx(math.log(20))
+    assert half_width_95(Distribution.GAUSSIAN, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("sd", [-1.0, math.nan, math.inf])
+def test_an_impossible_sd_is_refused(sd: float) -> None:
+    with pytest.raises(ValueError):
+        half_width_95(Distribution.GAUSSIAN, sd)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1, math.nan])
+def test_an_impossible_confidence_is_refused(confidence: float) -> None:
+    with pytest.raises(ValueError):
+        half_width_up(Distribution.LAPLACE, 1.0, confidence)
+
+
+def test_an_interval_upside_down_is_refused() -> None:
+    assert Interval(1.0, 1.0).low == 1.0
+    assert math.isinf(EVERYWHERE.low)
+    for low, high in ((1.0, 0.0), (math.nan, 1.0)):
+        with pytest.raises(ValueError):
+            Interval(low, high)
+
+
+# --- averages ---------------------------------------------------------------------------------------
+
+
+def coverage(total: float, count: float, sd: float) -> float:
+    """Probability that the interval contains the true ratio, integrated over both noises on a fine grid."""
+    steps = [(i + 0.5) / 20 for i in range(-100, 100)]
+    density = [math.exp(-z * z / 2) for z in steps]
+    hit = 0.0
+    for z, p in zip(steps, density, strict=True):
+        for w, q in zip(steps, density, strict=True):
+            seen = mean_interval_95(
+                total=Noisy(total + z * sd, sd), count=Noisy(count + w * sd, sd), middle=0.0, half=1.0
+            )
+            hit += p * q * (seen.low <= total / count <= seen.high)
+    return hit / math.fsum(density) ** 2
+
+
+def test_the_interval_of_an_average_covers_95_percent() -> None:
+    # computed by integration, not sampled; the delta method is asymptotic in count/sd
+    assert coverage(total=300.0, count=1000.0, sd=10.0) == pytest.approx(0.95, abs=0.005)
+    assert coverage(total=30.0, count=100.0, sd=10.0) == pytest.approx(0.95, abs=0.02)
+
+
+def test_the_ratios_sd_is_that_of_the_delta_method() -> None:
+    assert ratio_sd(Noisy(0.0, 3.0), Noisy(100.0, 3.0)) == pytest.approx(0.03)
+    assert ratio_sd(Noisy(-100.0, 3.0), Noisy(100.0, 4.0)) == pytest.approx(0.05)
+    assert ratio_sd(Noisy(1.0, 1.0), Noisy(0.0, 1.0)) == math.inf
+    assert ratio_sd(Noisy(1.0, 1.0), Noisy(-5.0, 1.0)) == math.inf
+
+
+@given(
+    st.floats(-1e3, 1e3),
+    st.floats(-1e3, 1e3),
+    st.floats(0, 1e3),
+    st.floats(-1e6, 1e6),
+    st.floats(0, 1e6),
+)
+def test_the_interval_of_an_average_stays_in_its_range(
+    total: float, count: float, sd: float, middle: float, half: float
+) -> None:
+    seen = mean_interval_95(total=Noisy(total, sd), count=Noisy(count, sd), middle=middle, half=half)
+    assert middle - half <= seen.low <= seen.high <= middle + half
+
+
+def test_an_average_drowned_in_noise_may_be_anything_in_its_range() -> None:
+    seen = mean_interval_95(total=Noisy(3.0, 5.0), count=Noisy(-1.0, 5.0), middle=50.0, half=50.0)
+    assert seen == Interval(0.0, 100.0)
+
+
+def test_the_interval_of_an_average_is_in_the_columns_unit() -> None:
+    seen = mean_interval_95(total=Noisy(200.0, 10.0), count=Noisy(1000.0, 10.0), middle=50.0, half=50.0)
+    reach = 50 * 1.959963984540054 * math.hypot(10, 0.2 * 10) / 1000
+    assert (seen.low, seen.high) == pytest.approx((60 - reach, 60 + reach))
+
+
+# --- projection -------------------------------------------------------------------------------------
+
+
+@given(counts, st.floats(1e-3, 1e6))
+def test_projected_counts_are_not_negative_and_add_up(values: list[float], total: float) -> None:
+    projected = project_counts(values, total)
+    assert len(projected) == len(values)
+    assert all(value >= 0 for value in projected)
+    if values:
+        assert math.fsum(projected) == pytest.approx(total, rel=1e-9, abs=1e-6)
+
+
+@given(counts, st.floats(1e-3, 1e6))
+def test_projected_counts_are_the_nearest(values: list[float], total: float) -> None:
+    # Karush, Kuhn and Tucker: positive entries all moved by one shift, zero entries would have moved by less
+    projected = project_counts(values, total)
+    shifts = [value - kept for value, kept in zip(values, projected, strict=True) if kept > 0]
+    if shifts:
+        assert max(shifts) - min(shifts) <= 1e-6
+        assert all(value <= max(shifts) + 1e-6 for value, kept in zip(values, projected, strict=True) if kept == 0)
+
+
+@given(counts, st.floats(1e-3, 1e6))
+def test_projection_keeps_the_order_of_counts(values: list[float], total: float) -> None:
+    ordered = sorted(zip(values, project_counts(values, total), strict=True))
+    assert all(low[1] <= high[1] for low, high in pairwise(ordered))
+
+
+def test_counts_that_are_admissible_stay() -> None:
+    assert project_counts([5.0, 0.0, 3.0], 8.0) == (5.0, 0.0, 3.0)
+
+
+def test_negative_noise_is_taken_from_the_others() -> None:
+    assert project_counts([10.0, -4.0, 6.0], 12.0) == (8.0, 0.0, 4.0)
+
+
+def test_a_total_that_is_not_positive_gives_zeros() -> None:
+    assert project_counts([5.0, -7.0], -2.0) == (0.0, 0.0)
+    assert project_counts([1.0], 0.0) == (0.0,)
+    assert project_counts([], 3.0) == ()
+
+
+@pytest.mark.parametrize("values, total", [([math.nan], 1.0), ([math.inf], 1.0), ([1.0], math.nan)])
+def test_counts_that_are_not_finite_are_refused(values: list[float], total: float) -> None:
+    with pytest.raises(ValueError):
+        project_counts(values, total)
