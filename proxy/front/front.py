@@ -6,7 +6,6 @@ One server per visibility. A changed policy gets new servers; old ones end with 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -149,10 +148,14 @@ class Front:
             groups = group_logins(policy, users)
             _check_names(policy, users)
             fresh = {v: self._server(policy, v, logins) for v, logins in groups.items() if not self._fits(v, policy)}
-            await _start_all(tuple(fresh.values()))
             kept = {v: self._current[v] for v in groups if v not in fresh}
-            for visible, server in kept.items():
-                await server.set_logins(groups[visible])
+            await _start_all(tuple(fresh.values()))
+            try:
+                for visible, server in kept.items():
+                    await server.set_logins(groups[visible])
+            except BaseException:
+                await _stop_all(tuple(fresh.values()))
+                raise
             replaced = [s for v, s in self._current.items() if kept.get(v) is not s]
             self._current = {v: fresh.get(v) or kept[v] for v in groups}
             self._by_login = {login: self._current[v] for v, logins in groups.items() for login in logins}
@@ -161,10 +164,11 @@ class Front:
 
     async def stop(self) -> None:
         """End all servers, retired ones too, and remove their directory."""
-        servers = [*self._current.values(), *self._retired]
-        self._by_login.clear()
-        await asyncio.gather(*(s.stop() for s in servers), *self._ending)
-        await asyncio.to_thread(self.runtime.remove)
+        async with self._applying:
+            self._by_login.clear()
+            await _stop_all(self.servers)
+            await asyncio.gather(*self._ending)
+            await asyncio.to_thread(self.runtime.remove)
 
     @property
     def servers(self) -> tuple[FrontServer, ...]:
@@ -204,11 +208,15 @@ class Front:
 
     async def _retire(self, server: FrontServer, users: Users) -> None:
         """Stop at once if unused, else when the last lease is given back. Removed logins end now."""
+        server.is_retired = True
         if server.leases == 0:
             await server.stop()
             return
         self._retired.append(server)
-        await server.set_logins(tuple(name for name in server.logins if name in users.logins))
+        try:
+            await server.set_logins(tuple(name for name in server.logins if name in users.logins))
+        except FrontFailed:
+            await server.stop()  # better no session than one of a removed login
 
     def _give_back(self, server: FrontServer) -> None:
         server.leases -= 1
@@ -232,7 +240,9 @@ async def _start_all(servers: tuple[FrontServer, ...]) -> None:
     done = await asyncio.gather(*(s.start() for s in servers), return_exceptions=True)
     failures = [d for d in done if isinstance(d, BaseException)]
     if failures:
-        for server in servers:
-            with contextlib.suppress(FrontFailed):
-                await server.stop()
+        await _stop_all(servers)
         raise failures[0]
+
+
+async def _stop_all(servers: tuple[FrontServer, ...]) -> None:
+    await asyncio.gather(*(s.stop() for s in servers))

@@ -58,7 +58,7 @@ class Blueprint:
         return self.home / "log"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Postmaster:
     """One running server. Made by `start_postmaster`; `stop` ends it."""
 
@@ -89,7 +89,8 @@ class Postmaster:
                 if self._process.poll() is not None:
                     break
                 await asyncio.sleep(_POLL_S)
-        self.blueprint.runtime.drop_process(self.pid)
+        # after a kill, a busy backend would go on until its statement ends
+        await asyncio.to_thread(self.blueprint.runtime.end_processes, self.blueprint.name)
 
     async def connect(self, database: str, *, user: str = SUPERUSER) -> AdminConnection:
         """A connection that ignores PG* variables of the proxy's environment and checks who answers."""
@@ -113,9 +114,10 @@ class Postmaster:
 
 async def start_postmaster(blueprint: Blueprint, logins: tuple[str, ...]) -> Postmaster:
     """A new, empty cluster whose superuser answers. Raises FrontFailed with the server's own words."""
-    data = await asyncio.to_thread(_make_cluster, blueprint)
+    data = await _make_cluster(blueprint)
     config = _write_configuration(blueprint, logins)
-    postmaster = _spawn(blueprint, data, config)
+    server = [blueprint.binaries.program("postgres"), "-D", str(data), "-c", f"config_file={config}"]
+    postmaster = Postmaster(blueprint, _spawn(blueprint, server))
     try:
         await _wait_until_ready(postmaster)
     except BaseException:
@@ -141,29 +143,17 @@ def log_tail(blueprint: Blueprint) -> str:
 # --- steps of a start -------------------------------------------------------------------------
 
 
-def _make_cluster(blueprint: Blueprint) -> Path:
+async def _make_cluster(blueprint: Blueprint) -> Path:
     """initdb as the front's account; UTF-8 with code-point order where the system can, else plain C."""
     blueprint.runtime.make_private(f"{blueprint.name}/s")
-    said = ""
     for locale in ("C.UTF-8", "C"):
         data = blueprint.runtime.make_private(f"{blueprint.name}/data")
         options = ["--no-sync", "--encoding=UTF8", f"--locale={locale}", "--auth=reject", f"--username={SUPERUSER}"]
         options += ["--no-instructions", "--wal-segsize=1", "--lc-messages=C"]
         command = [blueprint.binaries.program("initdb"), f"--pgdata={data}", *options]
-        try:
-            done = subprocess.run(  # fixed arguments
-                launch_command(blueprint.runtime.account, command),
-                capture_output=True,
-                env=clean_environment(),
-                timeout=_INITDB_TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise FrontFailed("initdb did not finish in time") from None
-        if done.returncode == 0:
+        if await _run_to_end(blueprint, command, _INITDB_TIMEOUT_S) == 0:
             return data
-        said = done.stderr.decode("utf-8", errors="replace").strip()[-_LOG_TAIL_BYTES:]
-    raise FrontFailed("the public PostgreSQL could not be created", detail=f"initdb said: {said}")
+    raise FrontFailed("the public PostgreSQL could not be created", detail=f"initdb said: {log_tail(blueprint)}")
 
 
 def _write_configuration(blueprint: Blueprint, logins: tuple[str, ...]) -> Path:
@@ -180,22 +170,21 @@ def _write_configuration(blueprint: Blueprint, logins: tuple[str, ...]) -> Path:
     return runtime.write_readable(f"{blueprint.name}/postgresql.conf", configuration_text(settings))
 
 
-def _spawn(blueprint: Blueprint, data: Path, config: Path) -> Postmaster:
-    """Start the server in a session of its own, so that Ctrl-C in a terminal does not reach it first.
+def _spawn(blueprint: Blueprint, command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, so that Ctrl-C in a terminal does not reach it first.
 
-    Must run on the event loop's thread: the kernel ends the server when the forking thread ends.
+    Must run on the event loop's thread: the kernel ends the program when the forking thread ends.
     """
-    command = launch_command(
+    launch = launch_command(
         blueprint.runtime.account,
-        [blueprint.binaries.program("postgres"), "-D", str(data), "-c", f"config_file={config}"],
+        command,
         address_space=blueprint.address_space_bytes,
         file_size=blueprint.file_bytes,
     )
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-    log = os.open(blueprint.log, flags, 0o600)
+    log = os.open(blueprint.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        process = subprocess.Popen(  # fixed arguments
-            command,
+        return subprocess.Popen(
+            launch,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -204,8 +193,22 @@ def _spawn(blueprint: Blueprint, data: Path, config: Path) -> Postmaster:
         )
     finally:
         os.close(log)
-    blueprint.runtime.add_process(process.pid)
-    return Postmaster(blueprint, process)
+
+
+async def _run_to_end(blueprint: Blueprint, command: list[str], timeout_s: float) -> int:
+    """The exit status of a program run in the front's place; ends it on cancellation and time-out."""
+    process = _spawn(blueprint, command)
+    try:
+        async with asyncio.timeout(timeout_s):
+            while process.poll() is None:  # noqa: ASYNC110 - a process sends no event
+                await asyncio.sleep(_POLL_S / 4)
+    except TimeoutError:
+        raise FrontFailed(f"{Path(command[0]).name} did not finish in time") from None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return process.returncode
 
 
 async def _wait_until_ready(postmaster: Postmaster) -> None:

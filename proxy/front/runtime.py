@@ -1,9 +1,9 @@
 """Where does the front live on disk, and what is left of a proxy that was killed?
 
 A front has one directory, fresh at each start, that belongs to the proxy; the parts that PostgreSQL
-writes to belong to the front's account. A record in the state directory names the directory and the
-servers in it, so that the next start can end orphans and remove what they left. While a proxy lives it
-holds a lock on the directory; the kernel drops it when the proxy dies, however it dies.
+writes to belong to the front's account. A record in the state directory names it, so that the next start
+can end orphans and remove what they left. While a proxy lives it holds a lock on the directory; the
+kernel drops it when the proxy dies, however it dies.
 """
 
 from __future__ import annotations
@@ -16,33 +16,19 @@ import shutil
 import signal
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from proxy.errors import FrontFailed
 from proxy.front.account import Account, can_traverse
 
 MAX_SOCKET_PATH = 103  # bytes, without the final NUL: the smallest limit of the systems we run on
-_LONGEST_INSIDE = "/hushql-xxxxxxxx/999/s/.s.PGSQL.5432"
-_RECORD = "front-*.json"
+_LONGEST_INSIDE = "/hushql-xxxxxxxx/9999/s/.s.PGSQL.5432"
+_PREFIX = "hushql-"
 _QUIT_WAIT_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process that cannot be mistaken for a later one with the same pid.
-
-    started: its start time in the kernel's ticks since boot, -1 where /proc does not exist.
-    """
-
-    pid: int
-    started: int
-
-    def is_alive(self) -> bool:
-        return self.started >= 0 and start_ticks(self.pid) == self.started
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RuntimeDirectory:
     """The directory of one front. Made by `create`; `remove` ends it."""
 
@@ -50,23 +36,11 @@ class RuntimeDirectory:
     account: Account
     record: Path
     lock: int
-    processes: dict[int, Process] = field(default_factory=dict)
-
-    def add_process(self, pid: int) -> None:
-        """Remember a server, before anything can go wrong with it."""
-        self.processes[pid] = Process(pid, start_ticks(pid))
-        self._write()
-
-    def drop_process(self, pid: int) -> None:
-        """Forget a server that has been waited for."""
-        self.processes.pop(pid, None)
-        self._write()
 
     def make_private(self, name: str) -> Path:
         """A fresh, empty directory that only the front's account can enter. An old one is removed."""
         path = self.path / name
-        path.parent.mkdir(mode=0o711, exist_ok=True)
-        path.parent.chmod(0o711)
+        self._make_parent(path)
         if path.exists():
             shutil.rmtree(path)
         path.mkdir(mode=0o700)
@@ -77,7 +51,7 @@ class RuntimeDirectory:
     def write_readable(self, name: str, text: str) -> Path:
         """A file of the proxy's that the front's account may read and never write."""
         path = self.path / name
-        path.parent.mkdir(mode=0o711, exist_ok=True)
+        self._make_parent(path)
         temporary = path.with_name(path.name + ".new")
         temporary.write_text(text, encoding="utf-8")
         if self.account.is_own:
@@ -88,6 +62,14 @@ class RuntimeDirectory:
         temporary.replace(path)
         return path
 
+    def end_processes(self, name: str) -> None:
+        """End whatever of the front's account still works inside the subdirectory `name`."""
+        end_processes(self.path / name, self.account.uid)
+
+    def remove_server(self, name: str) -> None:
+        """Delete the subdirectory of a server that has ended."""
+        shutil.rmtree(self.path / name, ignore_errors=True)
+
     def remove(self) -> None:
         """Delete the directory, its record and the lock."""
         shutil.rmtree(self.path, ignore_errors=True)
@@ -95,15 +77,9 @@ class RuntimeDirectory:
         with contextlib.suppress(OSError):
             os.close(self.lock)
 
-    def _write(self) -> None:
-        content = {
-            "directory": str(self.path),
-            "processes": [[p.pid, p.started] for p in self.processes.values()],
-        }
-        temporary = self.record.with_suffix(".new")
-        temporary.write_text(json.dumps(content), encoding="utf-8")
-        temporary.chmod(0o600)
-        temporary.replace(self.record)
+    def _make_parent(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o711, exist_ok=True)
+        path.parent.chmod(0o711)  # the file mode mask may have taken bits away
 
 
 def create(state_dir: Path, account: Account) -> RuntimeDirectory:
@@ -115,11 +91,12 @@ def create(state_dir: Path, account: Account) -> RuntimeDirectory:
             continue
         if not can_traverse(parent, account):
             continue
-        path = Path(tempfile.mkdtemp(prefix="hushql-", dir=parent.resolve()))
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent.resolve()))
+        lock = _lock(path)
         path.chmod(0o711)
-        made = RuntimeDirectory(path, account, state_dir / f"front-{path.name}.json", _lock(path))
-        made._write()
-        return made
+        record = state_dir / f"front-{path.name}.json"
+        record.write_text(json.dumps({"directory": str(path), "uid": account.uid}), encoding="utf-8")
+        return RuntimeDirectory(path, account, record, lock)
     raise FrontFailed(
         f'no directory for the public PostgreSQL that "{account.name}" can reach with a short enough path',
         hint="Set TMPDIR to a short path such as /tmp.",
@@ -129,72 +106,76 @@ def create(state_dir: Path, account: Account) -> RuntimeDirectory:
 def sweep(state_dir: Path) -> int:
     """End and remove what dead proxies left behind; returns the number of fronts removed.
 
-    Only processes that our own record names are signalled: files the front could write are not believed.
+    Nothing that a front could have written is believed: its processes are recognised by their account
+    and by working inside a directory that only the proxy's own record names.
     """
     removed = 0
-    for record in sorted(state_dir.glob(_RECORD)):
-        directory, processes = _read_record(record)
-        held = _try_lock(directory)
-        if held == _LOCKED:
-            continue
-        for process in processes:
-            end_orphan(process)
-        if directory.is_dir() and directory.name.startswith("hushql-"):
+    for record in sorted(state_dir.glob("front-*.json")):
+        directory, uid = _read_record(record)
+        if directory.is_dir() and directory.name.startswith(_PREFIX):
+            try:
+                held = _lock(directory)
+            except BlockingIOError:
+                continue  # its proxy lives
+            end_processes(directory, uid)
             shutil.rmtree(directory, ignore_errors=True)
-        record.unlink(missing_ok=True)
-        if held != _GONE:
             os.close(held)
+        elif directory.name.startswith(_PREFIX):
+            end_processes(directory, uid)
+        record.unlink(missing_ok=True)
         removed += 1
     return removed
 
 
-def end_orphan(process: Process) -> None:
-    """Ask for an immediate shutdown, then kill. Does nothing if the pid is somebody else's by now."""
+def end_processes(directory: Path, uid: int) -> None:
+    """Ask the account's processes that work inside `directory` for immediate shutdown, then kill them.
+
+    PostgreSQL's processes all have the data directory as their working directory, also after it was
+    deleted. Where there is no /proc nothing is found; a server whose data directory is gone ends
+    itself within a minute.
+    """
     for number in (signal.SIGQUIT, signal.SIGKILL):
-        if not process.is_alive():
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, number)
         deadline = time.monotonic() + _QUIT_WAIT_S
-        while process.is_alive() and time.monotonic() < deadline:
+        found = processes_in(directory, uid)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while found and time.monotonic() < deadline:
             time.sleep(0.02)
+            found = processes_in(directory, uid)
+        if not found:
+            return
 
 
-def start_ticks(pid: int) -> int:
-    """The start time of a running process, -1 if there is none (or no /proc, or only its remains)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return -1
-    fields = stat.rpartition(")")[2].split()
-    return -1 if fields[0] in ("Z", "X") else int(fields[19])
-
-
-# --- the lock ---------------------------------------------------------------------------------
-
-_LOCKED, _GONE = -1, -2
+def processes_in(directory: Path, uid: int) -> tuple[int, ...]:
+    """The running processes of `uid` whose working directory is in `directory`."""
+    inside = f"{directory}/"
+    found: list[int] = []
+    with contextlib.suppress(FileNotFoundError):
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
+                continue
+            with contextlib.suppress(OSError):  # it ended meanwhile, or is not ours to look at
+                if entry.stat().st_uid == uid and os.readlink(f"{entry.path}/cwd").startswith(inside):
+                    found.append(int(entry.name))
+    return tuple(found)
 
 
 def _lock(path: Path) -> int:
+    """A descriptor that holds the lock. Raises BlockingIOError while another process or front has it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
-def _try_lock(path: Path) -> int:
-    """A descriptor that holds the lock, or _LOCKED (its proxy lives), or _GONE."""
-    try:
-        return _lock(path)
-    except BlockingIOError:
-        return _LOCKED
-    except OSError:
-        return _GONE
-
-
-def _read_record(record: Path) -> tuple[Path, tuple[Process, ...]]:
-    """A record that cannot be read names nothing: the lock-less directory stays, the record goes."""
+def _read_record(record: Path) -> tuple[Path, int]:
+    """A record that cannot be read names nothing."""
     try:
         content = json.loads(record.read_text(encoding="utf-8"))
-        return Path(content["directory"]), tuple(Process(int(p), int(s)) for p, s in content["processes"])
+        return Path(content["directory"]), int(content["uid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return Path("/nonexistent"), ()
+        return Path("/nonexistent"), -1

@@ -65,7 +65,7 @@ class Spec:
     max_public_rows: int
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class FrontServer:
     """One supervised server. `start` before anything else, `stop` at the end."""
 
@@ -76,6 +76,7 @@ class FrontServer:
     logins: tuple[str, ...] = ()
     state: State = State.STARTING
     leases: int = 0
+    is_retired: bool = False  # has no successor if it dies
     _postmaster: list[Postmaster] = field(default_factory=list)
     _watch: list[asyncio.Task[None]] = field(default_factory=list)
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -100,6 +101,7 @@ class FrontServer:
                 await task
         self._watch.clear()
         await self._discard()
+        await asyncio.to_thread(self.blueprint.runtime.remove_server, self.blueprint.name)
 
     async def set_logins(self, logins: tuple[str, ...]) -> None:
         """Make exactly these roles able to log in; sessions of the others end."""
@@ -108,14 +110,18 @@ class FrontServer:
             if not self._postmaster or not self._postmaster[0].is_running():
                 return  # the rebuild that is under way or due makes them all
             write_ident(self.blueprint, logins)
-            connection = await self._postmaster[0].connect(self.spec.policy.dataset)
-            async with connection:
-                await self._make_roles(connection, logins)
-                await _run(connection, *(s for gone in before if gone not in logins for s in remove_login_sql(gone)))
-                await _run(connection, "SELECT pg_catalog.pg_reload_conf()")
-            added = [name for name in logins if name not in before]
-            if added:
-                await self._wait_for_login(added[-1])
+            try:
+                async with await self._postmaster[0].connect(self.spec.policy.dataset) as connection:
+                    await self._make_roles(connection, logins)
+                    gone = (name for name in before if name not in logins)
+                    await _run(connection, *(s for name in gone for s in remove_login_sql(name)))
+                    await _run(connection, "SELECT pg_catalog.pg_reload_conf()")
+                for name in logins:
+                    if name not in before:
+                        await self._wait_for_login(name)
+                        break  # the file is read as a whole
+            except psycopg.Error as error:
+                raise FrontFailed("the public PostgreSQL could not take the new logins") from error
 
     # --- building -----------------------------------------------------------------------------
 
@@ -211,6 +217,8 @@ class FrontServer:
             self.state = State.RESTARTING
             self._tell("crashed", f"exit status {status}; {log_tail(self.blueprint)}")
             await self._discard()
+            if self.is_retired:
+                return
             await self._rebuild()
             self.state = State.RUNNING
             self._tell("restarted", "")
