@@ -1,0 +1,113 @@
+"""What is asked of a private engine, whichever it is?
+
+An engine runs SQL that was reserved, read-only, and hands over exact integers. It knows nothing of plans or noise.
+Nothing that an engine says about a failure is repeated: its words may quote a private row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from proxy.errors import EngineFailed
+from proxy.plan.charge import Reserved
+from proxy.policy.model import Policy, Table
+from proxy.release.raw import RawResult
+
+
+class EngineStopped(EngineFailed):
+    """A statement failed in the engine. `exception_name` is the class of the engine's exception, for our logs."""
+
+    def __init__(self, exception_name: str) -> None:
+        super().__init__(
+            "the private engine could not compute this statement",
+            detail="What was reserved for it stays charged.",
+            hint="If a simpler statement works, this one needs more memory than the policy allows.",
+        )
+        self.exception_name = exception_name
+
+
+class Cancellation:
+    """A request to stop one statement, from any thread, before or while it runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_requested = False
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def is_requested(self) -> bool:
+        return self._is_requested
+
+    def request(self) -> None:
+        """Ask to stop. Asking twice, or after the end, does nothing."""
+        with self._lock:
+            self._is_requested = True
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when stopping is requested; at once if it was."""
+        with self._lock:
+            self._listeners.append(listener)
+            is_late = self._is_requested
+        if is_late:
+            listener()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineColumn:
+    """A column of the policy and the engine's own name for its type."""
+
+    table: str
+    column: str
+    engine_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinFact:
+    """Whether every row of `table` meets at most one row of public `ref_table` over a declared join."""
+
+    table: str
+    column: str
+    ref_table: str
+    ref_column: str
+    is_unique: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was found true of this version of the data; all facts that privacy rests on hold, or there are no Facts."""
+
+    columns: tuple[EngineColumn, ...]
+    joins: tuple[JoinFact, ...]
+
+
+class Engine(Protocol):
+    """The private data, read-only. Safe to call from any thread; calls wait for the engine."""
+
+    def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
+        """Run the SQL of a charge that is durable.
+
+        Raises EngineStopped, or QueryCanceled after `timeout_s` seconds or when cancellation is requested.
+        """
+        ...
+
+    def check_facts(self, policy: Policy) -> Facts:
+        """Check what the policy declares against the data: columns, types, one row per unit, unique parent keys.
+
+        Claim (docs/claims/facts.md): a policy whose dataset starts has facts that its data keep. Raises ConfigError,
+        naming every table and column at fault and no value.
+        """
+        ...
+
+    def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
+        """All rows of a public table, its columns in the policy's order without hidden ones. Never a private one."""
+        ...
+
+    def close(self) -> None:
+        """Stop what runs and let go of the data."""
+        ...

@@ -1,0 +1,97 @@
+"""How does DuckDB, inside this process, compute what was reserved?
+
+Every statement has a connection of its own over the same locked database. What DuckDB says about a failure is dropped
+where it is caught; only the class of its exception is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+
+from proxy.engines import duckdb_facts
+from proxy.engines.base import Cancellation, EngineStopped, Facts
+from proxy.engines.duckdb_files import quote_name, quote_relation
+from proxy.engines.duckdb_open import DATABASE, open_source
+from proxy.engines.watchdog import Watch, Watchdog
+from proxy.errors import ConfigError
+from proxy.plan.charge import Reserved
+from proxy.policy.model import Policy, Table
+from proxy.release.raw import RawResult
+
+_PUBLIC_BATCH = 2000
+
+
+class DuckDBEngine:
+    """The data of one policy. Implements `base.Engine`."""
+
+    def __init__(self, policy: Policy, spill: Path) -> None:
+        """Open the data: see `duckdb_open.open_source`. Raises ConfigError."""
+        self._connection = open_source(policy, spill)
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._watchdog = Watchdog()
+
+    def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
+        """Run one reserved SELECT.
+
+        Raises EngineStopped, or QueryCanceled after `timeout_s` seconds or when cancellation is requested.
+        """
+        with (
+            closing(self._cursor()) as cursor,
+            self._watchdog.watch(cursor.interrupt, timeout_s, cancellation) as watch,
+        ):
+            try:
+                return _run(cursor, reserved.sql, watch)
+            except duckdb.Error as error:
+                failure = type(error).__name__
+            watch.check()  # interrupted for a reason that has a better name
+            raise EngineStopped(failure)  # outside the handler, so that the engine's words do not hang on it
+
+    def check_facts(self, policy: Policy) -> Facts:
+        """See `base.Engine.check_facts`. Raises ConfigError."""
+        with closing(self._cursor()) as cursor:
+            return duckdb_facts.check_facts(cursor, policy)
+
+    def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
+        """All rows of a public table. Raises ConfigError if they cannot be read, ValueError for a private table."""
+        if not table.is_public:
+            raise ValueError(f"table {table.name} is private")
+        columns = ", ".join(quote_name(column.name) for column in table.columns if not column.hidden)
+        try:
+            with closing(self._cursor()) as cursor:
+                cursor.execute(f"select {columns} from {quote_relation(table.relation)}")
+                while rows := cursor.fetchmany(_PUBLIC_BATCH):
+                    yield from rows
+        except duckdb.Error as error:
+            raise ConfigError(f"the rows of the public table {table.name} cannot be read") from error
+
+    def close(self) -> None:
+        """Interrupt what runs, wait until it is gone, and let go of the data."""
+        self._watchdog.close()
+        with self._lock:
+            self._is_closed = True
+            self._connection.close()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with self._lock:
+            if self._is_closed:
+                raise EngineStopped("Closed")
+            cursor = self._connection.cursor()
+        cursor.execute(f"use {DATABASE}")
+        return cursor
+
+
+def _run(cursor: duckdb.DuckDBPyConnection, sql: str, watch: Watch) -> RawResult:
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise EngineStopped("NotOneSelect")
+    watch.check()
+    cursor.execute(statements[0])
+    rows = cursor.fetchall()
+    watch.check()
+    return RawResult(len(cursor.description or ()), tuple(rows))

@@ -1,0 +1,147 @@
+"""Do the data keep what the policy declares about them?
+
+Every relation and column exists with a type the policy's type can stand for, tables with one row per unit have one, and
+the keys that rows follow to their unit are unique. Problems name tables and columns; no value is ever read out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+
+from proxy.engines.base import EngineColumn, Facts, JoinFact
+from proxy.engines.duckdb_files import quote_name, quote_relation
+from proxy.errors import ConfigError
+from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
+from proxy.sqltypes import SqlType
+
+_INT2 = ("TINYINT", "UTINYINT", "SMALLINT")
+_INT4 = (*_INT2, "USMALLINT", "INTEGER")
+_INT8 = (*_INT4, "UINTEGER", "BIGINT")
+_TEXT = ("VARCHAR", "ENUM")
+
+#: Engine types whose every value the policy's type can hold. Parameters, as in DECIMAL(10,2), are left off.
+ACCEPTED: dict[SqlType, tuple[str, ...]] = {
+    SqlType.BOOL: ("BOOLEAN",),
+    SqlType.INT2: _INT2,
+    SqlType.INT4: _INT4,
+    SqlType.INT8: _INT8,
+    SqlType.NUMERIC: (*_INT8, "UBIGINT", "HUGEINT", "UHUGEINT", "DECIMAL"),
+    SqlType.FLOAT4: ("FLOAT",),
+    SqlType.FLOAT8: ("FLOAT", "DOUBLE"),
+    SqlType.TEXT: _TEXT,
+    SqlType.VARCHAR: _TEXT,
+    SqlType.BPCHAR: _TEXT,
+    SqlType.UUID: ("UUID",),
+    SqlType.DATE: ("DATE",),
+    SqlType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"),
+    SqlType.TIMESTAMPTZ: ("TIMESTAMP WITH TIME ZONE",),
+    SqlType.INTERVAL: ("INTERVAL",),
+}
+
+
+def check_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Facts:
+    """See `Engine.check_facts`. `connection` uses the source database."""
+    columns: list[EngineColumn] = []
+    problems: list[str] = []
+    for table in policy.tables.values():
+        problems += _check_table(connection, table, columns)
+    if not problems:  # uniqueness can only be asked of columns that exist
+        problems += _duplicate_units(connection, policy)
+        problems += _duplicate_parents(connection, policy)
+    if problems:
+        raise ConfigError(
+            "the data do not keep what the policy declares: " + "; ".join(problems),
+            hint="Correct the policy or the data; the dataset is not served until they agree.",
+        )
+    return Facts(columns=tuple(columns), joins=tuple(_join_facts(connection, policy)))
+
+
+def accepts(wanted: SqlType, engine_type: str) -> bool:
+    """Whether every value of the engine's type is one of the policy's type."""
+    return engine_type.partition("(")[0] in ACCEPTED[wanted] and not engine_type.endswith("]")
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def _check_table(connection: duckdb.DuckDBPyConnection, table: Table, columns: list[EngineColumn]) -> Iterator[str]:
+    if len(table.relation) > 2:
+        yield f"table {table.name}: write relation as schema.table"
+        return
+    found = _types(connection, table)
+    if not found:
+        yield f"table {table.name}: the data have no relation {'.'.join(table.relation)}"
+        return
+    for column in table.columns:
+        name = f"{table.name}.{column.name}"
+        engine_type = found.get(column.name.lower())
+        if engine_type is None:
+            yield f"{name}: the data have no such column"
+        elif not accepts(column.type, engine_type):
+            yield f"{name}: is {engine_type.partition('(')[0]} in the data, {column.type.pg_name} in the policy"
+        else:
+            columns.append(EngineColumn(table=table.name, column=column.name, engine_type=engine_type))
+
+
+def _types(connection: duckdb.DuckDBPyConnection, table: Table) -> dict[str, str]:
+    schema, name = ("main", *table.relation)[-2:]
+    rows = connection.execute(
+        "select column_name, data_type from duckdb_columns() where database_name = current_database()"
+        " and lower(schema_name) = lower(?) and lower(table_name) = lower(?)",
+        [schema, name],
+    ).fetchall()
+    return {str(column).lower(): str(kind) for column, kind in rows}
+
+
+# --- uniqueness -----------------------------------------------------------------------------------
+
+
+def _duplicate_units(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[str]:
+    for table in policy.private_tables():
+        if table.unit_unique and isinstance(table.ownership, UnitColumns):
+            units = table.ownership.columns
+            if _has_duplicates(connection, table, units):
+                names = ", ".join(f"{table.name}.{unit}" for unit in units)
+                yield f"{names}: 'unit_unique' is declared, and a unit has more than one row"
+
+
+def _duplicate_parents(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[str]:
+    paths = [t.ownership for t in policy.private_tables() if isinstance(t.ownership, UnitVia)]
+    for parent, key in dict.fromkeys((path.parent, path.parent_key) for path in paths):
+        if _has_duplicates(connection, policy.tables[parent], (key,)):
+            yield f"{parent}.{key}: rows find their unit through this key, and it is not unique"
+
+
+def _join_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[JoinFact]:
+    for table in policy.tables.values():
+        for join in table.joins:
+            other = policy.tables[join.table]
+            if other.is_public:
+                is_unique = not _has_duplicates(connection, other, (join.ref_column,))
+                yield JoinFact(
+                    table=table.name,
+                    column=join.column,
+                    ref_table=join.table,
+                    ref_column=join.ref_column,
+                    is_unique=is_unique,
+                )
+
+
+def _has_duplicates(connection: duckdb.DuckDBPyConnection, table: Table, columns: tuple[str, ...]) -> bool:
+    """Whether two rows agree in all `columns`, none of them NULL. Raises ConfigError if it cannot be found out."""
+    names = [quote_name(column) for column in columns]
+    sql = (
+        f"select 1 from {quote_relation(table.relation)}"
+        f" where {' and '.join(f'{name} is not null' for name in names)}"
+        f" group by {', '.join(names)} having count(*) > 1 limit 1"
+    )
+    found: list[tuple[object, ...]] | str
+    try:
+        found = connection.execute(sql).fetchall()
+    except duckdb.Error as error:
+        found = type(error).__name__
+    if isinstance(found, str):
+        raise ConfigError(f"whether {table.name} ({', '.join(columns)}) is unique could not be found out: {found}")
+    return bool(found)
