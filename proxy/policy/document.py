@@ -212,4 +212,4 @@ class PolicyDocument(Document):
 
 def schema() -> dict[str, object]:
     """JSON Schema of a policy file, for editors and other checkers."""
-    return {"$schema": SCHEMA_URL, "title": "hushql policy", **PolicyDocument.model_json_schema()}
+    return {"$schema": SCHEMA_URL, **PolicyDocument.model_json_schema(), "title": "hushql policy"}

@@ -21,7 +21,7 @@ from ruamel.yaml.comments import CommentedMap
 from proxy.errors import ConfigError
 from proxy.policy.columns import check_identifier
 from proxy.policy.document import AccountDocument, Document
-from proxy.policy.model import AccountLimit, Login, NoLimit, Role, Users
+from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Role, Users
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 from proxy.policy.settings import read_account
 from proxy.policy.shape import Shaped, read_shape
@@ -155,18 +155,19 @@ users: {}
 """
 
 
-def with_login(text: str, login: Login, budget_epsilon: float | None, *, filename: str) -> str:
+def with_login(text: str, login: Login, *, filename: str) -> str:
     """The file with a login added or replaced. A text without roles gets the login's role, which sees everything.
 
-    budget_epsilon: None leaves the budget to the role and the policy.
+    NoLimit as the login's budget leaves it to the role and the policy. Raises FileProblems if the text is
+    wrong before or after.
     """
     document = _editable(text, filename)
     roles = _section(document, "roles")
     if not roles:
         roles[login.role] = CommentedMap()
     entry: dict[str, object] = {"scram": login.scram, "role": login.role}
-    if budget_epsilon is not None:
-        entry["budget"] = {"epsilon": budget_epsilon}
+    if isinstance(login.budget, EpsilonLimit):
+        entry["budget"] = {"epsilon": login.budget.epsilon}
     users = _section(document, "users")
     if login.name in users:
         for key in ("scram", "role", "budget"):
@@ -178,7 +179,7 @@ def with_login(text: str, login: Login, budget_epsilon: float | None, *, filenam
 
 
 def without_login(text: str, name: str, *, filename: str) -> str:
-    """The file without that login. Raises ConfigError if there is none."""
+    """The file without that login. Raises ConfigError if there is none, FileProblems if the text is wrong."""
     document = _editable(text, filename)
     users = _section(document, "users")
     if name not in users:

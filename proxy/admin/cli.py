@@ -1,0 +1,79 @@
+"""Which commands does `hushql` have, and how does each end?
+
+Exit status: 0 done, 1 refused or something is wrong with what was looked at, 2 wrong options or files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from proxy import __version__
+from proxy.admin import ledger_commands, policy_commands, serve_commands, user_commands
+from proxy.admin.demo_data_command import demo_data
+from proxy.admin.output import print_error
+from proxy.admin.serve_commands import Runners
+from proxy.errors import ConfigError, HushError
+
+PROGRAM = "hushql"
+OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit(OK)
+
+
+def build(runners: Runners) -> typer.Typer:
+    """The whole command. `runners` come from the composition root, which stands above this package."""
+    app = typer.Typer(
+        name=PROGRAM,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        help="Differentially private answers for PostgreSQL clients.",
+    )
+
+    @app.callback()
+    def options(
+        version: Annotated[
+            bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        ] = False,
+    ) -> None:
+        pass
+
+    serve_commands.register(app, runners)
+    app.add_typer(policy_commands.app, name="policy")
+    app.add_typer(user_commands.app, name="user")
+    app.add_typer(ledger_commands.app, name="ledger")
+    app.command("demo-data")(demo_data)
+    return app
+
+
+def run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run one command line; its exit status. Only our own bugs leave as exceptions."""
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except HushError as error:
+        print_error(error)
+        return MISUSED if isinstance(error, ConfigError) else FAILED
+    except typer.Abort:
+        return INTERRUPTED
+    except typer.TyperException as error:
+        return _misused(error)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output is gone; Python would complain once more at exit
+        return FAILED
+    return status if isinstance(status, int) else OK
+
+
+def _misused(error: typer.TyperException) -> int:
+    """Wrong arguments: one line, with where help is. Help that was asked for by giving none is printed already."""
+    words = " ".join(str(getattr(error, "format_message", lambda: error)()).split())
+    if words:
+        typer.echo(f"{PROGRAM}: {words} (try '{PROGRAM} --help')", err=True)
+    return MISUSED

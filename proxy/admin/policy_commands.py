@@ -1,0 +1,81 @@
+"""`hushql policy check` and `hushql policy schema`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from typing import Annotated
+
+import typer
+
+from proxy.admin.files import read_policy
+from proxy.admin.output import print_json
+from proxy.errors import ConfigError
+from proxy.policy.document import schema
+from proxy.policy.model import EpsilonLimit, Policy
+from proxy.policy.problems import FileProblems, Path
+
+app = typer.Typer(no_args_is_help=True, help="Check policy files.")
+
+
+@app.command("check")
+def check(
+    files: Annotated[list[FilePath], typer.Argument(metavar="FILE...", help="Policy files.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
+) -> None:
+    """Say everything that is wrong with policy files. Exit status 1 if anything is."""
+    findings = [_check(path) for path in files]
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            for line in finding.problems:
+                typer.echo(line.text, err=True)
+            if finding.summary:
+                typer.echo(finding.summary)
+    if any(finding.problems for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("schema")
+def print_schema() -> None:
+    """Print the JSON Schema of policy files, for editors that complete and check YAML."""
+    print_json(schema())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fault:
+    line: int
+    path: Path
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    file: str
+    problems: tuple[_Fault, ...]
+    summary: str
+
+
+def _check(path: FilePath) -> _Finding:
+    """Problems, or a summary if there are none."""
+    try:
+        policy = read_policy(path, os.environ)
+    except FileProblems as error:
+        faults = [_Fault(line=p.line, path=p.path, message=p.message, text=p.render(str(path))) for p in error.problems]
+        return _Finding(str(path), tuple(faults), "")
+    except ConfigError as error:
+        return _Finding(str(path), (_Fault(line=0, path=(), message=error.message, text=error.message),), "")
+    return _Finding(str(path), (), _summary(policy))
+
+
+def _summary(policy: Policy) -> str:
+    private = len(policy.private_tables())
+    limit = policy.budgets.dataset
+    budget = f"{limit.epsilon:g}" if isinstance(limit, EpsilonLimit) else "unlimited"
+    return (
+        f"{policy.dataset}: {private} private and {len(policy.tables) - private} public tables, "
+        f"epsilon {budget} at delta {policy.privacy.delta:g}, digest {policy.digest[:12]}"
+    )

@@ -1,0 +1,160 @@
+"""`hushql serve`, `demo` and `explain`: options into typed values, handed to whoever runs them.
+
+What runs is composed above this package and arrives as functions, so nothing here imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from proxy.config import (
+    AdultFile,
+    BinariesIn,
+    DemoConfig,
+    DemoEngine,
+    ExplainRequest,
+    FindBinaries,
+    FrontBinaries,
+    LogLevel,
+    NoAdult,
+    NoTls,
+    ServeConfig,
+    Tls,
+    TlsFiles,
+    UsersAt,
+    UsersOfPolicy,
+    check_files,
+    parse_listen,
+)
+from proxy.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runners:
+    """What the commands do once their options are understood.
+
+    serve and demo return when the server has ended; explain returns the text to print. Errors are HushErrors.
+    """
+
+    serve: Callable[[ServeConfig], None]
+    demo: Callable[[DemoConfig], None]
+    explain: Callable[[ExplainRequest], str]
+
+
+_LISTEN = "127.0.0.1:6432"
+_STATE = Path(".state")
+
+Policies = Annotated[list[Path], typer.Argument(metavar="POLICY...", help="Policy files, each one database.")]
+ListenAt = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where clients connect.")]
+State = Annotated[
+    Path, typer.Option("--state", metavar="DIR", help="Ledger, releases and salt.", envvar="HUSHQL_STATE")
+]
+Cert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.", show_default=False)
+]
+Key = Annotated[
+    Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM, mode 0600.", show_default=False)
+]
+FrontBin = Annotated[
+    Path | None,
+    typer.Option("--front-bin", metavar="DIR", help="initdb and postgres of the front.", show_default="found"),
+]
+UsersFile = Annotated[
+    Path | None,
+    typer.Option("--users", metavar="FILE", help="Logins of all datasets.", show_default="the policy's users_file"),
+]
+Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
+
+
+def register(app: typer.Typer, runners: Runners) -> None:
+    """Add serve, demo and explain to the command."""
+    _register_serve(app, runners)
+    _register_demo(app, runners)
+    _register_explain(app, runners)
+
+
+def _register_serve(app: typer.Typer, runners: Runners) -> None:
+    @app.command("serve")
+    def serve(
+        policies: Policies,
+        listen: ListenAt = _LISTEN,
+        state: State = _STATE,
+        tls_cert: Cert = None,
+        tls_key: Key = None,
+        front_bin: FrontBin = None,
+        users: UsersFile = None,
+        log_level: Level = LogLevel.INFO,
+    ) -> None:
+        """Serve policies to PostgreSQL clients until told to end (SIGINT, SIGTERM); SIGHUP reloads policies."""
+        config = ServeConfig(
+            policies=tuple(policies),
+            state=state,
+            listen=parse_listen(listen),
+            tls=_tls(tls_cert, tls_key),
+            front=_front(front_bin),
+            users=UsersOfPolicy() if users is None else UsersAt(users),
+            log_level=log_level,
+        )
+        check_files(config)
+        runners.serve(config)
+
+
+def _register_demo(app: typer.Typer, runners: Runners) -> None:
+    @app.command("demo")
+    def demo(
+        engine: Annotated[
+            DemoEngine, typer.Option("--engine", help="What keeps the private rows.")
+        ] = DemoEngine.DUCKDB,
+        scale: Annotated[float, typer.Option("--scale", help="1: 50,000 customers, half a million orders.")] = 1.0,
+        adult: Annotated[
+            Path | None, typer.Option("--adult", metavar="CSV", help="Serve the Adult census too.", show_default=False)
+        ] = None,
+        listen: ListenAt = _LISTEN,
+        state: State = _STATE,
+        front_bin: FrontBin = None,
+        log_level: Level = LogLevel.WARNING,
+    ) -> None:
+        """Make up a shop's data and serve them."""
+        if adult is not None and not adult.is_file():
+            raise ConfigError(f"Adult data {adult} do not exist")
+        runners.demo(
+            DemoConfig(
+                state=state,
+                listen=parse_listen(listen),
+                engine=engine,
+                scale=scale,
+                adult=NoAdult() if adult is None else AdultFile(adult),
+                front=_front(front_bin),
+                log_level=log_level,
+            )
+        )
+
+
+def _register_explain(app: typer.Typer, runners: Runners) -> None:
+    @app.command("explain")
+    def explain(
+        sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement, or - for standard input.")],
+        policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy.", show_default=False)],
+        as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    ) -> None:
+        """Show the privacy plan of a statement: noise, bounds, charge. Touches no data and costs nothing."""
+        text = sys.stdin.read() if sql == "-" else sql
+        typer.echo(runners.explain(ExplainRequest(policy=policy, sql=text, as_json=as_json)))
+
+
+def _tls(cert: Path | None, key: Path | None) -> Tls:
+    if cert is None and key is None:
+        return NoTls()
+    if cert is None or key is None:
+        raise ConfigError("--tls-cert and --tls-key belong together", hint="Give both or neither.")
+    return TlsFiles(cert, key)
+
+
+def _front(directory: Path | None) -> FrontBinaries:
+    return FindBinaries() if directory is None else BinariesIn(directory)
