@@ -6,6 +6,7 @@ cell. See docs/claims/bounding.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.analysis.analyse import Analysed, measure_bounds
@@ -126,6 +127,42 @@ def moments_of(analysed: Analysed, *, pure: bool) -> MomentVector:
     return _Vector(analysed, pure).build()
 
 
+def sorted_vector(vector: MomentVector) -> MomentVector:
+    """The same vector in an order that does not depend on the order of the select list."""
+    order = sorted(range(len(vector.moments)), key=lambda i: repr(vector.moments[i]))
+    place = {old: new for new, old in enumerate(order)}
+    return MomentVector(tuple(vector.moments[i] for i in order), tuple(moved(f, place) for f in vector.finishes))
+
+
+def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
+    """The recipe after moments were renumbered; terms of moments that became one are added."""
+
+    def move(linear: Linear) -> Linear:
+        terms: dict[int, float] = {}
+        for index, coefficient in linear.terms:
+            terms[place[index]] = terms.get(place[index], 0.0) + coefficient
+        return Linear(tuple(sorted(terms.items())))
+
+    match finish:
+        case Count(number):
+            return Count(move(number))
+        case Total(value):
+            return Total(move(value))
+        case Mean(number, total, middle, half):
+            return Mean(move(number), move(total), middle, half)
+
+
+def linear_forms(finish: Finish) -> tuple[Linear, ...]:
+    """The linear combinations a recipe reads."""
+    match finish:
+        case Count(number):
+            return (number,)
+        case Total(value):
+            return (value,)
+        case Mean(number, total):
+            return (number, total)
+
+
 class _Vector:
     def __init__(self, analysed: Analysed, pure: bool) -> None:
         self._analysed = analysed
@@ -135,7 +172,9 @@ class _Vector:
 
     def build(self) -> MomentVector:
         finishes = tuple(self._finish(a) for a in self._aggregates)
-        return MomentVector(tuple(self._moments), finishes)
+        if not self._moments:
+            self._add(RowCount(TRUE, TRUE))
+        return sorted_vector(MomentVector(tuple(self._moments), finishes))
 
     def _add(self, moment: Moment) -> int:
         return self._moments.setdefault(moment, len(self._moments))

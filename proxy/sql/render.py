@@ -70,6 +70,11 @@ class Renderer:
         """A number to aggregate, or whose presence is counted: NULL where it cannot be computed."""
         return self._guarded(scalar, Reading.MEASURE)
 
+    def unclamped(self, scalar: Scalar) -> str:
+        """A column as it is stored, for a measure that is clamped right after."""
+        assert isinstance(scalar, ColumnRef)
+        return self._raw(scalar)
+
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
         text = self._guarded(scalar, Reading.KEY)

@@ -1,0 +1,125 @@
+"""How much of a unit's bounded contribution goes to each moment, and what bounds follow?
+
+Weights are public and closed-form: they never depend on data. See docs/claims/bounding.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from proxy.analysis.analyse import ContributionBounds
+from proxy.analysis.patterns import heaviest_together_up
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.moments import (
+    Count,
+    HalfSum,
+    Mean,
+    Moment,
+    MomentVector,
+    Total,
+    condition_of,
+    is_linear,
+    linear_forms,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """Weights of the moments and the norms they imply, in weighted units.
+
+    row_norm: most that one row can weigh. cell_norm: W, of a unit in one group.
+    unit_norm: B, of a unit in all groups after scaling.
+    """
+
+    weights: tuple[float, ...]
+    row_norm: float
+    cell_norm: float
+    unit_norm: float
+
+
+def allocate(
+    vector: MomentVector, bounds: ContributionBounds, distribution: Distribution, threshold_moment: int | None
+) -> Allocation:
+    """Weights by formula, W and B for one joint release."""
+    weights = _weights(vector, bounds, distribution)
+    others = [i for i in range(len(weights)) if i != threshold_moment]
+    if threshold_moment is not None:
+        weights[threshold_moment] = _threshold_weight(vector.moments, weights, others, bounds, distribution)
+    everything = list(range(len(weights)))
+    row_norm = _row_norm(vector.moments, weights, everything, distribution)
+    cell_norm = _cell_norm(vector.moments, weights, everything, bounds, distribution)
+    unit_norm = cell_norm
+    if bounds.groups > 1:
+        spread = math.sqrt(bounds.groups) if distribution is Distribution.GAUSSIAN else float(bounds.groups)
+        unit_norm = cell_norm * spread
+        if all(is_linear(m) for m in vector.moments):
+            unit_norm = min(unit_norm, row_norm * bounds.rows)
+    return Allocation(weights=tuple(weights), row_norm=row_norm, cell_norm=cell_norm, unit_norm=unit_norm)
+
+
+def _weights(vector: MomentVector, bounds: ContributionBounds, distribution: Distribution) -> list[float]:
+    """w^2 proportional to sqrt(v)/c: v the moment's use in the outputs, c the size of a cell's coordinate."""
+    sizes = [float(bounds.rows_per_group) if is_linear(m) else 1.0 for m in vector.moments]
+    if distribution is Distribution.LAPLACE:
+        return [1.0 / c for c in sizes]
+    uses = _uses(vector)
+    return [math.sqrt(math.sqrt(v) / c) if v > 0 else 1.0 / c for v, c in zip(uses, sizes, strict=True)]
+
+
+def _uses(vector: MomentVector) -> list[float]:
+    """Sum over outputs of (coefficient / public scale of the output)^2; an average's parts are used alike."""
+    uses = [0.0] * len(vector.moments)
+    for finish in vector.finishes:
+        match finish:
+            case Count(number):
+                terms = number.terms
+            case Total(value):
+                scale = sum(abs(c) for _, c in value.terms) or 1.0
+                terms = tuple((i, c / scale) for i, c in value.terms)
+            case Mean(number, total):
+                terms = (*number.terms, *total.terms)
+        for index, coefficient in terms:
+            uses[index] += coefficient * coefficient
+    for finish in vector.finishes:
+        if isinstance(finish, Mean):
+            together = {i for form in linear_forms(finish) for i, _ in form.terms}
+            most = max((uses[i] for i in together), default=0.0)
+            for index in together:
+                uses[index] = most
+    return uses
+
+
+def _threshold_weight(
+    moments: tuple[Moment, ...], weights: list[float], others: list[int], bounds: ContributionBounds,
+    distribution: Distribution,
+) -> float:  # fmt: skip
+    """The unit count that selects keys gets half of W^2 (of W in the 1-norm)."""
+    rest = _cell_norm(moments, weights, others, bounds, distribution)
+    return rest if rest > 0 else 1.0
+
+
+def _row_norm(
+    moments: tuple[Moment, ...], weights: list[float], chosen: list[int], distribution: Distribution
+) -> float:
+    """sup of ||w * phi(row)|| over the patterns of FILTER and NULL that one row can have."""
+    conditions, sizes = [], []
+    for index in chosen:
+        moment = moments[index]
+        if not is_linear(moment) or (isinstance(moment, HalfSum) and moment.sign < 0):
+            continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one
+        conditions.append(condition_of(moment))
+        sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])
+    heaviest = heaviest_together_up(conditions, sizes)
+    return math.sqrt(heaviest) if distribution is Distribution.GAUSSIAN else heaviest
+
+
+def _cell_norm(
+    moments: tuple[Moment, ...], weights: list[float], chosen: list[int], bounds: ContributionBounds,
+    distribution: Distribution,
+) -> float:  # fmt: skip
+    rows = bounds.rows_per_group * _row_norm(moments, weights, chosen, distribution)
+    units = [weights[i] for i in chosen if not is_linear(moments[i])]
+    if distribution is Distribution.GAUSSIAN:
+        return math.sqrt(rows**2 + sum(w * w for w in units))
+    return rows + sum(units)

@@ -1,0 +1,178 @@
+"""What will one release compute, with which noise, at what charge?
+
+Brings analysis, moments, allocation, grid and threshold together. Pure: the plan of a query depends on
+its text, parameters, policy and public settings only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from proxy.analysis.analyse import Analysed, Lowered, analyse
+from proxy.analysis.keys import KeyValue, PublicKey, key_identity, public_product
+from proxy.analysis.units import UniqueKeys
+from proxy.dp.accounting import of_atto_down, of_pico_down
+from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
+from proxy.dp.selection import threshold
+from proxy.plan.allocation import Allocation, allocate
+from proxy.plan.charge import Cost
+from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, moments_of, moved, sorted_vector
+from proxy.plan.statement import Statement, render
+from proxy.policy.model import Accounting, Neighbors, Privacy, Table
+from proxy.sql.algebra import TRUE, Block
+
+
+@dataclass(frozen=True, slots=True)
+class AllKeys:
+    """Every key of the public domain is emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Private keys are kept if moment `moment`, in units, reaches tau."""
+
+    moment: int
+    tau: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanContext:
+    """What planning needs besides the block: the policy's facts, the caller's settings, the prices.
+
+    pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use.
+    """
+
+    tables: Mapping[str, Table]
+    unique: UniqueKeys
+    privacy: Privacy
+    lowered: Lowered
+    pico: int
+    atto_for_keys: int
+    salt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePlan:
+    """One release, ready to be charged and computed.
+
+    sds: noise standard deviation of each moment, in the moment's own unit.
+    public_keys: the product of the public keys' values, emitted for every kept private part.
+    """
+
+    analysed: Analysed
+    vector: MomentVector
+    allocation: Allocation
+    distribution: Distribution
+    sensitivity: float
+    scale: float
+    selection: AllKeys | Threshold
+    public_keys: tuple[tuple[KeyValue, ...], ...]
+    cost: Cost
+    sql: str
+    fingerprint: str
+
+    @property
+    def sds(self) -> tuple[float, ...]:
+        return tuple(noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
+
+    @property
+    def units_per_grid(self) -> tuple[float, ...]:
+        """What one grid unit of each moment is worth."""
+        return tuple(1.0 / (self.scale * w) for w in self.allocation.weights)
+
+
+def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
+    """Plan the release of one block. Raises HushError."""
+    privacy = context.privacy
+    analysed = analyse(block, context.tables, context.unique, privacy, context.lowered)
+    vector = moments_of(analysed, pure=privacy.accounting is Accounting.PURE)
+    vector, selecting = _with_selection(vector, analysed)
+    distribution = distribution_of(privacy.accounting)
+    allocation = allocate(vector, analysed.bounds, distribution, selecting)
+    factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
+    sensitivity = allocation.unit_norm * factor
+    scale = grid_scale(distribution, of_pico_down(context.pico), sensitivity)
+    statement = Statement(
+        analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution,
+        scale=scale, salt=context.salt, time_zone=privacy.time_zone,
+    )  # fmt: skip
+    selection = _selection(selecting, allocation, distribution, scale, analysed, context)
+    is_thresholded = isinstance(selection, Threshold)
+    plan = ReleasePlan(
+        analysed=analysed,
+        vector=vector,
+        allocation=allocation,
+        distribution=distribution,
+        sensitivity=sensitivity,
+        scale=scale,
+        selection=selection,
+        public_keys=public_product(analysed.keys),
+        cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
+        sql=render(statement),
+        fingerprint="",
+    )
+    return replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:
+    """Add the unit count that selects private keys; with one row per unit it is the row count."""
+    moments, finishes = list(vector.moments), vector.finishes
+    if analysed.owned.is_one_row_per_unit:
+        return _one_row_vector(vector, bool(analysed.private_keys))
+    if not analysed.private_keys:
+        return vector, None
+    is_mixed = any(isinstance(k, PublicKey) for k in analysed.keys) and not analysed.has_constant_keys
+    selecting = UnitCount(TRUE, per_part=is_mixed)
+    if selecting not in moments:
+        moments.append(selecting)
+    added = sorted_vector(MomentVector(tuple(moments), finishes))
+    return added, added.moments.index(selecting)
+
+
+def _one_row_vector(vector: MomentVector, selects: bool) -> tuple[MomentVector, int | None]:
+    """Where a unit has one row, counting units and counting rows are one moment."""
+    merged: list[Moment] = []
+    place: dict[int, int] = {}
+    for index, moment in enumerate(vector.moments):
+        same = RowCount(moment.where, TRUE) if isinstance(moment, UnitCount) else moment
+        if same not in merged:
+            merged.append(same)
+        place[index] = merged.index(same)
+    everyone = RowCount(TRUE, TRUE)
+    if selects and everyone not in merged:
+        merged.append(everyone)
+    finishes = tuple(moved(f, place) for f in vector.finishes)
+    renamed = sorted_vector(MomentVector(tuple(merged), finishes))
+    return renamed, renamed.moments.index(everyone) if selects else None
+
+
+def _selection(
+    selecting: int | None, allocation: Allocation, distribution: Distribution, scale: float, analysed: Analysed,
+    context: PlanContext,
+) -> AllKeys | Threshold:  # fmt: skip
+    if selecting is None:
+        return AllKeys()
+    weight = allocation.weights[selecting]
+    tau = threshold(
+        delta_r=of_atto_down(context.atto_for_keys),
+        sigma_n=noise_sd(distribution, scale * weight),
+        norm_ratio=allocation.unit_norm / weight,
+        keys_per_unit=analysed.bounds.keys,
+        group_size=context.privacy.group_size,
+        min_units=context.privacy.min_units,
+    )
+    return Threshold(selecting, tau)
+
+
+def _fingerprint(plan: ReleasePlan) -> str:
+    """Equal for plans that would publish the same noisy numbers."""
+    tau = repr(plan.selection.tau) if isinstance(plan.selection, Threshold) else "all"
+    keys = [
+        [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private"
+        for k in plan.analysed.keys
+    ]
+    content = [plan.sql, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
