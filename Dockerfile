@@ -19,7 +19,7 @@ RUN /tmp/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-d
 
 FROM python:3.13-slim
 # the public PostgreSQL refuses to run as root, and so do we
-RUN useradd --system --uid 6432 --home-dir /var/lib/hushql --shell /usr/sbin/nologin hushql \
+RUN useradd --uid 6432 --user-group --no-create-home --home-dir /var/lib/hushql --shell /usr/sbin/nologin hushql \
  && install -d -o hushql -g hushql -m 0700 /var/lib/hushql \
  && install -d -m 0755 /etc/hushql
 COPY --from=build /opt/hushql /opt/hushql
