@@ -46,7 +46,7 @@ def grid_scale(distribution: Distribution, rho_or_epsilon: float, sensitivity: f
     Claim: a vector that moves by at most `sensitivity` between neighbours (2-norm for GAUSSIAN, 1-norm for
     LAPLACE), multiplied by S with a relative error below 2**-30 and truncated toward zero, plus independent
     noise of scale 2**40 in every coordinate, is rho-zCDP, or epsilon-DP. `rho_or_epsilon` may be rounded by
-    2**-48 of itself. Source: Canonne, Kamath and Steinke 2020, Theorem 14 and its multivariate form.
+    2**-48 of itself. Source: Canonne, Kamath and Steinke 2020.
     ValueError unless both numbers are finite and positive and so is S.
     """
     if not (math.isfinite(rho_or_epsilon) and rho_or_epsilon > 0):

@@ -70,6 +70,13 @@ def test_sd_is_rounded_up_from_the_exact_law(scale: int) -> None:
     assert gaussian / scale > 1 - 1e-6
 
 
+def test_sd_is_never_below_the_exact_bound_of_the_law() -> None:
+    # variances are below scale^2 (Canonne, Kamath, Steinke 2020) and below 2 scale^2
+    assert SCALE == 2**40
+    assert Fraction(sd_grid(Distribution.GAUSSIAN)) ** 2 >= SCALE**2
+    assert Fraction(sd_grid(Distribution.LAPLACE)) ** 2 >= 2 * SCALE**2
+
+
 @given(budgets, sensitivities)
 def test_noise_in_the_statistics_own_unit_is_the_textbook_formula(budget: float, sensitivity: float) -> None:
     gaussian = noise_sd(Distribution.GAUSSIAN, grid_scale(Distribution.GAUSSIAN, budget, sensitivity))

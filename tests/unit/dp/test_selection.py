@@ -44,7 +44,7 @@ def any_passes(chances: list[float]) -> float:
 
 @pytest.mark.parametrize("sigma", [1.0, 3.0, 20.0])
 def test_a_discrete_tail_is_below_the_continuous_tail_one_step_earlier(sigma: float) -> None:
-    # the fact (Canonne, Kamath, Steinke 2020, Prop. 25) that one grid step in `threshold` rests on
+    # the fact that one grid step in `threshold` rests on
     reach = int(40 * sigma)
     density = [math.exp(-x * x / (2 * sigma * sigma)) for x in range(reach)]
     total = density[0] + 2 * math.fsum(density[1:])
