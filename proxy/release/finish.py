@@ -1,0 +1,174 @@
+"""What does the client see of a noisy release, column by column?
+
+Post-processing only: every number here is a function of noisy moments, public noise parameters and the
+policy. See docs/claims/post-processing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from proxy.analysis.keys import KeyValue, NullKey
+from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
+from proxy.plan.moments import Count, Finish, Linear, Mean, Total
+from proxy.plan.release_plan import ReleasePlan
+from proxy.release.noisy import NoisyCells
+from proxy.sql.block import Carries, Injected
+from proxy.sqltypes import Family, SqlType
+
+Missing = type(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """One column of an injected relation: PostgreSQL's text of each value, None for NULL."""
+
+    column: Injected
+    values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A noisy relation that may be shown. Built here alone."""
+
+    columns: tuple[Released, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A finished number with its noise: standard deviation and 95 % interval. value None is NULL."""
+
+    value: float | None
+    sd: float
+    low: float
+    high: float
+
+
+def finish(
+    plan: ReleasePlan, cells: NoisyCells, columns: tuple[Injected, ...], *, nonnegative: bool, time_zone: str
+) -> Release:
+    """The injected relation of a release, rows in key order. nonnegative: counts go straight to the client."""
+    figures = [_figures(f, plan, cells, nonnegative=nonnegative) for f in plan.vector.finishes]
+    released = []
+    for column in columns:
+        match column.carries:
+            case Carries.KEY:
+                values = tuple(_key_text(c.key[column.number], column.type, time_zone) for c in cells.cells)
+            case Carries.VALUE:
+                values = tuple(_value_text(f, column.type) for f in figures[column.number])
+            case _:
+                values = tuple(_part_text(f, column.carries) for f in figures[column.number])
+        released.append(Released(column, values))
+    return Release(tuple(released), len(cells.cells))
+
+
+# --- figures --------------------------------------------------------------------------------------------
+
+
+def _figures(recipe: Finish, plan: ReleasePlan, cells: NoisyCells, *, nonnegative: bool) -> list[Figure]:
+    vectors = [[m * u for m, u in zip(c.moments, plan.units_per_grid, strict=True)] for c in cells.cells]
+    match recipe:
+        case Count(number):
+            return _counts([_linear(number, v, plan) for v in vectors], plan, nonnegative=nonnegative)
+        case Total(value):
+            return [_total(_linear(value, v, plan), plan) for v in vectors]
+        case Mean():
+            return [_mean(recipe, v, plan) for v in vectors]
+
+
+def _linear(form: Linear, vector: list[float], plan: ReleasePlan) -> Noisy:
+    value = math.fsum(c * vector[i] for i, c in form.terms)
+    return Noisy(value, sd_of(form, plan))
+
+
+def sd_of(form: Linear, plan: ReleasePlan) -> float:
+    """Standard deviation of a linear form's noise; the noises of a release are independent."""
+    return math.sqrt(math.fsum((c * plan.sds[i]) ** 2 for i, c in form.terms))
+
+
+def _counts(noisy: list[Noisy], plan: ReleasePlan, *, nonnegative: bool) -> list[Figure]:
+    values = [n.value for n in noisy]
+    if nonnegative:
+        values = list(project_counts(values, math.fsum(values))) if len(values) > 1 else [max(0.0, v) for v in values]
+    found = []
+    for value, raw in zip(values, noisy, strict=True):
+        reach = half_width_95(plan.distribution, raw.sd)
+        low, high = raw.value - reach, raw.value + reach
+        if nonnegative:
+            low, high = max(0.0, low), max(0.0, high)
+        found.append(Figure(value, raw.sd, low, high))
+    return found
+
+
+def _total(noisy: Noisy, plan: ReleasePlan) -> Figure:
+    reach = half_width_95(plan.distribution, noisy.sd) if noisy.sd > 0 else 0.0
+    return Figure(noisy.value, noisy.sd, noisy.value - reach, noisy.value + reach)
+
+
+def _mean(recipe: Mean, vector: list[float], plan: ReleasePlan) -> Figure:
+    """NULL when the noisy count is below max(1, 2 sd): a test of noisy numbers only."""
+    number = _linear(recipe.number, vector, plan)
+    total = _linear(recipe.total, vector, plan)
+    lo, hi = recipe.middle - recipe.half, recipe.middle + recipe.half
+    if number.value < max(1.0, 2 * number.sd):
+        return Figure(None, math.inf, lo, hi)
+    value = recipe.middle + recipe.half * total.value / number.value
+    interval = mean_interval_95(total=total, count=number, middle=recipe.middle, half=recipe.half)
+    return Figure(min(max(value, lo), hi), recipe.half * ratio_sd(total, number), interval.low, interval.high)
+
+
+# --- text -----------------------------------------------------------------------------------------------
+
+
+def _value_text(figure: Figure, kind: SqlType) -> str | None:
+    if figure.value is None or not math.isfinite(figure.value):
+        return None
+    if kind.is_integer:
+        return str(min(max(round(figure.value), -(2**63)), 2**63 - 1))
+    if kind is SqlType.NUMERIC:
+        return _decimal_text(figure.value, figure.sd)
+    return repr(figure.value)
+
+
+def _decimal_text(value: float, sd: float) -> str:
+    """Digits down to a hundredth of the noise; finer ones would be noise of the noise."""
+    digits = 6 if not (math.isfinite(sd) and sd > 0) else min(12, max(0, 2 - math.floor(math.log10(sd))))
+    return f"{Decimal(value):.{digits}f}"
+
+
+def _part_text(figure: Figure, carries: Carries) -> str | None:
+    part = {Carries.LOW: figure.low, Carries.HIGH: figure.high, Carries.SD: figure.sd}[carries]
+    return repr(part) if math.isfinite(part) else None
+
+
+def _key_text(value: KeyValue, kind: SqlType, time_zone: str) -> str | None:
+    match value:
+        case NullKey():
+            return None
+        case bool():
+            return "t" if value else "f"
+        case int() | float() | Decimal():
+            return _number_text(value, kind)
+        case datetime():
+            text = value.replace(tzinfo=None).isoformat(sep=" ")
+            return f"{text} {time_zone}" if kind is SqlType.TIMESTAMPTZ else text
+        case date():
+            return value.isoformat()
+        case str():
+            return value
+
+
+def _number_text(value: int | float | Decimal, kind: SqlType) -> str:
+    if kind.is_integer:
+        return str(int(value))
+    if kind.family is Family.NUMBER and kind is not SqlType.NUMERIC:
+        return repr(float(value))
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite():
+        return "NaN" if number.is_nan() else str(number)
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,194 @@
+"""How do exact integers become a noisy, publishable set of keyed cells?
+
+The one place where noise meets private results. What leaves is a function of noisy numbers, the plan
+and, for private keys, of noisy counts that reached their threshold. See docs/claims/noise.md and
+docs/claims/key-selection.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_identity
+from proxy.dp.samplers import Noise
+from proxy.plan.moments import UnitCount
+from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.release.raw import RawResult
+
+_TAU_SLACK = 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCell:
+    """One emitted key and its noisy moments, in grid units."""
+
+    key: tuple[KeyValue, ...]
+    moments: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCells:
+    """All cells of one release, in key order."""
+
+    cells: tuple[NoisyCell, ...]
+
+    def payload(self) -> bytes:
+        """Canonical bytes for the store of releases."""
+        content = [[[_encode(k) for k in c.key], list(c.moments)] for c in self.cells]
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @staticmethod
+    def of_payload(payload: bytes) -> NoisyCells:
+        """The cells that `payload` was made of."""
+        content = json.loads(payload)
+        return NoisyCells(tuple(NoisyCell(tuple(_decode(k) for k in key), tuple(ms)) for key, ms in content))
+
+
+def publish(plan: ReleasePlan, raw: RawResult, noise: Noise) -> NoisyCells:
+    """Add noise to every coordinate that is emitted, and select private keys.
+
+    Claim: for databases that differ in one unit (or the policy's group), the result is
+    (rho, delta)-close at the plan's cost, if `raw` is the result of the plan's own SQL and every value
+    of `noise` is an independent draw of the plan's distribution at scale 2^40.
+    """
+    exact = _Exact(plan, raw)
+    match plan.selection:
+        case Threshold(moment, tau):
+            cells = _selected(plan, exact, noise, moment, tau)
+        case _:
+            cells = [_noisy_cell(key, exact.cell(key), noise) for key in plan.public_keys]
+    return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(_order(k) for k in c.key))))
+
+
+class _Exact:
+    """The engine's integers by key; keys outside the public domains do not exist here."""
+
+    def __init__(self, plan: ReleasePlan, raw: RawResult) -> None:
+        self._size = len(plan.vector.moments)
+        self._is_private = tuple(isinstance(k, PrivateKey) for k in plan.analysed.keys)
+        self._cells: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self.parts: dict[tuple[object, ...], tuple[tuple[KeyValue, ...], tuple[int, ...]]] = {}
+        is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments)
+        for row in raw.rows:
+            key = tuple(_read_key(v) for v in row[1 : 1 + len(self._is_private)])
+            moments = tuple(_read_integer(v) for v in row[1 + len(self._is_private) :])
+            if row[0] == 0:
+                self._cells[_identity(key)] = moments
+            if row[0] == 1 or not is_mixed:
+                private = self._private_part(key)
+                self.parts[_identity(private)] = (private, moments)
+
+    def _private_part(self, key: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
+        return tuple(k for k, p in zip(key, self._is_private, strict=True) if p)
+
+    def cell(self, key: tuple[KeyValue, ...]) -> tuple[int, ...]:
+        """The moments of a key; zeros for one without rows."""
+        return self._cells.get(_identity(key), (0,) * self._size)
+
+    def whole_key(self, private: tuple[KeyValue, ...], public: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
+        """The key in GROUP BY order from its private and public parts."""
+        ours, theirs = iter(private), iter(public)
+        return tuple(next(ours) if p else next(theirs) for p in self._is_private)
+
+
+def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: float) -> list[NoisyCell]:
+    """Private parts whose noisy unit count reaches tau, each with the full public product."""
+    least = math.ceil(tau * plan.scale * plan.allocation.weights[moment] * _TAU_SLACK)
+    candidates = list(exact.parts.values())
+    kept = []
+    for (private, moments), draw in zip(candidates, noise.take(len(candidates)), strict=True):
+        count = moments[moment] + draw
+        if count < least:
+            continue
+        for public in plan.public_keys:
+            key = exact.whole_key(private, public)
+            cell = _noisy_cell(key, exact.cell(key), noise)
+            kept.append(NoisyCell(key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :])))
+    return kept
+
+
+def _noisy_cell(key: tuple[KeyValue, ...], moments: tuple[int, ...], noise: Noise) -> NoisyCell:
+    draws = noise.take(len(moments))
+    return NoisyCell(key, tuple(m + d for m, d in zip(moments, draws, strict=True)))
+
+
+# --- values ---------------------------------------------------------------------------------------------
+
+
+def _read_integer(value: object) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, (int, Decimal)):
+        return int(value)
+    raise TypeError("a moment from the engine is not an integer")
+
+
+def _read_key(value: object) -> KeyValue:
+    if value is None:
+        return NULL_KEY
+    if isinstance(value, (bool, int, float, Decimal, str, date)):
+        return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+    raise TypeError("a key from the engine has no known type")
+
+
+def _identity(key: Iterable[KeyValue]) -> tuple[object, ...]:
+    return tuple(key_identity(k) for k in key)
+
+
+def _order(value: KeyValue) -> tuple[int, object]:
+    """Keys ascending as PostgreSQL sorts them under collation C, NULL last."""
+    match value:
+        case NullKey():
+            return (1, 0)
+        case str():
+            return (0, value.encode("utf-8", "surrogatepass"))
+        case float() if math.isnan(value):
+            return (0, math.inf)
+        case _:
+            return (0, key_identity(value))
+
+
+def _encode(value: KeyValue) -> list[str | bool | int] | None:
+    match value:
+        case NullKey():
+            return None
+        case bool():
+            return ["b", value]
+        case int():
+            return ["i", value]
+        case float():
+            return ["f", value.hex()]
+        case Decimal():
+            return ["n", str(value)]
+        case str():
+            return ["s", value]
+        case datetime():
+            return ["t", value.isoformat()]
+        case date():
+            return ["d", value.isoformat()]
+
+
+def _decode(encoded: list[str | bool | int] | None) -> KeyValue:
+    if encoded is None:
+        return NULL_KEY
+    kind, value = encoded
+    match kind:
+        case "b":
+            return bool(value)
+        case "i":
+            return int(value)
+        case "f":
+            return float.fromhex(str(value))
+        case "n":
+            return Decimal(str(value))
+        case "t":
+            return datetime.fromisoformat(str(value))
+        case "d":
+            return date.fromisoformat(str(value))
+        case _:
+            return str(value)
