@@ -83,7 +83,7 @@ def test_a_number_means_the_decimal_it_was_written_as() -> None:
 def published_delta(rho: float, epsilon: float) -> tuple[float, float]:
     """The conversion as its authors compute it: bisect the derivative of log delta in alpha. (log delta, alpha)"""
     low, high = 1 + 1e-12, (epsilon + 1) / (2 * rho) + 2
-    for _ in range(300):
+    for _ in range(120):
         alpha = (low + high) / 2
         if (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) < 0:
             low = alpha
@@ -97,7 +97,7 @@ def published_delta(rho: float, epsilon: float) -> tuple[float, float]:
 def published_rho(epsilon: float, delta: float) -> float:
     """The largest rho by bisection of `published_delta`."""
     low, high = 0.0, epsilon + 1.0
-    for _ in range(200):
+    for _ in range(80):
         rho = (low + high) / 2
         if published_delta(rho, epsilon)[0] <= math.log(delta):
             low = rho
