@@ -40,6 +40,7 @@ def configuration_text(settings: ServerSettings) -> str:
         ("superuser_reserved_connections", str(RESERVED_CONNECTIONS)),
         # disposable: rebuilt at every start, so nothing is kept safe
         ("fsync", "off"),
+        ("restart_after_crash", "off"),  # recovery could lose what was never flushed; the proxy rebuilds
         ("full_page_writes", "off"),
         ("synchronous_commit", "off"),
         ("wal_level", "minimal"),

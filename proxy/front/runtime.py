@@ -25,7 +25,7 @@ from proxy.front.account import Account, can_traverse
 MAX_SOCKET_PATH = 103  # bytes, without the final NUL: the smallest limit of the systems we run on
 _LONGEST_INSIDE = "/hushql-xxxxxxxx/9999/s/.s.PGSQL.5432"
 _PREFIX = "hushql-"
-_QUIT_WAIT_S = 3.0
+_QUIT_WAIT_S = 2.0
 
 
 @dataclass(slots=True, eq=False)

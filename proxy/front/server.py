@@ -134,6 +134,9 @@ class FrontServer:
             except psycopg.Error as error:
                 await self._discard()
                 raise FrontFailed("the public PostgreSQL refused its schema", detail=str(error).strip()) from error
+            except OSError as error:
+                await self._discard()
+                raise FrontFailed(f"the public PostgreSQL could not start: {error.strerror}") from error
             except BaseException:
                 await self._discard()
                 raise
@@ -179,6 +182,10 @@ class FrontServer:
             raise FrontFailed(
                 f'the public table "{table.name}" does not fit its columns in the policy', detail=str(error).strip()
             ) from error
+        except HushError:
+            raise
+        except Exception as error:
+            raise FrontFailed(f'the public table "{table.name}" could not be read') from error
         await _run(connection, f"ANALYZE public.{quote_name(table.name)}")
 
     async def _make_roles(self, connection: AdminConnection, logins: tuple[str, ...]) -> None:

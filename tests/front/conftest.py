@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from proxy.front.front import Front, FrontOptions
-from tests.front.samples import STORE_ROWS, WEIRD_LOGIN, installed_servers, policy, users
+from tests.front.samples import installed_servers, policy, store_rows, users
 
 Client = psycopg.Connection[tuple[object, ...]]
 
@@ -27,10 +27,13 @@ def front(
 ) -> Iterator[Front]:
     """Two logins that see everything, one that sees less; shared by tests that change nothing."""
     options = FrontOptions(
-        state_dir=tmp_path_factory.mktemp("state"), binaries=installed_servers()[request.param], file_bytes=64 << 20
+        state_dir=tmp_path_factory.mktemp("state"),
+        binaries=installed_servers()[request.param],
+        address_space_bytes=512 << 20,
+        file_bytes=64 << 20,
     )
     logins = users(alice="all", bob="all", eve="some")
-    made = runner.run(Front.start(policy(), logins, options, lambda table: iter(STORE_ROWS)))
+    made = runner.run(Front.start(policy(), logins, options, store_rows))
     yield made
     runner.run(made.stop())
 
@@ -63,6 +66,3 @@ def open_as(front: Front, login: str) -> Client:
     return psycopg.connect(
         host=address.socket_dir, port=address.port, user=address.user, dbname=address.database, autocommit=True
     )
-
-
-__all__ = ["WEIRD_LOGIN", "Client", "open_as"]

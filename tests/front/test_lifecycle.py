@@ -1,0 +1,395 @@
+"""Start, reload, crash and end of fronts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from proxy.errors import FrontFailed, PolicyError
+from proxy.front.account import choose_account
+from proxy.front.binaries import find_binaries
+from proxy.front.front import Front, FrontOptions, Lease
+from proxy.front.runtime import processes_in, sweep
+from proxy.front.server import FrontEvent, State
+from proxy.policy.model import Table
+from tests.front.conftest import Client, open_as
+from tests.front.samples import (
+    ORDERS,
+    STORE_ROWS,
+    STORES,
+    USERS,
+    installed_servers,
+    policy,
+    store_rows,
+    users,
+    with_limits,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+async def wait_for(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110 - the state of another process
+            await asyncio.sleep(0.02)
+
+
+async def close(lease: Lease) -> None:
+    lease.close()
+
+
+# --- changes while running ------------------------------------------------------------------------
+
+
+def test_users_change_without_a_restart(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    given = policy()
+    front = runner.run(Front.start(given, users(alice="all", bob="all"), wheel_options, store_rows))
+    try:
+        pid = front.servers[0].pid
+        alice, bob = open_as(front, "alice"), open_as(front, "bob")
+        runner.run(front.apply(given, users(alice="all", carol="all")))
+        assert [s.pid for s in front.servers] == [pid]
+        with open_as(front, "carol") as carol:
+            assert carol.execute("SELECT current_user").fetchone() == ("carol",)
+        assert alice.execute("SELECT 1").fetchone() == (1,)
+        with pytest.raises(psycopg.Error):
+            bob.execute("SELECT 1")
+        with pytest.raises(FrontFailed, match='"bob" has no place'):
+            front.address_for("bob")
+        bob.close()
+        runner.run(front.apply(given, users(alice="all", bob="all")))
+        open_as(front, "bob").close()
+        alice.close()
+    finally:
+        runner.run(front.stop())
+
+
+def test_a_new_policy_gets_new_servers_while_old_sessions_go_on(
+    runner: asyncio.Runner, wheel_options: FrontOptions
+) -> None:
+    front = runner.run(Front.start(policy(), users(alice="all", bob="all"), wheel_options, store_rows))
+    try:
+        lease = front.lease("alice")
+        old = front.servers[0]
+        session = open_as(front, "alice")
+        runner.run(front.apply(policy(USERS, digest="d2"), users(alice="all")))
+        assert front.address_for("alice") != lease.address
+        with open_as(front, "alice") as client, pytest.raises(psycopg.errors.UndefinedTable):
+            client.execute("SELECT * FROM stores")
+        assert session.execute("SELECT count(*) FROM stores").fetchone() == (2,)
+        assert old in front.servers
+        session.close()
+        runner.run(close(lease))
+        runner.run(close(lease))
+        assert old not in front.servers
+        runner.run(wait_for(lambda: old.pid == 0 and not old.blueprint.home.exists()))
+    finally:
+        runner.run(front.stop())
+
+
+def test_an_unused_server_ends_with_its_policy_and_a_moved_login_sees_less(
+    runner: asyncio.Runner, wheel_options: FrontOptions
+) -> None:
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows))
+    try:
+        old = front.servers[0]
+        runner.run(front.apply(policy(), users(alice="some")))
+        assert old.state is State.STOPPED
+        with open_as(front, "alice") as client, pytest.raises(psycopg.errors.UndefinedTable):
+            client.execute("SELECT * FROM orders")
+    finally:
+        runner.run(front.stop())
+
+
+def test_a_policy_that_cannot_be_served_changes_nothing(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    options = replace(wheel_options, max_public_rows=2)
+    rows = list(STORE_ROWS)
+    front = runner.run(Front.start(policy(), users(alice="all"), options, lambda _table: iter(rows)))
+    try:
+        before = front.address_for("alice")
+        rows.append((3, "x", None))
+        with pytest.raises(FrontFailed, match='public table "stores" has more than 2 rows'):
+            runner.run(front.apply(policy(digest="d2"), users(alice="all", new="some")))
+        assert front.address_for("alice") == before
+        assert len(front.servers) == 1
+        open_as(front, "alice").close()
+    finally:
+        runner.run(front.stop())
+
+
+def test_sessions_per_login_are_limited(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    given = with_limits(policy(USERS), max_sessions=20, max_sessions_per_user=1)
+    front = runner.run(Front.start(given, users(alice="all"), wheel_options, store_rows))
+    clients: list[Client] = []
+    try:
+        with pytest.raises(psycopg.OperationalError, match="too many connections for role"):
+            clients.extend(open_as(front, "alice") for _ in range(20))
+        assert len(clients) == 11
+    finally:
+        for client in clients:
+            client.close()
+        runner.run(front.stop())
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+def test_a_dead_server_is_rebuilt(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    """Also when the first attempt to rebuild fails; meanwhile no address is given out."""
+    events: list[FrontEvent] = []
+    answers = [store_rows, refuse, store_rows]
+
+    def answer(table: Table) -> Iterator[tuple[object, ...]]:
+        return answers.pop(0)(table)
+
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, answer, events.append))
+    try:
+        session = open_as(front, "alice")
+        before = front.servers[0].pid
+        os.kill(before, signal.SIGKILL)
+        runner.run(wait_for(lambda: front.servers[0].state is State.RESTARTING))
+        with pytest.raises(FrontFailed, match="restarting"):
+            front.lease("alice")
+        with pytest.raises(psycopg.Error):
+            session.execute("SELECT 1")
+        session.close()
+        runner.run(wait_for(lambda: front.servers[0].state is State.RUNNING))
+        assert [e.kind for e in events] == ["crashed", "restart failed", "restarted"]
+        assert 'public table "stores" could not be read' in events[1].detail
+        assert front.servers[0].pid != before
+        with open_as(front, "alice") as client:
+            assert client.execute("SELECT count(*) FROM stores").fetchone() == (2,)
+        assert len(answers) == 0
+    finally:
+        runner.run(front.stop())
+    assert not front.runtime.path.exists()
+
+
+def refuse(_table: Table) -> Iterator[tuple[object, ...]]:
+    raise ValueError("engine says no")
+
+
+def test_a_dead_backend_has_the_server_rebuilt(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    events: list[FrontEvent] = []
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows, events.append))
+    try:
+        with pytest.raises(psycopg.Error), open_as(front, "alice") as victim:
+            os.kill(victim.info.backend_pid, signal.SIGKILL)
+            victim.execute("SELECT 1")
+        runner.run(wait_for(lambda: len(events) == 2))
+        assert [e.kind for e in events] == ["crashed", "restarted"]
+        assert "terminated by signal 9" in events[0].detail
+        with open_as(front, "alice") as client:
+            assert client.execute("SELECT count(*) FROM stores").fetchone() == (2,)
+    finally:
+        runner.run(front.stop())
+
+
+def test_a_retired_server_that_dies_stays_dead(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    events: list[FrontEvent] = []
+    front = runner.run(Front.start(policy(USERS), users(alice="all"), wheel_options, store_rows, events.append))
+    try:
+        lease, old = front.lease("alice"), front.servers[0]
+        runner.run(front.apply(policy(USERS, digest="d2"), users(alice="all")))
+        os.kill(old.pid, signal.SIGKILL)
+        runner.run(wait_for(lambda: bool(events) and old.pid == 0))
+        runner.run(close(lease))
+        assert [e.kind for e in events] == ["crashed"]
+    finally:
+        runner.run(front.stop())
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (policy(USERS, time_zone="Mars/Olympus"), "Mars/Olympus"),
+        (policy(USERS, dataset="template1"), "template1"),
+        (policy(replace(USERS, name="u" * 64)), "longer than 63 bytes"),
+        (policy(STORES), 'public table "stores" does not fit'),
+    ],
+)
+def test_a_start_that_fails_says_why_and_leaves_nothing(
+    runner: asyncio.Runner, wheel_options: FrontOptions, given: object, message: str
+) -> None:
+    wrong = iter((("not a number", "x", None),))
+    with pytest.raises((FrontFailed, PolicyError)) as raised:
+        runner.run(Front.start(given, users(alice="all"), wheel_options, lambda _table: wrong))  # type: ignore[arg-type] # a list of policies
+    assert message in raised.value.text()
+    assert list(wheel_options.state_dir.glob("front-*")) == []
+
+
+@pytest.mark.parametrize("login", ["hush_owner", "hush_front", "pg_admin", "public", "/regex", "a\nb", "", "x" * 64])
+def test_reserved_logins_are_refused(runner: asyncio.Runner, wheel_options: FrontOptions, login: str) -> None:
+    with pytest.raises(PolicyError):
+        runner.run(Front.start(policy(USERS), users(**{login: "all"}), wheel_options, store_rows))
+
+
+def test_only_the_proxys_account_is_admitted(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    """Even a process of the front's own account, which can reach the socket, cannot log in."""
+    front = runner.run(Front.start(policy(USERS), users(alice="all"), wheel_options, store_rows))
+    try:
+        address = front.address_for("alice")
+        assert Path(address.socket_path).is_socket()
+        assert os.stat(address.socket_dir).st_mode & 0o077 == 0
+        account = front.runtime.account
+        if account.is_own:  # then it is the proxy's account that the kernel reports
+            return
+        program = front.binaries.program("psql")
+        command = [program, "-h", address.socket_dir, "-U", "alice", "-d", "shop", "-c", "SELECT 1"]
+        done = subprocess.run(
+            command, user=account.uid, group=account.gid, extra_groups=[], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "Peer authentication failed" in done.stderr
+    finally:
+        runner.run(front.stop())
+
+
+# --- the end of a proxy -----------------------------------------------------------------------------
+
+PROXY = """
+import asyncio, json, sys
+from pathlib import Path
+from proxy.front.front import Front, FrontOptions
+from tests.front.samples import policy, store_rows, users
+async def main():
+    options = FrontOptions(state_dir=Path(sys.argv[1]), binaries=Path(sys.argv[2]))
+    front = await Front.start(policy(), users(alice="all"), options, store_rows)
+    account = front.runtime.account
+    print(json.dumps([str(front.runtime.path), account.uid, front.servers[0].pid]), flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+def start_proxy(
+    state: Path, python: str = sys.executable, **how: object
+) -> tuple[subprocess.Popen[str], Path, int, int]:
+    path = os.pathsep.join([str(ROOT), *(p for p in sys.path if p.endswith("site-packages"))])
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [python, "-c", PROXY, str(state), str(installed_servers()["wheel"])]
+    process: subprocess.Popen[str] = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, **how
+    )  # type: ignore[call-overload] # keywords of the caller
+    assert process.stdout is not None
+    directory, uid, pid = json.loads(process.stdout.readline())
+    return process, Path(directory), uid, pid
+
+
+def end(process: subprocess.Popen[str], number: int) -> None:
+    process.send_signal(number)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_servers_die_with_a_killed_proxy(tmp_path: Path, number: signal.Signals) -> None:
+    process, directory, uid, pid = start_proxy(tmp_path)
+    assert pid in processes_in(directory, uid)
+    end(process, number)
+    wait_until(lambda: not processes_in(directory, uid))
+    assert sweep(tmp_path) == 1
+    assert not directory.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_next_start_ends_an_orphan(runner: asyncio.Runner, tmp_path: Path) -> None:
+    """The orphan is stopped, so that it cannot react to its parent's death."""
+    process, directory, uid, pid = start_proxy(tmp_path)
+    os.kill(pid, signal.SIGSTOP)
+    end(process, signal.SIGKILL)
+    assert pid in processes_in(directory, uid)
+    options = FrontOptions(state_dir=tmp_path, binaries=installed_servers()["wheel"])
+    front = runner.run(Front.start(policy(USERS), users(alice="all"), options, store_rows))
+    try:
+        assert processes_in(directory, uid) == ()
+        assert not directory.exists()
+        assert sweep(tmp_path) == 0  # the living one is left alone
+        open_as(front, "alice").close()
+    finally:
+        runner.run(front.stop())
+
+
+def reachable_python(uid: int) -> str:
+    """An interpreter of our version that `uid` may run; a virtual environment below /root is none."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for candidate in (sys.executable, shutil.which(version, path="/usr/bin:/usr/local/bin")):
+        if candidate is None:
+            continue
+        try:
+            subprocess.run([candidate, "-c", "import ctypes"], user=uid, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return candidate
+    pytest.skip("no interpreter that an unprivileged account may run; run the tests without root as well")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="all other tests of this file run without root then")
+def test_a_front_runs_without_root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    nobody = pwd.getpwnam("nobody")
+    python = reachable_python(nobody.pw_uid)
+    state = Path("/tmp") / f"hush-test-{os.getpid()}"
+    state.mkdir(mode=0o700)
+    os.chown(state, nobody.pw_uid, nobody.pw_gid)
+    try:
+        process, directory, uid, _ = start_proxy(
+            state, python, user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[], cwd="/"
+        )
+        assert uid == nobody.pw_uid
+        assert directory.parent == state  # its own state directory is reachable for itself
+        end(process, signal.SIGKILL)
+        wait_until(lambda: not processes_in(directory, uid))
+    finally:
+        shutil.rmtree(state)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root drops to an account that cannot reach its own files")
+def test_a_wheel_out_of_reach_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = tmp_path / "venv"
+    hidden.mkdir(mode=0o700)
+    package = installed_servers()["wheel"].parent.parent
+    for name in (package.name, f"{package.name}.libs"):
+        (hidden / name).symlink_to(package.with_name(name))
+    monkeypatch.setattr("proxy.front.binaries.path_directory", tuple)
+    monkeypatch.setattr("proxy.front.binaries.wheel_directory", lambda: (hidden / package.name / "pginstall" / "bin",))
+    copy_to = Path("/tmp") / f"hushql-test-{os.getpid()}"
+    try:
+        found = find_binaries(FrontOptions(state_dir=tmp_path).binaries, choose_account("nobody"), copy_to)
+        assert found.directory.is_relative_to(copy_to)
+        assert os.stat(found.program("postgres")).st_uid == 0
+    finally:
+        shutil.rmtree(copy_to, ignore_errors=True)
+
+
+def test_two_datasets_share_a_state_directory(runner: asyncio.Runner, wheel_options: FrontOptions) -> None:
+    first = runner.run(Front.start(policy(USERS), users(alice="all"), wheel_options, store_rows))
+    second = runner.run(Front.start(policy(ORDERS, dataset="other"), users(alice="all"), wheel_options, store_rows))
+    try:
+        for front, name in ((first, "shop"), (second, "other")):
+            with open_as(front, "alice") as client:
+                assert client.execute("SELECT current_database()").fetchone() == (name,)
+    finally:
+        runner.run(first.stop())
+        runner.run(second.stop())
+    assert list(wheel_options.state_dir.iterdir()) == []
