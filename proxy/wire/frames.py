@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from proxy.errors import ProtocolViolation
+from proxy.wire.messages import HEADER_BYTES
 
-HEADER_BYTES = 5
 _LENGTH = struct.Struct("!I")
 _COMPACT_AT_BYTES = 65_536
 

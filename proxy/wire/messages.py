@@ -18,6 +18,8 @@ _SIGNED32 = struct.Struct("!i")
 _COLUMN = struct.Struct("!IHIhiH")  # table oid, attribute, type oid, size, typmod, format
 
 NULL_LENGTH = -1
+#: Type byte and length of a message.
+HEADER_BYTES = 5
 
 
 class Reader:
@@ -131,6 +133,12 @@ def parse_bind(body: bytes) -> Bind:
     if len(formats) not in (0, 1, len(values)):
         raise ProtocolViolation("bind message has the wrong number of parameter formats")
     return Bind(portal=portal, statement=statement, formats=formats, values=values, result_formats=result_formats)
+
+
+def parse_bind_names(body: bytes) -> tuple[bytes, bytes]:
+    """Portal and statement of a Bind, without reading the values."""
+    reader = Reader(body)
+    return reader.string(), reader.string()
 
 
 def _value(reader: Reader) -> bytes | None:

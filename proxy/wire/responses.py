@@ -17,6 +17,7 @@ MESSAGE = "M"
 DETAIL = "D"
 HINT = "H"
 POSITION = "P"
+ROUTINE = "R"
 
 #: Fields that speak of the statement the front saw rather than of the one the client sent.
 _INTERNAL_FIELDS = frozenset({"p", "q", "P"})

@@ -1,0 +1,162 @@
+"""Which private statements and portals does a session hold, and how many names has it taken?
+
+Public statements have no record: what is not in the book is forwarded. A record may be ahead of the front (the
+client pipelines), so each change can be taken back when the front skips the message that caused it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal
+from proxy.wire.messages import Bind, Column
+
+_Record = TypeVar("_Record")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateStatement:
+    """A prepared statement that names private tables.
+
+    piece: what the session made of it. refusal: why it may not run. oids: all parameter types as the front resolved
+    them. columns: the front's description of the statement; inner_columns: of the query inside COPY, DECLARE, ...
+    """
+
+    name: bytes
+    piece: Piece
+    refusal: Refusal | NoRefusal
+    oids: tuple[int, ...]
+    columns: tuple[Column, ...]
+    inner_columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivatePortal:
+    """A bound private statement. has_run: its release exists, further Executes fetch from it."""
+
+    statement: PrivateStatement
+    bound: Bind
+    parameters: tuple[Parameter, ...]
+    has_run: bool = False
+
+
+class Book:
+    """The private statements and portals of one session, and the names it has taken on the front."""
+
+    def __init__(self, *, max_statements: int, max_portals: int) -> None:
+        self._max_statements = max_statements
+        self._max_portals = max_portals
+        self._statements: dict[bytes, PrivateStatement] = {}
+        self._portals: dict[bytes, PrivatePortal] = {}
+        self._statement_names: set[bytes] = set()
+        self._portal_names: set[bytes] = set()
+        self._sql_prepares = 0
+
+    # --- records ---------------------------------------------------------------------------------
+
+    def statement(self, name: bytes) -> PrivateStatement | None:
+        """The private statement of that name; None: there is no such record."""
+        return self._statements.get(name)
+
+    def portal(self, name: bytes) -> PrivatePortal | None:
+        """The private portal of that name; None: there is no such record."""
+        return self._portals.get(name)
+
+    def put_statement(self, name: bytes, record: PrivateStatement) -> None:
+        self._statements[name] = record
+
+    def put_portal(self, name: bytes, record: PrivatePortal) -> None:
+        self._portals[name] = record
+
+    def drop_statement(self, name: bytes) -> Callable[[], None]:
+        """Forget a statement; the result takes that back."""
+        return _dropped(self._statements, name)
+
+    def drop_portal(self, name: bytes) -> Callable[[], None]:
+        """Forget a portal; the result takes that back."""
+        return _dropped(self._portals, name)
+
+    # --- limits ------------------------------------------------------------------------------------
+
+    def has_room_for_statement(self, name: bytes) -> bool:
+        taken = len(self._statement_names) + self._sql_prepares
+        return not name or name in self._statement_names or taken < self._max_statements
+
+    def has_room_for_portal(self, name: bytes) -> bool:
+        return not name or name in self._portal_names or len(self._portal_names) < self._max_portals
+
+    def take_statement_name(self, name: bytes) -> Callable[[], None]:
+        """A new statement goes by this name, which has no record yet; the result takes that back."""
+        return _both(self.drop_statement(name), _added(self._statement_names, name))
+
+    def take_portal_name(self, name: bytes) -> Callable[[], None]:
+        """A new portal goes by this name, which has no record yet; the result takes that back."""
+        return _both(lambda: self._portals.pop(name, None), self.drop_portal(name), _added(self._portal_names, name))
+
+    def free_statement_name(self, name: bytes) -> Callable[[], None]:
+        """The statement is closed; the result takes that back."""
+        return _both(self.drop_statement(name), _removed(self._statement_names, name))
+
+    def free_portal_name(self, name: bytes) -> Callable[[], None]:
+        """The portal is closed; the result takes that back."""
+        return _both(self.drop_portal(name), _removed(self._portal_names, name))
+
+    # --- what the front says -------------------------------------------------------------------------
+
+    def transaction_ended(self) -> None:
+        """Portals do not outlive their transaction."""
+        if self._portals:
+            self._portals.clear()
+        if self._portal_names:
+            self._portal_names.clear()
+
+    def completed(self, tag: bytes) -> None:
+        """Follow the SQL statements that make or drop prepared statements."""
+        if tag == b"PREPARE":
+            self._sql_prepares += 1
+        elif tag == b"DEALLOCATE":
+            self._sql_prepares = max(0, self._sql_prepares - 1)
+        elif tag in (b"DEALLOCATE ALL", b"DISCARD ALL"):
+            self._sql_prepares = 0
+            self._statements.clear()
+            self._statement_names.clear()
+
+
+def _dropped(records: dict[bytes, _Record], name: bytes) -> Callable[[], None]:
+    if name not in records:
+        return _nothing
+    record = records.pop(name)
+    return lambda: records.__setitem__(name, record)
+
+
+def _added(names: set[bytes], name: bytes) -> Callable[[], None]:
+    if not name or name in names:
+        return _nothing
+    names.add(name)
+    return lambda: names.discard(name)
+
+
+def _removed(names: set[bytes], name: bytes) -> Callable[[], None]:
+    if name not in names:
+        return _nothing
+    names.discard(name)
+    return lambda: names.add(name)
+
+
+def _both(*steps: Callable[[], object]) -> Callable[[], None]:
+    """All steps in order; nothing at all when none has anything to do."""
+    needed = [step for step in steps if step is not _nothing]
+    if not needed:
+        return _nothing
+
+    def take_back() -> None:
+        for step in needed:
+            step()
+
+    return take_back
+
+
+def _nothing() -> None:
+    """There is nothing to take back."""

@@ -1,0 +1,333 @@
+"""What does the relay owe the client for each byte from the front?
+
+Holds the front's side of one session: the queue of owed replies, the transaction status, the bytes to be written
+to either end. Rows are passed on by the chunk; every other message goes through the table of `proxy.wire.expect`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from proxy.errors import FrontFailed, HushError, Unsupported
+from proxy.wire import messages
+from proxy.wire.book import Book
+from proxy.wire.encodings import codec_of
+from proxy.wire.exchange import Refusal
+from proxy.wire.expect import ENDS_WITH_READY, PLAIN, REPLIES, Entry, Kind, Place, Show, Step, Ticket
+from proxy.wire.responses import (
+    MESSAGE,
+    ROUTINE,
+    SEVERITY_PLAIN,
+    SQLSTATE,
+    error_response,
+    moved_error,
+    parse_fields,
+    placeless_error,
+)
+
+_LENGTH = struct.Struct("!I")
+_ROW = ord("D")
+_ERROR = ord("E")
+_NOTICE = ord("N")
+_PARAMETER_STATUS = ord("S")
+_AUTHENTICATION_OK = b"\0\0\0\0"
+_ROWS = (_ROW, ord("d"))
+_ASYNCHRONOUS = frozenset(b"NSA")
+_NOT_IN_SIMPLE = frozenset(b"123n")
+#: The relay has authenticated the client and agreed on a version itself.
+_OURS_AT_STARTUP = frozenset(b"Rv")
+#: Errors and notices longer than this pass unread: neither our marker nor the guard makes one.
+_READ_ERROR_BYTES = 65_536
+#: No other message of the front needs to be whole to be passed; longer ones end the session.
+_MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+
+IDLE = ord("I")
+IN_TRANSACTION = ord("T")
+FAILED_TRANSACTION = ord("E")
+
+GUARDED = Unsupported(
+    "private tables can only be read through aggregates",
+    detail="This statement would read rows of a private table.",
+    hint="Aggregate them, for example: SELECT count(*) FROM that_table.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How the relay recognises errors that it has provoked itself.
+
+    marker: text that no client can guess, one per session. guard: the relation that the front's private tables
+    are guarded with, as PostgreSQL's message names it.
+    """
+
+    marker: str
+    guard: str
+
+
+class Channel:
+    """The front's side of one session; bytes for both ends collect in `to_client` and `to_front`."""
+
+    def __init__(self, marks: Marks, book: Book, woken: Callable[[], None]) -> None:
+        """woken: called when the ticket that a flow waits for may be complete."""
+        self.marks = marks
+        self.book = book
+        self.to_client: list[bytes] = []
+        self.to_front: list[bytes] = []
+        self.queue: deque[Entry] = deque((PLAIN[Kind.STARTUP],))
+        self.status = IDLE
+        self.codec = "utf-8"
+        self.backend_key = b""
+        self.skips = False  # the front ignores everything up to the next Sync
+        self.has_executed = False  # by the client, since the last Sync
+        self.has_injected = False  # an Execute of ours, since the last Sync
+        self.copies_in = False
+        self.is_ready = False  # the start-up phase is over
+        self.is_fatal = False  # the front has said why it hangs up
+        self.completed = 0  # replies that were final; grows while a statement makes progress
+        self._woken = woken
+        self._guard = marks.guard.encode("utf-8")
+        self._rest = bytearray()
+        self._rest_needs = 0
+        self._passing_bytes = 0
+        self._wakes = False
+
+    # --- to the front --------------------------------------------------------------------------------
+
+    def send(self, raw: bytes, entry: Entry) -> None:
+        """Write a message that gets a reply. The one way to the front besides `send_unanswered`."""
+        self.to_front.append(raw)
+        self.queue.append(entry)
+        for ticket in entry.tickets:
+            ticket.open_entries += 1
+
+    def send_unanswered(self, raw: bytes) -> None:
+        """Write a message that has no reply of its own."""
+        self.to_front.append(raw)
+
+    def sync(self, show: Show) -> None:
+        """Write a Sync; the front stops skipping there."""
+        self.send(messages.SYNC, Entry(kind=Kind.SYNC, show=show))
+        self.skips = False
+        self.has_executed = False
+        self.has_injected = False
+
+    def end_copy(self, raw: bytes) -> None:
+        """Write CopyDone or CopyFail, which the front may read before or after it asked for the data."""
+        self.to_front.append(raw)
+        if not self.copies_in:
+            self.queue.append(PLAIN[Kind.COPY_END])
+        elif self.has_injected:
+            self.to_front.append(messages.FLUSH)  # our own pipeline: the Sync comes once the COPY is over
+        self.copies_in = False
+
+    def tell(self, raw: bytes) -> None:
+        """Write to the client."""
+        self.to_client.append(raw)
+
+    # --- from the front -------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes as they arrived. Raises FrontFailed or ProtocolViolation when they are not what it owes."""
+        if self._rest_needs:
+            if len(self._rest) + len(data) < self._rest_needs:
+                self._rest += data
+                return
+            data = bytes(self._rest + data)
+            self._rest.clear()
+            self._rest_needs = 0
+        start, at, end = 0, min(self._passing_bytes, len(data)), len(data)
+        self._passing_bytes -= at
+        length_at = _LENGTH.unpack_from
+        rows_pass = self._rows_pass()
+        while at + messages.HEADER_BYTES <= end:
+            kind = data[at]
+            after: int = at + 1 + length_at(data, at + 1)[0]
+            if rows_pass and kind in _ROWS:
+                at = after
+                continue
+            if after > end and not _passes_unread(kind, after - at):
+                break
+            raw = data[at:after]
+            replacement = self._step(kind, raw)
+            if replacement is not raw:
+                self._pass(data[start:at])
+                self._pass(replacement)
+                start = after
+            at = after
+            if self._wakes:
+                self._wakes = False
+                self._pass(data[start:at])
+                start = at
+                self._woken()
+            rows_pass = self._rows_pass()
+        self._pass(data[start:at])
+        self._keep(data, at)
+
+    def _pass(self, raw: bytes) -> None:
+        if raw:
+            self.to_client.append(raw)
+
+    def _keep(self, data: bytes, at: int) -> None:
+        """Remember what of the last message is still to come, or what of it has come."""
+        left = len(data) - at
+        if left < 0:
+            self._passing_bytes = -left
+        elif left > 0:
+            self._rest += data[at:]
+            has_header = left >= messages.HEADER_BYTES
+            self._rest_needs = 1 + _length_at(data, at + 1) if has_header else messages.HEADER_BYTES
+            if self._rest_needs > _MAX_BUFFERED_BYTES:
+                raise FrontFailed("the front's message is too long")
+
+    def _rows_pass(self) -> bool:
+        return bool(self.queue) and self.queue[0].show is not Show.NOTHING
+
+    def _step(self, kind: int, raw: bytes) -> bytes:
+        """What the client gets for one whole message: `raw` itself, something else, or nothing."""
+        if kind == _ERROR:
+            return self._error(raw)
+        if kind in _ASYNCHRONOUS:
+            return self._asynchronous(kind, raw)
+        self._skip_copy_ends()
+        if not self.queue:
+            raise FrontFailed("the front answered what was not asked")
+        entry = self.queue[0]
+        step = REPLIES.get((entry.kind, kind))
+        if step is None:
+            raise FrontFailed("the front's answer is not one to the message sent")
+        self._take_note(kind, raw, entry)
+        if step is Step.DONE:
+            self.queue.popleft()
+            self.completed += 1
+            self._finish(entry)
+        return _shown(kind, raw, entry)
+
+    def _skip_copy_ends(self) -> None:
+        while self.queue and self.queue[0].kind is Kind.COPY_END:
+            self.queue.popleft()
+
+    def _asynchronous(self, kind: int, raw: bytes) -> bytes:
+        if kind == _PARAMETER_STATUS:
+            name, value = messages.parse_parameter_status(raw[messages.HEADER_BYTES :])
+            if name == b"client_encoding":
+                self.codec = codec_of(value.decode("ascii", "replace")) or "utf-8"
+            return raw
+        is_ours = kind == _NOTICE and bool(self.queue) and self.queue[0].show is Show.NOTHING
+        return b"" if is_ours and len(raw) <= _READ_ERROR_BYTES else raw
+
+    def _take_note(self, kind: int, raw: bytes, entry: Entry) -> None:
+        """Remember what later messages depend on."""
+        body = raw[messages.HEADER_BYTES :]
+        if kind == ord("Z"):
+            self._ready(body)
+        elif kind == ord("C"):
+            self.copies_in = False
+            self.book.completed(body[:-1])
+        elif kind == ord("G"):
+            self._start_copy_in()
+        elif kind == ord("K"):
+            self.backend_key = body
+        elif kind == ord("R") and body != _AUTHENTICATION_OK:
+            raise FrontFailed("the front asks for a password")
+        for ticket in entry.tickets:
+            _collect(ticket, kind, body)
+
+    def _ready(self, body: bytes) -> None:
+        self.status = body[0]
+        self.is_ready = True
+        self.copies_in = False
+        if self.status == IDLE:
+            self.book.transaction_ended()
+
+    def _start_copy_in(self) -> None:
+        """The front ignores each Sync between the COPY and the end of its data."""
+        head = self.queue.popleft()
+        kept: list[Entry] = []
+        self.copies_in = True
+        for entry in self.queue:
+            if entry.kind is Kind.COPY_END:
+                self.copies_in = False
+            if entry.kind is not Kind.SYNC or not self.copies_in:
+                kept.append(entry)
+        self.queue = deque((head, *kept))
+
+    def _finish(self, entry: Entry) -> None:
+        for ticket in entry.tickets:
+            ticket.open_entries -= 1
+            self._wakes = self._wakes or ticket.is_done
+
+    # --- errors ----------------------------------------------------------------------------------------
+
+    def _error(self, raw: bytes) -> bytes:
+        """Show an error and drop what the front now skips."""
+        self._skip_copy_ends()
+        is_read = len(raw) <= _READ_ERROR_BYTES
+        fields = parse_fields(raw[messages.HEADER_BYTES :], self.codec) if is_read else {}
+        if fields.get(SEVERITY_PLAIN) in ("FATAL", "PANIC"):
+            self.is_fatal = True
+            return raw
+        entry = self.queue[0] if self.queue else PLAIN[Kind.SYNC]
+        self.copies_in = False
+        if entry.kind not in ENDS_WITH_READY:
+            self._drop_skipped()
+        return self._shown_error(entry, raw, fields)
+
+    def _drop_skipped(self) -> None:
+        """After an error in the extended protocol the front reads on at the next Sync."""
+        dropped: list[Entry] = []
+        while self.queue and self.queue[0].kind is not Kind.SYNC:
+            dropped.append(self.queue.popleft())
+        self.skips = not self.queue
+        for entry in reversed(dropped):
+            entry.undo()
+            for ticket in entry.tickets:
+                ticket.failed = True
+                self._wakes = True
+
+    def _shown_error(self, entry: Entry, raw: bytes, fields: Mapping[str, str]) -> bytes:
+        is_ours = self.marks.marker in fields.get(MESSAGE, "") or (bool(fields) and self._guard in raw)
+        if is_ours or (isinstance(entry.refusal, Refusal) and _is_about_several(fields)):
+            error: HushError = entry.refusal.error if isinstance(entry.refusal, Refusal) else GUARDED
+            return error_response(error, codec=self.codec, shift=entry.shift)
+        if entry.place is Place.NOWHERE and fields:
+            return placeless_error(fields, self.codec)
+        if entry.shift and fields:
+            return moved_error(fields, entry.shift, self.codec)
+        return raw
+
+
+def _is_about_several(fields: Mapping[str, str]) -> bool:
+    """Whether a Parse was refused for holding several statements; told by the routine, since words are translated."""
+    return fields.get(SQLSTATE) == "42601" and fields.get(ROUTINE) == "exec_parse_message"
+
+
+def _length_at(data: bytes, at: int) -> int:
+    return int(_LENGTH.unpack_from(data, at)[0])
+
+
+def _passes_unread(kind: int, size: int) -> bool:
+    return size > _READ_ERROR_BYTES and kind in (_ERROR, _NOTICE)
+
+
+def _shown(kind: int, raw: bytes, entry: Entry) -> bytes:
+    """What of a definite reply the client sees."""
+    if entry.show is Show.NOTHING:
+        return b""
+    if kind == ord("T") and entry.row_description:
+        return entry.row_description
+    if kind == ord("C") and entry.tag:
+        return entry.tag
+    is_hidden = (kind in _NOT_IN_SIMPLE and entry.show is Show.AS_SIMPLE) or kind in _OURS_AT_STARTUP
+    return b"" if is_hidden else raw
+
+
+def _collect(ticket: Ticket, kind: int, body: bytes) -> None:
+    if kind == ord("t"):
+        ticket.parameter_oids = messages.parse_parameter_description(body)
+    elif kind == ord("T"):
+        ticket.row_description = body
+    elif kind == _ROW:
+        ticket.rows.append(body)

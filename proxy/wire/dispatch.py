@@ -1,0 +1,205 @@
+"""What is done with each message of the client?
+
+One handler a message type. Public statements are forwarded as they are; a handler that must wait returns a flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
+from proxy.wire import messages
+from proxy.wire.channel import FAILED_TRANSACTION, Channel
+from proxy.wire.exchange import Refusal
+from proxy.wire.expect import PLAIN, Entry, Kind, Show
+from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
+from proxy.wire.flow import Flow
+from proxy.wire.frames import Frame, Oversized
+from proxy.wire.inject import raising_sql, refuse
+from proxy.wire.messages import HEADER_BYTES
+from proxy.wire.screen import screen
+from proxy.wire.simple import UNNAMED, Question, answer_query
+
+_SYNC = ord("S")
+_QUERY = ord("Q")
+_TERMINATE = ord("X")
+_KINDS = {
+    _QUERY: Kind.QUERY,
+    ord("P"): Kind.PARSE,
+    ord("B"): Kind.BIND,
+    ord("D"): Kind.DESCRIBE_PORTAL,
+    ord("E"): Kind.EXECUTE,
+    ord("C"): Kind.CLOSE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understanding:
+    """What the relay must know of the session to decide quickly."""
+
+    may_be_private: Callable[[str], bool]
+    setting_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The message needs nothing further."""
+
+
+DONE = Done()
+Outcome = Flow[None] | Done
+
+
+class Dispatch:
+    """The client's side of one session."""
+
+    def __init__(self, channel: Channel, understanding: Understanding) -> None:
+        self.has_terminated = False
+        self._channel = channel
+        self._book = channel.book
+        self._understanding = understanding
+        self._raising = raising_sql(channel)
+        self._handlers: Mapping[int, Callable[[bytes], Outcome]] = {
+            ord("Q"): self._query,
+            ord("P"): self._parse,
+            ord("B"): self._bind,
+            ord("D"): self._describe,
+            ord("E"): self._execute,
+            ord("C"): self._close,
+            ord("F"): self._function_call,
+            ord("H"): self._forward_unanswered,
+            ord("d"): self._forward_unanswered,
+            ord("c"): self._copy_end,
+            ord("f"): self._copy_end,
+            _SYNC: self._sync,
+            _TERMINATE: self._terminate,
+        }
+
+    def handle(self, frame: Frame) -> Outcome:
+        """Act on one whole message. One that cannot be read is for the front to complain about."""
+        if self._channel.skips and frame.kind not in (_SYNC, _TERMINATE):
+            return DONE  # the front would ignore it, so no reply may be expected
+        try:
+            return self._handlers[frame.kind](frame.raw)
+        except ProtocolViolation:
+            self._channel.send(frame.raw, PLAIN[_KINDS[frame.kind]])
+            return DONE
+
+    def handle_oversized(self, message: Oversized) -> Outcome:
+        """Refuse a message that was too long to be read."""
+        if self._channel.skips:
+            return DONE
+        error = SessionLimit("the message is longer than this server allows")
+        if message.kind == _QUERY:
+            self._refuse_query(Refusal(error))
+        else:
+            refuse(self._channel, error)
+        return DONE
+
+    # --- simple protocol -------------------------------------------------------------------------------
+
+    def _query(self, raw: bytes) -> Outcome:
+        channel = self._channel
+        text = messages.parse_query(raw[HEADER_BYTES:]).decode(channel.codec, "surrogateescape")
+        self._book.drop_statement(UNNAMED)
+        self._book.drop_portal(UNNAMED)
+        screened = screen(text, self._raising)
+        if self._understanding.may_be_private(screened.text):
+            names = self._understanding.setting_names
+            question = Question(text=screened.text, setting_names=names, screened=screened.refusal)
+            return answer_query(channel, question)
+        if isinstance(screened.refusal, Refusal):
+            raw = messages.query(screened.text.encode(channel.codec, "surrogateescape"))
+            self._send_query(raw, Entry(kind=Kind.QUERY, refusal=screened.refusal))
+        else:
+            self._send_query(raw, PLAIN[Kind.QUERY])
+        return DONE
+
+    def _send_query(self, raw: bytes, entry: Entry) -> None:
+        if self._channel.has_injected:
+            self._channel.sync(Show.NOTHING)  # an Execute of ours must not leave its transaction open
+        self._channel.send(raw, entry)
+
+    def _refuse_query(self, refusal: Refusal) -> None:
+        self._send_query(messages.query(self._raising.encode("ascii")), Entry(kind=Kind.QUERY, refusal=refusal))
+
+    def _function_call(self, raw: bytes) -> Outcome:
+        self._refuse_query(Refusal(PolicyForbids("the function call message is not available", hint="Use SELECT.")))
+        return DONE
+
+    # --- extended protocol -------------------------------------------------------------------------------
+
+    def _parse(self, raw: bytes) -> Outcome:
+        channel = self._channel
+        message = messages.parse_parse(raw[HEADER_BYTES:])
+        text = message.text.decode(channel.codec, "surrogateescape")
+        screened = screen(text, self._raising)
+        if not self._book.has_room_for_statement(message.name):
+            refuse(channel, SessionLimit("too many prepared statements", hint="Close some of them."))
+        elif isinstance(screened.refusal, Refusal):
+            refuse(channel, screened.refusal.error)
+        elif channel.status != FAILED_TRANSACTION and self._understanding.may_be_private(text):
+            return parse_private(channel, self._understanding.setting_names, message, raw)
+        else:
+            forward_parse(channel, message, raw)
+        return DONE
+
+    def _bind(self, raw: bytes) -> Outcome:
+        portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
+        statement = self._book.statement(name)
+        if not self._book.has_room_for_portal(portal):
+            refuse(self._channel, SessionLimit("too many portals", hint="Close some of them."))
+        elif statement is not None:
+            bind_private(self._channel, statement, messages.parse_bind(raw[HEADER_BYTES:]), raw)
+        elif portal or self._book.portal(portal) is not None:
+            self._channel.send(raw, Entry(kind=Kind.BIND, undo=self._book.take_portal_name(portal)))
+        else:
+            self._channel.send(raw, PLAIN[Kind.BIND])
+        return DONE
+
+    def _describe(self, raw: bytes) -> Outcome:
+        named = messages.parse_named(raw[HEADER_BYTES:])
+        portal = None if named.is_statement else self._book.portal(named.name)
+        if portal is not None:
+            describe_private(self._channel, portal, raw)
+        else:
+            self._channel.send(raw, PLAIN[Kind.DESCRIBE_STATEMENT if named.is_statement else Kind.DESCRIBE_PORTAL])
+        return DONE
+
+    def _execute(self, raw: bytes) -> Outcome:
+        name = messages.parse_execute(raw[HEADER_BYTES:]).portal
+        portal = self._book.portal(name)
+        if portal is not None and not portal.has_run:
+            return execute_private(self._channel, self._understanding.setting_names, name, portal, raw)
+        self._channel.has_executed = True
+        self._channel.send(raw, PLAIN[Kind.EXECUTE])
+        return DONE
+
+    def _close(self, raw: bytes) -> Outcome:
+        named = messages.parse_named(raw[HEADER_BYTES:])
+        free = self._book.free_statement_name if named.is_statement else self._book.free_portal_name
+        self._channel.send(raw, Entry(kind=Kind.CLOSE, undo=free(named.name)))
+        return DONE
+
+    def _sync(self, raw: bytes) -> Outcome:
+        if self._channel.copies_in:
+            self._channel.send_unanswered(raw)  # the front ignores it until the data ends
+        else:
+            self._channel.sync(Show.ALL)
+        return DONE
+
+    # --- the rest ------------------------------------------------------------------------------------------
+
+    def _forward_unanswered(self, raw: bytes) -> Outcome:
+        self._channel.send_unanswered(raw)
+        return DONE
+
+    def _copy_end(self, raw: bytes) -> Outcome:
+        self._channel.end_copy(raw)
+        return DONE
+
+    def _terminate(self, raw: bytes) -> Outcome:
+        self.has_terminated = True
+        self._channel.send_unanswered(raw)
+        return DONE

@@ -1,0 +1,119 @@
+"""Which reply does the front owe for each message sent to it?
+
+One `Entry` per message that gets a definite reply, in order, and one table: (what is owed, reply) to step.
+A pair that is absent is a violation of the protocol by the front. Nothing about the order of replies lives elsewhere.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from proxy.wire.exchange import NoRefusal, Refusal
+
+
+class Kind(enum.Enum):
+    """What was sent."""
+
+    STARTUP = enum.auto()
+    PARSE = enum.auto()
+    BIND = enum.auto()
+    CLOSE = enum.auto()
+    DESCRIBE_STATEMENT = enum.auto()
+    DESCRIBE_PORTAL = enum.auto()
+    EXECUTE = enum.auto()
+    QUERY = enum.auto()
+    SYNC = enum.auto()
+    COPY_END = enum.auto()  # CopyDone or CopyFail: no reply of its own
+
+
+class Step(enum.Enum):
+    """What a reply does to the entry at the head of the queue."""
+
+    STAY = enum.auto()
+    DONE = enum.auto()
+
+
+class Show(enum.Enum):
+    """What of the replies the client gets to see."""
+
+    ALL = enum.auto()
+    NOTHING = enum.auto()
+    AS_SIMPLE = enum.auto()  # what a Query would show: no ParseComplete, BindComplete, CloseComplete, NoData
+
+
+class Ticket:
+    """The replies to a batch of injected messages. `is_done`: all have arrived, or the front failed one of them."""
+
+    __slots__ = ("failed", "open_entries", "parameter_oids", "row_description", "rows")
+
+    def __init__(self) -> None:
+        self.open_entries = 0
+        self.failed = False
+        self.parameter_oids: tuple[int, ...] = ()
+        self.row_description = b""
+        self.rows: list[bytes] = []
+
+    @property
+    def is_done(self) -> bool:
+        return self.failed or not self.open_entries
+
+
+class Place(enum.Enum):
+    """Where in the client's text an error of the front points to."""
+
+    SAME = enum.auto()  # as reported, moved by `shift`
+    NOWHERE = enum.auto()  # the front saw another text
+
+
+def _nothing() -> None:
+    """Undo nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One owed reply.
+
+    tickets: whom to tell, none for most messages. row_description, tag: whole messages that take the place of
+    the front's, empty to keep these. refusal: the error to show when the front raises the session's marker or its
+    guard. undo: what to take back when the front skips this message.
+    """
+
+    kind: Kind
+    show: Show = Show.ALL
+    tickets: tuple[Ticket, ...] = ()
+    row_description: bytes = b""
+    tag: bytes = b""
+    refusal: Refusal | NoRefusal = field(default_factory=NoRefusal)
+    place: Place = Place.SAME
+    shift: int = 0
+    undo: Callable[[], None] = field(default=_nothing)
+
+
+#: Entries of messages that are forwarded as they are; shared, since they carry nothing of their own.
+PLAIN: Mapping[Kind, Entry] = {kind: Entry(kind=kind) for kind in Kind}
+
+_ROWS = dict.fromkeys(b"DGHdc", Step.STAY)
+
+REPLIES: Mapping[tuple[Kind, int], Step] = {
+    **{(Kind.STARTUP, kind): Step.STAY for kind in b"RvK"},
+    (Kind.STARTUP, ord("Z")): Step.DONE,
+    (Kind.PARSE, ord("1")): Step.DONE,
+    (Kind.BIND, ord("2")): Step.DONE,
+    (Kind.CLOSE, ord("3")): Step.DONE,
+    (Kind.DESCRIBE_STATEMENT, ord("t")): Step.STAY,
+    (Kind.DESCRIBE_STATEMENT, ord("T")): Step.DONE,
+    (Kind.DESCRIBE_STATEMENT, ord("n")): Step.DONE,
+    (Kind.DESCRIBE_PORTAL, ord("T")): Step.DONE,
+    (Kind.DESCRIBE_PORTAL, ord("n")): Step.DONE,
+    **{(Kind.EXECUTE, kind): step for kind, step in _ROWS.items()},
+    **{(Kind.EXECUTE, kind): Step.DONE for kind in b"CIs"},
+    **{(Kind.QUERY, kind): step for kind, step in _ROWS.items()},
+    **{(Kind.QUERY, kind): Step.STAY for kind in b"TCI"},
+    (Kind.QUERY, ord("Z")): Step.DONE,
+    (Kind.SYNC, ord("Z")): Step.DONE,
+}
+
+#: Entries that an error leaves standing, since a ReadyForQuery still follows.
+ENDS_WITH_READY = frozenset({Kind.QUERY, Kind.SYNC})

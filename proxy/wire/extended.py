@@ -1,0 +1,195 @@
+"""How are Parse, Bind, Describe and Execute answered when the statement reads private tables?
+
+The front prepares and describes the client's own statement. A bound portal holds an empty statement of the same
+shape until its first Execute, which releases, binds the rewritten statement under the portal's name and runs it:
+the budget is spent there and nowhere before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from proxy.errors import HushError, NeedsTransaction
+from proxy.wire import messages
+from proxy.wire.book import PrivatePortal, PrivateStatement
+from proxy.wire.channel import IDLE, Channel
+from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
+from proxy.wire.expect import PLAIN, Entry, Kind, Place, Ticket
+from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
+from proxy.wire.inject import (
+    STATEMENT,
+    columns_of,
+    encode,
+    fields_of,
+    have_same_types,
+    inject,
+    read_settings,
+    refuse,
+)
+from proxy.wire.messages import Bind, Parse
+from proxy.wire.simple import tell_notices
+
+# --- Parse --------------------------------------------------------------------------------------------
+
+
+def forward_parse(channel: Channel, message: Parse, raw: bytes) -> None:
+    """Send the Parse of a public statement as it is."""
+    if not message.name and channel.book.statement(b"") is None:
+        channel.send(raw, PLAIN[Kind.PARSE])
+        return
+    channel.send(raw, Entry(kind=Kind.PARSE, undo=channel.book.take_statement_name(message.name)))
+
+
+def parse_private(channel: Channel, setting_names: Sequence[str], message: Parse, raw: bytes) -> Flow[None]:
+    """Let the front prepare the client's statement, and learn its types."""
+    text = message.text.decode(channel.codec, "surrogateescape")
+    settings = yield from read_settings(channel, setting_names)
+    refusal: Refusal | NoRefusal
+    try:
+        pieces = yield from ask_prepare(text, settings)
+    except HushError as error:
+        piece, refusal = Piece(text=text, start=0, is_private=True, describe_text=text), Refusal(error)
+    else:
+        if len(pieces) != 1 or not pieces[0].is_private:
+            forward_parse(channel, message, raw)
+            return
+        piece, refusal = pieces[0], pieces[0].refusal
+    yield from _prepare_on_front(channel, message, raw, piece, refusal)
+
+
+def _prepare_on_front(
+    channel: Channel, message: Parse, raw: bytes, piece: Piece, refusal: Refusal | NoRefusal
+) -> Flow[None]:
+    described, inner = Ticket(), Ticket()
+    is_widened = not piece.prefix_chars and piece.describe_text != piece.text
+    if is_widened:
+        raw = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
+    shift = piece.start if is_widened else 0
+    undo = channel.book.take_statement_name(message.name)
+    channel.send(raw, Entry(kind=Kind.PARSE, tickets=(described,), shift=shift, undo=undo))
+    inject(channel, messages.describe_statement(message.name), Kind.DESCRIBE_STATEMENT, described)
+    if piece.prefix_chars:
+        text = messages.parse(STATEMENT, encode(piece.describe_text, channel.codec), message.oids)
+        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+        inject(channel, text, Kind.PARSE, inner, shift=piece.start + piece.prefix_chars)
+        inject(channel, messages.describe_statement(STATEMENT), Kind.DESCRIBE_STATEMENT, inner)
+        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(described)
+    yield from wait_for(inner)
+    columns = columns_of(described)
+    record = PrivateStatement(
+        name=message.name,
+        piece=piece,
+        refusal=refusal,
+        oids=described.parameter_oids,
+        columns=columns,
+        inner_columns=columns_of(inner) if piece.prefix_chars else columns,
+    )
+    channel.book.put_statement(message.name, record)
+
+
+# --- Bind and Describe ------------------------------------------------------------------------------------
+
+
+def bind_private(channel: Channel, statement: PrivateStatement, message: Bind, raw: bytes) -> None:
+    """Bind a statement of the same shape, so that errors in the parameters come here and are PostgreSQL's own.
+
+    Binding the client's statement itself would start its plan, which the guard refuses. What has a prefix starts
+    nothing before Execute; a wrong number of parameters fails before anything starts.
+    """
+    undo = channel.book.take_portal_name(message.portal)
+    entry = Entry(kind=Kind.BIND, undo=undo)
+    if statement.piece.prefix_chars or len(message.values) != len(statement.oids):
+        channel.send(raw, entry)
+    else:
+        shape = b"select " + b", ".join([b"null"] * len(statement.columns))
+        inject(channel, messages.describe_statement(statement.name), Kind.DESCRIBE_STATEMENT)
+        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+        inject(channel, messages.parse(STATEMENT, shape, statement.oids), Kind.PARSE)
+        channel.send(messages.bind(replace(message, statement=STATEMENT)), entry)
+        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    parameters = _parameters(statement, message, channel.codec)
+    channel.book.put_portal(message.portal, PrivatePortal(statement=statement, bound=message, parameters=parameters))
+
+
+def _parameters(statement: PrivateStatement, message: Bind, codec: str) -> tuple[Parameter, ...]:
+    """The values with their types and formats; text comes in UTF-8 whatever the client's encoding."""
+    formats = _spread(message.formats, len(message.values))
+    found = []
+    for oid, code, value in zip(statement.oids, formats, message.values, strict=False):
+        is_foreign_text = value is not None and not code and codec != "utf-8"
+        data = value.decode(codec, "replace").encode("utf-8") if value is not None and is_foreign_text else value
+        found.append(Parameter(oid=oid, format=code, data=data))
+    return tuple(found)
+
+
+def _spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
+    """One format code for each of `count` values: none given means text, one means all."""
+    return tuple(formats) if len(formats) > 1 else tuple(formats or (0,)) * count
+
+
+def describe_private(channel: Channel, portal: PrivatePortal, raw: bytes) -> None:
+    """Answer with the statement's own description, in the formats of the Bind, if the portal does exist."""
+    columns = portal.statement.columns
+    shown = messages.row_description(columns, portal.bound.result_formats) if columns else b""
+    channel.send(raw, Entry(kind=Kind.DESCRIBE_PORTAL, row_description=shown))
+
+
+# --- Execute ------------------------------------------------------------------------------------------------
+
+
+def execute_private(
+    channel: Channel, setting_names: Sequence[str], name: bytes, portal: PrivatePortal, raw: bytes
+) -> Flow[None]:
+    """The first Execute of a portal: release, bind the rewritten statement in its place, run it."""
+    statement = portal.statement
+    starts_pipeline = not channel.has_executed
+    channel.has_executed = True
+    inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
+    settings = yield from read_settings(channel, setting_names)
+    try:
+        if isinstance(statement.refusal, Refusal):
+            raise statement.refusal.error
+        if statement.piece.needs_transaction and channel.status == IDLE and starts_pipeline:
+            # reading the settings has begun a transaction, so the front would not object any more
+            raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
+        fields = fields_of(statement.inner_columns, channel.codec)
+        spliced = yield from ask_release(statement.piece, portal.parameters, fields, settings)
+        yield from _rebind(channel, name, portal, spliced)
+    except HushError as error:
+        refuse(channel, error, shift=statement.piece.start)
+        return
+    tell_notices(channel, spliced)
+    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
+    channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
+    channel.book.put_portal(name, replace(portal, has_run=True))
+
+
+def _rebind(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Flow[None]:
+    """Put the rewritten statement under the portal's name. Raises HushError when its columns are others."""
+    statement = portal.statement
+    as_literals = bool(statement.piece.prefix_chars) and not statement.oids
+    arrays = () if as_literals else spliced.arrays
+    text = encode(spliced.literal_sql if as_literals else spliced.sql, channel.codec)
+    bound = portal.bound
+    bind = Bind(
+        portal=name,
+        statement=STATEMENT,
+        formats=(*_spread(bound.formats, len(bound.values)), *(0 for _ in arrays)),
+        values=(*bound.values, *(encode(a.text, channel.codec) for a in arrays)),
+        result_formats=bound.result_formats,
+    )
+    oids = (*statement.oids, *(a.oid for a in arrays))
+    ticket = Ticket()
+    inject(channel, messages.close_portal(name), Kind.CLOSE, ticket)
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)
+    inject(channel, messages.parse(STATEMENT, text, oids), Kind.PARSE, ticket, place=Place.NOWHERE)
+    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
+    inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL, ticket)
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+    if not have_same_types(statement.columns, columns_of(ticket)):
+        raise HushError("the statement would return other columns than described")

@@ -1,0 +1,127 @@
+"""How does PostgreSQL cut a query string into tokens?
+
+Follows its scanner for comments, strings, dollar quotes and quoted names, so that a word inside one of these is not
+taken for a keyword. Assumes standard_conforming_strings (clients cannot turn it off). Knows no grammar.
+Source: PostgreSQL documentation, "Lexical Structure".
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+class Sort(enum.Enum):
+    """Kinds of token."""
+
+    WORD = enum.auto()  # a keyword or unquoted name; text is in lower case
+    NAME = enum.auto()  # a quoted name; text without the quotes
+    ESCAPED_NAME = enum.auto()  # U&"..."; text as written
+    STRING = enum.auto()  # text without the quotes; escapes of E'' and U&'' are not resolved
+    SYMBOL = enum.auto()  # any other single character
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """start, end: offsets in characters. is_plain: a string without escapes, whose text is its value."""
+
+    sort: Sort
+    text: str
+    start: int
+    end: int
+    is_plain: bool = True
+
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>   [\ \t\n\r\f\v]+ | --[^\n\r]* )
+    | (?P<comment> /\* )
+    | (?P<dollar>  \$ (?P<tag> (?:[A-Za-z_\x80-\U0010ffff][A-Za-z_0-9\x80-\U0010ffff]*)? ) \$ )
+    | (?P<escape>  [eE]' (?: [^'\\] | '' | \\. )* (?: ' | \Z ) )
+    | (?P<unicode> [uU]&' (?: [^'] | '' )* (?: ' | \Z ) )
+    | (?P<other>   [bBxXnN]' (?: [^'] | '' )* (?: ' | \Z ) )
+    | (?P<string>  ' (?: [^'] | '' )* (?: ' | \Z ) )
+    | (?P<escaped> [uU]&" (?: [^"] | "" )* (?: " | \Z ) )
+    | (?P<name>    " (?: [^"] | "" )* (?: " | \Z ) )
+    | (?P<word>    [A-Za-z_\x80-\U0010ffff] [A-Za-z_0-9$\x80-\U0010ffff]* )
+    | (?P<number>  [0-9] [A-Za-z_0-9.]* | \$[0-9]+ )
+    | (?P<symbol>  . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_COMMENT_EDGE = re.compile(r"/\*|\*/")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """All tokens but white space, comments and numbers, in order. Raises nothing: what is unfinished ends the text."""
+    at = 0
+    while match := _TOKEN.match(text, at):
+        kind = match.lastgroup
+        end = match.end()
+        if kind == "comment":
+            end = _comment_end(text, end)
+        elif match["dollar"] is not None:
+            found = text.find(match["dollar"], end)
+            closing = len(text) if found < 0 else found
+            yield Token(Sort.STRING, text[end:closing], at, closing + len(match["dollar"]))
+            end = min(len(text), closing + len(match["dollar"]))
+        elif kind not in ("space", "number"):
+            yield _token(kind or "", match[0], at, end)
+        at = end
+
+
+def _token(kind: str, raw: str, start: int, end: int) -> Token:
+    match kind:
+        case "word":
+            return Token(Sort.WORD, raw.lower(), start, end)
+        case "name":
+            return Token(Sort.NAME, raw[1:].removesuffix('"').replace('""', '"'), start, end)
+        case "escaped":
+            return Token(Sort.ESCAPED_NAME, raw, start, end)
+        case "string":
+            return Token(Sort.STRING, raw[1:].removesuffix("'").replace("''", "'"), start, end)
+        case "escape" | "unicode" | "other":
+            return Token(Sort.STRING, raw, start, end, is_plain=False)
+        case _:
+            return Token(Sort.SYMBOL, raw, start, end)
+
+
+def _comment_end(text: str, at: int) -> int:
+    """Where a comment ends that began before `at`; comments nest."""
+    depth = 1
+    while depth:
+        edge = _COMMENT_EDGE.search(text, at)
+        if edge is None:
+            return len(text)
+        depth += 1 if edge[0] == "/*" else -1
+        at = edge.end()
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One statement of a string: its tokens and where it lies, semicolon excluded."""
+
+    tokens: tuple[Token, ...]
+    start: int
+    end: int
+
+
+def statements(text: str) -> Iterator[Span]:
+    """The statements of a string, empty ones left out."""
+    collected: list[Token] = []
+    for token in tokens(text):
+        if token.sort is Sort.SYMBOL and token.text == ";":
+            yield from _span(collected)
+            collected = []
+        else:
+            collected.append(token)
+    yield from _span(collected)
+
+
+def _span(collected: list[Token]) -> Iterator[Span]:
+    if collected:
+        yield Span(tuple(collected), collected[0].start, collected[-1].end)

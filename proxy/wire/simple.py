@@ -1,0 +1,185 @@
+"""How is a Query message answered that may read private tables?
+
+A string with private statements is run as one pipeline of the extended protocol with a single Sync at its end:
+PostgreSQL treats that as the implicit transaction which a Query of several statements is, so each statement sees
+what the earlier ones did, settings included, and an error undoes them. Replies that a Query would not give are hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from proxy.errors import HushError
+from proxy.wire import messages
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
+from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
+from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
+from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
+from proxy.wire.inject import (
+    columns_of,
+    describe,
+    encode,
+    fields_of,
+    have_same_types,
+    inject,
+    read_settings,
+    refuse,
+)
+from proxy.wire.messages import Bind, Column
+from proxy.wire.responses import notice_response
+
+#: A Query destroys the unnamed statement and portal, so they are free for our use.
+UNNAMED = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One Query message. screened: what to say when the marker that stands in its text is raised."""
+
+    text: str
+    setting_names: tuple[str, ...]
+    screened: Refusal | NoRefusal
+
+
+def answer_query(channel: Channel, question: Question) -> Flow[None]:
+    """Answer a Query message, its ReadyForQuery included."""
+    try:
+        yield from _answer(channel, question)
+    except FrontSaidNo:
+        if channel.skips:
+            channel.sync(Show.ALL)
+
+
+def _answer(channel: Channel, question: Question) -> Flow[None]:
+    settings: Mapping[str, str] = {}
+    if channel.status != FAILED_TRANSACTION:
+        settings = yield from read_settings(channel, question.setting_names)
+    try:
+        pieces = yield from ask_prepare(question.text, settings)
+    except HushError as error:
+        yield from _not_understood(channel, question, error)
+        return
+    if _is_for_the_front(channel, pieces):
+        _forward(channel, question)
+        return
+    for position, piece in enumerate(pieces):
+        if piece.is_private:
+            yield from _run_private(channel, question, piece, settings, is_first=not position)
+        else:
+            yield from _run_public(channel, question, piece)
+    if not channel.skips:
+        inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
+    channel.sync(Show.ALL)
+
+
+def _is_for_the_front(channel: Channel, pieces: Sequence[Piece]) -> bool:
+    """Nothing private in it, or a lone statement that must fail outside a transaction, as the front says best."""
+    if not any(piece.is_private for piece in pieces):
+        return True
+    return len(pieces) == 1 and pieces[0].needs_transaction and channel.status == IDLE
+
+
+def _forward(channel: Channel, question: Question) -> None:
+    """Send the string as it is. The Sync ends the transaction that reading the settings has begun."""
+    if channel.has_injected:
+        channel.sync(Show.NOTHING)
+    entry = Entry(kind=Kind.QUERY, refusal=question.screened) if question.screened != NoRefusal() else PLAIN[Kind.QUERY]
+    channel.send(messages.query(encode(question.text, channel.codec)), entry)
+
+
+def _not_understood(channel: Channel, question: Question, error: HushError) -> Flow[None]:
+    """The front's own syntax errors win; a statement it does accept is refused."""
+    ticket = Ticket()
+    text = encode(question.text, channel.codec)
+    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(ticket,), refusal=Refusal(error))
+    channel.send(messages.parse(UNNAMED, text), entry)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+    yield from _refused(channel, error, 0)
+
+
+def _refused(channel: Channel, error: HushError, shift: int) -> Flow[None]:
+    """Always raises FrontSaidNo."""
+    ticket = Ticket()
+    refuse(channel, error, ticket, shift=shift)
+    yield from wait_for(ticket)
+    raise HushError("the front accepted a statement that cannot be valid")
+
+
+# --- one statement of the string -----------------------------------------------------------------------
+
+
+def _run_public(channel: Channel, question: Question, piece: Piece) -> Flow[None]:
+    """Run a statement as it stands and wait for its end: it may be a COPY that reads from the client."""
+    ticket = Ticket()
+    unnamed = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=(), result_formats=())
+    parse = Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, refusal=question.screened, shift=piece.start)
+    channel.send(messages.parse(UNNAMED, encode(piece.text, channel.codec)), parse)
+    channel.send(messages.bind(unnamed), Entry(kind=Kind.BIND, show=Show.AS_SIMPLE))
+    channel.send(messages.describe_portal(UNNAMED), Entry(kind=Kind.DESCRIBE_PORTAL, show=Show.AS_SIMPLE))
+    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, tickets=(ticket,), shift=piece.start))
+    channel.send_unanswered(messages.FLUSH)
+    channel.has_injected = True
+    yield from wait_for(ticket)
+
+
+def _run_private(
+    channel: Channel, question: Question, piece: Piece, settings: Mapping[str, str], *, is_first: bool
+) -> Flow[None]:
+    """Describe, release and run one private statement."""
+    if not is_first or not settings:
+        settings = yield from read_settings(channel, question.setting_names)
+        piece = yield from _prepared_again(channel, piece, settings)
+    shift = piece.start + piece.prefix_chars
+    described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift)
+    columns = columns_of(described)
+    try:
+        if isinstance(piece.refusal, Refusal):
+            raise piece.refusal.error
+        spliced = yield from ask_release(piece, (), fields_of(columns, channel.codec), settings)
+        yield from _run_spliced(channel, piece, spliced, columns)
+    except HushError as error:
+        yield from _refused(channel, error, piece.start)
+
+
+def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:
+    """Earlier statements of the string may have changed what this one means."""
+    try:
+        (again,) = yield from ask_prepare(piece.text, settings)
+    except HushError as error:
+        yield from _refused(channel, error, piece.start)
+        return piece
+    return replace(again, start=piece.start + again.start)
+
+
+def _run_spliced(channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[Column, ...]) -> Flow[None]:
+    """Run the statement with its releases in place. Raises HushError when it returns what was not described."""
+    is_prefixed = bool(piece.prefix_chars)
+    arrays = () if is_prefixed else spliced.arrays
+    text = encode(spliced.literal_sql if is_prefixed else spliced.sql, channel.codec)
+    values = tuple(encode(a.text, channel.codec) for a in arrays)
+    bind = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=values, result_formats=())
+    ticket = Ticket()
+    inject(channel, messages.parse(UNNAMED, text, [a.oid for a in arrays]), Kind.PARSE, ticket, place=Place.NOWHERE)
+    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
+    inject(channel, messages.describe_portal(UNNAMED), Kind.DESCRIBE_PORTAL, ticket)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+    returned = columns_of(ticket)
+    if not is_prefixed and not have_same_types(columns, returned):
+        raise HushError("the statement would return other columns than described")
+    tell_notices(channel, spliced)
+    if returned:
+        channel.tell(messages.row_description(returned if is_prefixed else columns))
+    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
+    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
+
+
+def tell_notices(channel: Channel, spliced: Spliced) -> None:
+    """Write a statement's notices, before its first row."""
+    for n in spliced.notices:
+        notice = notice_response(
+            severity=n.severity, sqlstate=n.sqlstate, message=n.message, detail=n.detail, codec=channel.codec
+        )
+        channel.tell(notice)
