@@ -1,0 +1,99 @@
+"""Who shares a server, and which keys clients see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from proxy.errors import PolicyError
+from proxy.front.visibility import (
+    Reference,
+    Visibility,
+    group_logins,
+    primary_key,
+    references,
+    unique_keys,
+    visible_columns,
+)
+from proxy.policy.model import Column, JoinKey, RowUnit, Table, UnitColumns, UnitVia, Users
+from proxy.sqltypes import SqlType
+from tests.front.samples import ITEMS, ORDERS, STORES, USERS, policy, users
+
+ALL = Visibility(("users", "orders", "items", "stores"))
+
+
+def test_logins_that_see_the_same_share_a_server() -> None:
+    groups = group_logins(policy(), users(alice="all", eve="some", bob="all"))
+    assert groups == {ALL: ("alice", "bob"), Visibility(("users", "stores")): ("eve",)}
+
+
+def test_without_logins_there_is_still_a_server() -> None:
+    assert group_logins(policy(), users()) == {ALL: ()}
+
+
+def test_a_login_without_its_role_is_refused() -> None:
+    given = users(alice="all")
+    with pytest.raises(PolicyError, match='role "all", which does not exist'):
+        group_logins(policy(), Users(logins=given.logins, roles={}))
+
+
+def test_hidden_columns_do_not_exist_for_clients() -> None:
+    assert "shadow" not in [c.name for c in visible_columns(USERS)]
+
+
+def test_the_unit_is_the_key_of_a_table_with_one_row_per_unit() -> None:
+    given = policy()
+    assert primary_key(given, ALL, USERS) == ("user_id",)
+    assert primary_key(given, ALL, replace(USERS, unit_unique=False)) == ()
+    assert primary_key(given, ALL, replace(USERS, ownership=UnitColumns(("shadow",)))) == ()
+
+
+def test_a_key_that_children_find_their_unit_by_is_unique() -> None:
+    given = policy()
+    assert primary_key(given, ALL, ORDERS) == ("order_id",)
+    assert unique_keys(given, ALL, ORDERS) == ()
+    assert primary_key(given, Visibility(("orders",)), ORDERS) == ()
+    by_unit = replace(ORDERS, unit_unique=True)
+    assert primary_key(given, ALL, by_unit) == ("user_id",)
+    assert unique_keys(given, ALL, by_unit) == ("order_id",)
+
+
+def test_foreign_keys_have_two_visible_ends_and_a_unique_target() -> None:
+    given = policy()
+    assert references(given, ALL, ORDERS) == (Reference("user_id", "users", "user_id"),)
+    assert references(given, ALL, ITEMS) == (Reference("order_id", "orders", "order_id"),)
+    assert references(given, ALL, STORES) == ()
+    assert references(given, Visibility(("orders", "items")), ORDERS) == ()
+
+
+def test_foreign_keys_need_comparable_types_and_existing_columns() -> None:
+    def joined(column: Column, ref_column: str = "user_id") -> tuple[Reference, ...]:
+        table = Table(
+            name="t",
+            relation=("t",),
+            ownership=RowUnit(),
+            columns=(column,),
+            joins=(JoinKey(column.name, "users", ref_column), JoinKey(column.name, "users", ref_column)),
+        )
+        return references(policy(USERS, table), Visibility(("users", "t")), table)
+
+    assert joined(Column(name="a", type=SqlType.INT8)) == (Reference("a", "users", "user_id"),)
+    assert joined(Column(name="a", type=SqlType.TEXT)) == ()
+    assert joined(Column(name="a", type=SqlType.INT8, hidden=True)) == ()
+    assert joined(Column(name="a", type=SqlType.INT4), "shadow") == ()
+    assert joined(Column(name="a", type=SqlType.INT4), "age") == ()
+
+
+def test_text_and_varchar_keys_are_comparable() -> None:
+    parent = replace(
+        USERS, ownership=UnitColumns(("name",)), columns=(Column(name="name", type=SqlType.VARCHAR, key=True),)
+    )
+    child = Table(
+        name="c",
+        relation=("c",),
+        ownership=UnitVia("users", "who", "name"),
+        columns=(Column(name="who", type=SqlType.TEXT),),
+    )
+    given = policy(parent, child)
+    assert references(given, Visibility(("users", "c")), child) == (Reference("who", "users", "name"),)
