@@ -32,7 +32,6 @@ class DuckDBEngine:
     def __init__(self, policy: Policy, spill: Path) -> None:
         """Open the data: see `duckdb_open.open_source`. Raises ConfigError."""
         self._connection = open_source(policy, spill)
-        self._is_closed = False
         self._lock = threading.Lock()
         self._watchdog = Watchdog()
 
@@ -74,14 +73,14 @@ class DuckDBEngine:
         """Interrupt what runs, wait until it is gone, and let go of the data."""
         self._watchdog.close()
         with self._lock:
-            self._is_closed = True
             self._connection.close()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            if self._is_closed:
-                raise EngineStopped("Closed")
-            cursor = self._connection.cursor()
+            try:
+                cursor = self._connection.cursor()
+            except duckdb.ConnectionException:
+                raise EngineStopped("Closed") from None
         cursor.execute(f"use {DATABASE}")
         return cursor
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from proxy.engines.base import Cancellation
+from proxy.engines.base import Cancellation, EngineStopped
 from proxy.errors import QueryCanceled
 
 _REPEAT_S = 0.02
@@ -49,9 +49,14 @@ class Watchdog:
 
     @contextmanager
     def watch(self, interrupt: Callable[[], None], timeout_s: float, cancellation: Cancellation) -> Iterator[Watch]:
-        """Interrupt the statement that runs inside the block when its time is over or it is cancelled."""
+        """Interrupt the statement that runs inside the block when its time is over or it is cancelled.
+
+        Raises EngineStopped after `close`.
+        """
         one = Watch(interrupt, time.monotonic() + timeout_s, cancellation)
         with self._wake:
+            if self._is_closed:
+                raise EngineStopped("Closed")
             self._running.add(one)
             self._wake.notify()
         cancellation.listen(self._notify)
@@ -60,7 +65,6 @@ class Watchdog:
         finally:
             with self._wake:
                 self._running.discard(one)
-                self._wake.notify()
 
     def close(self) -> None:
         """Interrupt all that runs and wait until it is gone."""

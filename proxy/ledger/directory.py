@@ -25,20 +25,27 @@ class OwnedDirectory:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_private(path)
             self._lock = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                self._take_lock()
+            except BaseException:
+                os.close(self._lock)
+                raise
         except OSError as error:
             raise ConfigError(
                 f"state directory {path} cannot be used: {error.strerror}",
-                hint="Name a directory that this user may write to.",
+                hint="Name a directory that this user may write to, on a disk with free space.",
             ) from error
+
+    def _take_lock(self) -> None:
+        """Lock the file and write this process's number into it. Raises ConfigError, OSError."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError:
             owner = os.pread(self._lock, 20, 0).decode("ascii", "replace").strip()
-            os.close(self._lock)
             raise ConfigError(
-                f"state directory {path} is in use by process {owner or 'unknown'}",
+                f"state directory {self.path} is in use by process {owner or 'unknown'}",
                 hint="Stop that process first, or give each its own state directory.",
-            ) from error
+            ) from None
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
 

@@ -9,6 +9,7 @@ from proxy.release import store
 
 FILE_NAME = "ledger.db"
 VERSION = 1
+BUSY_TIMEOUT_S = 10.0
 
 # entry: the chain; a body is never changed. repeat and outcome: the history's extras, outside the chain.
 _TABLES = (
@@ -45,7 +46,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,51 @@
+"""Values for ledger tests: accounts, wanted releases, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
+
+from proxy.ledger.base import Question, Wanted
+from proxy.plan.charge import ATTO, PICO, Account, Cost, ReleaseKey, Request, Reserved
+
+START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def account(kind: str, name: str = "", *, pico: int = PICO, atto: int = ATTO, limited: bool = True) -> Account:
+    return Account(kind=kind, name=name or f"the {kind}", limited=limited, limit=Cost(pico, atto))
+
+
+def payers(pico: int = PICO, user: str = "alice", session: str = "s1") -> tuple[Account, ...]:
+    """A dataset account with plenty, a user's and a session's with `pico`."""
+    return (account("dataset", "shop", pico=1000 * PICO), account("user", user, pico=pico), account("session", session))
+
+
+def key(name: str = "a") -> ReleaseKey:
+    return ReleaseKey(fingerprint=f"plan {name}", policy_digest="policy", data_version="1")
+
+
+def want(name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1") -> tuple[Wanted, ...]:
+    return (Wanted(Request(key=key(name), cost=Cost(pico, atto)), sql),)
+
+
+def ask(query: str = "select count(*) from users", login: str = "alice", after_s: float = 0) -> Question:
+    return Question(login=login, query=query, at=START + timedelta(seconds=after_s))
+
+
+def reserved_of(item: object) -> Reserved:
+    assert isinstance(item, Reserved)
+    return item
+
+
+@contextmanager
+def full_disk(largest: Path) -> Iterator[None]:
+    """No file of this process can grow beyond the size of `largest`, as on a full disk."""
+    soft, hard = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (largest.stat().st_size, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))

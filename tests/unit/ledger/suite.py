@@ -1,0 +1,357 @@
+"""How every ledger behaves: the same tests for each backend, which supplies `open_ledger`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+
+import pytest
+
+from proxy.errors import BudgetSpent, LedgerFailed
+from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt
+from proxy.ledger.chain import PREVIEW_CHARS
+from proxy.plan.charge import Cost, Reserved
+from proxy.release.store import Missing, Stored
+from tests.unit.ledger.make import account, ask, key, payers, reserved_of, want
+
+NOTHING = Cost(0, 0)
+PRICE = Cost(1000, 7)
+
+
+def finish(ledger: Ledger, receipt: Receipt, payload: bytes = b"noise") -> None:
+    for item in receipt.items:
+        if isinstance(item, Reserved):
+            ledger.store.put(item, payload)
+
+
+class LedgerSuite:
+    """Subclasses define the fixture `open_ledger`: a function that opens the same books each time it is called."""
+
+    @pytest.fixture
+    def open_ledger(self) -> Callable[[], Ledger]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def ledger(self, open_ledger: Callable[[], Ledger]) -> Iterator[Ledger]:
+        opened = open_ledger()
+        yield opened
+        opened.close()
+
+    # --- charging -----------------------------------------------------------------------------
+
+    def test_a_new_release_charges_every_account(self, ledger: Ledger) -> None:
+        receipt = ledger.reserve(payers(), want(), ask())
+        assert receipt.charged == (PRICE, PRICE, PRICE)
+        assert [b.spent for b in receipt.balances] == [PRICE] * 3
+        item = reserved_of(receipt.items[0])
+        assert (item.key, item.cost, item.sql) == (key(), PRICE, "select 1")
+        assert ledger.balances(payers()) == receipt.balances
+
+    def test_a_statement_charges_the_sum_of_its_releases_once_per_key(self, ledger: Ledger) -> None:
+        receipt = ledger.reserve(payers(), want("a") + want("b", 50, 1) + want("a"), ask())
+        assert receipt.charged == (Cost(1050, 8),) * 3
+        first, second, third = (reserved_of(item) for item in receipt.items)
+        assert first == third
+        assert first.release_id != second.release_id
+
+    def test_the_limit_can_be_reached_and_not_passed(self, ledger: Ledger) -> None:
+        accounts = payers(pico=2000)
+        ledger.reserve(accounts, want("a"), ask())
+        ledger.reserve(accounts, want("b"), ask())
+        with pytest.raises(AccountSpent):
+            ledger.reserve(accounts, want("c", 1, 0), ask())
+        assert [b.spent for b in ledger.balances(accounts)] == [Cost(2000, 14)] * 3
+
+    def test_delta_has_a_limit_of_its_own(self, ledger: Ledger) -> None:
+        accounts = (account("dataset"), account("user", "alice", atto=10))
+        ledger.reserve(accounts, want("a", 1, 7), ask())
+        with pytest.raises(AccountSpent) as refused:
+            ledger.reserve(accounts, want("b", 1, 4), ask())
+        assert "delta: 4e-18 of 3e-18" in refused.value.detail
+        ledger.reserve(accounts, want("c", 1, 3), ask())
+
+    def test_one_account_that_is_short_stops_all_charges(self, ledger: Ledger) -> None:
+        accounts = payers(pico=999)
+        with pytest.raises(BudgetSpent) as refused:
+            ledger.reserve(accounts, want(), ask())
+        assert refused.value.message == "too little is left of your user budget"
+        assert "costs 0.000000001, the user account has 0.000000000999 left" in refused.value.detail
+        assert refused.value.hint
+        assert [b.spent for b in ledger.balances(accounts)] == [NOTHING] * 3
+        assert ledger.all_accounts() == ()
+
+    def test_a_refusal_names_each_of_the_callers_accounts_that_is_short(self, ledger: Ledger) -> None:
+        accounts = (account("dataset", pico=0), account("user", pico=5), account("session", pico=6))
+        with pytest.raises(AccountSpent) as refused:
+            ledger.reserve(accounts, want(), ask())
+        assert refused.value.message == "too little is left of your user and session budget"
+        assert [(s.balance.account.kind, s.needed) for s in refused.value.shortfalls] == [
+            ("user", PRICE),
+            ("session", PRICE),
+        ]
+
+    def test_the_refusal_of_the_dataset_account_shows_no_figures(self, ledger: Ledger) -> None:
+        accounts = (account("dataset", pico=999), account("user"))
+        with pytest.raises(AccountSpent) as refused:
+            ledger.reserve(accounts, want(), ask())
+        assert refused.value.shortfalls == ()
+        assert not any(c.isdigit() for c in refused.value.text())
+
+    def test_an_account_without_limit_is_counted_and_never_refuses(self, ledger: Ledger) -> None:
+        accounts = (account("dataset", limited=False, pico=0, atto=0),)
+        ledger.reserve(accounts, want(pico=10**30, atto=10**30), ask())
+        assert ledger.balances(accounts)[0].spent == Cost(10**30, 10**30)
+
+    def test_a_limit_lowered_below_what_is_spent_leaves_nothing(self, ledger: Ledger) -> None:
+        ledger.reserve(payers(), want(), ask())
+        lowered = payers(pico=10)
+        assert ledger.balances(lowered)[1].remaining.pico == 0
+        with pytest.raises(AccountSpent):
+            ledger.reserve(lowered, want("b", 1), ask())
+
+    def test_accounts_of_one_name_and_different_kinds_are_different(self, ledger: Ledger) -> None:
+        accounts = (account("dataset", "x"), account("user", "x"))
+        ledger.reserve(accounts, want(), ask())
+        assert ledger.balances((account("session", "x"),))[0].spent == NOTHING
+
+    @pytest.mark.parametrize(
+        "accounts",
+        [
+            (),
+            (account("user"),),
+            (account("dataset", "a"), account("dataset", "b")),
+            (account("dataset"), account("user"), account("user")),
+            (account("dataset"), account("stranger")),
+        ],
+    )
+    def test_impossible_accounts_are_refused(self, ledger: Ledger, accounts: tuple[object, ...]) -> None:
+        with pytest.raises(ValueError, match="account"):
+            ledger.reserve(accounts, want(), ask())  # type: ignore[arg-type]
+
+    def test_impossible_wishes_are_refused(self, ledger: Ledger) -> None:
+        other = replace(want("b")[0].request, key=replace(key("b"), policy_digest="other"))
+        wrong = [(), want("a", 1) + want("a", 2), want(pico=0), (*want(), replace(want("b")[0], request=other))]
+        for wanted in wrong:
+            with pytest.raises(ValueError, match=r"release|policy"):
+                ledger.reserve(payers(), wanted, ask())
+        assert ledger.all_accounts() == ()
+
+    def test_a_question_needs_a_time_zone(self) -> None:
+        with pytest.raises(ValueError, match="time zone"):
+            Question(login="alice", query="", at=datetime(2026, 1, 1))
+
+    # --- reuse --------------------------------------------------------------------------------
+
+    def test_a_release_seen_again_is_free_for_every_account(self, ledger: Ledger) -> None:
+        first = ledger.reserve(payers(), want(), ask())
+        finish(ledger, first)
+        again = ledger.reserve(payers(), want(), ask())
+        stored = Stored(release_id=reserved_of(first.items[0]).release_id, key=key(), payload=b"noise")
+        assert again.items == (stored,)
+        assert again.charged == (NOTHING,) * 3
+        assert again.balances == first.balances
+
+    def test_an_account_pays_the_full_cost_of_every_release_it_is_shown_once(self, ledger: Ledger) -> None:
+        finish(ledger, ledger.reserve(payers(), want(), ask()))
+        bob = payers(user="bob", session="s2")
+        assert ledger.reserve(bob, want(), ask()).charged == (NOTHING, PRICE, PRICE)
+        assert ledger.reserve(bob, want(), ask()).charged == (NOTHING,) * 3
+        other_session = payers(user="bob", session="s3")
+        assert ledger.reserve(other_session, want(), ask()).charged == (NOTHING, NOTHING, PRICE)
+
+    def test_an_own_account_is_refused_alike_whether_or_not_the_release_is_stored(self, ledger: Ledger) -> None:
+        finish(ledger, ledger.reserve(payers(), want("stored"), ask()))
+        poor = payers(pico=999, user="bob", session="s2")
+        with pytest.raises(AccountSpent) as stored:
+            ledger.reserve(poor, want("stored"), ask())
+        with pytest.raises(AccountSpent) as new:
+            ledger.reserve(poor, want("new"), ask())
+        assert stored.value.text() == new.value.text()
+
+    def test_a_spent_account_may_repeat_what_it_paid_for(self, ledger: Ledger) -> None:
+        finish(ledger, ledger.reserve(payers(pico=1000), want(), ask()))
+        assert ledger.reserve(payers(pico=0), want(), ask()).charged == (NOTHING,) * 3
+
+    def test_a_release_without_result_is_charged_again(self, ledger: Ledger) -> None:
+        first = ledger.reserve(payers(), want(), ask())
+        second = ledger.reserve(payers(), want(), ask())
+        assert second.charged == (PRICE,) * 3
+        assert first.items != second.items
+
+    def test_of_two_finished_releases_the_account_gets_the_one_it_paid_for(self, ledger: Ledger) -> None:
+        bob = payers(user="bob", session="s2")
+        first, second = ledger.reserve(payers(), want(), ask()), ledger.reserve(bob, want(), ask())
+        finish(ledger, first, b"first")
+        finish(ledger, second, b"second")
+        for accounts, payload in ((payers(), b"first"), (bob, b"second")):
+            again = ledger.reserve(accounts, want(), ask())
+            assert again.charged == (NOTHING,) * 3
+            assert [item.payload for item in again.items if isinstance(item, Stored)] == [payload]
+        assert ledger.reserve(payers(user="carol", session="s3"), want(), ask()).charged == (NOTHING, PRICE, PRICE)
+
+    def test_fresh_noise_is_charged_in_full(self, ledger: Ledger) -> None:
+        finish(ledger, ledger.reserve(payers(), want(), ask()))
+        fresh = ledger.reserve(payers(), want(), ask(), fresh=True)
+        assert fresh.charged == (PRICE,) * 3
+        finish(ledger, fresh, b"newer")
+        assert ledger.store.get(key()) == Stored(
+            release_id=reserved_of(fresh.items[0]).release_id, key=key(), payload=b"newer"
+        )
+
+    @pytest.mark.parametrize("part", ["fingerprint", "data_version"])
+    def test_another_key_is_another_release(self, ledger: Ledger, part: str) -> None:
+        finish(ledger, ledger.reserve(payers(), want(), ask()))
+        changed = replace(key(), **{part: "other"})
+        wanted = (replace(want()[0], request=replace(want()[0].request, key=changed)),)
+        assert ledger.reserve(payers(), wanted, ask()).charged == (PRICE,) * 3
+        assert ledger.store.get(changed) == Missing()
+
+    def test_seen_shows_only_what_all_these_accounts_paid_for(self, ledger: Ledger) -> None:
+        assert ledger.seen(payers(), key()) == Missing()
+        finish(ledger, ledger.reserve(payers(), want(), ask()))
+        assert isinstance(ledger.seen(payers(), key()), Stored)
+        assert ledger.seen(payers(session="s2"), key()) == Missing()
+        assert len(ledger.history("alice", 10)) == 1
+
+    def test_one_charge_stores_one_draw(self, ledger: Ledger) -> None:
+        item = reserved_of(ledger.reserve(payers(), want(), ask()).items[0])
+        ledger.store.put(item, b"first")
+        with pytest.raises(LedgerFailed):
+            ledger.store.put(item, b"second")
+        assert ledger.store.get(key()) == Stored(release_id=item.release_id, key=key(), payload=b"first")
+
+    # --- stages -------------------------------------------------------------------------------
+
+    def test_a_later_stage_is_bound_once_to_its_sql(self, ledger: Ledger) -> None:
+        receipt = ledger.reserve(payers(), want("a") + want("later", sql=""), ask())
+        assert receipt.charged == (Cost(2000, 14),) * 3
+        ready, waiting = (reserved_of(item) for item in receipt.items)
+        bound = ledger.bind(waiting, key("real"), "select 2")
+        assert (bound.release_id, bound.cost, bound.key, bound.sql) == (
+            waiting.release_id,
+            waiting.cost,
+            key("real"),
+            "select 2",
+        )
+        for wrong in (waiting, ready, bound):
+            with pytest.raises(LedgerFailed):
+                ledger.bind(wrong, key("real"), "select 3")
+        ledger.store.put(bound, b"noise")
+        assert ledger.reserve(payers(), want("real"), ask()).charged == (NOTHING,) * 3
+
+    def test_a_stage_is_not_bound_to_nothing(self, ledger: Ledger) -> None:
+        waiting = reserved_of(ledger.reserve(payers(), want(sql=""), ask()).items[0])
+        with pytest.raises(LedgerFailed):
+            ledger.bind(waiting, key(), "")
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def test_history_is_the_logins_own_newest_first(self, ledger: Ledger) -> None:
+        first = ledger.reserve(payers(), want("a"), ask("one", after_s=1))
+        finish(ledger, first)
+        second = ledger.reserve(payers(), want("a"), ask("two", after_s=2))
+        ledger.reserve(payers(session="s2"), want("a"), ask("three", after_s=3))
+        ledger.reserve(payers(user="bob"), want("b"), ask("not hers", login="bob", after_s=4))
+        ledger.note_outcome(first.statement, Outcome.ANSWERED)
+        ledger.note_outcome(second.statement, Outcome.CANCELLED)
+        lines = ledger.history("alice", 10)
+        assert [(line.query, line.cost, line.reused, line.outcome) for line in lines] == [
+            ("three", NOTHING, True, Outcome.UNFINISHED),
+            ("two", NOTHING, True, Outcome.CANCELLED),
+            ("one", PRICE, False, Outcome.ANSWERED),
+        ]
+        assert lines[0].at == ask(after_s=3).at
+        assert ledger.history("alice", 1) == lines[:1]
+        assert ledger.history("nobody", 10) == ()
+
+    def test_an_outcome_never_changes_a_charge(self, ledger: Ledger) -> None:
+        receipt = ledger.reserve(payers(), want(), ask())
+        for outcome in (Outcome.FAILED, Outcome.CANCELLED):
+            ledger.note_outcome(receipt.statement, outcome)
+        assert ledger.balances(payers()) == receipt.balances
+        assert ledger.history("alice", 1)[0].outcome is Outcome.CANCELLED
+
+    def test_long_and_odd_queries_are_kept_cut(self, ledger: Ledger) -> None:
+        odd = "select '\ud800\x00\N{PILE OF POO}'" + "x" * PREVIEW_CHARS
+        finish(ledger, ledger.reserve(payers(), want(), ask(odd, after_s=1)))
+        ledger.reserve(payers(), want(), ask(odd, after_s=2))
+        repeated, charged = ledger.history("alice", 2)
+        assert charged.query == odd[:PREVIEW_CHARS]
+        assert repeated.query == charged.query.replace("\ud800", "?")
+
+    def test_entries_are_chained_and_complete(self, ledger: Ledger) -> None:
+        ledger.reserve(payers(), want("a"), ask("one"))
+        ledger.reserve(payers(), want("b"), ask("two"))
+        first, second = ledger.entries()
+        assert (first.seq, second.seq) == (1, 2)
+        assert first.previous != second.previous
+        assert [line.total.pico for line in second.lines] == [2000] * 3
+        assert list(ledger.entries(after=1)) == [second]
+        assert second.policy_digest == "policy"
+
+    def test_verify_adds_everything_up_again(self, ledger: Ledger) -> None:
+        finish(ledger, ledger.reserve(payers(), want("a"), ask()))
+        ledger.reserve(payers(), want("b"), ask())
+        report = ledger.verify()
+        assert (report.entries, report.releases) == (2, 1)
+        assert report.totals == ledger.all_accounts()
+        assert {(t.kind, t.name): t.spent for t in report.totals} == {
+            ("dataset", "shop"): Cost(2000, 14),
+            ("user", "alice"): Cost(2000, 14),
+            ("session", "s1"): Cost(2000, 14),
+        }
+
+    # --- closing and opening ------------------------------------------------------------------
+
+    def test_everything_is_there_after_opening_again(self, open_ledger: Callable[[], Ledger]) -> None:
+        ledger = open_ledger()
+        first = ledger.reserve(payers(), want(), ask())
+        finish(ledger, first)
+        ledger.note_outcome(first.statement, Outcome.ANSWERED)
+        repeat = ledger.reserve(payers(), want(), ask("again", after_s=1))
+        ledger.note_outcome(repeat.statement, Outcome.ANSWERED)
+        before = (ledger.all_accounts(), ledger.history("alice", 9), ledger.verify())
+        ledger.close()
+        ledger = open_ledger()
+        assert (ledger.all_accounts(), ledger.history("alice", 9), ledger.verify()) == before
+        assert ledger.reserve(payers(), want(), ask()).charged == (NOTHING,) * 3
+        assert reserved_of(ledger.reserve(payers(), want("b"), ask()).items[0]).release_id == 2
+        ledger.close()
+
+    def test_a_closed_ledger_charges_nothing(self, open_ledger: Callable[[], Ledger]) -> None:
+        ledger = open_ledger()
+        ledger.close()
+        ledger.close()
+        with pytest.raises(LedgerFailed):
+            ledger.reserve(payers(), want(), ask())
+        with pytest.raises(LedgerFailed):
+            ledger.history("alice", 1)
+
+    # --- races --------------------------------------------------------------------------------
+
+    def test_racing_spenders_never_pass_the_limit(self, ledger: Ledger) -> None:
+        accounts = (account("dataset", pico=20_500), account("user", pico=10**6))
+        numbers, won, lost = count(), list[int](), list[str]()
+        gate = threading.Barrier(50)
+
+        def spend() -> None:
+            gate.wait()
+            try:
+                receipt = ledger.reserve(accounts, want(f"q{next(numbers)}"), ask())
+            except AccountSpent as error:
+                lost.append(error.message)
+            else:
+                won.append(reserved_of(receipt.items[0]).release_id)
+
+        threads = [threading.Thread(target=spend) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(won) == list(range(1, 21))
+        assert len(lost) == 30
+        assert ledger.balances(accounts)[0].spent.pico == 20_000
+        ledger.verify()

@@ -1,0 +1,137 @@
+"""After any crash, nobody was charged less than was answered."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from proxy.ledger.base import AccountSpent, Receipt
+from proxy.ledger.sqlite import SqliteLedger
+from proxy.plan.charge import Account, Cost, Reserved
+from proxy.release.store import Stored
+from tests.unit.ledger.make import account, ask, want
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_never_less_charged_than_answered_after_kill_9(tmp_path: Path) -> None:
+    """50 kills at any moment and one at each step of a charge."""
+    command = [sys.executable, "-m", "tests.unit.ledger.kill_loop", str(tmp_path / "state"), "50"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert run.returncode == 0, run.stdout + run.stderr
+    summary = re.search(r"54 kills, (\d+) answers", run.stdout)
+    assert summary is not None
+    assert int(summary[1]) > 54  # the children did get to work
+
+
+KEYS = tuple("abcd")
+PRICES = {"a": 1, "b": 2, "c": 3, "d": 40}
+WHO = {
+    "alice": (account("dataset", pico=150), account("user", "alice", pico=90), account("session", "s1", pico=60)),
+    "alice again": (account("dataset", pico=150), account("user", "alice", pico=90), account("session", "s2", pico=60)),
+    "bob": (account("dataset", pico=150), account("user", "bob", pico=50)),
+}
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Random reserve, store, crash and reopen against books kept in two dictionaries."""
+
+    @initialize()
+    def start(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="ledger-"))
+        self.generation = 0
+        self.ledger = SqliteLedger(self.root / "0")
+        self.spent: dict[tuple[str, str], int] = {}
+        self.seen: dict[tuple[str, str], set[int]] = {}
+        self.done: dict[str, list[int]] = {k: [] for k in KEYS}
+        self.waiting: dict[int, tuple[str, Reserved]] = {}
+
+    @rule(who=st.sampled_from(sorted(WHO)), keys=st.sets(st.sampled_from(KEYS), min_size=1), fresh=st.booleans())
+    def reserve(self, who: str, keys: set[str], fresh: bool) -> None:
+        accounts, names = WHO[who], sorted(keys)
+        wanted = tuple(one for name in names for one in want(name, PRICES[name], 0))
+        chosen = {name: () if fresh else self.best(accounts, name) for name in names}
+        due = [sum(PRICES[n] for n in names if not self.paid(a, chosen[n])) for a in accounts]
+        fits = all(
+            cost == 0 or self.spent.get((a.kind, a.name), 0) + cost <= a.limit.pico
+            for a, cost in zip(accounts, due, strict=True)
+        )
+        try:
+            receipt = self.ledger.reserve(accounts, wanted, ask(), fresh=fresh)
+        except AccountSpent:
+            assert not fits
+            return
+        assert fits
+        assert receipt.charged == tuple(Cost(cost, 0) for cost in due)
+        self.book(accounts, names, receipt, due)
+
+    def best(self, accounts: tuple[Account, ...], name: str) -> tuple[int, ...]:
+        """The finished release that most of the accounts know, the newest of these."""
+        ranked = sorted(
+            self.done[name], key=lambda i: (sum(i in self.seen.get((a.kind, a.name), ()) for a in accounts), i)
+        )
+        return tuple(ranked[-1:])
+
+    def paid(self, who: Account, release: tuple[int, ...]) -> bool:
+        return bool(release) and release[0] in self.seen.get((who.kind, who.name), ())
+
+    def book(self, accounts: tuple[Account, ...], names: list[str], receipt: Receipt, due: list[int]) -> None:
+        for who, cost in zip(accounts, due, strict=True):
+            payer = (who.kind, who.name)
+            if cost:
+                self.spent[payer] = self.spent.get(payer, 0) + cost
+            self.seen.setdefault(payer, set()).update(item.release_id for item in receipt.items)
+        for name, item in zip(names, receipt.items, strict=True):
+            if isinstance(item, Reserved):
+                assert item.release_id not in self.waiting
+                self.waiting[item.release_id] = (name, item)
+            else:
+                assert item.payload == f"{name} {item.release_id}".encode()
+
+    @rule(data=st.data())
+    def store(self, data: st.DataObject) -> None:
+        if self.waiting:
+            number = data.draw(st.sampled_from(sorted(self.waiting)))
+            name, reserved = self.waiting.pop(number)
+            self.ledger.store.put(reserved, f"{name} {number}".encode())
+            self.done[name].append(number)
+
+    @rule()
+    def crash(self) -> None:
+        """What kill -9 leaves: the files as they are, the lock gone, nothing closed."""
+        self.generation += 1
+        old, new = self.root / str(self.generation - 1), self.root / str(self.generation)
+        shutil.copytree(old, new)
+        self.ledger.close()
+        self.ledger = SqliteLedger(new)
+        self.waiting.clear()
+
+    @rule()
+    def reopen(self) -> None:
+        self.ledger.close()
+        self.ledger = SqliteLedger(self.root / str(self.generation))
+        self.waiting.clear()
+
+    @invariant()
+    def balances_are_the_models(self) -> None:
+        assert {(t.kind, t.name): t.spent.pico for t in self.ledger.all_accounts()} == self.spent
+        for name, done in self.done.items():
+            stored = self.ledger.store.get(want(name)[0].request.key)
+            assert (stored.release_id if isinstance(stored, Stored) else 0) == max(done, default=0)
+
+    def teardown(self) -> None:
+        self.ledger.verify()
+        self.ledger.close()
+        shutil.rmtree(self.root)
+
+
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = settings(max_examples=25, stateful_step_count=20)

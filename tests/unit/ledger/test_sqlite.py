@@ -1,0 +1,344 @@
+"""The SQLite ledger: the shared suite, and what only files on a disk can do wrong."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from proxy.errors import ConfigError, LedgerFailed
+from proxy.ledger import history, schema
+from proxy.ledger.base import Ledger, Outcome
+from proxy.ledger.head import Mark, Marker
+from proxy.ledger.replay import inspect
+from proxy.ledger.sqlite import SqliteLedger
+from proxy.plan.charge import Cost
+from tests.unit.ledger.make import ask, full_disk, key, payers, reserved_of, want
+from tests.unit.ledger.suite import LedgerSuite
+
+
+class TestSqliteLedger(LedgerSuite):
+    @pytest.fixture
+    def open_ledger(self, tmp_path: Path) -> Callable[[], Ledger]:
+        return lambda: SqliteLedger(tmp_path / "state")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def ledger(state: Path) -> Iterator[SqliteLedger]:
+    opened = SqliteLedger(state)
+    yield opened
+    opened.close()
+
+
+def marks_written_by(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often `work` moved the marker, which every durable charge does."""
+    marks: list[Mark] = []
+    original = Marker.write
+
+    def write(marker: Marker, mark: Mark) -> None:
+        marks.append(mark)
+        original(marker, mark)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Marker, "write", write)
+        work()
+    return len(marks)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_files_are_private(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want(), ask())
+    modes = {path.name: path.stat().st_mode & 0o777 for path in state.iterdir()}
+    assert modes == dict.fromkeys(["ledger.db", "ledger.db-wal", "ledger.db-shm", "head", "lock"], 0o600)
+    assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_charges_are_synchronous_and_stores_are_not(ledger: SqliteLedger) -> None:
+    assert ledger._connection.execute("pragma synchronous").fetchone() == (2,)
+    assert ledger._connection.execute("pragma journal_mode").fetchone() == ("wal",)
+    assert ledger.store._connection.execute("pragma synchronous").fetchone() == (1,)
+
+
+def test_a_second_process_is_told_who_owns_the_directory(state: Path, ledger: SqliteLedger) -> None:
+    code = f"from pathlib import Path; from proxy.ledger.sqlite import SqliteLedger; SqliteLedger(Path({str(state)!r}))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert f"state directory {state} is in use by process " in run.stderr
+    assert (state / "lock").read_text().strip() in run.stderr
+    ledger.reserve(payers(), want(), ask())
+
+
+def test_a_file_of_another_version_is_refused(state: Path) -> None:
+    SqliteLedger(state).close()
+    with closing(sqlite3.connect(state / schema.FILE_NAME)) as connection:
+        connection.execute("pragma user_version = 99")
+    with pytest.raises(LedgerFailed, match="cannot be opened") as refused:
+        SqliteLedger(state)
+    assert "version 99" in refused.value.detail
+
+
+def test_a_file_that_is_no_database_is_refused_and_the_lock_given_back(state: Path) -> None:
+    state.mkdir(mode=0o700)
+    (state / schema.FILE_NAME).write_bytes(b"not a database, but long enough to be looked at" * 20)
+    (state / schema.FILE_NAME).chmod(0o600)
+    with pytest.raises(LedgerFailed):
+        SqliteLedger(state)
+    (state / schema.FILE_NAME).unlink()
+    SqliteLedger(state).close()
+
+
+def test_a_directory_in_the_place_of_a_file_is_reported(state: Path) -> None:
+    (state / "head").mkdir(parents=True)
+    state.chmod(0o700)
+    with pytest.raises((ConfigError, LedgerFailed), match="head"):
+        SqliteLedger(state)
+
+
+# --- a full disk ----------------------------------------------------------------------------------
+
+
+def test_a_full_disk_loses_nothing_and_is_survived(state: Path, ledger: SqliteLedger) -> None:
+    paid = ledger.reserve(payers(), want("a"), ask())
+    with full_disk(state / "head"):
+        for name in ("b", "c"):
+            with pytest.raises(LedgerFailed) as failed:
+                ledger.reserve(payers(), want(name), ask())
+            assert "disk" in failed.value.hint
+        with pytest.raises(LedgerFailed, match="stored"):
+            ledger.store.put(reserved_of(paid.items[0]), b"x" * 100_000)
+        assert ledger.balances(payers()) == paid.balances
+    ledger.store.put(reserved_of(paid.items[0]), b"x" * 100_000)
+    receipt = ledger.reserve(payers(), want("b"), ask())
+    assert receipt.balances[0].spent.pico >= 2000
+    assert ledger.verify().totals == ledger.all_accounts()
+
+
+def test_a_full_disk_at_the_first_start_is_reported(state: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    with full_disk(empty), pytest.raises((ConfigError, LedgerFailed)):
+        SqliteLedger(state)
+    SqliteLedger(state).close()
+
+
+def test_a_charge_whose_marker_failed_counts(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_marker: Marker, _mark: Mark) -> None:
+        raise OSError("no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Marker, "write", fail)
+        with pytest.raises(LedgerFailed, match="could not be made durable"):
+            ledger.reserve(payers(), want("a"), ask())
+        with pytest.raises(LedgerFailed, match="has not recovered"):
+            ledger.reserve(payers(), want("b"), ask())
+    assert ledger.reserve(payers(), want("c"), ask()).balances[0].spent == Cost(2000, 14)
+    assert ledger.verify().entries == 2
+
+
+def test_recovery_waits_for_whoever_keeps_the_file_busy(
+    state: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
+    ledger._is_sound = False
+    with closing(schema.open_reader(state / schema.FILE_NAME)) as reader:
+        reader.execute("begin")
+        reader.execute("select * from entry").fetchone()
+        with pytest.raises(LedgerFailed, match="busy"):
+            ledger.reserve(payers(), want("b"), ask())
+    assert ledger.reserve(payers(), want("b"), ask()).balances[0].spent.pico == 2000
+
+
+# --- speed ----------------------------------------------------------------------------------------
+
+
+def test_a_repeat_waits_for_no_disk(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger.store.put(reserved_of(ledger.reserve(payers(), want(), ask()).items[0]), b"noise")
+    entries_before, changes = ledger.verify().entries, ledger._connection.total_changes
+    assert marks_written_by(lambda: [ledger.reserve(payers(), want(), ask()) for _ in range(50)], monkeypatch) == 0
+    assert ledger._connection.total_changes == changes
+    assert ledger.verify().entries == entries_before
+    assert marks_written_by(lambda: ledger.reserve(payers(), want("b"), ask()), monkeypatch) == 1
+    best_s = min(_seconds(lambda: ledger.reserve(payers(), want(), ask())) for _ in range(200))
+    assert best_s < 0.0005  # measured 0.00004; a disk wait takes longer on any disk
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+# --- the history's memory -------------------------------------------------------------------------
+
+
+def test_waiting_notes_are_written_in_bulk(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MAX_WAITING", 10)
+    receipt = ledger.reserve(payers(), want(), ask())
+    ledger.store.put(reserved_of(receipt.items[0]), b"noise")
+    for _ in range(25):
+        ledger.note_outcome(ledger.reserve(payers(), want(), ask()).statement, Outcome.ANSWERED)
+    assert len(ledger._history._repeats) + len(ledger._history._outcomes) <= 10
+    assert len(ledger.history("alice", 100)) == 26
+
+
+def test_notes_that_cannot_be_written_are_bounded_and_fail_nobody(
+    state: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MAX_WAITING", 10)
+    ledger.store.put(reserved_of(ledger.reserve(payers(), want(), ask()).items[0]), b"noise")
+    with full_disk(state / "head"):
+        for number in range(100):
+            statement = ledger.reserve(payers(), want(), ask("q" * 1000)).statement
+            ledger.note_outcome(statement if number % 2 else number, Outcome.ANSWERED)
+        assert len(ledger._history._repeats) <= 10
+        assert len(ledger._history._outcomes) <= 10
+    assert len(ledger.history("alice", 100)) >= 10
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def change(state: Path, sql: str) -> None:
+    with closing(sqlite3.connect(state / schema.FILE_NAME)) as connection:
+        connection.execute(sql)
+        connection.commit()
+
+
+@pytest.fixture
+def books(state: Path) -> Path:
+    """Closed books of three entries and one stored release."""
+    with closing(SqliteLedger(state)) as ledger:
+        for name in ("a", "b"):
+            ledger.reserve(payers(), want(name), ask())
+        receipt = ledger.reserve(payers(), want("c"), ask())
+        ledger.store.put(reserved_of(receipt.items[0]), b"noise")
+    return state
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("update entry set body = replace(body, '1000', '1') where seq = 2", "verify"),
+        ("update entry set body = replace(body, 'alice', 'bobby') where seq = 1", "entry 2 .* does not continue"),
+        ("update entry set body = replace(body, '\"kind\"', ' \"kind\"') where seq = 2", "changed by hand"),
+        ("update entry set body = 'x' where seq = 2", "cannot be read"),
+        ("update entry set body = replace(body, 'count', 'COUNT') where seq = 3", "not the ones its marker"),
+        ("delete from entry where seq = 3", "older copy, or entries were cut off"),
+        ("delete from entry where seq = 1", "number 1 is missing"),
+        ("delete from entry", "older copy"),
+        ("update release set release_id = 9", "never charged"),
+        ("drop table entry", "cannot be opened"),
+    ],
+)
+def test_tampering_is_detected(books: Path, sql: str, message: str) -> None:
+    if "entry" in sql and "index" not in sql:
+        change(books, "drop index entry_login")
+    change(books, sql)
+    with pytest.raises(LedgerFailed, match=message):
+        SqliteLedger(books)
+    with pytest.raises(LedgerFailed, match=message.replace("opened", "read")):
+        inspect(books)
+
+
+def test_tampering_beside_a_running_ledger_is_found_by_verify(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    change(state, "update entry set body = replace(body, 'alice', 'bobby')")
+    with pytest.raises(LedgerFailed):
+        ledger.verify()
+
+
+def test_an_entry_that_appears_from_elsewhere_is_found_by_verify(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    body = ledger._connection.execute("select body from entry").fetchone()[0]
+    ledger._books = type(ledger._books)()
+    with pytest.raises(LedgerFailed, match="differs from what this process charged"):
+        ledger.verify()
+    ledger._books.apply(body)
+    ledger.verify()
+
+
+def test_an_entry_removed_beside_a_running_ledger_stops_its_recovery(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    change(state, "delete from entry")
+    ledger._is_sound = False
+    with pytest.raises(LedgerFailed, match="have vanished"):
+        ledger.reserve(payers(), want("b"), ask())
+
+
+def test_an_older_copy_put_back_is_refused(state: Path) -> None:
+    SqliteLedger(state).close()
+    with closing(SqliteLedger(state)) as ledger:
+        ledger.reserve(payers(), want("a"), ask())
+    old = (state / schema.FILE_NAME).read_bytes()
+    with closing(SqliteLedger(state)) as ledger:
+        ledger.reserve(payers(), want("b"), ask())
+    (state / schema.FILE_NAME).write_bytes(old)
+    with pytest.raises(LedgerFailed, match="older copy") as refused:
+        SqliteLedger(state)
+    assert "ends at entry 1; entry 2 was written once" in refused.value.detail
+    assert "lower the budgets" in refused.value.hint
+
+
+def test_a_copy_without_its_write_ahead_log_is_refused(state: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    with closing(SqliteLedger(state)) as ledger:
+        ledger.reserve(payers(), want("a"), ask())
+        copy.mkdir(mode=0o700)
+        for name in ("ledger.db", "head"):
+            (copy / name).write_bytes((state / name).read_bytes())
+            (copy / name).chmod(0o600)
+    with pytest.raises(LedgerFailed, match="older copy"):
+        SqliteLedger(copy)
+
+
+def test_a_removed_marker_is_refused(books: Path) -> None:
+    (books / "head").unlink()
+    with pytest.raises(LedgerFailed, match="marker file head is missing"):
+        SqliteLedger(books)
+    with pytest.raises(LedgerFailed, match="marker file head is missing"):  # and it stays refused
+        SqliteLedger(books)
+
+
+def test_a_removed_file_is_refused(books: Path) -> None:
+    (books / schema.FILE_NAME).unlink()
+    with pytest.raises(LedgerFailed, match="older copy"):
+        SqliteLedger(books)
+    with pytest.raises(ConfigError, match="no ledger"):
+        inspect(books / "elsewhere")
+
+
+def test_inspect_reads_beside_a_running_ledger(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    assert inspect(state) == ledger.verify()
+
+
+def test_reading_a_broken_file_is_a_ledger_failure(state: Path, ledger: SqliteLedger) -> None:
+    ledger.reserve(payers(), want("a"), ask())
+    change(state, "drop table repeat")
+    with pytest.raises(LedgerFailed, match="history cannot be read"):
+        ledger.history("alice", 1)
+    change(state, "drop table release")
+    with pytest.raises(LedgerFailed, match="stored releases cannot be read"):
+        ledger.reserve(payers(), want("b"), ask())
+    change(state, "drop table entry")
+    with pytest.raises(LedgerFailed, match="cannot be read"):
+        list(ledger.entries())
+
+
+def test_a_stored_release_that_vanishes_is_a_ledger_failure(ledger: SqliteLedger) -> None:
+    with pytest.raises(LedgerFailed, match="vanished"):
+        ledger.store.load(7, key())
