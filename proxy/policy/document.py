@@ -31,6 +31,11 @@ Duration = Annotated[object, _duration_schema()]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
+def _no_boolean(value: object) -> object:
+    """Python counts true as 1; a file does not mean that."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 class Document(BaseModel):
     """A mapping whose keys are all known; types are not converted silently."""
 
@@ -136,6 +141,9 @@ class UnitPath(Document):
     on: str = Field(min_length=1, description="Column of this table that refers to the parent's row.")
 
 
+UNIT_KINDS = frozenset({"#column", "#columns", "#path"})
+
+
 def _unit_kind(value: object) -> str:
     if isinstance(value, dict | UnitPath):
         return "#path"
@@ -192,7 +200,7 @@ class LimitsDocument(Document):
     login_timeout: Duration = Field(default="10s", description="Time a client has to log in.")
     max_statement_bytes: int = Field(default=1_000_000, ge=1_000, le=100_000_000, description="Longest statement text.")
     engine_memory: str = Field(
-        default="4GB", pattern=r"^[1-9][0-9]{0,6} ?(MB|GB|TB)$", description="Memory of the engine."
+        default="4GB", pattern=r"^[1-9][0-9]{0,6} ?(MB|GB|TB)$", description="Memory of the engine, as 4GB or 500MB."
     )
     engine_threads: int = Field(default=0, ge=0, le=1024, description="Threads of the engine; 0: one for each core.")
 
@@ -200,7 +208,7 @@ class LimitsDocument(Document):
 class PolicyDocument(Document):
     """A policy of hushql: which data exist for clients, who is protected, and how much may be asked."""
 
-    version: Literal[1] = Field(description="Version of this format: 1.")
+    version: Annotated[Literal[1], BeforeValidator(_no_boolean)] = Field(description="Version of this format: 1.")
     dataset: str = Field(description="Name of the database that clients connect to.")
     source: SourceDocument = Field(description="Where the private rows are.")
     privacy: PrivacyDocument = Field(description="Who is protected, and how strongly.")

@@ -13,8 +13,9 @@ from proxy.policy.digest import policy_digest
 from proxy.policy.document import PolicyDocument
 from proxy.policy.model import Policy, Table
 from proxy.policy.paths import connect
-from proxy.policy.problems import Report
+from proxy.policy.problems import Path, Report
 from proxy.policy.settings import (
+    Places,
     check_dataset,
     read_budgets,
     read_limits,
@@ -24,9 +25,22 @@ from proxy.policy.settings import (
 )
 from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tables import read_drafts
-from proxy.policy.tree import read_tree
+from proxy.policy.tree import Plain, read_tree
 
 _SECRET_KEYS = frozenset({"dsn"})
+
+# What takes the place of faulty required parts, so that the rest is checked in the same run. Never used in a policy.
+_STAND_INS: Mapping[Path, Plain] = {
+    ("version",): 1,
+    ("dataset",): "dataset",
+    ("source",): {"engine": "duckdb", "path": "file", "data_version": "0"},
+    ("source", "engine"): "duckdb",
+    ("source", "data_version"): "0",
+    ("privacy",): {"unit": "unit"},
+    ("privacy", "unit"): "unit",
+    ("budgets",): {"dataset": {"epsilon": 100}},
+    ("budgets", "dataset"): {"epsilon": 100},
+}
 
 
 def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> Policy:
@@ -38,7 +52,7 @@ def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> 
     """
     tree = read_tree(text, filename, environment, secret_keys=_SECRET_KEYS)
     report = tree.report
-    shaped = read_shape(tree, PolicyDocument)
+    shaped = read_shape(tree, PolicyDocument, stand_ins=_STAND_INS)
     if not isinstance(shaped, Shaped):
         report.raise_if_any(filename)
         raise AssertionError("a document without shape has no problem")
@@ -56,9 +70,11 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
     zone = read_zone(document.privacy.time_zone, report)
     row_unit = document.privacy.unit == "row"
     drafts = read_drafts(document.tables, shaped.cut, zone=zone, row_unit=row_unit, report=report)
-    tables = connect(drafts, row_unit=row_unit, report=report)
+    lost = frozenset(str(cut[1]) for cut in shaped.cut if cut[0] == "tables" and len(cut) == 2)
+    tables = connect(drafts, lost=lost, row_unit=row_unit, report=report)
     _check_files_have_no_relations(document, report)
-    source = read_source(document.source, document.tables, folder, report)
+    places = Places(folder, document.tables, lost, is_known="source" not in {str(cut[0]) for cut in shaped.cut})
+    source = read_source(document.source, places, report)
     privacy = read_privacy(document.privacy, tables.values(), report)
     budgets = read_budgets(document.budgets, privacy.query_epsilon, report)
     limits = read_limits(document.limits, report)

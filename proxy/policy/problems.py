@@ -68,7 +68,9 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, path: Path, message: str) -> None:
-        self.problems.append(Problem(self.marks.line(path), path, message))
+        problem = Problem(self.marks.line(path), path, message)
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def show(self, path: Path, value: object) -> str:
         return self.marks.show(path, value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -71,40 +71,54 @@ def read_zone(name: str, report: Report) -> tzinfo:
 _PLACES = {"duckdb": ("path", "files"), "postgres": ("dsn",)}
 
 
-def read_source(document: SourceDocument, tables: Iterable[str], folder: str, report: Report) -> Source | None:
-    """The source, or None when the report says why not. Relative paths start at the policy's folder."""
+@dataclass(frozen=True, slots=True)
+class Places:
+    """folder: where relative paths start. tables: those of the policy, lost: faulty ones beside them.
+
+    is_known: no part of the source was cut out, so that what is not there is missing.
+    """
+
+    folder: str
+    tables: Collection[str]
+    lost: frozenset[str]
+    is_known: bool
+
+
+def read_source(document: SourceDocument, places: Places, report: Report) -> Source | None:
+    """The source, or None when the report says why not."""
     if document.engine == "spark":
         report.add(("source", "engine"), "'spark' does not work yet; accepted: duckdb, postgres")
+        return None
+    if not places.is_known:
         return None
     accepted = _PLACES[document.engine]
     given = [name for name in ("path", "files", "dsn") if getattr(document, name) is not None]
     for name in given:
         if name not in accepted:
             report.add(("source", name), f"engine {document.engine} takes {' or '.join(accepted)}; remove the line")
-    places = [name for name in given if name in accepted]
-    if len(places) != 1:
-        words = "expected one of" if len(accepted) > 1 else "expected"
-        if not any(report.names(("source", name)) for name in accepted):
-            report.add(("source",), f"{words} {' and '.join(accepted)} for engine {document.engine}")
+    if len([name for name in given if name in accepted]) != 1:
+        words = "expected either" if len(accepted) > 1 else "expected"
+        report.add(("source",), f"{words} {' or '.join(accepted)} for engine {document.engine}")
         return None
     if document.dsn is not None:
         return PostgresSource(document.dsn)
     if document.path is not None:
-        return DuckDBFile(posixpath.join(folder, document.path))
-    return _data_files(document.files or {}, tuple(tables), folder, report)
+        return DuckDBFile(posixpath.join(places.folder, document.path))
+    return _data_files(document.files or {}, places, report)
 
 
-def _data_files(files: dict[str, str], tables: tuple[str, ...], folder: str, report: Report) -> DataFiles:
+def _data_files(files: dict[str, str], places: Places, report: Report) -> DataFiles:
+    tables = places.tables
     for name, file in files.items():
         path: Path = ("source", "files", name)
-        if name not in tables:
+        if name not in tables and name not in places.lost:
             report.add(path, f"there is no table of that name{did_you_mean(name, tables)}; tables: {one_of(tables)}")
         if not file.endswith(_FILE_ENDINGS):
             report.add(path, f"expected a file ending in {one_of(_FILE_ENDINGS)}, found {report.show(path, file)}")
     for name in tables:
         if name not in files:
             report.add(("source", "files"), f"no file for table '{name}'")
-    return DataFiles(tuple((name, posixpath.join(folder, file)) for name, file in files.items()))
+    return DataFiles(tuple((name, posixpath.join(places.folder, file)) for name, file in files.items()))
 
 
 # --- privacy ----------------------------------------------------------------------------------------
@@ -175,7 +189,7 @@ def _deltas(
 def _epsilon(value: float, path: Path, largest: float, report: Report) -> float:
     if not _LEAST_EPSILON <= value <= largest:
         report.add(path, f"must be from {_LEAST_EPSILON:g} to {largest:.12g}, found {report.show(path, value)}")
-        return min(max(_LEAST_EPSILON, value), largest) if math.isfinite(value) else largest
+        return _LEAST_EPSILON
     return float(value)
 
 
@@ -186,7 +200,7 @@ def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Re
         report.add(path, f"{wrong}, found {report.show(path, raw)}")
         return most_s
     if not least_s <= seconds <= most_s:
-        report.add(path, f"must be from {least_s:g} to {most_s:g} seconds, found {report.show(path, raw)}")
+        report.add(path, f"must be from {least_s:g} to {most_s:.12g} seconds, found {report.show(path, raw)}")
     return seconds
 
 
@@ -206,7 +220,7 @@ def _account(document: AccountDocument | None, name: str, query_epsilon: float, 
     if document is None:
         return NoLimit()
     limit = read_account(document, ("budgets", name), report)
-    if limit.epsilon < query_epsilon:
+    if limit.epsilon < query_epsilon and not report.names(("budgets", name)):
         report.add(
             ("budgets", name, "epsilon"),
             f"{limit.epsilon:g} does not pay for one query of privacy.query_epsilon ({query_epsilon:g})",

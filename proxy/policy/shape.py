@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from proxy.policy.document import UNIT_KINDS
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 from proxy.policy.tree import Plain, Tree, unshared
 
@@ -53,14 +55,19 @@ class Shapeless:
 class _Reader(Generic[Model]):
     model: type[Model]
     report: Report
+    stand_ins: Mapping[Path, Plain]
+    schema: Mapping[str, object]
     cut: list[Path] = field(default_factory=list)
-    reported: set[Path] = field(default_factory=set)
-    schema: Mapping[str, object] = field(default_factory=dict)
 
 
-def read_shape(tree: Tree, model: type[Model]) -> Shaped[Model] | Shapeless:
-    """Validate a tree; every fault goes to the tree's report."""
-    reader = _Reader(model, tree.report, schema=model.model_json_schema())
+def read_shape(
+    tree: Tree, model: type[Model], *, stand_ins: Mapping[Path, Plain] = MappingProxyType({})
+) -> Shaped[Model] | Shapeless:
+    """Validate a tree; every fault goes to the tree's report.
+
+    stand_ins: what takes the place of required parts that are missing or faulty, so that reading can go on.
+    """
+    reader = _Reader(model, tree.report, stand_ins, model.model_json_schema())
     if not isinstance(tree.root, dict):
         keys = one_of(_children(reader, ()))
         tree.report.add((), f"expected a mapping with the keys {keys}, found {tree.report.show((), tree.root)}")
@@ -75,32 +82,41 @@ def read_shape(tree: Tree, model: type[Model]) -> Shaped[Model] | Shapeless:
 
 
 def _cut_out(reader: _Reader[Model], data: Plain, faults: Sequence[ErrorDetails]) -> bool:
-    """Report faults and remove what they are about; False when the whole document is beyond use."""
-    usable = True
+    """Report faults and remove what they are about; False when that is not possible."""
+    told = {problem.path for problem in reader.report.problems}
+    is_changed = False
     for fault in faults:
-        path: Path = tuple(p for p in fault["loc"] if not (isinstance(p, str) and p.startswith(("#", "["))))
+        path = _path(fault["loc"])
         is_missing = fault["type"] == "missing"
-        if path not in reader.reported and not (is_missing and path in reader.cut):
+        if path not in told and path not in reader.cut and not (is_missing and path[:-1] in told):
             reader.report.add(path, _words(reader, path, fault))
-        reader.reported.add(path)
-        usable = _remove(reader, data, path[:-1] if is_missing else path) and usable
-    return usable
+        is_part = is_missing and path not in reader.stand_ins
+        is_changed = _remove(reader, data, path[:-1] if is_part else path) or is_changed
+    return is_changed
+
+
+def _path(location: tuple[int | str, ...]) -> Path:
+    """The path in the file: without the words by which a union tells its members apart."""
+    parts = enumerate(location)
+    return tuple(part for i, part in parts if not (part in UNIT_KINDS and i > 0 and location[i - 1] == "unit"))
 
 
 def _remove(reader: _Reader[Model], data: Plain, path: Path) -> bool:
-    """Drop the mapping entry the path is in. The document itself cannot be dropped."""
+    """Drop the mapping entry the path is in, or put its stand-in there; False if nothing is left to drop."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
-    if not path:
-        return False
     here: Plain = data
     for part in path[:-1]:
-        if isinstance(here, dict) and isinstance(part, str) and part in here:
-            here = here[part]
-    if isinstance(here, dict):
-        here.pop(str(path[-1]), None)
+        here = here.get(str(part)) if isinstance(here, dict) else None
+    if not path or not isinstance(here, dict):
+        return False
+    key = str(path[-1])
+    is_changed = key in here or path in reader.stand_ins
+    here.pop(key, None)
+    if path in reader.stand_ins:
+        here[key] = unshared(reader.stand_ins[path])
     reader.cut.append(path)
-    return True
+    return is_changed
 
 
 def _words(reader: _Reader[Model], path: Path, fault: ErrorDetails) -> str:
@@ -111,18 +127,32 @@ def _words(reader: _Reader[Model], path: Path, fault: ErrorDetails) -> str:
         return f"unknown key{did_you_mean(str(path[-1]), keys)}; accepted here: {one_of(keys)}"
     if kind == "missing":
         return f"required and missing: {_describe(reader, path)}"
+    if kind in _EXPECTED and _alternatives(_node(reader, path)) > 1:
+        return f"expected another kind of value: {_describe(reader, path)} Found {found}"
     if kind in _EXPECTED:
         return f"expected {_EXPECTED[kind]}, found {found}"
     if kind in _LIMITS:
         name, words = _LIMITS[kind]
         return f"must be {words} {context[name]}, found {found}"
     if kind == "literal_error":
-        return f"expected {context['expected']}, found {found}{did_you_mean(str(fault['input']), _literals(context))}"
+        wrong = fault["input"]
+        close = (
+            did_you_mean(wrong, _literals(context)) if isinstance(wrong, str) and wrong != context["expected"] else ""
+        )
+        return f"expected {context['expected']}, found {found}{close}"
     if kind in ("too_short", "string_too_short"):
         return "must not be empty"
     if kind in ("too_long", "string_too_long"):
         return f"must not be longer than {context['max_length']}, found {found}"
     return f"{_describe(reader, path)} Found {found}"
+
+
+def _alternatives(node: Mapping[str, object]) -> int:
+    """How many kinds of value are accepted, nothing not counted."""
+    several = node.get("anyOf", node.get("oneOf"))
+    if not isinstance(several, list):
+        return 0 if node == {"type": "null"} else 1
+    return sum(_alternatives(one) for one in several)
 
 
 def _literals(context: Mapping[str, object]) -> list[str]:

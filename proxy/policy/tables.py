@@ -16,18 +16,24 @@ from proxy.policy.model import Column, FromPolicy, Limit, NotGiven
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 
 _RESERVED_TABLES = frozenset({"hush", "pg_catalog", "information_schema"})
+_UNIT_UNKNOWN: tuple[Path, ...] = (("privacy",), ("privacy", "unit"))
 _RESERVED_PREFIXES = ("pg_", "hush_", "_hush")
 
 
 @dataclass(slots=True)
 class Draft:
-    """A table while it is read. damaged: parts were cut out, so that a missing name proves nothing."""
+    """A table while it is read.
+
+    lost: listed columns that are faulty themselves, so that their absence is no further problem.
+    is_damaged: keys of the table were cut out, so that a missing key proves nothing.
+    """
 
     name: str
     document: TableDocument
     path: Path
     columns: dict[str, Column] = field(default_factory=dict)
-    damaged: bool = False
+    lost: set[str] = field(default_factory=set)
+    is_damaged: bool = False
 
 
 def read_drafts(
@@ -42,7 +48,10 @@ def read_drafts(
         twin = by_lower.setdefault(name.lower(), name)
         if twin != name:
             report.add(path, f"differs from table '{twin}' only in case")
-        draft = Draft(name, document, path, damaged=any(c[:2] == path for c in cut))
+        own = [c[2:] for c in cut if c[:2] == path and len(c) > 2]
+        lost = {str(c[1]) for c in own if c[0] == "columns" and len(c) > 1}
+        is_damaged = any(c[0] != "columns" for c in own) or any(c in _UNIT_UNKNOWN for c in cut)
+        draft = Draft(name, document, path, lost=lost, is_damaged=is_damaged)
         _read_columns(draft, zone, report)
         _check_ownership(draft, row_unit=row_unit, report=report)
         _check_limits(draft, row_unit=row_unit, report=report)
@@ -79,7 +88,7 @@ def _read_columns(draft: Draft, zone: tzinfo, report: Report) -> None:
             report.add(path, f"differs from column '{twin}' only in case")
         column = read_column(name, document, path, zone, report, is_unit=name in units, is_public=draft.document.public)
         if column is None:
-            draft.damaged = True
+            draft.lost.add(name)
         else:
             draft.columns[name] = column
 
@@ -108,7 +117,7 @@ def _check_ownership(draft: Draft, *, row_unit: bool, report: Report) -> None:
         for name in ("unit", "unit_unique", "unit_constant", "unit_filter"):
             if name in given:
                 report.add((*draft.path, name), "with 'privacy.unit: row' each row is a unit; remove the line")
-    elif document.unit is None and not draft.damaged:
+    elif document.unit is None and not draft.is_damaged:
         report.add(
             draft.path,
             "says nothing about whose rows these are; give 'unit: column', "
@@ -129,7 +138,7 @@ def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: Report) -
             report.add(path, "is the unit itself; remove it")
         elif name in draft.document.unit_constant[:i]:
             report.add(path, "is listed already")
-        elif name not in draft.columns and not draft.damaged:
+        elif name not in draft.columns and name not in draft.lost:
             report.add(path, missing_column(report.show(path, name), name, draft))
 
 
@@ -149,7 +158,8 @@ def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
     if document.public:
         return
     given = {name: getattr(document, name) for name in (_ROWS, _GROUP_ROWS, _GROUPS)}
-    if row_unit or document.unit_unique:
+    is_unique = document.unit_unique and not isinstance(document.unit, UnitPath)
+    if row_unit or is_unique:
         reason = "with 'privacy.unit: row' each row is a unit" if row_unit else "'unit_unique' says one row per unit"
         for name, limit in given.items():
             if limit is not None and limit != 1:
@@ -157,7 +167,7 @@ def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
         return
     most = document.max_rows_per_unit
     if most is None:
-        if not draft.damaged:
+        if not draft.is_damaged:
             report.add(
                 draft.path,
                 f"'{_ROWS}' is required: the most rows of one unit that count. Give a number, "
@@ -184,6 +194,9 @@ def read_relation(text: str | None, name: str, path: Path, report: Report) -> tu
     while True:
         if rest.startswith('"'):
             end = _closing_quote(rest)
+            if end == len(rest):
+                parts = [""]
+                break
             part, rest = rest[1:end].replace('""', '"'), rest[end + 1 :]
         else:
             end = next((i for i, c in enumerate(rest) if c in '."'), len(rest))

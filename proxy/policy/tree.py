@@ -19,7 +19,7 @@ from proxy.policy.environment import substitute
 from proxy.policy.problems import FileProblems, Marks, Path, Problem, Report
 
 _DEEPEST = 30
-_MOST_NODES = 200_000
+_MOST_NODES = 50_000
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -131,6 +131,9 @@ class _Builder:
                 self.complaints.append((path, "keys must be plain words; merge keys and nested keys are not used"))
                 continue
             key = str(key_node.value)
+            if not _is_unicode(key):
+                self.complaints.append((path, "a key has half of a surrogate pair, which is no character"))
+                continue
             here = (*path, key)
             line = key_node.start_mark.line + 1
             if key in result:
@@ -154,6 +157,9 @@ class _Builder:
             if done.used_environment:
                 self.secret.add(path)
             tag = _plain_tag(text) if node.style is None and not done.complaints else _TAG + "str"
+        if not _is_unicode(text):
+            self.complaints.append((path, "has half of a surrogate pair, which is no character"))
+            return ""
         try:
             return _scalar_value(tag.removeprefix(_TAG), text)
         except ValueError:
@@ -163,6 +169,10 @@ class _Builder:
     def _check_tag(self, node: Node, path: Path, usual: str) -> None:
         if node.tag != _TAG + usual:
             self.complaints.append((path, "YAML tags (!name) are not used here; remove it"))
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 _NUMBERS = (

@@ -116,7 +116,10 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Re
         here: Path = (*path, "tables", i)
         if tables and table not in tables:
             quoted = report.show(here, table)
-            report.add(here, f"there is no table {quoted}{did_you_mean(table, tables)}; tables: {one_of(tables)}")
+            report.add(
+                here,
+                f"there is no table {quoted}{did_you_mean(table, sorted(tables))}; tables: {one_of(sorted(tables))}",
+            )
     if document.budget is not None:
         read_account(document.budget, (*path, "budget"), report)
     return Role(name=name, tables=tuple(document.tables or ()), is_admin=document.admin)
