@@ -16,12 +16,11 @@ from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit
 from proxy.policy.users import NEW_FILE, UNCHECKED, load_users, with_login, without_login
+from proxy.wire.scram import SALT_BYTES, make_verifier
 
 app = typer.Typer(no_args_is_help=True, help="Manage the logins of a users file.")
 
 PASSWORD_VARIABLE = "HUSHQL_PASSWORD"  # noqa: S105 the variable's name
-_SALT_BYTES = 16
-_ITERATIONS = 4096  # PostgreSQL's own default, so that no driver is slowed down
 
 UsersFile = Annotated[
     Path, typer.Option("--users", metavar="FILE", help="The users file; made if absent.", envvar="HUSHQL_USERS")
@@ -48,9 +47,7 @@ def add(
         logins = load_users(text, filename=str(users), tables=UNCHECKED).logins
         if name in logins and not replace:
             raise ConfigError(f"{users}: user '{name}' exists", hint="Use --replace to change password and role.")
-        from proxy.wire.scram import make_verifier
-
-        verifier = make_verifier(_password(), salt_bytes(_SALT_BYTES), _ITERATIONS)
+        verifier = make_verifier(_password(), salt=salt_bytes(SALT_BYTES)).text()
         budget: AccountLimit = EpsilonLimit(epsilon) if epsilon else NoLimit()
         login = Login(name=name, scram=verifier, role=role, budget=budget)
         replace_text(users, with_login(text, login, filename=str(users)))
