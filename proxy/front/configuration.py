@@ -52,6 +52,7 @@ def configuration_text(settings: ServerSettings) -> str:
         # small
         ("shared_buffers", "16MB"),
         ("huge_pages", "off"),
+        ("dynamic_shared_memory_type", "mmap"),  # in the data directory: nothing stays behind after a kill
         ("jit", "off"),
         ("max_parallel_workers", "0"),
         ("max_parallel_workers_per_gather", "0"),

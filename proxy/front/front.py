@@ -10,8 +10,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from proxy.errors import FrontFailed, PolicyError
 from proxy.front.account import choose_account
@@ -72,14 +70,6 @@ class Lease:
         """Give the hold back; harmless when repeated."""
         while self._release:
             self._release.pop()()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @dataclass(slots=True, kw_only=True)

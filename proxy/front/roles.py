@@ -15,7 +15,7 @@ from proxy.front.schema import OWNER, SUPERUSER
 IDENT_MAP = "hushql"
 # The proxy limits sessions per login itself; a backend that is still closing must not get in its way.
 CONNECTION_SLACK = 10
-_ATTRIBUTES = "NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS"
+_ATTRIBUTES = "NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
 
 
 def check_login(name: str) -> None:

@@ -109,8 +109,8 @@ class FrontServer:
             before, self.logins = self.logins, logins
             if not self._postmaster or not self._postmaster[0].is_running():
                 return  # the rebuild that is under way or due makes them all
-            write_ident(self.blueprint, logins)
             try:
+                write_ident(self.blueprint, logins)
                 async with await self._postmaster[0].connect(self.spec.policy.dataset) as connection:
                     await self._make_roles(connection, logins)
                     gone = (name for name in before if name not in logins)
@@ -120,7 +120,8 @@ class FrontServer:
                     if name not in before:
                         await self._wait_for_login(name)
                         break  # the file is read as a whole
-            except psycopg.Error as error:
+            except (psycopg.Error, OSError, FrontFailed) as error:
+                self.logins = before
                 raise FrontFailed("the public PostgreSQL could not take the new logins") from error
 
     # --- building -----------------------------------------------------------------------------

@@ -22,7 +22,9 @@ from proxy.errors import FrontFailed, PolicyError
 from proxy.front.account import choose_account
 from proxy.front.binaries import find_binaries
 from proxy.front.front import Front, FrontOptions, Lease
+from proxy.front.process import AdminConnection, Postmaster
 from proxy.front.runtime import processes_in, sweep
+from proxy.front.schema import SUPERUSER
 from proxy.front.server import FrontEvent, State
 from proxy.policy.model import Table
 from tests.front.conftest import Client, open_as
@@ -201,6 +203,69 @@ def test_a_dead_backend_has_the_server_rebuilt(runner: asyncio.Runner, wheel_opt
         assert "terminated by signal 9" in events[0].detail
         with open_as(front, "alice") as client:
             assert client.execute("SELECT count(*) FROM stores").fetchone() == (2,)
+    finally:
+        runner.run(front.stop())
+
+
+def test_logins_that_change_during_a_crash_are_there_after_it(
+    runner: asyncio.Runner, wheel_options: FrontOptions
+) -> None:
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows))
+    try:
+        server = front.servers[0]
+        os.kill(server.pid, signal.SIGKILL)
+        runner.run(front.apply(policy(), users(carol="all")))
+        runner.run(wait_for(lambda: server.state is State.RESTARTING))
+        runner.run(wait_for(lambda: server.state is State.RUNNING))
+        with open_as(front, "carol") as carol:
+            assert carol.execute("SELECT count(*) FROM pg_roles WHERE rolname = 'alice'").fetchone() == (0,)
+    finally:
+        runner.run(front.stop())
+
+
+def test_logins_that_cannot_be_added_change_nothing(
+    runner: asyncio.Runner, wheel_options: FrontOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first server stops answering its superuser; what was started beside it is ended again."""
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows))
+    real = Postmaster.connect
+
+    async def connect(self: Postmaster, database: str, *, user: str = SUPERUSER) -> AdminConnection:
+        if self.blueprint.name == "0":
+            raise psycopg.OperationalError("connection lost")
+        return await real(self, database, user=user)
+
+    try:
+        first = front.servers[0]
+        with monkeypatch.context() as patched:
+            patched.setattr(Postmaster, "connect", connect)
+            with pytest.raises(FrontFailed, match="could not take the new logins"):
+                runner.run(front.apply(policy(), users(alice="all", bob="all", eve="some")))
+        assert front.servers == (first,)
+        assert first.logins == ("alice",)
+        for stranger in ("bob", "eve"):
+            with pytest.raises(FrontFailed, match="has no place"):
+                front.address_for(stranger)
+        lease = front.lease("alice")
+        with monkeypatch.context() as patched:
+            patched.setattr(Postmaster, "connect", connect)
+            runner.run(front.apply(policy(digest="d2"), users(bob="all")))
+        assert first.state is State.STOPPED  # it could not shut alice out, so it had to go
+        runner.run(close(lease))
+        open_as(front, "bob").close()
+    finally:
+        runner.run(front.stop())
+
+
+def test_a_login_that_cannot_get_in_is_an_error(
+    runner: asyncio.Runner, wheel_options: FrontOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("proxy.front.server._RELOAD_WAIT_S", 0.1)
+    front = runner.run(Front.start(policy(), users(alice="all"), wheel_options, store_rows))
+    try:
+        monkeypatch.setattr("proxy.front.server.write_ident", lambda _blueprint, _logins: None)
+        with pytest.raises(FrontFailed, match="could not take the new logins"):
+            runner.run(front.apply(policy(), users(alice="all", bob="all")))
     finally:
         runner.run(front.stop())
 

@@ -79,9 +79,9 @@ def test_a_login_that_sees_less_finds_no_trace_of_the_rest(connect: Callable[[st
 
 def test_database_and_roles_look_ordinary(alice: Client) -> None:
     assert rows(alice, "SELECT current_database(), current_user, current_schema()") == [("shop", "alice", "public")]
-    query = """SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
+    query = """SELECT rolname, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
     rolcanlogin FROM pg_roles WHERE rolname !~ '^pg_' AND rolname !~ '^hush_' ORDER BY 1"""
-    assert rows(alice, query) == [(n, False, False, False, False, False, False, True) for n in ("alice", "bob")]
+    assert rows(alice, query) == [(n, False, False, False, False, False, True) for n in ("alice", "bob")]
     assert rows(alice, "SELECT count(*) FROM pg_auth_members WHERE member = 'alice'::regrole") == [(0,)]
 
 

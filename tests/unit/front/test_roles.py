@@ -17,7 +17,7 @@ from proxy.front.roles import (
     restore_login_sql,
 )
 
-POWERS = ("SUPERUSER", "CREATEDB", "CREATEROLE", "INHERIT", "REPLICATION", "BYPASSRLS")
+POWERS = ("SUPERUSER", "CREATEDB", "CREATEROLE", "REPLICATION", "BYPASSRLS")
 
 
 def test_a_login_has_no_power_but_to_log_in() -> None:
