@@ -1,0 +1,64 @@
+"""The store of releases keeps payloads by key, one draw per charge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy.errors import LedgerFailed
+from proxy.ledger.sqlite import SqliteLedger
+from proxy.plan.charge import Reserved
+from proxy.release.store import Missing, ReleaseStore, Stored
+from tests.unit.ledger.make import ask, key, payers, reserved_of, want
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    opened = SqliteLedger(tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def store(ledger: SqliteLedger) -> ReleaseStore:
+    return ledger.store
+
+
+def charged(ledger: SqliteLedger, name: str = "a") -> Reserved:
+    return reserved_of(ledger.reserve(payers(), want(name), ask(), fresh=True).items[0])
+
+
+def test_what_was_put_is_found_by_its_key_alone(ledger: SqliteLedger, store: ReleaseStore) -> None:
+    assert store.get(key("a")) == Missing()
+    reserved = charged(ledger)
+    payload = bytes(range(256)) * 1000
+    store.put(reserved, payload)
+    assert store.get(key("a")) == Stored(release_id=reserved.release_id, key=key("a"), payload=payload)
+    assert store.get(key("b")) == Missing()
+
+
+def test_the_newest_of_several_is_found_first(ledger: SqliteLedger, store: ReleaseStore) -> None:
+    first, second = charged(ledger), charged(ledger)
+    store.put(second, b"second")
+    store.put(first, b"first")
+    assert store.completed(key("a")) == (second.release_id, first.release_id)
+    assert store.load(first.release_id, key("a")).payload == b"first"
+
+
+def test_a_second_draw_under_one_charge_is_refused(ledger: SqliteLedger, store: ReleaseStore) -> None:
+    reserved = charged(ledger)
+    store.put(reserved, b"first")
+    with pytest.raises(LedgerFailed, match="twice under one charge"):
+        store.put(reserved, b"second")
+    assert store.load(reserved.release_id, key("a")).payload == b"first"
+
+
+def test_a_closed_store_fails_closed(ledger: SqliteLedger, store: ReleaseStore) -> None:
+    reserved = charged(ledger)
+    ledger.close()
+    with pytest.raises(LedgerFailed, match="could not be stored"):
+        store.put(reserved, b"noise")
+    with pytest.raises(LedgerFailed, match="cannot be read"):
+        store.get(key("a"))
