@@ -291,7 +291,7 @@ class Channel:
         is_ours = self.marks.marker in fields.get(MESSAGE, "") or (bool(fields) and self._guard in raw)
         if is_ours or (isinstance(entry.refusal, Refusal) and _is_about_several(fields)):
             error: HushError = entry.refusal.error if isinstance(entry.refusal, Refusal) else GUARDED
-            return error_response(error, codec=self.codec, shift=entry.shift)
+            return error_response(error, codec=self.codec, shift=entry.shift + entry.refusal_shift)
         if entry.place is Place.NOWHERE and fields:
             return placeless_error(fields, self.codec)
         if entry.shift and fields:

@@ -107,11 +107,14 @@ class Dispatch:
         screened = screen(text, self._raising)
         if self._understanding.may_be_private(screened.text):
             names = self._understanding.setting_names
-            question = Question(text=screened.text, setting_names=names, screened=screened.refusal)
+            question = Question(
+                text=screened.text, setting_names=names, screened=screened.refusal, screened_at=screened.start
+            )
             return answer_query(channel, question)
         if isinstance(screened.refusal, Refusal):
             raw = messages.query(screened.text.encode(channel.codec, "surrogateescape"))
-            self._send_query(raw, Entry(kind=Kind.QUERY, refusal=screened.refusal))
+            entry = Entry(kind=Kind.QUERY, refusal=screened.refusal, refusal_shift=screened.start)
+            self._send_query(raw, entry)
         else:
             self._send_query(raw, PLAIN[Kind.QUERY])
         return DONE
@@ -138,7 +141,7 @@ class Dispatch:
         if not self._book.has_room_for_statement(message.name):
             refuse(channel, SessionLimit("too many prepared statements", hint="Close some of them."))
         elif isinstance(screened.refusal, Refusal):
-            refuse(channel, screened.refusal.error)
+            refuse(channel, screened.refusal.error, shift=screened.start)
         elif channel.status != FAILED_TRANSACTION and self._understanding.may_be_private(text):
             return parse_private(channel, self._understanding.setting_names, message, raw)
         else:

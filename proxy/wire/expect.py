@@ -77,7 +77,8 @@ class Entry:
 
     tickets: whom to tell, none for most messages. row_description, tag: whole messages that take the place of
     the front's, empty to keep these. refusal: the error to show when the front raises the session's marker or its
-    guard. undo: what to take back when the front skips this message.
+    guard. undo: what to take back when the front skips this message. shift: characters
+    that the client's text has before the one the front saw; refusal_shift: before the statement that is refused.
     """
 
     kind: Kind
@@ -88,6 +89,7 @@ class Entry:
     refusal: Refusal | NoRefusal = field(default_factory=NoRefusal)
     place: Place = Place.SAME
     shift: int = 0
+    refusal_shift: int = 0
     undo: Callable[[], None] = field(default=_nothing)
 
 

@@ -20,6 +20,7 @@ class Sort(enum.Enum):
     NAME = enum.auto()  # a quoted name; text without the quotes
     ESCAPED_NAME = enum.auto()  # U&"..."; text as written
     STRING = enum.auto()  # text without the quotes; escapes of E'' and U&'' are not resolved
+    NUMBER = enum.auto()  # a number or a parameter, `$1`
     SYMBOL = enum.auto()  # any other single character
 
 
@@ -56,7 +57,7 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All tokens but white space, comments and numbers, in order. Raises nothing: what is unfinished ends the text."""
+    """All tokens but white space and comments, in order. Raises nothing: what is unfinished ends the text."""
     at = 0
     while match := _TOKEN.match(text, at):
         kind = match.lastgroup
@@ -66,9 +67,10 @@ def tokens(text: str) -> Iterator[Token]:
         elif match["dollar"] is not None:
             found = text.find(match["dollar"], end)
             closing = len(text) if found < 0 else found
-            yield Token(Sort.STRING, text[end:closing], at, closing + len(match["dollar"]))
-            end = min(len(text), closing + len(match["dollar"]))
-        elif kind not in ("space", "number"):
+            string_end = min(len(text), closing + len(match["dollar"]))
+            yield Token(Sort.STRING, text[end:closing], at, string_end)
+            end = string_end
+        elif kind != "space":
             yield _token(kind or "", match[0], at, end)
         at = end
 
@@ -85,6 +87,8 @@ def _token(kind: str, raw: str, start: int, end: int) -> Token:
             return Token(Sort.STRING, raw[1:].removesuffix("'").replace("''", "'"), start, end)
         case "escape" | "unicode" | "other":
             return Token(Sort.STRING, raw, start, end, is_plain=False)
+        case "number":
+            return Token(Sort.NUMBER, raw, start, end)
         case _:
             return Token(Sort.SYMBOL, raw, start, end)
 

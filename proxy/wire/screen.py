@@ -26,10 +26,11 @@ _SET_FORMS_UNLESS_ASSIGNED = frozenset({"transaction", "xml"})
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A query string fit to be sent. refusal: what the marker in its text stands for."""
+    """A query string fit to be sent. refusal: what the marker in its text stands for, `start` characters into it."""
 
     text: str
     refusal: Refusal | NoRefusal
+    start: int = 0
 
 
 def screen(text: str, raising_sql: str) -> Screened:
@@ -42,7 +43,7 @@ def screen(text: str, raising_sql: str) -> Screened:
     for span in statements(text):
         error = _objection(span)
         if isinstance(error, Refusal):
-            return Screened(text[: span.start] + raising_sql + text[span.end :], error)
+            return Screened(text[: span.start] + raising_sql + text[span.end :], error, span.start)
     return Screened(text, NoRefusal())
 
 

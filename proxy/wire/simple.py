@@ -14,7 +14,7 @@ from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
-from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import (
     columns_of,
@@ -35,11 +35,12 @@ UNNAMED = b""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One Query message. screened: what to say when the marker that stands in its text is raised."""
+    """One Query message. screened: what to say when the marker is raised that stands `screened_at` in its text."""
 
     text: str
     setting_names: tuple[str, ...]
     screened: Refusal | NoRefusal
+    screened_at: int
 
 
 def answer_query(channel: Channel, question: Question) -> Flow[None]:
@@ -84,7 +85,7 @@ def _forward(channel: Channel, question: Question) -> None:
     """Send the string as it is. The Sync ends the transaction that reading the settings has begun."""
     if channel.has_injected:
         channel.sync(Show.NOTHING)
-    entry = Entry(kind=Kind.QUERY, refusal=question.screened) if question.screened != NoRefusal() else PLAIN[Kind.QUERY]
+    entry = Entry(kind=Kind.QUERY, refusal=question.screened, refusal_shift=question.screened_at)
     channel.send(messages.query(encode(question.text, channel.codec)), entry)
 
 

@@ -1,0 +1,65 @@
+"""What must the server know of each database that clients can connect to?
+
+Values only, handed over by the composition root and replaced as a whole when a policy changes.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from proxy.front.front import Lease
+from proxy.policy.model import Limits, Users
+from proxy.session.contract import Sessions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One database as clients see it.
+
+    lease: gives a login its place on the front, e.g. `Front.lease`; called once for each session and closed with it,
+    so that a replaced front lives as long as its sessions. Raises FrontFailed. guard: name of the relation that
+    guards the front's private tables, as it stands in PostgreSQL's error message.
+    """
+
+    users: Users
+    limits: Limits
+    sessions: Sessions
+    lease: Callable[[str], Lease]
+    guard: str
+
+
+Datasets = Mapping[str, Dataset]
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Encryption as the server offers it. binding: the certificate's tls-server-end-point data, may be empty."""
+
+    context: ssl.SSLContext = field(repr=False)
+    binding: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NoTls:
+    """Every SSLRequest is declined."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """How the server listens.
+
+    host: a name or address; port 0 takes a free one. mock_secret: random bytes that stay the same for the life of an
+    installation, for logins of users that do not exist. needs_tls: refuse unencrypted sessions. max_greeting:
+    connections at most that have not logged in yet. check_every_s: how often time-outs are looked at.
+    """
+
+    host: str
+    port: int
+    mock_secret: bytes = field(repr=False)
+    tls: Tls | NoTls = field(default_factory=NoTls)
+    needs_tls: bool = False
+    max_greeting: int = 100
+    check_every_s: float = 0.25
+    close_within_s: float = 5.0

@@ -1,0 +1,272 @@
+"""Where do clients connect, and how does a connection become a session?
+
+Accepts, greets, logs in and starts sessions; keeps the limits on their number, swaps datasets when a policy
+changes, and stops. What a session does is `client`'s business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import socket
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from proxy.errors import (
+    ConfigError,
+    FrontFailed,
+    HushError,
+    QueryCanceled,
+    ShuttingDown,
+    TooManyConnections,
+)
+from proxy.server.client import ClientSession, Ends
+from proxy.server.datasets import Datasets, ServerOptions
+from proxy.server.greeting import Greeted, greet
+from proxy.server.link import Link
+from proxy.server.login import Admitted, log_in
+from proxy.wire.channel import Marks
+from proxy.wire.dispatch import Understanding
+from proxy.wire.relay import Relay, RelayLimits
+from proxy.wire.responses import error_response
+from proxy.wire.scram import AUTHENTICATION_OK
+from proxy.wire.startup import CancelRequest, front_packet
+
+_log = logging.getLogger(__name__)
+_BACKLOG = 256
+_TOKEN_BYTES = 16
+_PAUSE_WITHOUT_DESCRIPTORS_S = 0.1
+_STOP_STEP_S = 0.05
+_LOGIN_TIMEOUT_S = 10.0
+
+
+class Server:
+    """All listening sockets and sessions of one proxy.
+
+    Use: `Server(options, datasets, random_bytes)`, `await start()`, any number of `serve(...)` to replace the datasets
+    (sessions under way keep what they have), `await stop(...)`. `datasets` maps the database names that clients
+    connect to; see `proxy.server.datasets.Dataset` for what each is made of.
+    random_bytes: the source of nonces and session tokens, from the one door for randomness.
+    """
+
+    def __init__(self, options: ServerOptions, datasets: Datasets, random_bytes: Callable[[int], bytes]) -> None:
+        self._options = options
+        self._datasets = datasets
+        self._random_bytes = random_bytes
+        self._listening: list[socket.socket] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._greeting: set[asyncio.Task[None]] = set()
+        self._sessions: set[ClientSession] = set()
+        self._taken: Counter[tuple[str, ...]] = Counter()
+
+    # --- life ------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen. Raises ConfigError when the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._listening = _listen(self._options.host, self._options.port)
+        except OSError as error:
+            raise ConfigError(f"cannot listen on {self._options.host} port {self._options.port}: {error}") from error
+        self._tasks = {loop.create_task(self._accept(listening)) for listening in self._listening}
+        self._tasks.add(loop.create_task(self._watch()))
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on, also when a free one was asked for."""
+        return int(self._listening[0].getsockname()[1])
+
+    def serve(self, datasets: Datasets) -> None:
+        """Use these datasets for sessions that begin from now on."""
+        self._datasets = datasets
+
+    def session_counts(self) -> Counter[str]:
+        """Open sessions by database."""
+        return Counter(session.database for session in self._sessions)
+
+    def end_login(self, database: str, login: str) -> None:
+        """End all sessions of a login that has lost its access."""
+        for session in tuple(self._sessions):
+            if (session.database, session.login) == (database, login):
+                session.end(ShuttingDown("terminating connection because the login was removed"))
+
+    async def stop(self, drain_s: float) -> None:
+        """Stop listening, let sessions finish their transaction for that long, then end them all."""
+        for task in (*self._tasks, *self._greeting):
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._greeting, return_exceptions=True)
+        for listening in self._listening:
+            listening.close()
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + drain_s
+        while self._sessions:
+            is_late = loop.time() >= deadline_s
+            for session in tuple(self._sessions):
+                if is_late or session.is_idle:
+                    session.end(ShuttingDown("terminating connection due to administrator command"))
+            await asyncio.sleep(_STOP_STEP_S)
+
+    # --- connections --------------------------------------------------------------------------------------
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except OSError as error:  # out of descriptors, or the client is gone already
+                _log.warning("a connection was not accepted: %s", error)
+                await asyncio.sleep(_PAUSE_WITHOUT_DESCRIPTORS_S)
+                continue
+            if len(self._greeting) >= self._options.max_greeting:
+                _turn_away(connection)
+                continue
+            task = loop.create_task(self._meet(connection))
+            self._greeting.add(task)
+            task.add_done_callback(self._greeting.discard)
+
+    async def _meet(self, connection: socket.socket) -> None:
+        """One connection until it is a session, a cancel request or closed."""
+        deadline_s = asyncio.get_running_loop().time() + self._login_timeout_s()
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                wanted = await greet(connection, self._options.tls)
+        except (HushError, OSError, TimeoutError) as error:
+            _log.info("a connection ended before its login: %s", error)
+            return
+        if isinstance(wanted, CancelRequest):
+            self._cancel(wanted.key)
+            return
+        await self._welcome(wanted, deadline_s)
+
+    async def _welcome(self, greeted: Greeted, deadline_s: float) -> None:
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                admitted = await log_in(greeted, self._datasets, self._options, self._random_bytes)
+                await self._open(greeted, admitted)
+            return
+        except HushError as reason:
+            error = reason
+        except TimeoutError:
+            error = QueryCanceled("canceling authentication due to timeout")
+        except OSError:
+            greeted.link.close(self._options.close_within_s)
+            return
+        except asyncio.CancelledError:
+            greeted.link.close(self._options.close_within_s)
+            raise
+        _log.info("a login ended: %s %s", error.sqlstate, error.message)
+        greeted.link.write(error_response(error, severity="FATAL"))
+        greeted.link.close(self._options.close_within_s)
+
+    async def _open(self, greeted: Greeted, admitted: Admitted) -> None:
+        """Turn an admitted connection into a session. Raises HushError."""
+        login, database, limits = admitted.login.name, admitted.database, admitted.dataset.limits
+        self._take_place(database, login, limits.max_sessions, limits.max_sessions_per_user)
+        async with AsyncExitStack() as undo:
+            undo.callback(self._free_place, database, login)
+            lease = admitted.dataset.lease(login)
+            undo.callback(lease.close)
+            address = lease.address
+            packet = front_packet(greeted.startup, role=address.user, database=address.database)
+            session = await admitted.dataset.sessions.open(login, database, self._token())
+            undo.push_async_callback(session.close)
+            front = await _connect(address.socket_path)
+            undo.pop_all()
+        greeted.link.write(AUTHENTICATION_OK)
+        marks = Marks(marker=self._token(), guard=admitted.dataset.guard)
+        understanding = Understanding(may_be_private=session.may_be_private, setting_names=session.setting_names)
+        relay = Relay(marks, understanding, RelayLimits(max_statement_bytes=limits.max_statement_bytes))
+        ends = Ends(
+            client=greeted.link,
+            front=front,
+            session=session,
+            lease=lease,
+            limits=limits,
+            database=database,
+            login=login,
+            close_within_s=self._options.close_within_s,
+        )
+        running = ClientSession(ends, relay, self._ended)
+        self._sessions.add(running)
+        running.run(packet)
+
+    def _token(self) -> str:
+        return self._random_bytes(_TOKEN_BYTES).hex()
+
+    # --- limits -------------------------------------------------------------------------------------------
+
+    def _take_place(self, database: str, login: str, most: int, most_per_login: int) -> None:
+        """Count a session in. Raises TooManyConnections."""
+        if self._taken[(database,)] >= most:
+            raise TooManyConnections("sorry, too many clients already")
+        if self._taken[(database, login)] >= most_per_login:
+            raise TooManyConnections(f'too many connections for role "{login}"')
+        self._taken[(database,)] += 1
+        self._taken[(database, login)] += 1
+
+    def _free_place(self, database: str, login: str) -> None:
+        self._taken[(database,)] -= 1
+        self._taken[(database, login)] -= 1
+
+    def _login_timeout_s(self) -> float:
+        return max((d.limits.login_timeout_s for d in self._datasets.values()), default=_LOGIN_TIMEOUT_S)
+
+    # --- sessions -----------------------------------------------------------------------------------------
+
+    def _cancel(self, key: bytes) -> None:
+        """Cancel what the session with this key does. A wrong key does nothing, and the time taken does not tell."""
+        for session in tuple(self._sessions):
+            if hmac.compare_digest(session.key, key):
+                session.cancel()
+
+    def _ended(self, session: ClientSession) -> None:
+        self._sessions.discard(session)
+        self._free_place(session.database, session.login)
+
+    async def _watch(self) -> None:
+        """Look at every session's time-outs from time to time."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._options.check_every_s)
+            for session in tuple(self._sessions):
+                session.check_time(loop.time())
+
+
+async def _connect(socket_path: str) -> Link:
+    """Raises FrontFailed."""
+    try:
+        _, link = await asyncio.get_running_loop().create_unix_connection(Link, socket_path)
+    except OSError as error:
+        raise FrontFailed("the public PostgreSQL cannot be reached") from error
+    return link
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """A listening socket for each address of the host, all on one port. Raises OSError."""
+    found: list[socket.socket] = []
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            chosen = int(found[0].getsockname()[1]) if found else port
+            listening = socket.create_server((str(address[0]), chosen), family=family, backlog=_BACKLOG)
+            listening.setblocking(False)
+            found.append(listening)
+    except OSError:
+        for listening in found:
+            listening.close()
+        raise
+    return found
+
+
+def _turn_away(connection: socket.socket) -> None:
+    """Refuse a connection without spending a task on it."""
+    error = TooManyConnections("sorry, too many clients already")
+    try:
+        connection.send(error_response(error, severity="FATAL"))
+    except OSError as lost:
+        _log.info("a connection was turned away: %s", lost)
+    finally:
+        connection.close()

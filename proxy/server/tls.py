@@ -1,0 +1,30 @@
+"""How is the server's certificate loaded?"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from proxy.errors import ConfigError
+from proxy.server.datasets import Tls
+from proxy.wire.certificate import end_point
+from proxy.wire.startup import ALPN
+
+
+def load_tls(certificate: Path, key: Path) -> Tls:
+    """Read a PEM chain, the server's own certificate first, and its unencrypted key. Raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols([ALPN])
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+        text = certificate.read_text(encoding="ascii", errors="replace")
+    except (OSError, ssl.SSLError, ConfigError) as error:
+        raise ConfigError(f"{certificate}: the certificate or its key {key} cannot be used") from error
+    start = text.index(ssl.PEM_HEADER)
+    end = text.index(ssl.PEM_FOOTER, start) + len(ssl.PEM_FOOTER)
+    return Tls(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")))
+
+
+def _no_password() -> str:
+    raise ConfigError("the key is encrypted")

