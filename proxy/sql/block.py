@@ -241,9 +241,7 @@ class _Above:
 
     def _column(self, injected: Injected) -> exp.Expression:
         self.columns.append(injected)
-        return exp.column(
-            exp.to_identifier(injected.name, quoted=True), table=exp.to_identifier(RESERVED, quoted=True)
-        )
+        return exp.column(exp.to_identifier(injected.name, quoted=True), table=exp.to_identifier(RESERVED, quoted=True))
 
     def _interval_function(self, node: exp.Expression) -> exp.Expression | None:
         """hush.low(aggregate), hush.high(aggregate), hush.sd(aggregate)."""

@@ -277,7 +277,6 @@ def _casts() -> tuple[Function, ...]:
             cast(f"boolean to {kind.pg_name}", kind, boolean, "{0}::BIGINT", lambda _: Listed((0, 1))),
         )
 
-
     rows = [r for kind, limit in integers.items() for r in to_integer(kind, limit)]
     for kind in (SqlType.NUMERIC, SqlType.FLOAT8):
         rows.append(cast(f"number to {kind.pg_name}", kind, number, "{0}::DOUBLE", intervals.same))

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sqlglot import exp
+from sqlglot.tokens import Token
 
 from proxy.errors import NotAggregate, Unsupported
 from proxy.sql.bind import refuse
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.parse import Statement, parse, position_of
-from proxy.sql.scope import Catalog, ctes_of, identifier, table_name
+from proxy.sql.scope import Catalog, identifier, table_name
 
 SYSTEM_SCHEMA = "hush"
 RESERVED = "hush_r"  # alias of injected relations; refused in client text
@@ -62,6 +63,7 @@ class Split:
     system: tuple[SystemText, ...] = ()
     feeds_aggregation: bool = False
     root: exp.Expression = field(repr=False)
+    tokens: tuple[Token, ...] = field(repr=False)
 
 
 def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
@@ -85,6 +87,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         system=tuple(walker.system),
         feeds_aggregation=any(is_aggregate(s) or s.args.get("distinct") for s in above),
         root=tree,
+        tokens=statement.tokens,
     )
 
 
@@ -154,7 +157,10 @@ class _Walker:
         scope = dict(ctes)
         if clause.args.get("recursive"):
             self._refuse_private_inside(clause, scope, "WITH RECURSIVE is not supported with private tables")
-            return {**scope, **{identifier(c.args["alias"].this): _Cte(c.this, Kind.PUBLIC) for c in clause.expressions}}
+            return {
+                **scope,
+                **{identifier(c.args["alias"].this): _Cte(c.this, Kind.PUBLIC) for c in clause.expressions},
+            }
         for cte in clause.expressions:
             kind = self.visit(cte.this, scope)
             scope[identifier(cte.args["alias"].this)] = _Cte(cte.this, kind)
@@ -262,6 +268,3 @@ def _inner_queries(select: exp.Select) -> list[exp.Expression]:
 
     search(select)
     return found
-
-
-__all__ = ["BlockText", "Kind", "Split", "SystemText", "ctes_of", "is_aggregate", "split"]

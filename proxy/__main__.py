@@ -1,0 +1,19 @@
+"""The command `hushql`."""
+
+from __future__ import annotations
+
+import sys
+
+from proxy.admin.cli import build, run
+from proxy.admin.serve_commands import Runners
+from proxy.app import explain, serve
+from proxy.demo import demo
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its status."""
+    sys.exit(run(build(Runners(serve=serve, demo=demo, explain=explain)), sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""Which concrete pieces make a running proxy, and in what order do they start and stop?
+
+The only module that picks classes. Holds no rules: those are in the pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import signal
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from proxy.admin.files import read_policy, read_users
+from proxy.admin.reload import FileWatch, poked_by_hangup
+from proxy.analysis.units import UniqueKeys
+from proxy.config import BinariesIn, ExplainRequest, NoTls, ServeConfig, UsersAt
+from proxy.dp.mechanisms import Distribution
+from proxy.dp.samplers import NoisePool, salt_bytes
+from proxy.engines.base import Engine
+from proxy.engines.duckdb import DuckDBEngine
+from proxy.errors import ConfigError, HushError
+from proxy.front.binaries import Search
+from proxy.front.front import Front, FrontOptions
+from proxy.front.schema import GUARD
+from proxy.front.server import FrontEvent
+from proxy.ledger.sqlite import SqliteLedger
+from proxy.metrics import Metrics
+from proxy.policy.model import Policy, PostgresSource, Table, UnitVia
+from proxy.server import datasets as served
+from proxy.server.listener import Server
+from proxy.server.tls import load_tls
+from proxy.session.contract import Session
+from proxy.session.dataset import Dataset, Version
+from proxy.session.dry_run import dry_run
+from proxy.session.plancache import PlanCache
+from proxy.session.session import ClientSession, Workers
+
+_log = logging.getLogger("hushql")
+_DRAIN_S = 10.0
+_SECRET_BYTES = 32
+
+
+@dataclass(slots=True)
+class _PublicSource:
+    """The engine that the front copies public tables from; during a reload it is the new one."""
+
+    engine: Engine
+
+    def rows(self, table: Table) -> Iterator[tuple[object, ...]]:
+        return self.engine.public_rows(table)
+
+
+@dataclass(slots=True, kw_only=True)
+class Hosted:
+    """One served policy file: its dataset, its front, and the files it is reloaded from."""
+
+    path: Path
+    users_path: Path
+    dataset: Dataset
+    front: Front
+    public: _PublicSource
+    plans: PlanCache
+
+    @property
+    def name(self) -> str:
+        return self.dataset.current.policy.dataset
+
+
+class Proxy:
+    """All datasets of one `hushql serve`, from start to stop."""
+
+    def __init__(self, config: ServeConfig) -> None:
+        self._config = config
+        self._metrics = Metrics(CollectorRegistry())
+        self._hosted: list[Hosted] = []
+        self._undo = contextlib.AsyncExitStack()
+
+    async def start(self) -> Server:
+        """Open everything and listen. Raises HushError; what was opened is closed again."""
+        try:
+            return await self._start()
+        except BaseException:
+            await self._undo.aclose()
+            raise
+
+    async def stop(self) -> None:
+        """Let sessions finish, then close everything in the opposite order of opening."""
+        await self._undo.aclose()
+
+    async def _start(self) -> Server:
+        policies = [(path, read_policy(path, os.environ)) for path in self._config.policies]
+        _check_distinct(policies)
+        self._ledger = SqliteLedger(self._config.state)
+        self._undo.callback(self._ledger.close)
+        self._noise = {d: NoisePool(d) for d in Distribution}
+        for pool in self._noise.values():
+            self._undo.callback(pool.close)
+            pool.fill()
+        self._workers = Workers(
+            thinking=ThreadPoolExecutor(2, "hushql-think"), waiting=ThreadPoolExecutor(16, "hushql-wait")
+        )
+        self._undo.callback(self._workers.thinking.shutdown, cancel_futures=True)
+        self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
+        for path, policy in policies:
+            self._hosted.append(await self._host(path, policy))
+        server = Server(self._options(), self._served(), salt_bytes_of_any_size)
+        await server.start()
+        self._undo.push_async_callback(server.stop, _DRAIN_S)
+        watch = self._watch(server)
+        running = asyncio.get_running_loop().create_task(watch.run())
+        self._undo.push_async_callback(_cancelled, running)
+        self._undo.enter_context(poked_by_hangup(watch))
+        return server
+
+    def _options(self) -> served.ServerOptions:
+        config = self._config
+        tls = served.NoTls() if isinstance(config.tls, NoTls) else load_tls(config.tls.cert, config.tls.key)
+        return served.ServerOptions(
+            host=config.listen.host, port=config.listen.port, tls=tls,
+            mock_secret=_kept_secret(config.state / "mock.secret"),
+        )  # fmt: skip
+
+    def _served(self) -> Mapping[str, served.Dataset]:
+        return {
+            h.name: served.Dataset(
+                users=h.dataset.current.users,
+                limits=h.dataset.current.policy.limits,
+                sessions=_Sessions(h, self._workers, self._metrics),
+                lease=h.front.lease,
+                guard=GUARD,
+            )
+            for h in self._hosted
+        }
+
+    # --- one dataset --------------------------------------------------------------------------------------
+
+    async def _host(self, path: Path, policy: Policy) -> Hosted:
+        users_path = self._users_path(path, policy)
+        version = await asyncio.to_thread(self._version, policy, users_path)
+        dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
+        self._undo.callback(lambda: dataset.current.engine.close())
+        public = _PublicSource(version.engine)
+        front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
+        self._undo.push_async_callback(front.stop)
+        return Hosted(path=path, users_path=users_path, dataset=dataset, front=front, public=public, plans=PlanCache())
+
+    def _version(self, policy: Policy, users_path: Path) -> Version:
+        """Open the data and check what the policy declares about them. Raises HushError."""
+        users = read_users(users_path, tuple(policy.tables))
+        if isinstance(policy.source, PostgresSource):
+            raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
+        engine = DuckDBEngine(policy, self._config.state / f"spill-{policy.dataset}-{salt_bytes(16).hex()[:8]}")
+        try:
+            facts = engine.check_facts(policy)
+        except BaseException:
+            engine.close()
+            raise
+        unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
+        parents = frozenset(_parent_keys(policy))
+        salt = _kept_secret(self._config.state / f"{policy.dataset}.salt").hex()
+        return Version(
+            policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
+            loaded_at=datetime.now(UTC),
+        )  # fmt: skip
+
+    def _users_path(self, path: Path, policy: Policy) -> Path:
+        if isinstance(self._config.users, UsersAt):
+            return self._config.users.path
+        return path.parent / policy.users_file
+
+    def _front_options(self) -> FrontOptions:
+        front = self._config.front
+        binaries = front.directory if isinstance(front, BinariesIn) else Search()
+        return FrontOptions(state_dir=self._config.state, binaries=binaries)
+
+    # --- reloading ------------------------------------------------------------------------------------------
+
+    def _watch(self, server: Server) -> FileWatch:
+        files = {h.path: h.path.read_text("utf-8") for h in self._hosted}
+        files |= {h.users_path: h.users_path.read_text("utf-8") for h in self._hosted}
+
+        async def changed(path: Path, _text: str) -> None:
+            for hosted in self._hosted:
+                if path in (hosted.path, hosted.users_path):
+                    await self._reload(hosted, server)
+
+        def troubled(path: Path, error: ConfigError) -> None:
+            for hosted in self._hosted:
+                if path in (hosted.path, hosted.users_path):
+                    self._keep_old(hosted, error)
+
+        return FileWatch(files, changed, troubled)
+
+    async def _reload(self, hosted: Hosted, server: Server) -> None:
+        """Take an edited policy or users file if it is right; else keep the old one and say so."""
+        old = hosted.dataset.current
+        try:
+            policy = await asyncio.to_thread(read_policy, hosted.path, os.environ)
+            if policy.dataset != hosted.name:
+                raise ConfigError(f'the dataset cannot be renamed from "{hosted.name}" while it is served')
+            version = await asyncio.to_thread(self._version, policy, self._users_path(hosted.path, policy))
+            hosted.public.engine = version.engine
+            try:
+                await hosted.front.apply(policy, version.users)
+            except BaseException:
+                hosted.public.engine = old.engine
+                version.engine.close()
+                raise
+        except HushError as error:
+            self._keep_old(hosted, error)
+            return
+        hosted.dataset.swap(version)
+        server.serve(self._served())
+        for login in set(old.users.logins) - set(version.users.logins):
+            server.end_login(hosted.name, login)
+        self._close_later(old)
+        self._metrics.reloaded(is_accepted=True)
+        _log.info("policy %s is in force", hosted.path)
+
+    def _keep_old(self, hosted: Hosted, error: HushError) -> None:
+        hosted.dataset.trouble = f"the edited file was not taken: {error.text()}"
+        self._metrics.reloaded(is_accepted=False)
+        _log.error("%s was not taken, the old policy stays in force: %s", hosted.path, error.text())
+
+    def _close_later(self, old: Version) -> None:
+        """Close the engine of a replaced version when no statement can be using it any more."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(old.policy.limits.statement_timeout_s + _DRAIN_S, old.engine.close)
+
+
+class _Sessions:
+    """Opens sessions on one dataset. Implements `contract.Sessions`."""
+
+    def __init__(self, hosted: Hosted, workers: Workers, metrics: Metrics) -> None:
+        self._hosted = hosted
+        self._workers = workers
+        self._metrics = metrics
+
+    async def open(self, login: str, database: str, session_id: str) -> Session:
+        assert database == self._hosted.name, "sessions are opened by the dataset's own name"
+        return ClientSession(self._hosted.dataset, login, session_id, self._workers, self._hosted.plans, self._metrics)
+
+
+def serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[None]] | None = None) -> None:
+    """Run until SIGINT or SIGTERM, or until `on_ready` returns. Raises HushError when it cannot start."""
+    check_own_package()
+    logging.basicConfig(level=config.log_level.name, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    with _loop() as runner:
+        runner.run(_serve(config, on_ready))
+
+
+async def _serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[None]] | None) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    proxy = Proxy(config)
+    server = await proxy.start()
+    try:
+        _log.info("serving %s on %s port %d", ", ".join(map(str, config.policies)), config.listen.host, server.port)
+        if on_ready is not None:
+            await _first(on_ready(server), ended.wait())
+        else:
+            await ended.wait()
+    finally:
+        await proxy.stop()
+
+
+async def _first(*works: Awaitable[object]) -> None:
+    """Wait until one of the works is done, end the others, and raise what the first raised."""
+    tasks = [asyncio.ensure_future(w) for w in works]
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        await _cancelled(task)
+    for task in done:
+        task.result()
+
+
+async def _cancelled(task: asyncio.Future[object] | asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+@contextlib.contextmanager
+def _loop() -> Iterator[asyncio.Runner]:
+    """A runner on uvloop where it is installed."""
+    factory = None
+    if importlib.util.find_spec("uvloop") is not None:
+        import uvloop  # noqa: PLC0415 - not on every platform
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        yield runner
+
+
+def check_own_package() -> None:
+    """Another distribution also installs a top-level `proxy`. Raises ConfigError if it was imported."""
+    if importlib.util.find_spec("proxy.policy.model") is None or importlib.util.find_spec("proxy.dp") is None:
+        raise ConfigError(
+            "the package `proxy` on the import path is not hushql's", hint="Use an environment of its own."
+        )
+
+
+def salt_bytes_of_any_size(size: int) -> bytes:
+    """Random bytes from the one door; it refuses to give fewer than 16."""
+    return salt_bytes(max(size, 16))[:size]
+
+
+def _kept_secret(path: Path) -> bytes:
+    """A secret that is drawn once and kept with mode 0600. Raises ConfigError."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(salt_bytes(_SECRET_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+        secret = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be used: {error.strerror}") from error
+    if len(secret) != _SECRET_BYTES:
+        raise ConfigError(f"{path} is damaged", hint="Remove it; a new one is drawn at the next start.")
+    return secret
+
+
+def _check_distinct(policies: list[tuple[Path, Policy]]) -> None:
+    seen: dict[str, Path] = {}
+    for path, policy in policies:
+        if policy.dataset in seen:
+            raise ConfigError(f'{path} and {seen[policy.dataset]} both serve a dataset called "{policy.dataset}"')
+        seen[policy.dataset] = path
+
+
+def _parent_keys(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Keys of path parents, which `check_facts` found unique."""
+    for table in policy.tables.values():
+        if isinstance(table.ownership, UnitVia):
+            yield table.ownership.parent, table.ownership.parent_key
+
+
+def _tell(event: FrontEvent) -> None:
+    _log.warning("front of %s: %s %s", event.dataset, event.kind, event.detail)
+
+
+def explain(request: ExplainRequest) -> str:
+    """The text of `hushql explain`. Raises HushError."""
+    return dry_run(read_policy(request.policy, os.environ), request.sql, as_json=request.as_json)

@@ -1,0 +1,155 @@
+"""`hushql demo`: made-up data, a running proxy, a short tour with a real client.
+
+Shows the product on itself; nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psycopg
+from psycopg.rows import TupleRow
+from rich.console import Console
+from rich.table import Table
+
+from proxy.admin.demo_data_command import generate_with_progress
+from proxy.admin.files import replace_text
+from proxy.app import serve
+from proxy.config import AdultFile, DemoConfig, DemoEngine, ServeConfig, UsersAt
+from proxy.dp.samplers import salt_bytes
+from proxy.errors import ConfigError
+from proxy.policy.model import Login, NoLimit
+from proxy.policy.users import with_login
+from proxy.server.listener import Server
+from proxy.wire.scram import SALT_BYTES, make_verifier
+
+LOGIN, PASSWORD = "demo", "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stop of the tour: what is shown, in words and as SQL."""
+
+    title: str
+    sql: str
+    most_lines: int = 12
+
+
+TOUR = (
+    Stop("A count. The answer carries noise; the notice says what it cost.", "SELECT count(*) FROM users WHERE age >= 40"),
+    Stop(
+        "A grouped sum with its 95 % noise interval.",
+        "SELECT status, sum(amount), hush.low(sum(amount)) AS low, hush.high(sum(amount)) AS high\n"
+        "FROM orders GROUP BY status ORDER BY status",
+    ),
+    Stop(
+        "EXPLAIN prints the privacy plan and costs nothing.",
+        "EXPLAIN SELECT city, count(*) FROM users GROUP BY city",
+        most_lines=14,
+    ),
+    Stop(
+        "Cities were not listed in the policy, so rare ones stay unseen.",
+        "SELECT city, count(*) FROM users GROUP BY city ORDER BY count(*) DESC LIMIT 5",
+    ),
+    Stop("The first question again: the same answer, and nothing is charged.", "SELECT count(*) FROM users WHERE age >= 40"),
+    Stop("Rows of people are not shown.", "SELECT * FROM users"),
+    Stop("What is left.", "SELECT account, kind, epsilon_spent, epsilon_limit, queries_left FROM hush.budget"),
+)  # fmt: skip
+
+
+def demo(config: DemoConfig) -> None:
+    """Make the data if they are missing, serve them, give the tour, stay until interrupted.
+
+    Ends after the tour when standard input is not a terminal. Raises HushError.
+    """
+    if config.engine is not DemoEngine.DUCKDB:
+        raise ConfigError("the demo runs on engine duckdb in this version", hint="Leave out --engine.")
+    console = Console(highlight=False)
+    folder = config.state.resolve() / "demo"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.environ["SHOP_DUCKDB"] = str(_shop(folder, config.scale, console))
+    policies = [_policy("shop.yaml")]
+    if isinstance(config.adult, AdultFile):
+        os.environ["ADULT_CSV"] = str(config.adult.path.resolve())
+        policies.append(_policy("adult.yaml"))
+    serving = ServeConfig(
+        policies=tuple(policies), state=folder / "state", listen=config.listen, front=config.front,
+        users=UsersAt(_users(folder)), log_level=config.log_level,
+    )  # fmt: skip
+
+    async def tour(server: Server) -> None:
+        at = replace(config.listen, port=server.port)
+        await asyncio.to_thread(_tour, console, at.host, at.port)
+        _say_how(console, at.host, at.port, [p.stem for p in policies])
+        if sys.stdin.isatty():
+            await asyncio.Event().wait()
+
+    serve(serving, tour)
+
+
+def _shop(folder: Path, scale: float, console: Console) -> Path:
+    path = folder / f"shop-{scale:g}.duckdb"
+    if not path.exists():
+        console.print(f"Making up a shop at scale {scale:g} ...")
+        summary = generate_with_progress(path, scale, replace=False)
+        console.print(f"{summary.users:,} customers, {summary.orders:,} orders, {summary.items:,} items")
+    return path
+
+
+def _policy(name: str) -> Path:
+    """A shipped policy: beside the package in an installation, beside its folder in a checkout."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "policies", package.parent / "policies"):
+        if (folder / name).is_file():
+            return folder / name
+    raise ConfigError(f"the demo's policy {name} is missing from this installation")
+
+
+def _users(folder: Path) -> Path:
+    path = folder / "users.yaml"
+    if not path.exists():
+        verifier = make_verifier(PASSWORD, salt=salt_bytes(SALT_BYTES)).text()
+        login = Login(name=LOGIN, scram=verifier, role="analyst", budget=NoLimit())
+        replace_text(path, with_login("roles: {analyst: {}}\nusers: {}\n", login, filename=str(path)))
+    return path
+
+
+def _tour(console: Console, host: str, port: int) -> None:
+    with psycopg.connect(
+        host=host, port=port, user=LOGIN, password=PASSWORD, dbname="shop", autocommit=True, application_name="tour"
+    ) as connection:
+        connection.add_notice_handler(
+            lambda notice: console.print(f"  {notice.severity}: {notice.message_primary}", style="yellow")
+        )
+        for number, stop in enumerate(TOUR, start=1):
+            console.print(f"\n{number}. {stop.title}", style="bold")
+            console.print(f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False)
+            _show(console, connection, stop)
+
+
+def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop) -> None:
+    try:
+        cursor = connection.execute(stop.sql.encode())
+    except psycopg.Error as error:
+        lines = [f"ERROR {error.sqlstate}: {error.diag.message_primary}", f"HINT: {error.diag.message_hint}"]
+        console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False)
+        return
+    rows = cursor.fetchall()
+    table = Table(*(c.name for c in cursor.description or ()), box=None, pad_edge=True)
+    for row in rows[: stop.most_lines]:
+        table.add_row(*("" if value is None else str(value) for value in row))
+    console.print(table, markup=False)
+    if len(rows) > stop.most_lines:
+        console.print(f"  ... {len(rows) - stop.most_lines} more lines")
+
+
+def _say_how(console: Console, host: str, port: int, databases: list[str]) -> None:
+    console.print("\nConnect with any PostgreSQL client:", style="bold")
+    for database in databases:
+        console.print(f"  PGPASSWORD={PASSWORD} psql -h {host} -p {port} -U {LOGIN} {database}", markup=False)
+    if sys.stdin.isatty():
+        console.print("\nServing until Ctrl-C.")

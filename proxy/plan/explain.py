@@ -1,0 +1,179 @@
+"""How is the privacy plan of a release told to the analyst?
+
+Public quantities only: nothing here has seen data. The same facts as lines of text and as JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from proxy.analysis.keys import PublicKey
+from proxy.dp.accuracy import half_width_95
+from proxy.plan.charge import ATTO, PICO
+from proxy.plan.moments import Count, Finish, HalfSum, Linear, Mean, Moment, RowCount, ScaledSum, Total, UnitCount
+from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.policy.model import Accounting, Neighbors, Privacy
+from proxy.sql.algebra import TRUE
+from proxy.sql.describe import describe_aggregate, describe_scalar
+
+Json = dict[str, "str | int | float | bool | None | list[Json] | Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNoise:
+    """Public accuracy of one aggregate. sd: of the aggregate itself, or of an average's numerator."""
+
+    aggregate: str
+    mechanism: str
+    bound: str
+    sd: float
+    half_width_95: float
+
+
+def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
+    """One row for each aggregate of the block."""
+    mechanism = plan.distribution.value.replace("_", " ")
+    found = []
+    for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
+        sd = _sd(_principal(recipe), plan) * (recipe.half if isinstance(recipe, Mean) else 1.0)
+        reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
+        found.append(OutputNoise(describe_aggregate(aggregate), mechanism, _bound(recipe), sd, reach))
+    return tuple(found)
+
+
+def _principal(recipe: Finish) -> Linear:
+    match recipe:
+        case Count(number):
+            return number
+        case Total(value):
+            return value
+        case Mean(total=total):
+            return total
+
+
+def _sd(form: Linear, plan: ReleasePlan) -> float:
+    return math.sqrt(math.fsum((c * plan.sds[i]) ** 2 for i, c in form.terms))
+
+
+def _bound(recipe: Finish) -> str:
+    match recipe:
+        case Count():
+            return "counts: 1 per row"
+        case Total(value):
+            return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
+        case Mean(middle=middle, half=half):
+            return f"values clamped to [{middle - half:g}, {middle + half:g}]"
+
+
+def describe_moment(moment: Moment) -> str:
+    """A moment in a few words."""
+    match moment:
+        case RowCount(where, of, absent):
+            what = "rows" if of == TRUE else f"rows with {describe_scalar(of)} {'missing' if absent else 'present'}"
+            return f"number of {what}{_condition(where)}"
+        case ScaledSum(where, of, middle, half):
+            return f"sum of ({describe_scalar(of)} - {middle:g})/{half:g}, each in [-1, 1]{_condition(where)}"
+        case HalfSum(scaled, sign):
+            return f"half of count {'plus' if sign > 0 else 'minus'} {describe_moment(scaled)}"
+        case UnitCount(where, per_part):
+            return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
+
+
+def _condition(where: object) -> str:
+    return "" if where == TRUE else f" where {describe_scalar(where)}"  # type: ignore[arg-type]  # a Scalar by use
+
+
+def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
+    """The plan of one release as data."""
+    bounds = plan.analysed.bounds
+    pure = privacy.accounting is Accounting.PURE
+    moments = zip(plan.vector.moments, plan.allocation.weights, plan.sds, strict=True)
+    return {
+        "unit": privacy.unit,
+        "neighbors": privacy.neighbors.value,
+        "mechanism": plan.distribution.value,
+        "charge": {
+            "epsilon" if pure else "rho": plan.cost.pico / PICO,
+            "delta": plan.cost.atto / ATTO,
+        },
+        "bounds": {
+            "max_rows_per_unit": bounds.rows,
+            "max_rows_per_group": bounds.rows_per_group,
+            "max_groups_per_unit": bounds.groups,
+            "max_keys_per_unit": bounds.keys,
+            "source": bounds.source,
+        },
+        "sensitivity": {
+            "value": plan.sensitivity,
+            "norm": "l1" if pure else "l2",
+            "row": plan.allocation.row_norm,
+            "group": plan.allocation.cell_norm,
+            "unit": plan.allocation.unit_norm,
+            "derivation": _derivation(plan, privacy, pure=pure),
+        },
+        "keys": [_key(plan, i) for i in range(len(plan.analysed.keys))],
+        "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
+        "moments": [{"moment": describe_moment(m), "weight": w, "sd": sd} for m, w, sd in moments],
+        "outputs": [
+            {"aggregate": o.aggregate, "bound": o.bound, "sd": o.sd, "half_width_95": o.half_width_95}
+            for o in output_noise(plan)
+        ],
+        "private_sql": plan.sql,
+    }
+
+
+def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
+    bounds = plan.analysed.bounds
+    spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
+    text = f"a row weighs at most {plan.allocation.row_norm:.4g}; {bounds.rows_per_group} rows in a group"
+    text += f" give W = {plan.allocation.cell_norm:.4g}; {spread} * W, and {bounds.rows} rows in all, give"
+    text += f" B = {plan.allocation.unit_norm:.4g}"
+    if privacy.group_size > 1:
+        text += f"; times {privacy.group_size} for the group size"
+    return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
+
+
+def _key(plan: ReleasePlan, number: int) -> Json:
+    key = plan.analysed.keys[number]
+    if isinstance(key, PublicKey):
+        return {"key": describe_scalar(key.scalar), "rule": "public: every value is shown", "values": len(key.values)}
+    return {"key": describe_scalar(key.scalar), "rule": "private: shown above the threshold", "values": None}
+
+
+def explain_lines(block: Json) -> list[str]:
+    """The plan of one release as readable lines."""
+    charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
+    assert isinstance(charge, dict) and isinstance(bounds, dict) and isinstance(sensitivity, dict)
+    amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+    lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
+    lines.append(
+        f"  Bounds: {bounds['max_rows_per_unit']} rows per unit, {bounds['max_rows_per_group']} per group,"
+        f" {bounds['max_groups_per_unit']} groups ({bounds['source']})"
+    )
+    lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({sensitivity['norm']}): {sensitivity['derivation']}")
+    lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in _rows(block, "keys")]
+    if block["threshold"] is not None:
+        lines.append(f"  Threshold: {block['threshold']:.4g} units (noisy)")
+    lines += [
+        f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in _rows(block, "moments")
+    ]
+    lines += [
+        f"  Output {o['aggregate']}: noise sd {o['sd']:.4g}, 95 % within {o['half_width_95']:.4g}; {o['bound']}"
+        if not str(o["aggregate"]).startswith("avg")
+        else f"  Output {o['aggregate']}: noise sd {o['sd']:.4g} divided by the number of rows; {o['bound']}"
+        for o in _rows(block, "outputs")
+    ]
+    lines.append("  Private SQL:")
+    lines += [f"    {line}" for line in str(block["private_sql"]).splitlines()]
+    return lines
+
+
+def _count(key: Json) -> str:
+    return "" if key["values"] is None else f" ({key['values']} values)"
+
+
+def _rows(block: Json, name: str) -> list[Json]:
+    rows = block[name]
+    assert isinstance(rows, list)
+    return rows

@@ -1,0 +1,161 @@
+"""How is one private statement charged, computed and answered?
+
+Plan, reserve, execute, noise, store, finish: in that order, each statement under one policy version.
+Runs in worker threads; nothing here awaits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from proxy.dp.accounting import epsilon_spent, knob_pico, pool_atto
+from proxy.dp.selection import delta_share
+from proxy.engines.base import Cancellation
+from proxy.errors import HushError, PolicyForbids, QueryCanceled
+from proxy.ledger.base import Outcome, Question, Receipt, Wanted
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.policy.model import Privacy
+from proxy.release.finish import Release, finish
+from proxy.release.noisy import NoisyCells, publish
+from proxy.release.store import Stored
+from proxy.session.dataset import Dataset, Version
+from proxy.session.relations import history_name
+from proxy.session.settings import Settings
+from proxy.sql.algebra import Literal, Null
+from proxy.sql.bind import Constants
+from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.split import Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Whose statement it is and what it pays with."""
+
+    dataset: Dataset
+    version: Version
+    login: str
+    accounts: tuple[Account, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The releases of one statement: a bound block and its plan for each piece of the noise line."""
+
+    blocks: tuple[BoundBlock, ...]
+    plans: tuple[ReleasePlan, ...]
+
+    def distinct(self) -> tuple[ReleasePlan, ...]:
+        """Plans that publish different numbers."""
+        return tuple({p.fingerprint: p for p in self.plans}.values())
+
+    def cost(self) -> Cost:
+        total = Cost(0, 0)
+        for plan in self.distinct():
+            total += plan.cost
+        return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One release for each block, and what was charged."""
+
+    releases: tuple[Release, ...]
+    receipt: Receipt
+
+
+def plan_statement(
+    query: Split, asker: Asker, settings: Settings, parameters: Mapping[int, Literal | Null], now: datetime
+) -> Planned:
+    """Bind and plan every block of a statement. Costs nothing. Raises HushError."""
+    version, privacy = asker.version, asker.version.policy.privacy
+    catalog = version.catalog(asker.login)
+    constants = Constants(parameters, now)
+    blocks = tuple(bind_block(b, catalog, constants, query.text) for b in query.blocks)
+    whole = knob_pico(privacy, settings.epsilon)
+    _check_cap(whole, settings, privacy)
+    share = whole // max(1, len({b.block for b in blocks}))
+    context = PlanContext(
+        tables=version.policy.tables,
+        unique=version.unique,
+        privacy=privacy,
+        lowered=settings.lowered,
+        pico=share,
+        atto_for_keys=_atto_for_keys(asker.accounts, privacy, share),
+        salt=version.salt,
+    )
+    return Planned(blocks=blocks, plans=tuple(plan_release(b.block, context) for b in blocks))
+
+
+def _check_cap(whole: int, settings: Settings, privacy: Privacy) -> None:
+    if settings.max_charge and whole > knob_pico(privacy, settings.max_charge):
+        raise PolicyForbids(
+            f"this statement would cost epsilon {settings.epsilon:g}, more than hush.max_charge allows",
+            hint=f"Lower hush.epsilon to {settings.max_charge:g}, or raise hush.max_charge.",
+        )
+
+
+def _atto_for_keys(accounts: tuple[Account, ...], privacy: Privacy, pico: int) -> int:
+    """The least share over the accounts, so that no account's pool runs out before its rho."""
+    pool = pool_atto(privacy)
+    limited = [a.limit.pico for a in accounts if a.limited and a.limit.pico > 0]
+    if not limited:
+        return delta_share(pool, pico, max(pico, knob_pico(privacy, min(100.0, privacy.max_query_epsilon))))
+    return min(delta_share(pool, min(pico, limit), limit) for limit in limited)
+
+
+def answer_statement(
+    query: Split, planned: Planned, asker: Asker, settings: Settings, cancellation: Cancellation, text: str
+) -> Answer:
+    """Reserve, execute, add noise, store, finish. Raises HushError; what was reserved stays charged."""
+    ledger = asker.dataset.ledger
+    plans = planned.distinct()
+    wanted = tuple(Wanted(Request(key=release_key(p, asker.version), cost=p.cost), p.sql) for p in plans)
+    question = Question(login=history_name(asker.version, asker.login), query=text, at=datetime.now(UTC))
+    receipt = ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
+    try:
+        cells = {
+            plan.fingerprint: _compute(plan, item, asker, cancellation)
+            for plan, item in zip(plans, receipt.items, strict=True)
+        }
+        releases = tuple(
+            finish(
+                plan,
+                cells[plan.fingerprint],
+                block.columns,
+                nonnegative=settings.is_nonnegative and not query.feeds_aggregation,
+                time_zone=asker.version.policy.privacy.time_zone,
+            )
+            for block, plan in zip(planned.blocks, planned.plans, strict=True)
+        )
+    except BaseException as error:
+        with contextlib.suppress(HushError):
+            cancelled = isinstance(error, QueryCanceled)
+            ledger.note_outcome(receipt.statement, Outcome.CANCELLED if cancelled else Outcome.FAILED)
+        raise
+    ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
+    return Answer(releases=releases, receipt=receipt)
+
+
+def release_key(plan: ReleasePlan, version: Version) -> ReleaseKey:
+    """Under which key the store keeps the release of a plan."""
+    policy = version.policy
+    return ReleaseKey(fingerprint=plan.fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
+
+
+def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:
+    if isinstance(item, Stored):
+        return NoisyCells.of_payload(item.payload)
+    version = asker.version
+    raw = version.engine.execute(item, timeout_s=version.policy.limits.statement_timeout_s, cancellation=cancellation)
+    cells = publish(plan, raw, asker.dataset.noise[plan.distribution])
+    asker.dataset.ledger.store.put(item, cells.payload())
+    return cells
+
+
+def charge_words(cost: Cost, privacy: Privacy) -> str:
+    """A charge for people: epsilon at the policy's delta."""
+    return f"epsilon {epsilon_spent(privacy, cost.pico):.4g}"

@@ -1,0 +1,87 @@
+"""What does one served dataset consist of, and which version of it does a query use?
+
+A `Version` is immutable: a query keeps the one it was prepared with, a reload replaces the current one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+from proxy.analysis.units import UniqueKeys
+from proxy.dp.accounting import limit_pico, pool_atto
+from proxy.dp.mechanisms import Distribution
+from proxy.dp.samplers import Noise
+from proxy.engines.base import Engine
+from proxy.ledger.base import Ledger
+from proxy.plan.charge import Account, Cost
+from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
+from proxy.sql.scope import Catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Version:
+    """One policy with the data it was checked against; equal only to itself.
+
+    salt: hexadecimal, per dataset, orders keys above K.
+    """
+
+    policy: Policy
+    users: Users
+    engine: Engine
+    unique: UniqueKeys
+    salt: str
+    loaded_at: datetime
+
+    def role_of(self, login: str) -> Role:
+        """The role of a login; KeyError for a stranger, who never gets this far."""
+        return self.users.roles[self.users.logins[login].role]
+
+    def visible_tables(self, login: str) -> Mapping[str, Table]:
+        """The tables a login may name."""
+        names = self.role_of(login).tables or tuple(self.policy.tables)
+        return MappingProxyType({n: t for n, t in self.policy.tables.items() if n in names})
+
+    def catalog(self, login: str) -> Catalog:
+        return Catalog(self.visible_tables(login))
+
+    def accounts(self, login: str, session_account: str) -> tuple[Account, ...]:
+        """The accounts of one charge: dataset, user, session. Names are unique over datasets and logins."""
+        name, privacy, budgets = self.policy.dataset, self.policy.privacy, self.policy.budgets
+        own = self.users.logins[login].budget
+        user = own if isinstance(own, EpsilonLimit) else budgets.user
+        return (
+            _account("dataset", name, budgets.dataset, privacy),
+            _account("user", f"{name}/{login}", user, privacy),
+            _account("session", f"{name}/{login}/{session_account}", budgets.session, privacy),
+        )
+
+
+def _account(kind: str, name: str, limit: AccountLimit, privacy: Privacy) -> Account:
+    if isinstance(limit, EpsilonLimit):
+        most = Cost(limit_pico(privacy, limit.epsilon), pool_atto(privacy))
+        return Account(kind=kind, name=name, limited=True, limit=most)
+    return Account(kind=kind, name=name, limited=False, limit=Cost(0, 0))
+
+
+@dataclass(slots=True, kw_only=True)
+class Dataset:
+    """A served database: its current version, and what all versions share.
+
+    trouble: why the last edited policy was not taken, "" if it was.
+    """
+
+    ledger: Ledger
+    noise: Mapping[Distribution, Noise]
+    current: Version
+    trouble: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def swap(self, version: Version) -> Version:
+        """Serve another version from now on; returns the replaced one."""
+        with self._lock:
+            old, self.current, self.trouble = self.current, version, ""
+        return old

@@ -1,0 +1,62 @@
+"""What would a statement cost and how noisy would it be, without data, accounts or a server?"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from proxy.analysis.analyse import Lowered
+from proxy.analysis.units import UniqueKeys
+from proxy.dp.accounting import knob_pico, limit_pico, pool_atto
+from proxy.dp.selection import delta_share
+from proxy.errors import NotAggregate
+from proxy.front.relations import RELATIONS
+from proxy.plan.explain import explain_block, explain_lines
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.policy.model import EpsilonLimit, Policy
+from proxy.sql.bind import Constants
+from proxy.sql.block import bind_block
+from proxy.sql.parse import split_statements
+from proxy.sql.scope import Catalog
+from proxy.sql.split import split
+
+
+def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
+    """The privacy plan of one statement at the policy's default epsilon. Raises HushError.
+
+    Keys that public tables are joined on count as unique: a served dataset checks that on its data.
+    """
+    plans = _plans(policy, sql)
+    blocks = [explain_block(p, policy.privacy) for p in plans]
+    if as_json:
+        return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks}, indent=2)
+    lines = [f"Privacy plan: epsilon {policy.privacy.query_epsilon:g} at delta {policy.privacy.delta:g}"]
+    for block in blocks:
+        lines += explain_lines(block)
+    return "\n".join(lines)
+
+
+def _plans(policy: Policy, sql: str) -> list[ReleasePlan]:
+    catalog = Catalog(policy.tables)
+    statements = split_statements(sql)
+    if len(statements) != 1:
+        raise NotAggregate("expected one statement", hint="Give one SELECT.")
+    cut = split(statements[0], catalog, frozenset(RELATIONS))
+    if not cut.blocks:
+        raise NotAggregate("the statement reads no private table", hint="It is answered exactly and free.")
+    constants = Constants({}, datetime.now(UTC))
+    bound = [bind_block(b, catalog, constants, cut.text) for b in cut.blocks]
+    share = knob_pico(policy.privacy, policy.privacy.query_epsilon) // len({b.block for b in bound})
+    unique = {(k.table, k.ref_column) for t in policy.tables.values() for k in t.joins}
+    context = PlanContext(
+        tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy, lowered=Lowered(),
+        pico=share, atto_for_keys=_delta(policy, share), salt="",
+    )  # fmt: skip
+    return [plan_release(b.block, context) for b in bound]
+
+
+def _delta(policy: Policy, pico: int) -> int:
+    """The share of the dataset account's pool; the least any account can give when it is the largest."""
+    limit = policy.budgets.dataset
+    epsilon = limit.epsilon if isinstance(limit, EpsilonLimit) else policy.privacy.max_query_epsilon
+    return delta_share(pool_atto(policy.privacy), pico, max(pico, limit_pico(policy.privacy, epsilon)))

@@ -1,0 +1,51 @@
+"""What is a client told about the charge of a statement?"""
+
+from __future__ import annotations
+
+from proxy.dp.accounting import epsilon_spent
+from proxy.ledger.base import Balance, Receipt
+from proxy.plan.charge import Cost
+from proxy.policy.model import Privacy
+from proxy.session.contract import Notice
+
+_WARN_AT = (0.95, 0.80)
+
+
+def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tuple[Notice, ...]:
+    """One NOTICE of what was charged and what is left, and a WARNING when an account runs low.
+
+    Only the caller's own accounts are named unless the caller is an admin.
+    """
+    own = [
+        (balance, charged)
+        for balance, charged in zip(receipt.balances, receipt.charged, strict=True)
+        if is_admin or balance.account.kind != "dataset"
+    ]
+    most = max((charged.pico for _, charged in own), default=0)
+    charge = (
+        f"charged epsilon {epsilon_spent(privacy, most):.4g}"
+        if most
+        else "charged nothing: your accounts paid for this release already"
+    )
+    left = ", ".join(_left(balance, privacy) for balance, _ in own)
+    notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
+    return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
+
+
+def _left(balance: Balance, privacy: Privacy) -> str:
+    if not balance.account.limited:
+        return f"{balance.account.kind} unlimited"
+    limit = epsilon_spent(privacy, balance.account.limit.pico)
+    return f"{balance.account.kind} {epsilon_spent(privacy, balance.remaining.pico):.4g} of {limit:.4g}"
+
+
+def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
+    limit = balance.account.limit.pico
+    if not balance.account.limited or not charged.pico or not limit:
+        return ()
+    after, before = balance.spent.pico / limit, (balance.spent.pico - charged.pico) / limit
+    for mark in _WARN_AT:
+        if before < mark <= after:
+            text = f"{mark:.0%} of the {balance.account.kind} account's budget is spent"
+            return (Notice(severity="WARNING", sqlstate="01000", message=text),)
+    return ()

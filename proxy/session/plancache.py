@@ -1,0 +1,62 @@
+"""Which statements were understood and planned already?
+
+Pure results by their complete inputs, forgotten least recently used first. A plan holds no data and no
+charge, so keeping it is only a matter of time saved.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from proxy.session.answer import Planned
+from proxy.session.contract import Piece
+from proxy.session.dataset import Version
+
+Kept = TypeVar("Kept")
+_LONGEST_TEXT = 20_000
+
+
+class _Recent(Generic[Kept]):
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._items: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Kept | None:
+        with self._lock:
+            found = self._items.get(key)
+            if found is not None:
+                self._items.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: Kept) -> None:
+        with self._lock:
+            self._items[key] = value
+            while len(self._items) > self._most:
+                self._items.popitem(last=False)
+
+
+class PlanCache:
+    """Pieces by text, and plans by text, parameters and settings; shared by the sessions of a dataset."""
+
+    def __init__(self, most: int = 512) -> None:
+        self._pieces: _Recent[tuple[Piece, ...]] = _Recent(most)
+        self._planned: _Recent[Planned] = _Recent(most)
+
+    def pieces(self, version: Version, login: str, text: str, has_intervals: bool) -> tuple[Piece, ...] | None:
+        return self._pieces.get((version, login, text, has_intervals))
+
+    def keep_pieces(
+        self, version: Version, login: str, text: str, has_intervals: bool, pieces: tuple[Piece, ...]
+    ) -> None:
+        if len(text) <= _LONGEST_TEXT:
+            self._pieces.put((version, login, text, has_intervals), pieces)
+
+    def planned(self, key: Hashable) -> Planned | None:
+        return self._planned.get(key)
+
+    def keep_planned(self, key: Hashable, planned: Planned) -> None:
+        self._planned.put(key, planned)

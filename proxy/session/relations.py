@@ -1,0 +1,162 @@
+"""What do hush.budget, hush.history, hush.last_query and hush.policy show this session?
+
+A user sees own figures only; the dataset account's are for admins, because they also depend on what
+others asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from proxy.dp.accounting import epsilon_spent, knob_pico
+from proxy.front.relations import RELATIONS
+from proxy.ledger.base import Balance
+from proxy.plan.charge import ATTO, PICO, Account, Cost
+from proxy.plan.explain import OutputNoise
+from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.session.dataset import Dataset, Version
+from proxy.sql.splice import InjectedColumn
+
+_MOST_HISTORY = 1000
+Row = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastQuery:
+    """The session's latest private statement."""
+
+    outputs: tuple[OutputNoise, ...]
+    cost: Cost
+    is_reused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Who looks, at what, with which accounts. epsilon: the current knob, for queries_left."""
+
+    dataset: Dataset
+    version: Version
+    login: str
+    accounts: tuple[Account, ...]
+    last: tuple[LastQuery, ...]
+    epsilon: float
+
+
+def system_columns(name: str, viewer: Viewer) -> tuple[InjectedColumn, ...]:
+    """The contents of hush.<name> as columns."""
+    rows = _ROWS[name](viewer)
+    return tuple(
+        InjectedColumn(column, kind, tuple(row[i] for row in rows)) for i, (column, kind) in enumerate(RELATIONS[name])
+    )
+
+
+def own_accounts(viewer: Viewer) -> tuple[Account, ...]:
+    """The accounts whose figures the viewer may see."""
+    if viewer.version.role_of(viewer.login).is_admin:
+        return viewer.accounts
+    return tuple(a for a in viewer.accounts if a.kind != "dataset")
+
+
+def _budget(viewer: Viewer) -> Sequence[Row]:
+    knob = knob_pico(viewer.version.policy.privacy, viewer.epsilon)
+    return [_balance(b, viewer, knob) for b in viewer.dataset.ledger.balances(own_accounts(viewer))]
+
+
+def _balance(balance: Balance, viewer: Viewer, knob: int) -> Row:
+    privacy = viewer.version.policy.privacy
+    account, spent, left = balance.account, balance.spent, balance.remaining
+    is_pure = privacy.accounting is Accounting.PURE
+    epsilon_limit = epsilon_spent(privacy, account.limit.pico)
+    epsilon_used = epsilon_spent(privacy, spent.pico)
+    return (
+        account.name.split("/", 1)[-1],
+        account.kind,
+        number(epsilon_limit) if account.limited else None,
+        number(epsilon_used),
+        number(epsilon_spent(privacy, left.pico)) if account.limited else None,
+        decimal(account.limit.pico) if account.limited and not is_pure else None,
+        None if is_pure else decimal(spent.pico),
+        number(privacy.delta),
+        str(left.pico // knob) if account.limited else None,
+        None,
+    )
+
+
+def _history(viewer: Viewer) -> Sequence[Row]:
+    privacy = viewer.version.policy.privacy
+    is_pure = privacy.accounting is Accounting.PURE
+    return [
+        (
+            asked.at.isoformat(),
+            asked.query,
+            number(epsilon_spent(privacy, asked.cost.pico)),
+            None if is_pure else decimal(asked.cost.pico),
+            number(asked.cost.atto / ATTO),
+            "t" if asked.reused else "f",
+            asked.outcome.value,
+        )
+        for asked in viewer.dataset.ledger.history(history_name(viewer.version, viewer.login), _MOST_HISTORY)
+    ]
+
+
+def history_name(version: Version, login: str) -> str:
+    """Under which name the ledger keeps a login's statements."""
+    return f"{version.policy.dataset}/{login}"
+
+
+def _last_query(viewer: Viewer) -> Sequence[Row]:
+    privacy = viewer.version.policy.privacy
+    is_pure = privacy.accounting is Accounting.PURE
+    return [
+        (
+            o.aggregate, o.mechanism, o.bound, number(o.sd), number(o.half_width_95),
+            number(epsilon_spent(privacy, last.cost.pico)), None if is_pure else decimal(last.cost.pico),
+            number(last.cost.atto / ATTO), "t" if last.is_reused else "f",
+        )
+        for last in viewer.last for o in last.outputs
+    ]  # fmt: skip
+
+
+def _policy(viewer: Viewer) -> Sequence[Row]:
+    status = viewer.dataset.trouble or "in force"
+    loaded = viewer.version.loaded_at.isoformat()
+    return [
+        (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table),
+         "t" if table.is_public else "f", loaded, status)
+        for table in viewer.version.visible_tables(viewer.login).values()
+        for column in table.columns if not column.hidden
+    ]  # fmt: skip
+
+
+def _bounds(column: Column) -> str | None:
+    return f"[{column.domain.lo}, {column.domain.hi}]" if isinstance(column.domain, Bounded) else None
+
+
+def _values(column: Column) -> str | None:
+    return ", ".join(str(v) for v in column.domain.values) if isinstance(column.domain, Listed) else None
+
+
+def _unit(table: Table) -> str | None:
+    match table.ownership:
+        case PublicTable():
+            return None
+        case RowUnit():
+            return "each row"
+        case UnitColumns(columns):
+            return ", ".join(columns)
+        case UnitVia(parent, on):
+            return f"through {parent} on {on}"
+
+
+def number(value: float) -> str:
+    """A double precision value as text."""
+    return repr(float(value))
+
+
+def decimal(pico: int) -> str:
+    """An exact number of 1e-12 as text."""
+    return f"{pico // PICO}.{pico % PICO:012d}"
+
+
+_ROWS = {"budget": _budget, "history": _history, "last_query": _last_query, "policy": _policy}

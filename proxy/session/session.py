@@ -1,0 +1,279 @@
+"""One client session: from the text of a statement to the text that the front runs in its place.
+
+CPU work and waiting for the engine happen in worker threads, so that other sessions go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from proxy.engines.base import Cancellation
+from proxy.errors import HushError, PolicyForbids, Unsupported
+from proxy.metrics import Metrics, ReleaseOrigin
+from proxy.plan.explain import output_noise
+from proxy.release.store import Stored
+from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
+from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.session.dataset import Dataset, Version
+from proxy.session.explain import explain_json, explain_text
+from proxy.session.notices import charge_notices
+from proxy.session.parameters import read_parameters
+from proxy.session.plancache import PlanCache
+from proxy.session.relations import LastQuery, Viewer, system_columns
+from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
+from proxy.session.statements import Understood, Wrapper, private_words, understand
+from proxy.sql.probe import Probe
+from proxy.sql.locate import TextSpan
+from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, splice, system_template
+from proxy.sql.split import Split
+from proxy.sqltypes import SqlType
+
+Result = TypeVar("Result")
+_NOWHERE = TextSpan(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """Threads for understanding statements, and for waiting on the engine and the ledger."""
+
+    thinking: Executor
+    waiting: Executor
+
+
+class ClientSession:
+    """See `contract.Session`. One login's connection to one dataset."""
+
+    setting_names = (*NAMES, *READ_FROM_FRONT)
+
+    def __init__(
+        self, dataset: Dataset, login: str, session_id: str, workers: Workers, plans: PlanCache, metrics: Metrics
+    ) -> None:
+        self._dataset = dataset
+        self._login = login
+        self._id = session_id
+        self._workers = workers
+        self._plans = plans
+        self._metrics = metrics
+        self._last: tuple[LastQuery, ...] = ()
+        self._words_of: Version | None = None
+        self._words: frozenset[str] = frozenset()
+
+    def may_be_private(self, text: str) -> bool:
+        """See the contract. Unicode-escaped names are left to the front's guard."""
+        version = self._dataset.current
+        if self._words_of is not version:
+            self._words, self._words_of = private_words(version, self._login), version
+        folded = text.lower()
+        return any(word in folded for word in self._words)
+
+    async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+        """See the contract."""
+        version = self._dataset.current
+        has_intervals = settings.get("hush.intervals", "").strip().lower() in ("on", "true", "1", "yes")
+        cached = self._plans.pieces(version, self._login, text, has_intervals)
+        if cached is not None:
+            return cached
+        pieces = await self._think(lambda: understand(text, version, self._login, has_intervals=has_intervals))
+        self._plans.keep_pieces(version, self._login, text, has_intervals, pieces)
+        return pieces
+
+    async def release(
+        self,
+        piece: Piece,
+        parameters: tuple[Parameter, ...],
+        fields: tuple[Field, ...],
+        settings: Mapping[str, str],
+    ) -> Spliced:
+        """See the contract."""
+        try:
+            piece = await self._up_to_date(piece, settings)
+            if isinstance(piece.refusal, Refusal):
+                raise piece.refusal.error
+            return await self._release(piece, parameters, settings)
+        except HushError as error:
+            self._metrics.refused(error)
+            raise
+
+    async def close(self) -> None:
+        """Nothing is held between statements."""
+
+    async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> Piece:
+        """The piece under the policy in force: a statement prepared under an older one is understood again."""
+        handle = piece.handle
+        if not isinstance(handle, Understood) or handle.version is self._dataset.current:
+            return piece
+        pieces = await self.prepare(piece.text, settings)
+        if len(pieces) != 1 or not pieces[0].is_private:
+            raise PolicyForbids("the policy has changed since this statement was prepared", hint="Prepare it again.")
+        return pieces[0]
+
+    # --- one statement --------------------------------------------------------------------------------
+
+    async def _release(self, piece: Piece, parameters: tuple[Parameter, ...], values: Mapping[str, str]) -> Spliced:
+        handle = piece.handle
+        assert isinstance(handle, Understood), "a private piece without refusal was understood"
+        privacy = handle.version.policy.privacy
+        settings = read_settings(values, privacy)
+        if isinstance(handle.query, Probe):
+            return _probed(handle, handle.query, len(parameters))
+        asker = self._asker(handle.version, settings)
+        planned = await self._plan(handle.query, asker, settings, parameters)
+        if handle.wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON):
+            return await self._wait(lambda: self._explained(handle, planned, asker, settings, len(parameters)))
+        if not planned.blocks:
+            patches = await self._wait(lambda: self._system(handle.query, asker, settings))
+            return _spliced(handle, patches, len(parameters), ())
+        return await self._answered(handle, planned, asker, settings, len(parameters), piece.text)
+
+    async def _answered(
+        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int, text: str
+    ) -> Spliced:
+        query = handle.query
+        assert isinstance(query, Split)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        cancellation = Cancellation()
+        try:
+            answer = await self._wait(lambda: answer_statement(query, planned, asker, settings, cancellation, text))
+        except asyncio.CancelledError:
+            cancellation.request()
+            raise
+        self._remember(planned, answer)
+        patches = (*_block_patches(query, planned, answer), *await self._wait_system(query, asker, settings))
+        spliced = _spliced(handle, patches, count, self._notices(answer, asker))
+        if any(c.pico for c in answer.receipt.charged):
+            await _until_grid(started, handle.version.policy.privacy.time_grid_s)
+        return spliced
+
+    async def _wait_system(self, query: Split, asker: Asker, settings: Settings) -> tuple[Patch, ...]:
+        return await self._wait(lambda: self._system(query, asker, settings)) if query.system else ()
+
+    def _asker(self, version: Version, settings: Settings) -> Asker:
+        if self._login not in version.users.logins:
+            raise Unsupported("this login no longer exists")
+        session = f"shared/{settings.shared_session}" if settings.shared_session else self._id
+        accounts = version.accounts(self._login, session)
+        return Asker(dataset=self._dataset, version=version, login=self._login, accounts=accounts)
+
+    async def _plan(self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]) -> Planned:
+        limits = tuple((a.limited, a.limit) for a in asker.accounts)
+        key = (asker.version, self._login, limits, query.text, parameters, settings)
+        cached = self._plans.planned(key)
+        if cached is not None:
+            return cached
+        values = read_parameters(parameters)
+        now = datetime.now(UTC)
+        planned = await self._think(lambda: plan_statement(query, asker, settings, values, now))
+        if not _depends_on_time(query.text):
+            self._plans.keep_planned(key, planned)
+        return planned
+
+    def _viewer(self, asker: Asker, settings: Settings) -> Viewer:
+        return Viewer(
+            dataset=self._dataset, version=asker.version, login=self._login, accounts=asker.accounts,
+            last=self._last, epsilon=settings.epsilon,
+        )  # fmt: skip
+
+    def _system(self, query: Split | Probe, asker: Asker, settings: Settings) -> tuple[Patch, ...]:
+        assert isinstance(query, Split)
+        viewer = self._viewer(asker, settings)
+        patches = []
+        for reference in query.system:
+            columns = system_columns(reference.name, viewer)
+            template, marker = system_template(reference.name, columns, needs_alias=reference.needs_alias)
+            patches.append(Patch(reference.span, template, marker, columns))
+        return tuple(patches)
+
+    def _explained(self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int) -> Spliced:
+        viewer = self._viewer(asker, settings)
+        is_json = handle.wrapper is Wrapper.EXPLAIN_JSON
+        if is_json:
+            lines = [explain_json(planned, asker, viewer, settings)]
+        else:
+            lines = explain_text(planned, asker, viewer, settings)
+        return _lines(lines, "json" if is_json else "text", count)
+
+    def _remember(self, planned: Planned, answer: Answer) -> None:
+        charged = answer.receipt.charged[1:]
+        cost = max(charged, key=lambda c: c.pico)
+        outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
+        self._last = (LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0),)
+        for item in answer.receipt.items:
+            self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
+
+    def _notices(self, answer: Answer, asker: Asker) -> tuple[Notice, ...]:
+        is_admin = asker.version.role_of(self._login).is_admin
+        return charge_notices(answer.receipt, asker.version.policy.privacy, is_admin=is_admin)
+
+    # --- threads ----------------------------------------------------------------------------------------
+
+    async def _think(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._workers.thinking, work)
+
+    async def _wait(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
+
+
+# --- splicing ---------------------------------------------------------------------------------------------
+
+
+def _block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
+    patches = []
+    for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
+        columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
+        patches.append(Patch(text.span, bound.outer, bound.marker, columns))
+    return tuple(patches)
+
+
+def _probed(handle: Understood, query: Probe, count: int) -> Spliced:
+    patches = []
+    for empty in query.tables:
+        columns = tuple(InjectedColumn(c.name, c.type, ()) for c in empty.table.columns if not c.hidden)
+        template, marker = system_template(empty.table.name, columns, needs_alias=empty.needs_alias)
+        patches.append(Patch(empty.span, template, marker, columns))
+    notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
+                    detail="Ask for aggregates, such as count(*).")  # fmt: skip
+    return _spliced(handle, tuple(patches), count, (notice,))
+
+
+def _spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices: tuple[Notice, ...]) -> Spliced:
+    text = splice(handle.query.text, patches, count + 1)
+    literal = f"{handle.before}{text.with_literals}{handle.after}"
+    if handle.wrapper is not Wrapper.NONE:
+        return Spliced(sql=literal, literal_sql=literal, arrays=(), notices=notices)
+    return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
+
+
+def _arrays(text: SplicedText) -> tuple[Array, ...]:
+    return tuple(
+        Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
+    )
+
+
+def _lines(lines: list[str], kind: str, count: int) -> Spliced:
+    column = InjectedColumn("line", SqlType.TEXT, tuple(lines))
+    source, marker = system_template("plan", (column,), needs_alias=True)
+    template = f'SELECT plan.line::pg_catalog.{kind} AS "QUERY PLAN" FROM {source}'
+    text = splice("", (Patch(_NOWHERE, template, marker, (column,)),), count + 1)
+    return Spliced(
+        sql=text.with_parameters, literal_sql=text.with_literals, arrays=_arrays(text), notices=(), tag="EXPLAIN"
+    )
+
+
+def _depends_on_time(text: str) -> bool:
+    folded = text.lower()
+    return "now" in folded or "current_" in folded or "localtime" in folded
+
+
+async def _until_grid(started: float, grid_s: float) -> None:
+    """Let an answer leave at a multiple of the time grid after it began."""
+    if grid_s <= 0:
+        return
+    elapsed = asyncio.get_running_loop().time() - started
+    await asyncio.sleep(math.ceil(elapsed / grid_s) * grid_s - elapsed)

@@ -1,0 +1,118 @@
+"""Which hush.* settings did the client choose, and are they acceptable?
+
+Values arrive as PostgreSQL's text. The same rules serve a SET statement and a setting that came in
+another way, so a bad value never takes effect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from proxy.analysis.analyse import Lowered
+from proxy.errors import InvalidSetting
+from proxy.policy.model import Privacy
+
+PREFIX = "hush."
+READ_FROM_FRONT = ("TimeZone", "client_min_messages")
+NAMES = (
+    "hush.epsilon", "hush.max_rows_per_group", "hush.max_groups", "hush.session", "hush.intervals", "hush.fresh",
+    "hush.nonnegative", "hush.max_charge", "hush.target_error", "hush.weights",
+)  # fmt: skip
+_SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one statement. epsilon: of the whole statement. max_charge: 0 means no cap.
+
+    shared_session: name of the session account that pooled connections of one login share, "" for none.
+    """
+
+    epsilon: float
+    lowered: Lowered
+    shared_session: str
+    has_intervals: bool
+    is_fresh: bool
+    is_nonnegative: bool
+    max_charge: float
+
+
+def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
+    """All settings of a statement. Raises InvalidSetting."""
+
+    def get(name: str) -> str:
+        return values.get(f"{PREFIX}{name}", "").strip()
+
+    for name in NAMES:
+        check_setting(name, values.get(name, ""), privacy)
+    return Settings(
+        epsilon=float(get("epsilon")) if get("epsilon") else privacy.query_epsilon,
+        lowered=Lowered(rows_per_group=int(get("max_rows_per_group") or 0), groups=int(get("max_groups") or 0)),
+        shared_session=get("session"),
+        has_intervals=_SWITCH[get("intervals").lower() or "off"],
+        is_fresh=_SWITCH[get("fresh").lower() or "off"],
+        is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
+        max_charge=float(get("max_charge") or 0),
+    )
+
+
+def check_setting(name: str, value: str, privacy: Privacy) -> None:
+    """Accept or refuse one value; the empty text means the default. Raises InvalidSetting."""
+    check = _CHECKS.get(name.lower())
+    if check is None:
+        raise InvalidSetting(f'there is no setting "{name}"', hint=f"Settings: {', '.join(NAMES)}.")
+    if value.strip():
+        check(name.lower(), value.strip(), privacy)
+
+
+def _epsilon(name: str, value: str, privacy: Privacy) -> None:
+    number = _number(name, value)
+    highest = min(100.0, privacy.max_query_epsilon)
+    if not 1e-4 <= number <= highest:
+        raise InvalidSetting(f"{name} must be between 0.0001 and {highest:g}, not {value[:40]}")
+
+
+def _number(name: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidSetting(f"{name} must be a number, not '{value[:40]}'")
+    return number
+
+
+def _positive(name: str, value: str, _privacy: Privacy) -> None:
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 10**9):
+        raise InvalidSetting(f"{name} must be a whole number from 1, not '{value[:40]}'",
+                             hint="It can only lower the policy's bound.")  # fmt: skip
+
+
+def _switch(name: str, value: str, _privacy: Privacy) -> None:
+    if value.lower() not in _SWITCH:
+        raise InvalidSetting(f"{name} must be on or off, not '{value[:40]}'")
+
+
+def _name(name: str, value: str, _privacy: Privacy) -> None:
+    if len(value) > 60 or not all(c.isalnum() or c in "_-." for c in value):
+        raise InvalidSetting(f"{name} must be at most 60 letters, digits, '_', '-' or '.'")
+
+
+def _later(name: str, _value: str, _privacy: Privacy) -> None:
+    raise InvalidSetting(f"{name} cannot be set in this version", hint="Set hush.epsilon to choose the accuracy.")
+
+
+_CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
+    "hush.epsilon": _epsilon,
+    "hush.max_rows_per_group": _positive,
+    "hush.max_groups": _positive,
+    "hush.session": _name,
+    "hush.intervals": _switch,
+    "hush.fresh": _switch,
+    "hush.nonnegative": _switch,
+    "hush.max_charge": _epsilon,
+    "hush.target_error": _later,
+    "hush.weights": _later,
+}

@@ -1,0 +1,47 @@
+"""How is a scalar or aggregate of the algebra shown to a person?"""
+
+from __future__ import annotations
+
+from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
+
+_INFIX = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "||", "is distinct from", "like", "ilike")
+
+
+def describe_scalar(scalar: Scalar) -> str:
+    """Readable SQL; columns by their own name."""
+    match scalar:
+        case ColumnRef():
+            return scalar.name
+        case Literal(value):
+            return f"'{value}'" if not isinstance(value, (bool, int, float)) else str(value)
+        case Null():
+            return "NULL"
+        case Span(months, days, microseconds):
+            return f"interval '{months} months {days} days {microseconds} microseconds'"
+        case Member(argument, items):
+            return f"{describe_scalar(argument)} IN ({', '.join(describe_scalar(i) for i in items)})"
+        case Case(branches, otherwise):
+            whens = " ".join(f"WHEN {describe_scalar(c)} THEN {describe_scalar(v)}" for c, v in branches)
+            return f"CASE {whens} ELSE {describe_scalar(otherwise)} END"
+        case Call("is null", (argument,)):
+            return f"{describe_scalar(argument)} IS NULL"
+        case Call(function, args):
+            return _call(function, tuple(describe_scalar(a) for a in args))
+
+
+def _call(function: str, args: tuple[str, ...]) -> str:
+    operator = function.removeprefix("integer ").removeprefix("date ").removeprefix("time ").split(" ")[0]
+    if len(args) == 2 and (function in _INFIX or operator in ("+", "-", "*", "/", "%")):
+        return f"({args[0]} {function.upper() if function in _INFIX else operator} {args[1]})"
+    return f"{function.replace(' ', '_')}({', '.join(args)})"
+
+
+def describe_aggregate(aggregate: Aggregate) -> str:
+    """The aggregate call as SQL."""
+    if aggregate.kind is AggregateKind.COUNT_ROWS:
+        text = "count(*)"
+    elif aggregate.kind is AggregateKind.COUNT_UNITS:
+        text = f"count(DISTINCT {describe_scalar(aggregate.argument)})"
+    else:
+        text = f"{aggregate.kind.value}({describe_scalar(aggregate.argument)})"
+    return text if aggregate.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(aggregate.where)})"
