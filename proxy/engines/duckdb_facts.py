@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import duckdb
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
-from proxy.engines.duckdb_files import quote_name, quote_relation
+from proxy.engines.duckdb_files import quote_name, quote_relation, quote_text
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sqltypes import SqlType
@@ -102,7 +102,7 @@ def _duplicate_units(connection: duckdb.DuckDBPyConnection, policy: Policy) -> I
     for table in policy.private_tables():
         if table.unit_unique and isinstance(table.ownership, UnitColumns):
             units = table.ownership.columns
-            if _has_duplicates(connection, table, units):
+            if _has_duplicates(connection, policy, table, units):
                 names = ", ".join(f"{table.name}.{unit}" for unit in units)
                 yield f"{names}: 'unit_unique' is declared, and a unit has more than one row"
 
@@ -110,7 +110,7 @@ def _duplicate_units(connection: duckdb.DuckDBPyConnection, policy: Policy) -> I
 def _duplicate_parents(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[str]:
     paths = [t.ownership for t in policy.private_tables() if isinstance(t.ownership, UnitVia)]
     for parent, key in dict.fromkeys((path.parent, path.parent_key) for path in paths):
-        if _has_duplicates(connection, policy.tables[parent], (key,)):
+        if _has_duplicates(connection, policy, policy.tables[parent], (key,)):
             yield f"{parent}.{key}: rows find their unit through this key, and it is not unique"
 
 
@@ -119,7 +119,7 @@ def _join_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterat
         for join in table.joins:
             other = policy.tables[join.table]
             if other.is_public:
-                is_unique = not _has_duplicates(connection, other, (join.ref_column,))
+                is_unique = not _has_duplicates(connection, policy, other, (join.ref_column,))
                 yield JoinFact(
                     table=table.name,
                     column=join.column,
@@ -129,13 +129,15 @@ def _join_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterat
                 )
 
 
-def _has_duplicates(connection: duckdb.DuckDBPyConnection, table: Table, columns: tuple[str, ...]) -> bool:
+def _has_duplicates(
+    connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, columns: tuple[str, ...]
+) -> bool:
     """Whether two rows agree in all `columns`, none of them NULL. Raises ConfigError if it cannot be found out."""
-    names = [quote_name(column) for column in columns]
+    compared = [_compared(table, column, policy.privacy.time_zone) for column in columns]
     sql = (
         f"select 1 from {quote_relation(table.relation)}"
-        f" where {' and '.join(f'{name} is not null' for name in names)}"
-        f" group by {', '.join(names)} having count(*) > 1 limit 1"
+        f" where {' and '.join(f'{value} is not null' for value in compared)}"
+        f" group by {', '.join(compared)} having count(*) > 1 limit 1"
     )
     found: list[tuple[object, ...]] | str
     try:
@@ -145,3 +147,17 @@ def _has_duplicates(connection: duckdb.DuckDBPyConnection, table: Table, columns
     if isinstance(found, str):
         raise ConfigError(f"whether {table.name} ({', '.join(columns)}) is unique could not be found out: {found}")
     return bool(found)
+
+
+def _compared(table: Table, name: str, zone: str) -> str:
+    """The value that private statements compare: coarser than the stored one where they compute in another type."""
+    column, stored = table.column(name), quote_name(name)
+    match column.type if column else SqlType.TEXT:
+        case SqlType.NUMERIC:
+            return f"{stored}::double"
+        case SqlType.BPCHAR:
+            return f"rtrim({stored}::varchar)"
+        case SqlType.TIMESTAMPTZ:
+            return f"({stored} at time zone {quote_text(zone)})"
+        case _:
+            return stored

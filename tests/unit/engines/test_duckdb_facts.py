@@ -93,6 +93,31 @@ def test_a_composite_unit_is_unique_as_a_whole(tmp_path: Path) -> None:
         check(tmp_path, users, statements=("insert into users values (2, 1, 'Oslo', 'y')",))
 
 
+@pytest.mark.parametrize(
+    ("kind", "engine_type", "first", "twin"),
+    [
+        (SqlType.NUMERIC, "decimal(38, 2)", "10000000000000000.00", "10000000000000000.01"),
+        (SqlType.BPCHAR, "varchar", "'a'", "'a  '"),
+        (SqlType.TIMESTAMPTZ, "timestamptz", "'2026-10-25 00:30:00+00'", "'2026-10-25 01:30:00+00'"),
+    ],
+)
+def test_keys_that_private_statements_cannot_tell_apart_are_duplicates(
+    tmp_path: Path, kind: SqlType, engine_type: str, first: str, twin: str
+) -> None:
+    people = Table(
+        name="people",
+        relation=("people",),
+        ownership=UnitColumns(("id",)),
+        unit_unique=True,
+        columns=(Column(name="id", type=kind, key=True),),
+    )
+    rows = f"create table people as select unnest([{first}::{engine_type}, {twin}::{engine_type}]) as id"
+    served = policy(database(tmp_path / "shop.duckdb", rows), people, time_zone="Europe/Paris")
+    engine = DuckDBEngine(served, tmp_path / "spill")
+    with closing(engine), pytest.raises(ConfigError, match=r"people\.id: 'unit_unique'"):
+        engine.check_facts(served)
+
+
 def test_a_check_that_cannot_be_made_is_a_failure(tmp_path: Path) -> None:
     """A view over a file that is out of reach has columns and cannot be read."""
     (tmp_path / "users.csv").write_text("user_id,age,city\n1,2,alice-secret\n")
