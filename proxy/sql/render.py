@@ -8,6 +8,7 @@ Timestamps with time zone are computed as local times of the policy's zone.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -240,13 +241,15 @@ class Renderer:
         inner = Reading.TEST if reading is Reading.KEY else reading
         if row.types(tuple(a.type for a in args)) is SqlType.BOOL:
             inner = Reading.TEST
-        spelled = [f"({self._spell(a, inner)})" for a in args]
-        text = row.duckdb.replace("{*}", ", ".join(spelled))
-        for number, part in enumerate(spelled):
-            text = text.replace(f"{{{number}}}", f"\x00{number}\x00")
-        for number, part in enumerate(spelled):
-            text = text.replace(f"\x00{number}\x00", part)
-        return f"({text})"
+        return f"({fill(row.duckdb, tuple(f'({self._spell(a, inner)})' for a in args))})"
+
+
+_PLACE = re.compile(r"\{(\*|[0-9])\}")
+
+
+def fill(template: str, parts: tuple[str, ...]) -> str:
+    """The template with `{0}`, `{1}` and `{*}` filled in, in one pass: a part may itself hold such marks."""
+    return _PLACE.sub(lambda m: ", ".join(parts) if m[1] == "*" else parts[int(m[1])], template)
 
 
 def double(value: float) -> str:
