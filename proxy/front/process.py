@@ -85,12 +85,18 @@ class Postmaster:
             if self._process.poll() is not None:
                 break
             self._process.send_signal(number)
-            for _ in range(int(_FAST_STOP_S / _POLL_S)):
-                if self._process.poll() is not None:
-                    break
-                await asyncio.sleep(_POLL_S)
+            if await self.ends_within(_FAST_STOP_S):
+                break
         # after a kill, a busy backend would go on until its statement ends
         await asyncio.to_thread(self.blueprint.runtime.end_processes, self.blueprint.name)
+
+    async def ends_within(self, timeout_s: float) -> bool:
+        """Whether the server has ended, or does so in this time."""
+        for _ in range(int(timeout_s / _POLL_S)):
+            if self._process.poll() is not None:
+                return True
+            await asyncio.sleep(_POLL_S)
+        return self._process.poll() is not None
 
     async def connect(self, database: str, *, user: str = SUPERUSER) -> AdminConnection:
         """A connection that ignores PG* variables of the proxy's environment and checks who answers."""

@@ -36,6 +36,7 @@ _COPY_BATCH = 2000
 _FIRST_BACKOFF_S = 0.2
 _LONGEST_BACKOFF_S = 30.0
 _RELOAD_WAIT_S = 5.0
+_DEATH_THROES_S = 0.5
 
 
 class State(enum.Enum):
@@ -121,6 +122,8 @@ class FrontServer:
                         await self._wait_for_login(name)
                         break  # the file is read as a whole
             except (psycopg.Error, OSError, FrontFailed) as error:
+                if await self._postmaster[0].ends_within(_DEATH_THROES_S):
+                    return  # as above: it died meanwhile
                 self.logins = before
                 raise FrontFailed("the public PostgreSQL could not take the new logins") from error
 
