@@ -11,7 +11,6 @@ import importlib.util
 import logging
 import os
 import signal
-import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -148,7 +147,7 @@ class Proxy:
         users_path = self._users_path(path, policy)
         version = await asyncio.to_thread(self._version, policy, users_path)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
-        self._undo.callback(lambda: dataset.current.engine.close())
+        self._undo.callback(_close_engine, dataset)
         public = _PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
@@ -331,6 +330,10 @@ def _kept_secret(path: Path) -> bytes:
     if len(secret) != _SECRET_BYTES:
         raise ConfigError(f"{path} is damaged", hint="Remove it; a new one is drawn at the next start.")
     return secret
+
+
+def _close_engine(dataset: Dataset) -> None:
+    dataset.current.engine.close()
 
 
 def _check_distinct(policies: list[tuple[Path, Policy]]) -> None:

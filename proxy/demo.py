@@ -39,8 +39,9 @@ class Stop:
     most_lines: int = 12
 
 
+_COUNT = "SELECT count(*) FROM users WHERE age >= 40"
 TOUR = (
-    Stop("A count. The answer carries noise; the notice says what it cost.", "SELECT count(*) FROM users WHERE age >= 40"),
+    Stop("A count. The answer carries noise; the notice says what it cost.", _COUNT),
     Stop(
         "A grouped sum with its 95 % noise interval.",
         "SELECT status, sum(amount), hush.low(sum(amount)) AS low, hush.high(sum(amount)) AS high\n"
@@ -55,7 +56,7 @@ TOUR = (
         "Cities were not listed in the policy, so rare ones stay unseen.",
         "SELECT city, count(*) FROM users GROUP BY city ORDER BY count(*) DESC LIMIT 5",
     ),
-    Stop("The first question again: the same answer, and nothing is charged.", "SELECT count(*) FROM users WHERE age >= 40"),
+    Stop("The first question again: the same answer, and nothing is charged.", _COUNT),
     Stop("Rows of people are not shown.", "SELECT * FROM users"),
     Stop("What is left.", "SELECT account, kind, epsilon_spent, epsilon_limit, queries_left FROM hush.budget"),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from proxy.analysis.patterns import heaviest_together_up
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import (
     Count,
+    Finish,
     HalfSum,
     Mean,
     Moment,
@@ -71,15 +72,7 @@ def _uses(vector: MomentVector) -> list[float]:
     """Sum over outputs of (coefficient / public scale of the output)^2; an average's parts are used alike."""
     uses = [0.0] * len(vector.moments)
     for finish in vector.finishes:
-        match finish:
-            case Count(number):
-                terms = number.terms
-            case Total(value):
-                scale = sum(abs(c) for _, c in value.terms) or 1.0
-                terms = tuple((i, c / scale) for i, c in value.terms)
-            case Mean(number, total):
-                terms = (*number.terms, *total.terms)
-        for index, coefficient in terms:
+        for index, coefficient in _scaled_terms(finish):
             uses[index] += coefficient * coefficient
     for finish in vector.finishes:
         if isinstance(finish, Mean):
@@ -88,6 +81,17 @@ def _uses(vector: MomentVector) -> list[float]:
             for index in together:
                 uses[index] = most
     return uses
+
+
+def _scaled_terms(finish: Finish) -> tuple[tuple[int, float], ...]:
+    match finish:
+        case Count(number):
+            return number.terms
+        case Total(value):
+            scale = sum(abs(c) for _, c in value.terms) or 1.0
+            return tuple((i, c / scale) for i, c in value.terms)
+        case Mean(number, total):
+            return (*number.terms, *total.terms)
 
 
 def _threshold_weight(

@@ -17,7 +17,7 @@ from proxy.policy.model import Accounting, Neighbors, Privacy
 from proxy.sql.algebra import TRUE
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
-Json = dict[str, "str | int | float | bool | None | list[Json] | Json"]
+Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ def _key(plan: ReleasePlan, number: int) -> Json:
 def explain_lines(block: Json) -> list[str]:
     """The plan of one release as readable lines."""
     charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
-    assert isinstance(charge, dict) and isinstance(bounds, dict) and isinstance(sensitivity, dict)
+    assert isinstance(charge, dict)
+    assert isinstance(bounds, dict)
+    assert isinstance(sensitivity, dict)
     amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
     lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
     lines.append(

@@ -171,8 +171,7 @@ def _fingerprint(plan: ReleasePlan) -> str:
     """Equal for plans that would publish the same noisy numbers."""
     tau = repr(plan.selection.tau) if isinstance(plan.selection, Threshold) else "all"
     keys = [
-        [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private"
-        for k in plan.analysed.keys
+        [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private" for k in plan.analysed.keys
     ]
     content = [plan.sql, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

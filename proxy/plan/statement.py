@@ -140,9 +140,7 @@ class _Writer:
         moments = [f"{self._cell_moment(m)} AS m{i}" for i, m in enumerate(self._s.moments)]
         chosen = ", ".join([*units, *keys, counted, *moments])
         positions = range(1, len(group) + 1)
-        return (
-            f"SELECT {chosen}\nFROM {self._from()}\nWHERE {self._where()}\nGROUP BY {', '.join(map(str, positions))}"
-        )
+        return f"SELECT {chosen}\nFROM {self._from()}\nWHERE {self._where()}\nGROUP BY {', '.join(map(str, positions))}"
 
     def _cell_moment(self, moment: Moment) -> str:
         match moment:
@@ -231,9 +229,11 @@ class _Writer:
         held = f"count(DISTINCT ({', '.join(private)},))" if self._is_mixed else "count(*)"
         return [
             f"many AS (SELECT {units} FROM cell GROUP BY {units} HAVING {held} > {limit})",
-            f"kept AS (SELECT * FROM cell ANTI JOIN many USING ({units})\n  UNION ALL\n"
-            f"  SELECT * EXCLUDE (place) FROM (SELECT cell.*, dense_rank() OVER (PARTITION BY {units}\n"
-            f"    ORDER BY {order}) AS place FROM cell SEMI JOIN many USING ({units})) WHERE place <= {limit})",
+            (
+                f"kept AS (SELECT * FROM cell ANTI JOIN many USING ({units})\n  UNION ALL\n"
+                f"  SELECT * EXCLUDE (place) FROM (SELECT cell.*, dense_rank() OVER (PARTITION BY {units}\n"
+                f"    ORDER BY {order}) AS place FROM cell SEMI JOIN many USING ({units})) WHERE place <= {limit})"
+            ),
         ]
 
     # --- rows -------------------------------------------------------------------------------------------------
@@ -249,9 +249,7 @@ class _Writer:
         return [self._renderer.key(k.scalar) for k in self._a.keys]
 
     def _from(self) -> str:
-        return ", ".join(
-            f"{'.'.join(map(quote, s.table.relation))} AS s{s.number}" for s in self._a.owned.block.scans
-        )
+        return ", ".join(f"{'.'.join(map(quote, s.table.relation))} AS s{s.number}" for s in self._a.owned.block.scans)
 
     def _where(self) -> str:
         conditions = [self._row_condition(w) for w in self._a.owned.block.where]

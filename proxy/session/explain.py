@@ -22,8 +22,8 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
         f"Privacy plan: {len(planned.distinct())} release(s), epsilon {settings.epsilon:g} at delta {privacy.delta:g}",
         f"Charge to your accounts if run now: {charge_words(_due(planned, asker, viewer, settings), privacy)}",
     ]
-    for balance in asker.dataset.ledger.balances(own_accounts(viewer)):
-        lines.append(f"Remaining, {balance.account.kind}: {_remaining(balance, asker)}")
+    balances = asker.dataset.ledger.balances(own_accounts(viewer))
+    lines += [f"Remaining, {b.account.kind}: {_remaining(b, asker)}" for b in balances]
     for plan, block in zip(planned.distinct(), _releases(data), strict=True):
         lines += explain_lines(block)
         if _is_paid(asker, viewer, plan.fingerprint, planned, settings):

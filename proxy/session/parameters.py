@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
+from psycopg.abc import Transformer as Loaders
 from psycopg.adapt import Transformer
 from psycopg.pq import Format
 
@@ -28,7 +29,7 @@ def read_parameters(parameters: tuple[Parameter, ...]) -> Mapping[int, Literal |
     return found
 
 
-def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Transformer) -> Literal | Null:
+def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) -> Literal | Null:
     if parameter.data is None:
         return Null(kind)
     try:

@@ -28,8 +28,8 @@ from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
 from proxy.session.statements import Understood, Wrapper, private_words, understand
-from proxy.sql.probe import Probe
 from proxy.sql.locate import TextSpan
+from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, splice, system_template
 from proxy.sql.split import Split
 from proxy.sqltypes import SqlType
@@ -49,7 +49,7 @@ class Workers:
 class ClientSession:
     """See `contract.Session`. One login's connection to one dataset."""
 
-    setting_names = (*NAMES, *READ_FROM_FRONT)
+    setting_names: tuple[str, ...] = (*NAMES, *READ_FROM_FRONT)
 
     def __init__(
         self, dataset: Dataset, login: str, session_id: str, workers: Workers, plans: PlanCache, metrics: Metrics

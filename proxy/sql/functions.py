@@ -160,13 +160,14 @@ def _always(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
 # --- the table -------------------------------------------------------------------------------------------
 
 
-def _rows() -> tuple[Function, ...]:
-    boolean, number, text, time = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
+def _conditions() -> tuple[Function, ...]:
+    boolean = Family.BOOLEAN
     comparisons = tuple(
         Function(name=op, types=_comparison, duckdb=f"{{0}} {op} {{1}}", domain=intervals.booleans)
         for op in ("=", "<>", "<", "<=", ">", ">=")
     )
-    logic = (
+    return (
+        *comparisons,
         Function(name="and", types=_fixed(SqlType.BOOL, boolean, boolean), duckdb="{0} AND {1}",
                  domain=intervals.booleans, strict=False),
         Function(name="or", types=_fixed(SqlType.BOOL, boolean, boolean), duckdb="{0} OR {1}",
@@ -180,7 +181,10 @@ def _rows() -> tuple[Function, ...]:
         Function(name="nullif", types=lambda t: t[0] if _comparison(t) else None, duckdb="nullif({0}, {1})",
                  domain=lambda d: d[0], partial=True),
     )  # fmt: skip
-    arithmetic = (
+
+
+def _arithmetic_rows() -> tuple[Function, ...]:
+    return (
         Function(name="integer +", types=_integers, duckdb="{0} + {1}", domain=intervals.whole(intervals.add),
                  may_raise=_overflows),
         Function(name="integer -", types=_integers, duckdb="{0} - {1}", domain=intervals.whole(intervals.subtract),
@@ -213,7 +217,11 @@ def _rows() -> tuple[Function, ...]:
         Function(name="greatest", types=_meeting, duckdb="greatest({*})", domain=intervals.greatest, strict=False),
         Function(name="least", types=_meeting, duckdb="least({*})", domain=intervals.least, strict=False),
     )  # fmt: skip
-    texts = (
+
+
+def _text_rows() -> tuple[Function, ...]:
+    text = Family.TEXT
+    return (
         Function(name="like", types=_fixed(SqlType.BOOL, text, text), duckdb="{0} LIKE {1} ESCAPE '\\'",
                  domain=intervals.booleans, may_raise=_always),
         Function(name="ilike", types=_fixed(SqlType.BOOL, text, text), duckdb="{0} ILIKE {1} ESCAPE '\\'",
@@ -230,7 +238,11 @@ def _rows() -> tuple[Function, ...]:
         Function(name="rtrim", types=_fixed(SqlType.TEXT, text, text), duckdb="rtrim({0}, {1})", may_raise=_always),
         Function(name="||", types=_fixed(SqlType.TEXT, text, text), duckdb="{0} || {1}", may_raise=_always),
     )  # fmt: skip
-    times = (
+
+
+def _time_rows() -> tuple[Function, ...]:
+    time = Family.TIME
+    return (
         *(
             Function(name=f"extract {field}", types=_fixed(SqlType.NUMERIC, time), duckdb=spelling,
                      domain=intervals.extracted(field), may_raise=_always)
@@ -247,7 +259,6 @@ def _rows() -> tuple[Function, ...]:
         Function(name="time + interval", types=_time_and_span, duckdb="{0} + {1}", may_raise=_always),
         Function(name="time - interval", types=_time_and_span, duckdb="{0} - {1}", may_raise=_always),
     )  # fmt: skip
-    return (*comparisons, *logic, *arithmetic, *texts, *times, *_casts())
 
 
 _EXTRACTS = {
@@ -297,4 +308,6 @@ def _casts() -> tuple[Function, ...]:
     return tuple(rows)
 
 
-FUNCTIONS = MappingProxyType({row.name: row for row in _rows()})
+FUNCTIONS = MappingProxyType(
+    {row.name: row for row in (*_conditions(), *_arithmetic_rows(), *_text_rows(), *_time_rows(), *_casts())}
+)

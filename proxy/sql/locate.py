@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.sql.bind import refuse
 
@@ -43,7 +43,7 @@ def locate_selects(tree: exp.Expression, tokens: tuple[Token, ...]) -> dict[int,
     return spans
 
 
-def _first(node: exp.Expression) -> int | None:
+def _first(node: exp.Expr) -> int | None:
     start = node.meta.get("start")
     return start if isinstance(start, int) else None
 

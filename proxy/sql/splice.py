@@ -45,7 +45,9 @@ class SplicedText:
 
 def splice(text: str, patches: Sequence[Patch], first_parameter: int) -> SplicedText:
     """Apply the patches to the client's text."""
-    parameters, literals, arrays = [], [], []
+    parameters: list[str] = []
+    literals: list[str] = []
+    arrays: list[InjectedColumn] = []
     position = 0
     for patch in sorted(patches, key=lambda p: p.span.start):
         before = text[position : patch.span.start]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sqlglot import exp
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from proxy.errors import NotAggregate, Unsupported
 from proxy.sql.bind import refuse
@@ -92,10 +92,11 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
 
 
 def _inside(node: exp.Expression, blocks: set[int]) -> bool:
-    while node.parent is not None:
-        node = node.parent
-        if id(node) in blocks:
+    above = node.parent
+    while above is not None:
+        if id(above) in blocks:
             return True
+        above = above.parent
     return False
 
 
@@ -112,7 +113,7 @@ def _has_aggregate(node: exp.Expression) -> bool:
         return False
     if isinstance(node, exp.Window):
         function = node.this.this if isinstance(node.this, exp.Filter) else node.this
-        inner = [c for c in function.iter_expressions()] + [c for c in node.iter_expressions() if c is not node.this]
+        inner = list(function.iter_expressions()) + [c for c in node.iter_expressions() if c is not node.this]
         return any(_has_aggregate(c) for c in inner)
     if isinstance(node, exp.AggFunc):
         return True

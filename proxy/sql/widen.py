@@ -24,8 +24,7 @@ def widen(cut: Split) -> str:
         if not isinstance(inner, (exp.AggFunc, exp.Filter)):
             continue
         text, name = inner.sql(dialect="postgres", comments=False), output_name(item)
-        for part in ("low", "high"):
-            added.append(f"{SYSTEM_SCHEMA}.{part}({text}) AS {quote(f'{name}_{part}')}")
+        added += [f"{SYSTEM_SCHEMA}.{p}({text}) AS {quote(f'{name}_{p}')}" for p in ("low", "high")]
     clause = next(iter(_from_positions(cut, block.span.start)), None)
     if not added or clause is None:
         return cut.text
