@@ -63,6 +63,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         return MISUSED if isinstance(error, ConfigError) else FAILED
     except typer.Abort:
         return INTERRUPTED
+    except SystemExit as end:  # how the printing of completion scripts ends
+        return end.code if isinstance(end.code, int) else OK
     except typer.TyperException as error:
         return _misused(error)
     except BrokenPipeError:

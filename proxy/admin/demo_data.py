@@ -109,8 +109,8 @@ def _write_users(
 ) -> _Customers:
     cities = _cities(count, random)
     age = np.clip(np.rint(random.gamma(9.0, 4.6, count)), 16, 104).astype(np.int64)
-    age[random.random(count) < 0.0005] = 999  # a form's way to say unknown; outside the policy's bounds
     age[random.random(count) < 0.03] = -1
+    age[400::1009] = 999  # a form's way to say unknown; outside the policy's bounds
     newsletter = (random.random(count) < 0.35).astype(np.int64)
     newsletter[random.random(count) < 0.05] = -1
     calendar_days = (shop.LAST_DAY - shop.FIRST_JOINED).days

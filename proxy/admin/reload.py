@@ -75,11 +75,16 @@ class FileWatch:
     async def run(self) -> None:
         """Watch until cancelled. An exception of `on_change` ends the watch: the caller decides what is survivable."""
         while True:
-            for path, watched in self._files.items():
-                await self._look(path, watched)
+            await self.look()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poked.wait(), self._interval_s)
+                async with asyncio.timeout(self._interval_s):  # wait_for of Python 3.11 may swallow a cancellation
+                    await self._poked.wait()
             self._poked.clear()
+
+    async def look(self) -> None:
+        """Look at every file once."""
+        for path, watched in self._files.items():
+            await self._look(path, watched)
 
     async def _look(self, path: Path, watched: _Watched) -> None:
         sight = await asyncio.to_thread(_sight, path)

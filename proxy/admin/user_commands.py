@@ -42,12 +42,12 @@ def add(
     ] = False,
 ) -> None:
     """Add a login. The password comes from HUSHQL_PASSWORD, else standard input, else a prompt."""
+    verifier = make_verifier(_password(), salt=salt_bytes(SALT_BYTES)).text()
     with locked_folder(users):
         text = _text(users)
         logins = load_users(text, filename=str(users), tables=UNCHECKED).logins
         if name in logins and not replace:
             raise ConfigError(f"{users}: user '{name}' exists", hint="Use --replace to change password and role.")
-        verifier = make_verifier(_password(), salt=salt_bytes(SALT_BYTES)).text()
         budget: AccountLimit = EpsilonLimit(epsilon) if epsilon else NoLimit()
         login = Login(name=name, scram=verifier, role=role, budget=budget)
         replace_text(users, with_login(text, login, filename=str(users)))

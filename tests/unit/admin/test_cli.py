@@ -1,0 +1,184 @@
+"""Do commands end with the right status, one line of error, and typed options?"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from proxy import __version__
+from proxy.config import (
+    AdultFile,
+    BinariesIn,
+    DemoConfig,
+    DemoEngine,
+    ExplainRequest,
+    Listen,
+    LogLevel,
+    ServeConfig,
+    TlsFiles,
+    UsersAt,
+)
+from proxy.errors import EngineFailed
+from proxy.policy.document import schema
+from tests.unit.admin.command_line import CommandLine
+from tests.unit.policy.case_files import BASE
+
+POLICIES = Path(__file__).parents[3] / "policies"
+SHOP = str(POLICIES / "shop.yaml")
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "p.yaml"
+    path.write_text(BASE, encoding="utf-8")
+    return path
+
+
+def test_version(command: CommandLine) -> None:
+    assert command("--version") == 0
+    assert command.out == f"hushql {__version__}\n"
+
+
+@pytest.mark.parametrize("group", [(), ("policy",), ("user",), ("ledger",)])
+def test_no_arguments_print_help_and_are_a_misuse(command: CommandLine, group: tuple[str, ...]) -> None:
+    assert command(*group) == 2
+    assert "Usage: hushql" in command.out + command.err
+
+
+COMMANDS = (
+    *("serve", "demo", "explain", "demo-data", "policy check", "policy schema"),
+    *("user add", "user remove", "user list", "ledger show", "ledger verify"),
+)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(command: CommandLine, name: str) -> None:
+    assert command(*name.split(), "--help") == 0
+    assert f"Usage: hushql {name}" in command.out
+
+
+@pytest.mark.parametrize(
+    "arguments, expected",
+    [
+        (["srve"], "hushql: No such command 'srve'."),
+        (["serve"], "hushql: Missing argument"),
+        (["serve", SHOP, "--lissten", "x"], "hushql: No such option: --lissten"),
+        (["serve", SHOP, "--listen", "6432"], "hushql: cannot read the address '6432'. Write host:port"),
+        (["serve", SHOP, "--listen", "a:70000"], "hushql: port 70000 is not a port."),
+        (["serve", SHOP, "--tls-cert", "c.pem"], "hushql: --tls-cert and --tls-key belong together."),
+        (["serve", SHOP, SHOP], "hushql: policy "),
+        (["serve", "nowhere.yaml"], "hushql: policy nowhere.yaml does not exist"),
+        (["serve", SHOP, "--log-level", "loud"], "hushql: Invalid value for '--log-level'"),
+        (["demo", "--scale", "1000"], "hushql: scale 1000 is out of range."),
+        (["demo", "--adult", "nowhere.csv"], "hushql: Adult data nowhere.csv do not exist"),
+        (["user", "list", "--users", "nowhere.yaml"], "hushql: users file nowhere.yaml cannot be read"),
+        (["ledger", "verify", "--state", "nowhere"], "hushql: there is no ledger in nowhere."),
+    ],
+)
+def test_misuse_is_one_line_and_status_2(command: CommandLine, arguments: list[str], expected: str) -> None:
+    assert command(*arguments) == 2
+    assert command.err.startswith(expected)
+    assert command.err.count("\n") == 1
+    assert command.out == ""
+
+
+def test_serve_with_defaults(command: CommandLine, policy: Path) -> None:
+    assert command("serve", str(policy)) == 0
+    assert command.served == [ServeConfig(policies=(policy,), state=Path(".state"))]
+
+
+def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: Path) -> None:
+    for name in ("cert", "key", "initdb", "postgres", "users"):
+        (tmp_path / name).touch(mode=0o600)
+    files = ("--tls-cert", "cert"), ("--tls-key", "key"), ("--front-bin", "."), ("--users", "users"), ("--state", "s")
+    words = [word for option, name in files for word in (option, str(tmp_path / name))]
+    assert command("serve", str(policy), "--listen", "[::1]:0", "--log-level", "error", *words) == 0
+    assert command.served == [
+        ServeConfig(
+            policies=(policy,),
+            state=tmp_path / "s",
+            listen=Listen("::1", 0),
+            tls=TlsFiles(tmp_path / "cert", tmp_path / "key"),
+            front=BinariesIn(tmp_path),
+            users=UsersAt(tmp_path / "users"),
+            log_level=LogLevel.ERROR,
+        )
+    ]
+
+
+def test_failure_of_the_server_is_status_1_and_one_line(command: CommandLine, policy: Path) -> None:
+    command.failure = EngineFailed("the engine is gone", detail="It went\naway.", hint="Look \x1b[31mthere.")
+    assert command("serve", str(policy)) == 1
+    assert command.err == "hushql: the engine is gone. It went away. Look \\x1b[31mthere.\n"
+
+
+def test_demo(command: CommandLine, tmp_path: Path) -> None:
+    adult = tmp_path / "adult.csv"
+    adult.touch()
+    assert command("demo", "--engine", "postgres", "--scale", "0.5", "--adult", str(adult), "--state", "s") == 0
+    assert command.demos == [DemoConfig(state=Path("s"), engine=DemoEngine.POSTGRES, scale=0.5, adult=AdultFile(adult))]
+
+
+def test_explain(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command("explain", "--policy", SHOP, "--json", "select 1") == 0
+    assert command.out == "the plan\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 2"))
+    assert command("explain", "--policy", SHOP, "-") == 0
+    assert command.explained == [
+        ExplainRequest(policy=Path(SHOP), sql="select 1", as_json=True),
+        ExplainRequest(policy=Path(SHOP), sql="select 2"),
+    ]
+
+
+def test_interrupt_at_a_prompt_is_status_130(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+    def interrupt(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.prompt", interrupt)
+    assert command("user", "add", "a", "--role", "r", "--users", str(tmp_path / "u.yaml")) == 130
+
+
+def test_completion_can_be_shown(command: CommandLine) -> None:
+    assert command("--show-completion", "bash") == 0
+    assert "_HUSHQL_COMPLETE" in command.out
+
+
+# --- policy -------------------------------------------------------------------------------------------
+
+
+def test_policy_check_of_right_files(command: CommandLine, policy: Path) -> None:
+    assert command("policy", "check", str(policy), SHOP) == 0
+    first, second = command.out.splitlines()
+    assert first.startswith("shop: 3 private and 1 public tables, epsilon 20 at delta 1e-06, digest ")
+    assert second.startswith("shop: 4 private and 1 public tables")
+
+
+def test_policy_check_says_everything_and_is_status_1(command: CommandLine, policy: Path) -> None:
+    policy.write_text(BASE.replace("version: 1", "version: 2").replace("[0, 110]", "[0]"), encoding="utf-8")
+    assert command("policy", "check", str(policy), SHOP, "nowhere.yaml") == 1
+    assert command.err.splitlines() == [
+        f"{policy}:1: version: expected 1, found 2",
+        f"{policy}:19: tables.users.columns.age.bounds: expected [low, high], found 1 value",
+        "policy nowhere.yaml cannot be read: No such file or directory",
+    ]
+    assert command.out.startswith("shop: ")
+
+
+def test_policy_check_as_json(command: CommandLine, policy: Path) -> None:
+    policy.write_text(BASE.replace("version: 1", "version: 2"), encoding="utf-8")
+    assert command("policy", "check", "--json", str(policy)) == 1
+    message = "expected 1, found 2"
+    problem = {"line": 1, "path": ["version"], "message": message, "text": f"{policy}:1: version: {message}"}
+    assert json.loads(command.out) == [{"file": str(policy), "problems": [problem], "summary": ""}]
+
+
+def test_policy_schema(command: CommandLine) -> None:
+    assert command("policy", "schema") == 0
+    assert json.loads(command.out) == schema()
