@@ -8,9 +8,11 @@ names is not here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -18,6 +20,17 @@ from proxy.errors import Unsupported
 
 MAX_DEPTH = 200
 _DIALECT = "postgres"
+
+
+class _Words(Postgres):
+    """PostgreSQL's tokens, without sqlglot's habit of reading the rest of some statements as one string."""
+
+    class Tokenizer(Postgres.Tokenizer):
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        COMMAND_PREFIX_TOKENS: ClassVar[set[TokenType]] = set()
+
+
+_WORDS = _Words()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +69,7 @@ def split_statements(text: str) -> tuple[Statement, ...]:
 def tokenize(text: str) -> list[Token]:
     """Tokens of the text with character offsets. Raises Unsupported."""
     try:
-        return sqlglot.tokenize(text, dialect=_DIALECT)
+        return list(_WORDS.tokenize(text))
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(
             "statement names a private table and cannot be read",
