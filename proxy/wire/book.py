@@ -29,7 +29,6 @@ class PrivateStatement:
     refusal: Refusal | NoRefusal
     oids: tuple[int, ...]
     columns: tuple[Column, ...]
-    inner_columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

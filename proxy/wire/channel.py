@@ -107,9 +107,9 @@ class Channel:
         """Write a message that has no reply of its own."""
         self.to_front.append(raw)
 
-    def sync(self, show: Show) -> None:
+    def sync(self, show: Show, *tickets: Ticket) -> None:
         """Write a Sync; the front stops skipping there."""
-        self.send(messages.SYNC, Entry(kind=Kind.SYNC, show=show))
+        self.send(messages.SYNC, Entry(kind=Kind.SYNC, show=show, tickets=tickets))
         self.skips = False
         self.has_executed = False
         self.has_injected = False
@@ -253,6 +253,7 @@ class Channel:
             if entry.kind is not Kind.SYNC or not self.copies_in:
                 kept.append(entry)
         self.queue = deque((head, *kept))
+        self._wakes = True  # data may be waiting already
 
     def _finish(self, entry: Entry) -> None:
         for ticket in entry.tickets:
@@ -288,6 +289,10 @@ class Channel:
                 self._wakes = True
 
     def _shown_error(self, entry: Entry, raw: bytes, fields: Mapping[str, str]) -> bytes:
+        if entry.may_be_several and _is_about_several(fields):
+            for ticket in entry.tickets:
+                ticket.is_several = True
+            return b""
         is_ours = self.marks.marker in fields.get(MESSAGE, "") or (bool(fields) and self._guard in raw)
         if is_ours or (isinstance(entry.refusal, Refusal) and _is_about_several(fields)):
             error: HushError = entry.refusal.error if isinstance(entry.refusal, Refusal) else GUARDED

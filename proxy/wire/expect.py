@@ -46,11 +46,12 @@ class Show(enum.Enum):
 class Ticket:
     """The replies to a batch of injected messages. `is_done`: all have arrived, or the front failed one of them."""
 
-    __slots__ = ("failed", "open_entries", "parameter_oids", "row_description", "rows")
+    __slots__ = ("failed", "is_several", "open_entries", "parameter_oids", "row_description", "rows")
 
     def __init__(self) -> None:
         self.open_entries = 0
         self.failed = False
+        self.is_several = False  # failed because the text holds several statements; the client was not told
         self.parameter_oids: tuple[int, ...] = ()
         self.row_description = b""
         self.rows: list[bytes] = []
@@ -79,6 +80,7 @@ class Entry:
     the front's, empty to keep these. refusal: the error to show when the front raises the session's marker or its
     guard. undo: what to take back when the front skips this message. shift: characters
     that the client's text has before the one the front saw; refusal_shift: before the statement that is refused.
+    may_be_several: the front's refusal to parse several statements at once is expected and not shown.
     """
 
     kind: Kind
@@ -90,6 +92,7 @@ class Entry:
     place: Place = Place.SAME
     shift: int = 0
     refusal_shift: int = 0
+    may_be_several: bool = False
     undo: Callable[[], None] = field(default=_nothing)
 
 

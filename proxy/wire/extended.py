@@ -20,6 +20,7 @@ from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import (
     STATEMENT,
     columns_of,
+    describe,
     encode,
     fields_of,
     have_same_types,
@@ -27,7 +28,7 @@ from proxy.wire.inject import (
     read_settings,
     refuse,
 )
-from proxy.wire.messages import Bind, Parse
+from proxy.wire.messages import Bind, Column, Parse
 from proxy.wire.simple import tell_notices
 
 # --- Parse --------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ def parse_private(channel: Channel, setting_names: Sequence[str], message: Parse
 def _prepare_on_front(
     channel: Channel, message: Parse, raw: bytes, piece: Piece, refusal: Refusal | NoRefusal
 ) -> Flow[None]:
-    described, inner = Ticket(), Ticket()
+    described = Ticket()
     is_widened = not piece.prefix_chars and piece.describe_text != piece.text
     if is_widened:
         raw = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
@@ -69,23 +70,14 @@ def _prepare_on_front(
     undo = channel.book.take_statement_name(message.name)
     channel.send(raw, Entry(kind=Kind.PARSE, tickets=(described,), shift=shift, undo=undo))
     inject(channel, messages.describe_statement(message.name), Kind.DESCRIBE_STATEMENT, described)
-    if piece.prefix_chars:
-        text = messages.parse(STATEMENT, encode(piece.describe_text, channel.codec), message.oids)
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, text, Kind.PARSE, inner, shift=piece.start + piece.prefix_chars)
-        inject(channel, messages.describe_statement(STATEMENT), Kind.DESCRIBE_STATEMENT, inner)
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(described)
-    yield from wait_for(inner)
-    columns = columns_of(described)
     record = PrivateStatement(
         name=message.name,
         piece=piece,
         refusal=refusal,
         oids=described.parameter_oids,
-        columns=columns,
-        inner_columns=columns_of(inner) if piece.prefix_chars else columns,
+        columns=columns_of(described),
     )
     channel.book.put_statement(message.name, record)
 
@@ -132,8 +124,9 @@ def _spread(formats: Sequence[int], count: int) -> tuple[int, ...]:
 
 def describe_private(channel: Channel, portal: PrivatePortal, raw: bytes) -> None:
     """Answer with the statement's own description, in the formats of the Bind, if the portal does exist."""
-    columns = portal.statement.columns
-    shown = messages.row_description(columns, portal.bound.result_formats) if columns else b""
+    columns, formats = portal.statement.columns, portal.bound.result_formats
+    is_bound = len(formats) in (0, 1, len(columns))  # else the Bind has failed and no description will come
+    shown = messages.row_description(columns, formats) if columns and is_bound else b""
     channel.send(raw, Entry(kind=Kind.DESCRIBE_PORTAL, row_description=shown))
 
 
@@ -149,13 +142,16 @@ def execute_private(
     channel.has_executed = True
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
     settings = yield from read_settings(channel, setting_names)
+    columns = statement.columns
+    if statement.piece.prefix_chars:
+        columns = yield from _inner_columns(channel, statement)
     try:
         if isinstance(statement.refusal, Refusal):
             raise statement.refusal.error
         if statement.piece.needs_transaction and channel.status == IDLE and starts_pipeline:
             # reading the settings has begun a transaction, so the front would not object any more
             raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
-        fields = fields_of(statement.inner_columns, channel.codec)
+        fields = fields_of(columns, channel.codec)
         spliced = yield from ask_release(statement.piece, portal.parameters, fields, settings)
         yield from _rebind(channel, name, portal, spliced)
     except HushError as error:
@@ -165,6 +161,16 @@ def execute_private(
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
     channel.book.put_portal(name, replace(portal, has_run=True))
+
+
+def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[Column, ...]]:
+    """Columns of the query inside COPY, DECLARE, ...; COPY looks into it no sooner than this. Raises FrontSaidNo."""
+    piece = statement.piece
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    described = yield from describe(
+        channel, STATEMENT, piece.describe_text, statement.oids, piece.start + piece.prefix_chars
+    )
+    return columns_of(described)
 
 
 def _rebind(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Flow[None]:

@@ -147,10 +147,10 @@ class Relay:
             self._run(outcome, partial(next, outcome))
 
     def _wake(self) -> None:
-        """A ticket is done: perhaps the one that is waited for."""
+        """A ticket is done, perhaps the one that is waited for, or the front asks for data."""
         if self._flow is not None and not self.is_asking and self._ticket.is_done:
             self._advance(FrontSaidNo() if self._ticket.failed else NO_ANSWER)
-            self._pump()
+        self._pump()
 
     def _advance(self, answer: Answer | Exception) -> None:
         flow = self._flow

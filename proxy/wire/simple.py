@@ -45,10 +45,13 @@ class Question:
 
 def answer_query(channel: Channel, question: Question) -> Flow[None]:
     """Answer a Query message, its ReadyForQuery included."""
+    begun = Ticket()
+    inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE, begun)
     try:
         yield from _answer(channel, question)
     except FrontSaidNo:
-        if channel.skips:
+        # a message before the Query may have failed: then PostgreSQL skips the Query too, up to the client's Sync
+        if channel.skips and not begun.failed:
             channel.sync(Show.ALL)
 
 
@@ -64,6 +67,12 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
     if _is_for_the_front(channel, pieces):
         _forward(channel, question)
         return
+    needs_check = channel.status == FAILED_TRANSACTION or (channel.status == IDLE and len(pieces) > 1)
+    if needs_check and not (yield from _is_well_formed(channel, question)):
+        channel.sync(Show.ALL)
+        return
+    if needs_check and channel.status == IDLE:
+        settings = yield from read_settings(channel, question.setting_names)  # begins the transaction of them all
     for position, piece in enumerate(pieces):
         if piece.is_private:
             yield from _run_private(channel, question, piece, settings, is_first=not position)
@@ -87,6 +96,21 @@ def _forward(channel: Channel, question: Question) -> None:
         channel.sync(Show.NOTHING)
     entry = Entry(kind=Kind.QUERY, refusal=question.screened, refusal_shift=question.screened_at)
     channel.send(messages.query(encode(question.text, channel.codec)), entry)
+
+
+def _is_well_formed(channel: Channel, question: Question) -> Flow[bool]:
+    """Whether the whole string passes PostgreSQL's grammar, which comes before any of its statements runs.
+
+    The front says no to several statements in any case, which ends what transaction there is: not to be used in one.
+    """
+    channel.sync(Show.NOTHING)
+    parsed, synced = Ticket(), Ticket()
+    text = messages.parse(UNNAMED, encode(question.text, channel.codec))
+    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(parsed,), may_be_several=True)
+    channel.send(text, entry)
+    channel.sync(Show.NOTHING, synced)
+    yield from wait_for(synced)
+    return parsed.is_several or not parsed.failed
 
 
 def _not_understood(channel: Channel, question: Question, error: HushError) -> Flow[None]:
@@ -132,6 +156,9 @@ def _run_private(
     if not is_first or not settings:
         settings = yield from read_settings(channel, question.setting_names)
         piece = yield from _prepared_again(channel, piece, settings)
+    if piece.prefix_chars:  # its own errors come before those of the part that is described
+        whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
+        inject(channel, whole, Kind.PARSE, shift=piece.start)
     shift = piece.start + piece.prefix_chars
     described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift)
     columns = columns_of(described)

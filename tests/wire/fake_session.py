@@ -124,7 +124,7 @@ def _piece(whole: str, span: Span, settings: Mapping[str, str]) -> Piece:
     if prefix and is_private:
         describe_text = text[prefix.end() :]
         if text.lower().startswith("copy"):
-            describe_text = describe_text[: describe_text.rindex(")")]
+            describe_text = describe_text[: describe_text.index(") to")]
     elif settings.get("hush.intervals") == "on" and is_private:
         describe_text = re.sub(r"(?i)count\(\*\)", "count(*), 0::int8 as count_low", text, count=1)
     is_refused = is_private and "/* refuse */" in text

