@@ -13,6 +13,7 @@ JOBS ?= 2
 ADULT ?=
 ENGINE ?= duckdb
 SCALE ?= 1
+LISTEN ?= 127.0.0.1:6432
 
 .PHONY: help demo test check bench clients fuzz format lock clean
 
@@ -24,8 +25,8 @@ $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
 	@touch $@
 
-demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census, ENGINE=duckdb|postgres, SCALE=1)
-	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) $(if $(ADULT),--adult '$(ADULT)')
+demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, LISTEN=host:port)
+	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) $(if $(ADULT),--adult '$(ADULT)')
 
 test: $(STAMP) ## run the tests with their coverage gates
 	@rm -f .coverage .coverage.*
