@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +102,11 @@ def test_removing_nobody_is_refused() -> None:
 def test_edit_of_a_wrong_file_is_refused() -> None:
     with pytest.raises(PolicyError, match=r"u\.yaml:1: colour: unknown key"):
         with_login("colour: red\n", login("dora"), filename="u.yaml")
+
+
+def test_example_is_right_and_can_be_added_to() -> None:
+    example = (Path(__file__).parents[3] / "examples" / "users.yaml").read_text(encoding="utf-8")
+    text = with_login(example, login("dora", "marketing"), filename="u.yaml")
+    users = load_users(text, filename="u.yaml", tables={"users", "visits"})
+    assert users.logins["dora"].budget == EpsilonLimit(3.0)
+    assert users.roles["steward"].is_admin
