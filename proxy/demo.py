@@ -124,11 +124,15 @@ def _tour(console: Console, host: str, port: int) -> None:
         host=host, port=port, user=LOGIN, password=PASSWORD, dbname="shop", autocommit=True, application_name="tour"
     ) as connection:
         connection.add_notice_handler(
-            lambda notice: console.print(f"  {notice.severity}: {notice.message_primary}", style="yellow")
+            lambda notice: console.print(
+                f"  {notice.severity}: {notice.message_primary}", style="yellow", soft_wrap=True
+            )
         )
         for number, stop in enumerate(TOUR, start=1):
             console.print(f"\n{number}. {stop.title}", style="bold")
-            console.print(f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False)
+            console.print(
+                f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False, soft_wrap=True
+            )
             _show(console, connection, stop)
 
 
@@ -137,7 +141,7 @@ def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop
         cursor = connection.execute(stop.sql.encode())
     except psycopg.Error as error:
         lines = [f"ERROR {error.sqlstate}: {error.diag.message_primary}", f"HINT: {error.diag.message_hint}"]
-        console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False)
+        console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False, soft_wrap=True)
         return
     rows = cursor.fetchall()
     table = Table(*(c.name for c in cursor.description or ()), box=None, pad_edge=True)
@@ -151,6 +155,8 @@ def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop
 def _say_how(console: Console, host: str, port: int, databases: list[str]) -> None:
     console.print("\nConnect with any PostgreSQL client:", style="bold")
     for database in databases:
-        console.print(f"  PGPASSWORD={PASSWORD} psql -h {host} -p {port} -U {LOGIN} {database}", markup=False)
+        console.print(
+            f'  psql "host={host} port={port} user={LOGIN} password={PASSWORD} dbname={database}"', soft_wrap=True
+        )
     if sys.stdin.isatty():
         console.print("\nServing until Ctrl-C.")

@@ -15,7 +15,7 @@ from proxy.dp.accounting import epsilon_spent, knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
-from proxy.ledger.base import Outcome, Question, Receipt, Wanted
+from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
@@ -23,6 +23,7 @@ from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells, publish
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
+from proxy.session.notices import spent_in_epsilon
 from proxy.session.relations import history_name
 from proxy.session.settings import Settings
 from proxy.sql.algebra import Literal, Null
@@ -115,7 +116,10 @@ def answer_statement(
     plans = planned.distinct()
     wanted = tuple(Wanted(Request(key=release_key(p, asker.version), cost=p.cost), p.sql) for p in plans)
     question = Question(login=history_name(asker.version, asker.login), query=text, at=datetime.now(UTC))
-    receipt = ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
+    try:
+        receipt = ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
+    except AccountSpent as error:
+        raise spent_in_epsilon(error, asker.version.policy.privacy) from None
     try:
         cells = {
             plan.fingerprint: _compute(plan, item, asker, cancellation)

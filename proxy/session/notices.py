@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from proxy.dp.accounting import epsilon_spent
-from proxy.ledger.base import Balance, Receipt
+from proxy.errors import BudgetSpent
+from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
 
 _WARN_AT = (0.95, 0.80)
+_SMALLEST_KNOB = 0.001
 
 
 def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tuple[Notice, ...]:
@@ -49,3 +53,33 @@ def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
             text = f"{mark:.0%} of the {balance.account.kind} account's budget is spent"
             return (Notice(severity="WARNING", sqlstate="01000", message=text),)
     return ()
+
+
+def spent_in_epsilon(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
+    """The refusal of a charge with the caller's own figures in epsilon."""
+    if not error.shortfalls:
+        return error
+    kinds = " and ".join(dict.fromkeys(s.balance.account.kind for s in error.shortfalls))
+    return BudgetSpent(
+        f"too little is left of your {kinds} budget",
+        detail=" ".join(_shortfall(s, privacy) for s in error.shortfalls) + " Nothing was charged.",
+        hint=_lower_knob(error.shortfalls, privacy),
+    )
+
+
+def _shortfall(shortfall: Shortfall, privacy: Privacy) -> str:
+    balance = shortfall.balance
+    needed = epsilon_spent(privacy, shortfall.needed.pico)
+    left = epsilon_spent(privacy, balance.remaining.pico)
+    text = f"The statement costs epsilon {needed:.4g}; the {balance.account.kind} account has {left:.4g} left"
+    if shortfall.needed.atto > balance.remaining.atto:
+        text += ", and too little of the delta that groups with unlisted keys need"
+    return text + "."
+
+
+def _lower_knob(shortfalls: tuple[Shortfall, ...], privacy: Privacy) -> str:
+    left = min(epsilon_spent(privacy, s.balance.remaining.pico) for s in shortfalls)
+    again = "Statements that were answered before can be repeated at no charge."
+    if left < _SMALLEST_KNOB:
+        return again
+    return f"SET hush.epsilon = {math.floor(left * 1000) / 1000:g} would fit. {again}"

@@ -70,7 +70,7 @@ def _balance(balance: Balance, viewer: Viewer, knob: int) -> Row:
     epsilon_limit = epsilon_spent(privacy, account.limit.pico)
     epsilon_used = epsilon_spent(privacy, spent.pico)
     return (
-        account.name.split("/", 1)[-1],
+        _shown_name(account),
         account.kind,
         number(epsilon_limit) if account.limited else None,
         number(epsilon_used),
@@ -81,6 +81,20 @@ def _balance(balance: Balance, viewer: Viewer, knob: int) -> Row:
         str(left.pico // knob) if account.limited else None,
         None,
     )
+
+
+def _shown_name(account: Account) -> str:
+    """An account's name for people: logins by name, unnamed sessions as the present one."""
+    parts = account.name.split("/")
+    match account.kind, parts:
+        case "session", [_, _, "shared", name]:
+            return name
+        case "session", _:
+            return "this session"
+        case "user", [_, login]:
+            return login
+        case _:
+            return account.name
 
 
 def _history(viewer: Viewer) -> Sequence[Row]:
