@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -17,8 +18,9 @@ from proxy.engines.base import Cancellation, Engine, EngineStopped
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
-from proxy.policy.model import DuckDBFile, Limits, PostgresSource
+from proxy.policy.model import Column, DuckDBFile, Limits, PostgresSource
 from proxy.release.raw import RawResult
+from proxy.sqltypes import SqlType
 from tests.unit.engines.make import CITIES, USERS, database, paying, policy, renamed
 
 Pay = Callable[[str], Reserved]
@@ -297,6 +299,17 @@ def test_a_statement_that_slips_in_while_closing_is_not_run(pay: Pay, tmp_path: 
 
 def test_public_rows_have_the_policys_columns(engine: Engine) -> None:
     assert sorted(engine.public_rows(CITIES), key=str) == [("Oslo",), ("Paris",)]
+
+
+def test_public_times_with_zone_are_told_as_text(tmp_path: Path) -> None:
+    source = database(tmp_path / "shop.duckdb", "alter table cities add column founded timestamptz",
+                      "update cities set founded = '2024-02-03 04:05:06+01' where city = 'Oslo'")  # fmt: skip
+    table = renamed(CITIES, columns=(Column(name="city", type=SqlType.TEXT),
+                                     Column(name="founded", type=SqlType.TIMESTAMPTZ)))  # fmt: skip
+    with closing(DuckDBEngine(policy(source), tmp_path / "spill")) as engine:
+        found = {city: founded for city, founded in engine.public_rows(table)}
+    assert found["Paris"] is None
+    assert datetime.fromisoformat(str(found["Oslo"])) == datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC)
 
 
 def test_private_rows_are_not_given_out(engine: Engine) -> None:
