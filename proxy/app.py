@@ -35,6 +35,7 @@ from proxy.front.server import FrontEvent
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.policy.model import Policy, PostgresSource, Table, UnitVia
+from proxy.policy.users import UNCHECKED
 from proxy.server import datasets as served
 from proxy.server.listener import Server
 from proxy.server.tls import load_tls
@@ -144,7 +145,7 @@ class Proxy:
     # --- one dataset --------------------------------------------------------------------------------------
 
     async def _host(self, path: Path, policy: Policy) -> Hosted:
-        users_path = self._users_path(path, policy)
+        users_path = self._users_path(policy)
         version = await asyncio.to_thread(self._version, policy, users_path)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
@@ -155,7 +156,8 @@ class Proxy:
 
     def _version(self, policy: Policy, users_path: Path) -> Version:
         """Open the data and check what the policy declares about them. Raises HushError."""
-        users = read_users(users_path, tuple(policy.tables))
+        is_shared = isinstance(self._config.users, UsersAt)
+        users = read_users(users_path, UNCHECKED if is_shared else tuple(policy.tables))
         if isinstance(policy.source, PostgresSource):
             raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
         engine = DuckDBEngine(policy, self._config.state / f"spill-{policy.dataset}-{salt_bytes(16).hex()[:8]}")
@@ -172,10 +174,10 @@ class Proxy:
             loaded_at=datetime.now(UTC),
         )  # fmt: skip
 
-    def _users_path(self, path: Path, policy: Policy) -> Path:
+    def _users_path(self, policy: Policy) -> Path:
         if isinstance(self._config.users, UsersAt):
             return self._config.users.path
-        return path.parent / policy.users_file
+        return Path(policy.users_file)
 
     def _front_options(self) -> FrontOptions:
         front = self._config.front
@@ -207,7 +209,7 @@ class Proxy:
             policy = await asyncio.to_thread(read_policy, hosted.path, os.environ)
             if policy.dataset != hosted.name:
                 raise ConfigError(f'the dataset cannot be renamed from "{hosted.name}" while it is served')
-            version = await asyncio.to_thread(self._version, policy, self._users_path(hosted.path, policy))
+            version = await asyncio.to_thread(self._version, policy, self._users_path(policy))
             hosted.public.engine = version.engine
             try:
                 await hosted.front.apply(policy, version.users)
