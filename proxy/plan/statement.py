@@ -243,7 +243,7 @@ class _Writer:
             case EveryRow():
                 return []
             case UnitOf(columns):
-                return [f"s{c.scan}.{quote(c.name)}" for c in columns]
+                return [self._renderer.identity(c) for c in columns]
 
     def _key_texts(self) -> list[str]:
         return [self._renderer.key(k.scalar) for k in self._a.keys]
@@ -264,7 +264,7 @@ class _Writer:
     def _row_condition(self, condition: Scalar) -> str:
         pair = equality(condition)
         if pair is not None and pair[0].type is pair[1].type and pair[0].scan != pair[1].scan:
-            return " = ".join(f"s{c.scan}.{quote(c.name)}" for c in pair)
+            return " = ".join(self._renderer.identity(c) for c in pair)
         return self._renderer.condition(condition)
 
     def _condition(self, moment: Moment) -> str:

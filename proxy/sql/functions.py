@@ -303,7 +303,7 @@ def _casts() -> tuple[Function, ...]:
         cast("text to date", SqlType.DATE, text, "TRY_CAST({0} AS DATE)", intervals.nothing_known),
         cast("time to timestamp", SqlType.TIMESTAMP, time, "{0}::TIMESTAMP", intervals.to_timestamp),
         cast("text to timestamp", SqlType.TIMESTAMP, text, "TRY_CAST({0} AS TIMESTAMP)", intervals.nothing_known),
-        cast("time to timestamptz", SqlType.TIMESTAMPTZ, time, "{0}::TIMESTAMPTZ", intervals.to_timestamp),
+        cast("time to timestamptz", SqlType.TIMESTAMPTZ, time, "{0}::TIMESTAMP", intervals.to_timestamp),
     ]
     return tuple(rows)
 

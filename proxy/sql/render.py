@@ -76,6 +76,13 @@ class Renderer:
         assert isinstance(scalar, ColumnRef)
         return self._raw(scalar)
 
+    def identity(self, reference: ColumnRef) -> str:
+        """A column as it is stored, for joins and grouping by the unit: texts are equal byte by byte or not at all."""
+        text = f"s{reference.scan}.{quote(reference.name)}"
+        if reference.type.is_text and reference.type is not SqlType.UUID:
+            return f'({text}::VARCHAR COLLATE "C")'  # a collation of the column would merge spellings by row order
+        return text
+
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
         text = self._guarded(scalar, Reading.KEY)
@@ -143,10 +150,12 @@ class Renderer:
     def _raw(self, reference: ColumnRef) -> str:
         """The stored value in its computing type; never raises for the types a policy may declare."""
         text = f"s{reference.scan}.{quote(reference.name)}"
-        if reference.type is SqlType.TIMESTAMPTZ:
-            return f"({text} AT TIME ZONE {text_literal(self._zone)})"
+        if reference.type is SqlType.TIMESTAMPTZ:  # years near the end of the engine's calendar have no local time
+            return f"TRY({text} AT TIME ZONE {text_literal(self._zone)})"
         if reference.type is SqlType.BPCHAR:
-            return f"rtrim({text}::VARCHAR)"
+            return f"rtrim({self.identity(reference)})"
+        if reference.type.is_text and reference.type is not SqlType.UUID:
+            return self.identity(reference)
         return f"{text}::{_ENGINE_TYPES[reference.type]}"
 
     def _read(self, reference: ColumnRef, reading: Reading) -> str:

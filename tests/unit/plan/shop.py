@@ -62,7 +62,7 @@ ORDERS = Table(
         Column(name="store_id", type=T.INT4),
         Column(name="amount", type=T.NUMERIC, domain=Bounded(0, 1000)),
         Column(name="status", type=T.TEXT, domain=Listed(("paid", "refunded"))),
-        Column(name="at", type=T.TIMESTAMPTZ, domain=Bounded(datetime(2024, 1, 1), datetime(2024, 12, 31))),
+        Column(name="made", type=T.TIMESTAMPTZ, domain=Bounded(datetime(2024, 1, 1), datetime(2024, 12, 31))),
     ),
 )
 ITEMS = Table(
