@@ -99,7 +99,7 @@ class ClientSession:
     def check_time(self, now_s: float) -> None:
         """Enforce the policy's time-outs; called from time to time."""
         relay, limits = self._relay, self._ends.limits
-        if not relay.is_busy:
+        if not relay.is_busy or relay.channel.copies_in:  # a COPY takes as long as the client sends
             self._progress = -1
             if now_s - self._last_heard_s > limits.idle_timeout_s:
                 self.end(IdleTooLong("terminating connection due to idle-session timeout"))

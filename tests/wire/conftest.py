@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +42,5 @@ def serving(shared: Serving) -> Serving:
     shared.diary.prepared.clear()
     shared.diary.released.clear()
     shared.diary.cancelled = 0
+    shared.call(shared.diary.sleeping.clear)
     return shared
-
-
-@pytest.fixture
-def own_loop() -> type[asyncio.AbstractEventLoop]:
-    return asyncio.SelectorEventLoop

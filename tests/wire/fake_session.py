@@ -124,7 +124,7 @@ def _piece(whole: str, span: Span, settings: Mapping[str, str]) -> Piece:
     if prefix and is_private:
         describe_text = text[prefix.end() :]
         if text.lower().startswith("copy"):
-            describe_text = describe_text[: describe_text.index(") to")]
+            describe_text = describe_text[: describe_text.lower().index(") to")]
     elif settings.get("hush.intervals") == "on" and is_private:
         describe_text = re.sub(r"(?i)count\(\*\)", "count(*), 0::int8 as count_low", text, count=1)
     is_refused = is_private and "/* refuse */" in text
@@ -162,7 +162,7 @@ def _spliced(piece: Piece, parameters: int) -> Spliced:
 
 def _with_rows(text: str, arrays: list[str]) -> str:
     rows = f"(select * from rows from (unnest({arrays[0]}), unnest({arrays[1]})) as r(city, age)) as users"
-    return re.sub(r"(?i)\busers\b", lambda _: rows, text)
+    return re.sub(r"(?i)\busers\b(?![.\"])", lambda _: rows, text)
 
 
 def _explained() -> Spliced:

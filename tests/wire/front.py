@@ -22,7 +22,7 @@ GUARD = "hush_guard"
 GUARDED, NATIVE = "shop", "native"
 ROLES = ("alice", "bob")
 PORT = 5432
-BIN = wheel_directory()[0]
+BIN = Path(os.environ.get("HUSH_TEST_FRONT_BIN") or wheel_directory()[0])
 
 SCHEMA = f"""
 create table information_schema.{GUARD} (never boolean);
@@ -36,10 +36,11 @@ insert into places select 'place ' || i, i from generate_series(1, 100) i;
 grant select on places to public;
 """
 
+_ROWS = ", ".join("('" + c.replace("'", "''") + f"', {a})" for c, a in zip(CITIES, AGES, strict=True))
 #: The same with rows in `users` and nobody guarding them: what PostgreSQL answers when there is no relay.
 NATIVE_SCHEMA = f"""
 create table users (city text, age int4);
-insert into users values {", ".join("('" + c.replace("'", "''") + f"', {a})" for c, a in zip(CITIES, AGES, strict=True))};
+insert into users values {_ROWS};
 create table places (name text primary key, height int4);
 insert into places select 'place ' || i, i from generate_series(1, 100) i;
 grant select on users, places to public;

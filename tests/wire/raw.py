@@ -118,7 +118,7 @@ class RawClient:
         return self.answer_scram(user, password)
 
     def answer_scram(self, user: str, password: str) -> list[Reply]:
-        first = self.read_until("RE")[-1]
+        first = self.read_until("RE")[-1]  # a negotiation of the version may come before
         if first.kind == "E":
             return [first]
         nonce = base64.b64encode(os.urandom(18)).decode()

@@ -1,0 +1,351 @@
+"""Start-up, logins and encryption."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from proxy.errors import ConfigError
+from proxy.policy.model import Limits
+from proxy.server.tls import load_tls
+from proxy.wire import messages
+from tests.wire.front import TestFront
+from tests.wire.raw import GSS_REQUEST, PASSWORD, SSL_REQUEST, RawClient, kinds, startup_packet
+from tests.wire.serving import Serving, start_serving
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Self-signed certificates of three kinds."""
+    directory = tmp_path_factory.mktemp("tls")
+    keys = {
+        "rsa": ["-newkey", "rsa:2048", "-sha256"],
+        "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha384"],
+        "ed": ["-newkey", "ed25519"],
+        "pss": ["-newkey", "rsa:2048", "-sha512", "-sigopt", "rsa_padding_mode:pss"],
+    }
+    for name, key in keys.items():
+        files = ["-keyout", str(directory / f"{name}.key"), "-out", str(directory / f"{name}.crt")]
+        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+        command = ["openssl", "req", "-x509", "-nodes", "-days", "2", *key, *files, *names]
+        subprocess.run(command, check=True, capture_output=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def secure(front: TestFront, certificates: Path) -> Iterator[Serving]:
+    serving = start_serving(front, tls=load_tls(certificates / "rsa.crt", certificates / "rsa.key"))
+    yield serving
+    serving.stop()
+
+
+# --- passwords -----------------------------------------------------------------------------------------------
+
+
+def test_a_right_password_opens_a_session_with_a_key(serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        replies = client.log_in(application_name="tést")
+        assert kinds(replies) == "RKZ"
+        assert len(client.key) >= 8
+        shown = dict(messages.parse_parameter_status(r.body) for r in replies if r.kind == "S")
+        assert shown[b"application_name"] == b"t\\xc3\\xa9st"
+        login, database, session_id = serving.diary.opened[-1]
+        assert (login, database, len(session_id)) == ("alice", "shop", 32)
+
+
+def transcript(port: int, user: str, password: str, database: str = "shop") -> list[tuple[str, int, str]]:
+    """Kind, length and readable part of each message of a login that fails, with the salt left out."""
+    with RawClient(port) as client:
+        client.send(startup_packet({"user": user, "database": database}))
+        final = client.answer_scram(user, password)[-1]
+        return [("E", 0, str({**final.fields, "M": final.fields["M"].replace(user, "somebody")}))]
+
+
+def challenge(port: int, user: str) -> dict[str, str]:
+    """What the server says before it can know the password."""
+    with RawClient(port) as client:
+        client.send(startup_packet({"user": user, "database": "shop"}))
+        offer = client.read()
+        client.send(messages.build(b"p", b"SCRAM-SHA-256\0" + struct.pack("!I", 12) + b"n,,n=,r=abcd"))
+        first = client.read()
+        fields = dict(part.split("=", 1) for part in first.body[4:].decode().split(","))
+        return {
+            "offer": str(offer),
+            "kind": first.kind,
+            "salt": fields["s"],
+            "iterations": fields["i"],
+            "nonce": str(len(fields["r"])),
+        }
+
+
+def test_wrong_password_and_unknown_user_look_the_same(serving: Serving) -> None:
+    wrong = transcript(serving.port, "alice", "wrong")
+    assert "28P01" in wrong[0][2]
+    assert wrong == transcript(serving.port, "nobody", PASSWORD)
+    assert wrong == transcript(serving.port, "nobody", PASSWORD, database="nowhere")
+    known, unknown = challenge(serving.port, "alice"), challenge(serving.port, "nobody")
+    assert len(known.pop("salt")) == len(unknown.pop("salt"))
+    assert known == unknown
+
+
+def test_an_unknown_users_salt_is_the_same_each_time(serving: Serving) -> None:
+    salts = [challenge(serving.port, user)["salt"] for user in ("nobody", "nobody", "noone")]
+    assert salts[0] == salts[1] != salts[2]
+
+
+def test_a_database_that_is_not_served_is_told_to_those_with_a_password(serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        error = client.log_in(database="nowhere")[-1].fields
+        assert (error["S"], error["C"], error["M"]) == ("FATAL", "3D000", 'database "nowhere" does not exist')
+
+
+def test_a_failed_login_ends_the_connection_and_opens_no_session(serving: Serving) -> None:
+    opened = len(serving.diary.opened)
+    with RawClient(serving.port) as client:
+        client.log_in(password="wrong")
+        assert client.is_closed()
+    assert len(serving.diary.opened) == opened
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"SCRAM-SHA-1\0" + struct.pack("!I", 12) + b"n,,n=,r=abcd",
+        b"SCRAM-SHA-256-PLUS\0" + struct.pack("!I", 12) + b"n,,n=,r=abcd",
+        b"SCRAM-SHA-256\0" + struct.pack("!i", -1),
+        b"SCRAM-SHA-256\0" + struct.pack("!I", 99) + b"n,,n=,r=abcd",
+        b"SCRAM-SHA-256\0" + struct.pack("!I", 4) + b"\xff\xff\xff\xff",
+        b"no zero",
+        b"SCRAM-SHA-256\0" + struct.pack("!I", 5000) + b"n,,n=,r=" + b"a" * 4992,
+    ],
+)
+def test_broken_exchanges_end_in_a_documented_error(first: bytes, serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        client.send(startup_packet({"user": "alice", "database": "shop"}))
+        client.read()
+        client.send(messages.build(b"p", first))
+        error = client.read().fields
+        assert (error["S"], error["C"]) == ("FATAL", "08P01")
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize("raw", [messages.query(b"select 1"), b"p\0\0\0\3", b"p\xff\xff\xff\xff"])
+def test_other_messages_in_the_place_of_a_password_are_refused(raw: bytes, serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        client.send(startup_packet({"user": "alice", "database": "shop"}))
+        client.read()
+        client.send(raw)
+        assert client.read().sqlstate == "08P01"
+
+
+# --- start-up --------------------------------------------------------------------------------------------------
+
+
+def test_settings_of_the_start_are_filtered_by_the_list(serving: Serving) -> None:
+    with serving.raw(
+        options="-c extra_float_digits=2 --hush.epsilon=0.5 -cTimeZone=Asia/Tokyo", DateStyle="German"
+    ) as client:
+        assert client.query("show timezone")[1].row == (b"Asia/Tokyo",)
+        assert client.query("show hush.epsilon")[1].row == (b"0.5",)
+        assert client.query("show datestyle")[1].row == (b"German, DMY",)
+    for bad in (
+        {"options": "-c work_mem=1GB"},
+        {"work_mem": "1GB"},
+        {"options": "-B 7"},
+        {"replication": "true"},
+        {"options": "-c x"},
+    ):
+        with RawClient(serving.port) as client:
+            error = client.log_in(**bad)[-1].fields
+            assert (error["S"], error["C"]) == ("FATAL", "DP007")
+
+
+def test_the_fronts_own_objections_to_the_start_reach_the_client(serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        error = client.log_in(options="-c datestyle=nonsense")[-1].fields
+        assert (error["S"], error["C"]) == ("FATAL", "22023")
+        assert client.is_closed()
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        b"\0\0\0\7",
+        b"\0\0\x27\x11",
+        b"GET / HTTP/1.1\r\n\r\n",
+        startup_packet({"user": "alice"}, code=0x20000),
+        startup_packet({"user": "alice"})[:-1] + b"x",
+        struct.pack("!II", 12, 80877103) + b"more",
+        struct.pack("!II", 8, 80877102),
+        GSS_REQUEST + GSS_REQUEST + SSL_REQUEST + SSL_REQUEST,
+    ],
+)
+def test_garbage_instead_of_a_start_ends_the_connection(packet: bytes, serving: Serving) -> None:
+    with RawClient(serving.port) as client, serving.raw() as other:
+        client.send(packet)
+        assert client.is_closed()
+        assert kinds(other.query("select 1")) == "TDCZ"
+
+
+def test_a_user_must_be_named(serving: Serving) -> None:
+    with RawClient(serving.port) as client:
+        client.send(startup_packet({"database": "shop"}))
+        assert client.read().sqlstate == "28P01"
+
+
+def test_newer_protocols_are_negotiated(serving: Serving) -> None:
+    for code in (0x30002, 0x30009):
+        with RawClient(serving.port) as client:
+            client.send(startup_packet({"user": "alice", "database": "shop"}, code=code))
+            assert client.answer_scram("alice", PASSWORD)[-1].kind == "Z"
+            assert len(client.key) > 8, "the front's long cancel key"
+    with RawClient(serving.port) as client:
+        client.send(startup_packet({"user": "alice", "database": "shop"}, code=0x30009))
+        assert client.read().body == struct.pack("!II", 0x30002, 0)
+    with RawClient(serving.port) as client:
+        client.send(startup_packet({"user": "alice", "database": "shop", "_pq_.what": "1"}))
+        assert client.read().body == struct.pack("!II", 0x30000, 1) + b"_pq_.what\0"
+
+
+# --- encryption --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_certificate_encryption_is_declined(serving: Serving) -> None:
+    for request in (SSL_REQUEST, GSS_REQUEST):
+        with RawClient(serving.port) as client:
+            client.send(request)
+            assert client.socket.recv(1) == b"N"
+            assert kinds(client.log_in()) == "RKZ"
+    with RawClient(serving.port) as client:
+        client.send(b"\x16\3\1\0\5hello")
+        assert client.is_closed()
+
+
+def test_tls_with_channel_binding(secure: Serving) -> None:
+    for arguments in (
+        {"sslmode": "require", "channel_binding": "require"},
+        {"sslmode": "require", "channel_binding": "disable"},
+        {"sslmode": "require", "sslnegotiation": "direct", "channel_binding": "require"},
+        {"sslmode": "prefer", "gssencmode": "prefer"},
+    ):
+        with secure.connect(**arguments) as connection:
+            assert connection.pgconn.ssl_in_use
+            assert connection.execute("select count(*) from users").fetchone() == (4,)
+    with secure.connect(sslmode="disable") as connection:
+        assert not connection.pgconn.ssl_in_use
+
+
+@pytest.mark.parametrize("kind", ["ec", "ed", "pss"])
+def test_channel_binding_with_other_certificates(kind: str, front: TestFront, certificates: Path) -> None:
+    serving = start_serving(
+        front, tls=load_tls(certificates / f"{kind}.crt", certificates / f"{kind}.key"), needs_tls=True
+    )
+    binding = "disable" if kind == "ed" else "require"
+    try:
+        with serving.connect(sslmode="require", channel_binding=binding) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+        with pytest.raises(psycopg.OperationalError, match="encrypted connections only"):
+            serving.connect(sslmode="disable")
+    finally:
+        serving.stop()
+
+
+def test_the_certificate_can_be_verified(secure: Serving, certificates: Path) -> None:
+    with secure.connect(sslmode="verify-full", sslrootcert=str(certificates / "rsa.crt")) as connection:
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def client_context(*protocols: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
+    return context
+
+
+def test_direct_tls_needs_the_protocol_by_name(secure: Serving) -> None:
+    for protocols in ((), ("http/1.1",)):
+        with RawClient(secure.port) as client:
+            client.socket = client_context(*protocols).wrap_socket(client.socket)
+            assert client.read().sqlstate == "08P01"
+            assert client.is_closed()
+
+
+def test_bytes_before_the_handshake_are_never_taken_for_what_came_through_it(secure: Serving) -> None:
+    with RawClient(secure.port) as client:
+        client.send(SSL_REQUEST + startup_packet({"user": "alice", "database": "shop"}))
+        with contextlib.suppress(ConnectionResetError):
+            assert client.socket.recv(1) == b""
+
+
+def test_a_second_request_for_encryption_inside_is_refused(secure: Serving) -> None:
+    with RawClient(secure.port) as client:
+        client.send(SSL_REQUEST)
+        assert client.socket.recv(1) == b"S"
+        client.socket = client_context().wrap_socket(client.socket)
+        client.send(SSL_REQUEST)
+        assert client.read().sqlstate == "08P01"
+
+
+def test_a_broken_handshake_hurts_nobody_else(secure: Serving) -> None:
+    with RawClient(secure.port) as client, secure.raw() as other:
+        client.send(SSL_REQUEST)
+        assert client.socket.recv(1) == b"S"
+        client.send(b"\x16\3\1\xff\xffgarbage" * 10)
+        assert client.is_closed()
+        assert kinds(other.query("select 1")) == "TDCZ"
+
+
+def test_a_cancel_request_may_be_encrypted(secure: Serving) -> None:
+    with secure.connect(sslmode="require") as connection:
+        cancel = connection.cancel_safe
+        cancel()
+        assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_a_certificate_that_cannot_be_used_is_an_error(certificates: Path, tmp_path: Path) -> None:
+    encrypted = tmp_path / "locked.key"
+    command = [
+        "openssl",
+        "rsa",
+        "-in",
+        str(certificates / "rsa.key"),
+        "-aes256",
+        "-passout",
+        "pass:x",
+        "-out",
+        str(encrypted),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    for key in (tmp_path / "none", certificates / "ec.key", encrypted):
+        with pytest.raises(ConfigError, match="cannot be used"):
+            load_tls(certificates / "rsa.crt", key)
+
+
+# --- time ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_login_that_takes_too_long_is_ended(front: TestFront) -> None:
+    serving = start_serving(front, limits=Limits(login_timeout_s=0.2))
+    try:
+        with RawClient(serving.port) as silent, RawClient(serving.port) as slow, RawClient(serving.port) as hung_up:
+            hung_up.send(startup_packet({"user": "alice", "database": "shop"}))
+            hung_up.socket.shutdown(socket.SHUT_WR)
+            slow.send(startup_packet({"user": "alice", "database": "shop"}))
+            assert slow.read().kind == "R"
+            assert slow.read().sqlstate == "57014"
+            assert slow.is_closed()
+            assert silent.is_closed()
+            assert hung_up.is_closed()
+        assert serving.leases == []
+    finally:
+        serving.stop()
