@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,7 @@ from proxy.session.session import ClientSession, Workers
 _log = logging.getLogger("hushql")
 _DRAIN_S = 10.0
 _SECRET_BYTES = 32
+_SPILL = "spill-"  # of one engine: what did not fit in memory
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ class Proxy:
         _check_distinct(policies)
         self._ledger = SqliteLedger(self._config.state)
         self._undo.callback(self._ledger.close)
+        _remove_spilled(self._config.state)
         self._noise = {d: NoisePool(d) for d in Distribution}
         for pool in self._noise.values():
             self._undo.callback(pool.close)
@@ -160,7 +163,8 @@ class Proxy:
         users = read_users(users_path, UNCHECKED if is_shared else tuple(policy.tables))
         if isinstance(policy.source, PostgresSource):
             raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
-        engine = DuckDBEngine(policy, self._config.state / f"spill-{policy.dataset}-{salt_bytes(16).hex()[:8]}")
+        salt = _kept_secret(self._config.state / f"{policy.dataset}.salt").hex()
+        engine = DuckDBEngine(policy, self._config.state / f"{_SPILL}{policy.dataset}-{salt_bytes(16).hex()[:8]}")
         try:
             facts = engine.check_facts(policy)
         except BaseException:
@@ -168,7 +172,6 @@ class Proxy:
             raise
         unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
         parents = frozenset(_parent_keys(policy))
-        salt = _kept_secret(self._config.state / f"{policy.dataset}.salt").hex()
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
             loaded_at=datetime.now(UTC),
@@ -332,6 +335,12 @@ def _kept_secret(path: Path) -> bytes:
     if len(secret) != _SECRET_BYTES:
         raise ConfigError(f"{path} is damaged", hint="Remove it; a new one is drawn at the next start.")
     return secret
+
+
+def _remove_spilled(state: Path) -> None:
+    """Rows that the engines of a killed proxy have left on disk. The state directory is ours by now."""
+    for left in state.glob(f"{_SPILL}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _close_engine(dataset: Dataset) -> None:

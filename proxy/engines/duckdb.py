@@ -6,6 +6,7 @@ where it is caught; only the class of its exception is kept.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,6 +34,7 @@ class DuckDBEngine:
     def __init__(self, policy: Policy, spill: Path) -> None:
         """Open the data: see `duckdb_open.open_source`. Raises ConfigError."""
         self._connection = open_source(policy, spill)
+        self._spill = spill
         self._lock = threading.Lock()
         self._watchdog = Watchdog()
 
@@ -71,10 +73,11 @@ class DuckDBEngine:
             raise ConfigError(f"the rows of the public table {table.name} cannot be read") from error
 
     def close(self) -> None:
-        """Interrupt what runs, wait until it is gone, and let go of the data."""
+        """Interrupt what runs, wait until it is gone, let go of the data and remove what spilled."""
         self._watchdog.close()
         with self._lock:
             self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:

@@ -42,6 +42,7 @@ def open_source(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
         _lock(connection, policy)
     except BaseException:
         connection.close()
+        shutil.rmtree(spill, ignore_errors=True)
         raise
     return connection
 
