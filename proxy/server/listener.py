@@ -119,6 +119,10 @@ class Server:
                 _log.warning("a connection was not accepted: %s", error)
                 await asyncio.sleep(_PAUSE_WITHOUT_DESCRIPTORS_S)
                 continue
+            connection.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+            )  # asyncio leaves accepted sockets as they are
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if len(self._greeting) >= self._options.max_greeting:
                 _turn_away(connection)
                 continue

@@ -34,7 +34,7 @@ _ERROR = ord("E")
 _NOTICE = ord("N")
 _PARAMETER_STATUS = ord("S")
 _AUTHENTICATION_OK = b"\0\0\0\0"
-_ROWS = (_ROW, ord("d"))
+_ROWS = b"Dd"
 _ASYNCHRONOUS = frozenset(b"NSA")
 _NOT_IN_SIMPLE = frozenset(b"123n")
 #: The relay has authenticated the client and agreed on a version itself.
@@ -140,14 +140,14 @@ class Channel:
             self._rest_needs = 0
         start, at, end = 0, min(self._passing_bytes, len(data)), len(data)
         self._passing_bytes -= at
-        length_at = _LENGTH.unpack_from
         rows_pass = self._rows_pass()
         while at + messages.HEADER_BYTES <= end:
+            if rows_pass:
+                at = _past_rows(data, at, end)
+                if at + messages.HEADER_BYTES > end:
+                    break
             kind = data[at]
-            after: int = at + 1 + length_at(data, at + 1)[0]
-            if rows_pass and kind in _ROWS:
-                at = after
-                continue
+            after = at + 1 + _length_at(data, at + 1)
             if after > end and not _passes_unread(kind, after - at):
                 break
             raw = data[at:after]
@@ -307,6 +307,15 @@ class Channel:
 def _is_about_several(fields: Mapping[str, str]) -> bool:
     """Whether a Parse was refused for holding several statements; told by the routine, since words are translated."""
     return fields.get(SQLSTATE) == "42601" and fields.get(ROUTINE) == "exec_parse_message"
+
+
+def _past_rows(data: bytes, at: int, end: int) -> int:
+    """Where the first message begins that is no row: the one loop that runs for every row of every result."""
+    last = end - messages.HEADER_BYTES
+    length_at = _LENGTH.unpack_from
+    while at <= last and data[at] in _ROWS:
+        at += 1 + length_at(data, at + 1)[0]
+    return at
 
 
 def _length_at(data: bytes, at: int) -> int:

@@ -17,6 +17,7 @@ from proxy.front.front import FrontAddress, Lease
 from proxy.policy.model import Limits
 from proxy.server.datasets import ServerOptions
 from proxy.server.listener import Server
+from proxy.session.contract import Session
 from proxy.wire import messages
 from tests.wire.fake_session import FakeSessions
 from tests.wire.front import TestFront
@@ -92,7 +93,7 @@ def test_a_missing_front_or_session_is_a_refused_login(front: TestFront) -> None
             raise FrontFailed("the public PostgreSQL is restarting")
 
         class Broke(FakeSessions):
-            async def open(self, login: str, database: str, session_id: str):  # noqa: ANN202
+            async def open(self, login: str, database: str, session_id: str) -> Session:
                 raise BudgetSpent("nothing is left")
 
         for changes, sqlstate in (
@@ -181,10 +182,9 @@ def test_terminate_closes_everything(serving: Serving) -> None:
 
 def test_connections_that_do_not_log_in_are_limited(front: TestFront) -> None:
     serving = start_serving(front)
-    waiting = []
+    waiting: list[RawClient] = []
     try:
-        for _ in range(100):
-            waiting.append(RawClient(serving.port))
+        waiting.extend(RawClient(serving.port) for _ in range(100))
         until(lambda: serving.call(lambda: len(serving.server._greeting)) == 100)
         with RawClient(serving.port) as client:
             assert client.read().sqlstate == "53300"

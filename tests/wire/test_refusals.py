@@ -6,7 +6,7 @@ import pytest
 
 from proxy.wire import messages
 from proxy.wire.messages import SYNC, Bind
-from tests.wire.raw import RawClient, kinds, statement, status
+from tests.wire.raw import RawClient, Reply, kinds, statement, status
 from tests.wire.serving import Serving
 
 #: What makes the fake session refuse, the SQLSTATE and message that must show, and its position in the statement.
@@ -25,10 +25,9 @@ REFUSED = {
     "set work_mem = '8GB'": ("DP007", 'the setting "work_mem" cannot be changed here', ""),
     "notify somebody": ("DP007", "NOTIFY is not available", "1"),
 }
-UNREADABLE_IN_PRIVATE = ('select row_to_json(users) from "users"', "table users")
 
 
-def send(client: RawClient, sql: str, *, is_extended: bool) -> list:
+def send(client: RawClient, sql: str, *, is_extended: bool) -> list[Reply]:
     return client.sync(statement(sql)) if is_extended else client.query(sql)
 
 
