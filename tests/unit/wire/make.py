@@ -1,0 +1,55 @@
+"""Messages and relays for the tests of the wire."""
+
+from __future__ import annotations
+
+from proxy.wire import messages
+from proxy.wire.channel import Marks
+from proxy.wire.dispatch import Understanding
+from proxy.wire.messages import Column, build
+from proxy.wire.relay import Relay, RelayLimits
+
+MARKER = "0123456789abcdef"
+MARKS = Marks(marker=MARKER, guard="hush_guard")
+NAMES = ("hush.epsilon", "TimeZone")
+STARTED = build(b"R", b"\0\0\0\0") + build(b"S", b"client_encoding\0UTF8\0") + build(b"K", b"12345678")
+READY = messages.ready_for_query(b"I")
+
+
+def column(name: bytes = b"n", oid: int = 20) -> Column:
+    return Column(name=name, table_oid=0, attribute=0, oid=oid, size=8, typmod=-1, format=0)
+
+
+def error(message: str, sqlstate: str = "42601", severity: str = "ERROR", **fields: str) -> bytes:
+    given = {"S": severity, "V": severity, "C": sqlstate, "M": message, **fields}
+    return build(b"E", b"".join(k.encode() + v.encode() + b"\0" for k, v in given.items()) + b"\0")
+
+
+def row(*values: bytes | None) -> bytes:
+    parts = [len(values).to_bytes(2, "big")]
+    for value in values:
+        parts.append(b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value)
+    return build(b"D", b"".join(parts))
+
+
+def relay(limits: RelayLimits | None = None) -> Relay:
+    """A relay whose session has begun; texts with `users` may be private."""
+    understanding = Understanding(may_be_private=lambda text: "users" in text, setting_names=NAMES)
+    made = Relay(MARKS, understanding, limits or RelayLimits())
+    made.start(b"hello")
+    made.from_front(STARTED + READY)
+    made.take_client()
+    made.take_front()
+    return made
+
+
+def kinds(raw: bytes) -> str:
+    """The types of the messages in some bytes."""
+    found = ""
+    while raw:
+        found += chr(raw[0])
+        raw = raw[1 + int.from_bytes(raw[1:5], "big") :]
+    return found
+
+
+SETTINGS_REPLY = build(b"3") + build(b"1") + build(b"2") + row(b"0.5", b"UTC") + messages.command_complete(b"SELECT 1")
+SETTINGS_REPLY += build(b"3") + build(b"3")
