@@ -8,12 +8,16 @@ bound computed from these patterns is never too small.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
-from proxy.analysis.domains import less_or_equal, same_value
 from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.intervals import as_datetime
 from proxy.sqltypes import Value
 
 _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition instead
+_EXACT_DOUBLES = 2**53
+_ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
 
 
 def are_disjoint(left: Scalar, right: Scalar) -> bool:
@@ -30,7 +34,7 @@ def _contradict(left: Scalar, right: Scalar) -> bool:
     if ours is None or theirs is None or ours[0] != theirs[0]:
         return False
     if isinstance(ours[1], tuple) and isinstance(theirs[1], tuple):
-        return not any(same_value(a, b) for a in ours[1] for b in theirs[1])
+        return all(_is_below(a, b) or _is_below(b, a) for a in ours[1] for b in theirs[1])
     return _range_contradiction(left, right)
 
 
@@ -58,32 +62,63 @@ def _range_contradiction(left: Scalar, right: Scalar) -> bool:
     match left, right:
         case Call("<" | "<=" as low_op, (_, Literal(top))), Call(">" | ">=" as high_op, (_, Literal(bottom))):
             strict = low_op == "<" or high_op == ">"
-            return less_or_equal(top, bottom) and (strict or not same_value(top, bottom))
+            return _is_below(top, bottom) or (strict and _is_one_point(top, bottom))
         case Call(">" | ">="), Call("<" | "<="):
             return _range_contradiction(right, left)
         case _:
             return False
 
 
+def _is_below(low: Value, high: Value) -> bool:
+    """Whether low < high however the engine compares them with a column: as integers, doubles or local times."""
+    match low, high:
+        case bool(), bool():
+            return low < high
+        case (int() | float() | Decimal(), int() | float() | Decimal()):
+            return float(low) < float(high)
+        case str(), str():
+            return low < high
+        case date(), date():
+            slack = _ZONES if _has_zone(low) or _has_zone(high) else timedelta(0)
+            return as_datetime(high) - as_datetime(low) > slack
+        case _:
+            return False
+
+
+def _is_one_point(left: Value, right: Value) -> bool:
+    """Whether two constants are the same to every comparison the engine may choose."""
+    match left, right:
+        case (int() | float() | Decimal(), int() | float() | Decimal()):
+            return float(left) == float(right) and abs(float(left)) < _EXACT_DOUBLES
+        case str(), str():
+            return left == right
+        case date(), date():
+            return not _has_zone(left) and not _has_zone(right) and as_datetime(left) == as_datetime(right)
+        case _:
+            return False
+
+
+def _has_zone(value: date) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
+
+
 def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:
     """At least the largest sum of weights over conditions that can hold for one row at once."""
-    if len(conditions) > _EXACT_SEARCH:
+    count = len(conditions)
+    if count > _EXACT_SEARCH:
         return _partition_bound_up(conditions, weights)
-    order = sorted(range(len(weights)), key=lambda i: -weights[i])
+    order = sorted(range(count), key=lambda i: -weights[i])
+    conflicts = [{j for j in range(count) if j != i and are_disjoint(conditions[i], conditions[j])} for i in order]
 
-    def best(position: int, chosen: tuple[int, ...]) -> float:
-        if position == len(order):
-            return sum(weights[i] for i in chosen)
-        index = order[position]
-        without = best(position + 1, chosen)
-        if any(are_disjoint(conditions[index], conditions[c]) for c in chosen):
-            return without
-        return max(best(position + 1, (*chosen, index)), without)
+    def best(position: int, excluded: frozenset[int]) -> float:
+        while position < count and order[position] in excluded:
+            position += 1
+        if position == count:
+            return 0.0
+        taken = weights[order[position]] + best(position + 1, excluded | conflicts[position])
+        return max(taken, best(position + 1, excluded)) if conflicts[position] - excluded else taken
 
-    conflicts = any(
-        are_disjoint(conditions[i], conditions[j]) for i in range(len(order)) for j in range(i + 1, len(order))
-    )
-    return best(0, ()) if conflicts else sum(weights)
+    return best(0, frozenset())
 
 
 def _partition_bound_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:

@@ -58,7 +58,11 @@ def is_linear(moment: Moment) -> bool:
 
 
 def condition_of(moment: Moment) -> Scalar:
-    """The condition under which a row contributes to the moment."""
+    """The condition under which a row contributes to the moment, for telling moments apart.
+
+    A measure is missing under another rule than `IS NULL`: a test sees NULL outside the declared domain
+    where a measure is clamped, and infinity where a measure has nothing. So the two are never compared.
+    """
     match moment:
         case RowCount(where, of, absent):
             return conjunction((*conjuncts(where), *_presence(of, absent)))
@@ -73,8 +77,8 @@ def condition_of(moment: Moment) -> Scalar:
 def _presence(of: Scalar, absent: bool) -> tuple[Scalar, ...]:
     if of == TRUE:
         return ()
-    null = Call("is null", (of,), SqlType.BOOL)
-    return (null,) if absent else (Call("not", (null,), SqlType.BOOL),)
+    missing = Call("has no measure", (of,), SqlType.BOOL)
+    return (missing,) if absent else (Call("not", (missing,), SqlType.BOOL),)
 
 
 # --- finishing ------------------------------------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""Can conditions that are called disjoint ever hold for one row, and is the heaviest set ever underrated?"""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import duckdb
+import pytest
+
+from proxy.analysis.patterns import are_disjoint, heaviest_together_up
+from proxy.plan.allocation import allocate
+from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
+from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import context, plan
+
+X = ColumnRef(0, "x", SqlType.FLOAT8)
+
+
+def compare(operator: str, value: float) -> Scalar:
+    return Call(operator, (X, Literal(value, SqlType.FLOAT8)), SqlType.BOOL)
+
+
+def negated(condition: Scalar) -> Scalar:
+    return Call("not", (condition,), SqlType.BOOL)
+
+
+IS_NULL = Call("is null", (X,), SqlType.BOOL)
+
+
+def holds(condition: Scalar, x: float | None) -> bool | None:
+    match condition:
+        case Call("not", (inner,)):
+            found = holds(inner, x)
+            return None if found is None else not found
+        case Call("is null"):
+            return x is None
+        case Call("and", (left, right)):
+            return bool(holds(left, x) and holds(right, x))
+        case Member(_, items):
+            return None if x is None else any(x == i.value for i in items)
+        case Call(operator, (_, Literal(value))) if isinstance(value, float):
+            if x is None:
+                return None
+            return {"=": x == value, "<>": x != value, "<": x < value, "<=": x <= value,
+                    ">": x > value, ">=": x >= value}[operator]  # fmt: skip
+    raise AssertionError(condition)
+
+
+def random_condition(rng: random.Random) -> Scalar:
+    values = (0.0, 1.0, 1.5, 2.0)
+    kind = rng.randrange(6)
+    if kind == 0:
+        return IS_NULL
+    if kind == 1:
+        return negated(random_condition(rng))
+    if kind == 2:
+        return Member(X, tuple(Literal(v, SqlType.FLOAT8) for v in rng.sample(values, 2)))
+    if kind == 3:
+        return Call("and", (random_condition(rng), random_condition(rng)), SqlType.BOOL)
+    return compare(rng.choice(("=", "<>", "<", "<=", ">", ">=")), rng.choice(values))
+
+
+ROWS = (None, -1.0, 0.0, 0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 3.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 7, 16, 20])
+def test_the_heaviest_set_is_never_below_brute_force(count: int) -> None:
+    rng = random.Random(count)
+    for _ in range(60):
+        conditions = [random_condition(rng) for _ in range(count)]
+        weights = [rng.choice((0.5, 1.0, 2.0, 3.5)) for _ in range(count)]
+        truth = max(sum(w for c, w in zip(conditions, weights, strict=True) if holds(c, x)) for x in ROWS)
+        assert heaviest_together_up(conditions, weights) >= truth
+
+
+def test_disjoint_conditions_cost_a_row_only_once() -> None:
+    cuts = [-math.inf, *range(6), math.inf]
+    parts = [Call("and", (compare(">=", float(a)), compare("<", float(b))), SqlType.BOOL) for a, b in pairwise(cuts)]
+    assert heaviest_together_up([*parts, IS_NULL], [1.0] * (len(parts) + 1)) == 1.0
+
+
+def test_no_row_passes_two_conditions_that_are_called_disjoint() -> None:
+    rng = random.Random(5)
+    called = 0
+    for _ in range(3000):
+        left, right = random_condition(rng), random_condition(rng)
+        if are_disjoint(left, right):
+            called += 1
+            assert not any(holds(left, x) and holds(right, x) for x in ROWS)
+    assert called > 300
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("amount = 0.1", "amount = 0.10000000000000000001"),
+        ("amount <= 0.1", "amount >= 0.10000000000000000001"),
+        ("order_id = 9007199254740993", "order_id = 9007199254740992.0"),
+        ("order_id <= 9007199254740992.0", "order_id > 9007199254740992"),
+        ("made = timestamptz '2024-10-27 02:30+02'", "made = timestamptz '2024-10-27 02:30+01'"),
+        ("made <= timestamptz '2024-10-27 00:30+00'", "made >= timestamptz '2024-10-27 02:30+02'"),
+    ],
+)
+def test_constants_that_a_row_may_both_equal_are_not_told_apart(left: str, right: str) -> None:
+    of = context(time_zone="Europe/Berlin")
+    one, other = (
+        plan(f"select count(*) from orders where {c}", of).analysed.owned.block.where[1] for c in (left, right)
+    )
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'Europe/Berlin'")
+    connection.execute(
+        "create table orders (user_id integer, order_id bigint, amount decimal(20, 3), made timestamptz)"
+    )
+    connection.execute("insert into orders values (1, 9007199254740993, 0.1, '2024-10-27 00:30+00')")
+    (row,) = connection.execute(plan(f"select count(*) from orders where {left} and {right}", of).sql).fetchall()
+    assert row[1], "the row passes both"
+    assert not are_disjoint(one, other)
+
+
+def test_a_missing_measure_and_a_null_test_may_hold_together() -> None:
+    """A value outside the domain is NULL to a test and clamped in a measure, so one row can count for both."""
+    connection = duckdb.connect()
+    connection.execute("create table users (user_id integer, age integer, weight double)")
+    connection.execute("insert into users values (1, 5000, 'inf')")
+    for query in (
+        "select count(*) filter (where age is null), sum(age) from users",
+        "select count(*) filter (where age is null), count(age) from users",
+        "select count(*), count(weight), count(*) filter (where weight > 5) from users",
+    ):
+        for pure in (False, True):
+            of = plan(query, context(pure=pure))
+            (row,) = connection.execute(of.sql).fetchall()
+            size = sum(abs(v) for v in row[1:]) if pure else math.hypot(*row[1:])
+            assert size <= of.scale * of.allocation.unit_norm * (1 + 2**-30)
+
+
+def test_sixteen_conditions_are_searched_quickly() -> None:
+    filters = ", ".join(f"count(*) filter (where amount > {i} and status = 'paid')" for i in range(14))
+    of = plan(f"select {filters}, count(*) filter (where status = 'refunded'), count(*) from orders")
+    again = allocate(of.vector, of.analysed.bounds, of.distribution, None)
+    assert again.row_norm <= of.allocation.row_norm
