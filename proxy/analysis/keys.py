@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import product
-from math import prod
 
 from proxy.analysis.domains import Domains
 from proxy.errors import BadGroups
@@ -46,6 +46,8 @@ Key = PublicKey | PrivateKey
 
 def classify_key(scalar: Scalar, domains: Domains) -> Key:
     """Public if the key's values are few and known without looking at the data."""
+    if scalar.type is SqlType.INTERVAL:
+        raise BadGroups("grouping by an interval is not supported", hint="Group by a number of days, or by a text.")
     values = public_values(scalar, domains)
     if values is None:
         return PrivateKey(scalar)
@@ -109,8 +111,10 @@ def key_identity(value: KeyValue | None) -> object:
             return NULL_KEY
         case bool():
             return value
-        case int() | float() | Decimal():
-            return float(value)
+        case int():
+            return value  # equal to a float of the same value, and never rounded to its neighbour's
+        case float() | Decimal():
+            return "NaN" if math.isnan(value) else float(value)
         case datetime():
             return value.replace(tzinfo=None)
         case _:
@@ -130,7 +134,7 @@ def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[Colum
 def public_product(keys: tuple[Key, ...]) -> tuple[tuple[KeyValue, ...], ...]:
     """Every combination of the public keys, in order. Raises BadGroups when they are too many."""
     parts = [k.values for k in keys if isinstance(k, PublicKey)]
-    if prod(len(p) for p in parts) > MOST_KEYS:
+    if math.prod(len(p) for p in parts) > MOST_KEYS:
         raise BadGroups(
             f"the grouping has more than {MOST_KEYS} possible public keys",
             hint="Group by fewer columns, or by coarser values such as date_trunc('month', x).",

@@ -6,6 +6,7 @@ any other part that is filled in, and any node without a case, is refused with i
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -75,18 +76,27 @@ def _read(text: str, wanted: SqlType) -> Value:
             return _BOOLEANS[text.strip().lower()]
         case Family.NUMBER:
             number = Decimal(text.strip())
-            if not number.is_finite():
+            if not math.isfinite(float(number)):
                 raise ValueError(text)
             if wanted.is_integer:
-                return int(text.strip())
+                return _int8(text.strip())
             return number if wanted is SqlType.NUMERIC else float(number)
         case Family.TIME:
             moment = datetime.fromisoformat(text.strip())
+            if moment.tzinfo is not None and not 1 < moment.year < 9999:
+                raise ValueError(text)  # may have no local time in the policy's zone
             if moment.tzinfo is not None and wanted is not SqlType.TIMESTAMPTZ:
                 moment = moment.replace(tzinfo=None)
             return moment.date() if wanted is SqlType.DATE else moment
         case Family.INTERVAL:
             raise ValueError(text)
+
+
+def _int8(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(text)
+    return number
 
 
 class Binder:
@@ -161,6 +171,8 @@ class Binder:
             number = Decimal(text)
         except InvalidOperation as error:
             raise refuse(node, "this number is not understood") from error
+        if not math.isfinite(float(number)):
+            raise refuse(node, "this number is too large")
         if not text.isdigit() or number >= 2**63:
             return Literal(number, SqlType.NUMERIC)
         return Literal(int(text), SqlType.INT4 if number < 2**31 else SqlType.INT8)

@@ -297,7 +297,9 @@ def next_step(unit: str, value: datetime) -> datetime:
 
 
 TRUNCATION_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
-MOST_STEPS = 200_000
+MOST_STEPS = 100_000
+_SHORTEST_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800, "month": 2_419_200,
+               "quarter": 7_776_000, "year": 31_536_000}  # fmt: skip
 
 
 def truncated(unit: str) -> DomainRule:
@@ -308,11 +310,13 @@ def truncated(unit: str) -> DomainRule:
         if ends is None:
             return UNKNOWN
         step, last = truncate_time(unit, ends[0]), truncate_time(unit, ends[1])
-        steps: list[Value] = []
-        while step <= last and len(steps) <= MOST_STEPS:
-            steps.append(step)
+        if (last - step).total_seconds() / _SHORTEST_S[unit] > MOST_STEPS:
+            return Bounded(step, last)
+        steps: list[Value] = [step]
+        while step < last:  # never past the last start, beyond which there may be no year
             step = next_step(unit, step)
-        return Listed(tuple(steps)) if step > last else Bounded(truncate_time(unit, ends[0]), last)
+            steps.append(step)
+        return Listed(tuple(steps))
 
     return rule
 

@@ -1,0 +1,88 @@
+"""Are keys told apart as SQL tells them apart, and are public domains complete?"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+
+from proxy.analysis.keys import NULL_KEY, PublicKey, key_identity
+from proxy.errors import BadGroups, HushError
+from tests.unit.plan.shop import context, plan, plans
+
+
+def keys(query: str) -> list[object]:
+    return [list(k.values) if isinstance(k, PublicKey) else "private" for k in plan(query).analysed.keys]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("plan", ["free", "pro"]),
+        ("city", "private"),
+        ("age > 18", [False, True, NULL_KEY]),
+        ("case when age > 18 then 'adult' else 'child' end", ["adult", "child"]),
+        ("case when age > 18 then 'adult' end", ["adult", NULL_KEY]),
+        ("extract(quarter from joined)", [1, 2, 3, 4, NULL_KEY]),
+        ("date_trunc('year', joined)", [datetime(2019, 1, 1), datetime(2020, 1, 1), NULL_KEY]),
+        ("date_trunc('year', born)", "private"),
+        ("height", "private"),
+    ],
+)
+def test_a_key_is_public_iff_its_values_are_known(key: str, expected: object) -> None:
+    assert keys(f"select {key}, count(*) from users group by 1") == [expected]
+
+
+def test_conditions_make_keys_public() -> None:
+    assert keys("select city, count(*) from users where city in ('b', 'a') group by 1") == [["b", "a"]]
+    assert keys("select age, count(*) from users where age between 3 and 5 group by 1") == [[3, 4, 5]]
+    assert keys("select joined, count(*) from users where joined < '2019-01-03' group by 1") == [
+        [date(2019, 1, 1), date(2019, 1, 2), date(2019, 1, 3)]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (5, 5.0, True),
+        (5, Decimal("5.00"), True),
+        (0.1, Decimal("0.1"), True),
+        (2**53, 2**53 + 1, False),
+        (float("nan"), float("nan"), True),
+        (float("nan"), Decimal("NaN"), True),
+        (datetime(2024, 1, 1), datetime(2024, 1, 1), True),
+        ("a", "a ", False),
+        (None, NULL_KEY, True),
+    ],
+)
+def test_identity_of_keys(left: object, right: object, same: bool) -> None:
+    ours, theirs = key_identity(left), key_identity(right)  # type: ignore[arg-type]  # a table of many types
+    assert (ours == theirs) is same
+    assert not same or hash(ours) == hash(theirs)
+
+
+def test_an_interval_is_no_key() -> None:
+    with pytest.raises(BadGroups, match="interval"):
+        plans(
+            "select case when age > 3 then interval '1 day' else interval '2 days' end, count(*) from users group by 1"
+        )
+
+
+def test_keys_nobody_listed_are_refused_in_pure_accounting() -> None:
+    with pytest.raises(BadGroups):
+        plans("select city, count(*) from users group by 1", context(pure=True))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from users where age < 1e999",
+        f"select count(*) from users where age < '{'9' * 400}'",
+        f"select count(*) from users where age = {'9' * 5000}",
+        "select count(*) from orders where made > timestamptz '0001-01-01 00:00:00+14'",
+    ],
+)
+def test_constants_beyond_the_engine_are_refused(query: str) -> None:
+    with pytest.raises(HushError):
+        plans(query)
