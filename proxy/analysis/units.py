@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from proxy.errors import BadGroups, PolicyForbids, UnitNotJoined, Unsupported
 from proxy.policy.model import FromPolicy, JoinKey, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import Aggregate, AggregateKind, Block, Call, ColumnRef, Scalar, Scan, columns_of
-from proxy.sql.scope import equality
+from proxy.sql.scope import equality, link
 from proxy.sqltypes import SqlType
 
 
@@ -60,7 +60,7 @@ class Owned:
 def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys) -> Owned:
     """Find the unit of the block's rows. Raises UnitNotJoined, PolicyForbids, BadGroups, Unsupported."""
     completed = _complete_paths(block, tables)
-    pairs = tuple(p for w in completed.where if (p := equality(w)) is not None)
+    pairs = tuple(p for w in completed.where if (p := link(w)) is not None)
     private = tuple(s for s in completed.scans if not s.table.is_public)
     _check_unit_unused(completed)
     fan_out = _check_public_joins(completed, private, pairs, unique)
@@ -135,7 +135,7 @@ def _parent_scan(scan: Scan, scans: list[Scan], where: list[Scalar]) -> Scan | N
     assert isinstance(path, UnitVia)
     child = _column(scan, path.on)
     for condition in where:
-        pair = equality(condition)
+        pair = link(condition)
         if pair is None or child not in pair:
             continue
         other = pair[1] if pair[0] == child else pair[0]
@@ -215,9 +215,7 @@ def _join_advice(left: Table, right: Table) -> str:
     return " AND ".join(f"{left.name}.{a} = {right.name}.{b}" for a, b in zip(ours, theirs, strict=False))
 
 
-def _check_public_joins(
-    block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys
-) -> tuple[Scan, ...]:
+def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys) -> tuple[Scan, ...]:
     """Every public scan must be reached by a declared key; returns those that may repeat rows."""
     reached = {s.number: s for s in private}
     waiting = [s for s in block.scans if isinstance(s.table.ownership, PublicTable)]

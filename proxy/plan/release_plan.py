@@ -118,21 +118,24 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:
-    """Add the unit count that selects private keys; with one row per unit it is the row count."""
-    moments, finishes = list(vector.moments), vector.finishes
-    if analysed.owned.is_one_row_per_unit:
-        return _one_row_vector(vector, bool(analysed.private_keys))
+    """Add the unit count that selects private keys.
+
+    With public keys beside them it is a count of its own for each private part; otherwise, with one row
+    per unit, it is the row count.
+    """
+    is_one_row = analysed.owned.is_one_row_per_unit
+    if is_one_row:
+        vector = _one_row_vector(vector)
     if not analysed.private_keys:
-        return vector, None
-    is_mixed = any(isinstance(k, PublicKey) for k in analysed.keys) and not analysed.has_constant_keys
-    selecting = UnitCount(TRUE, per_part=is_mixed)
-    if selecting not in moments:
-        moments.append(selecting)
-    added = sorted_vector(MomentVector(tuple(moments), finishes))
+        return sorted_vector(vector), None
+    is_mixed = any(isinstance(k, PublicKey) for k in analysed.keys)
+    selecting = RowCount(TRUE, TRUE) if is_one_row and not is_mixed else UnitCount(TRUE, per_part=is_mixed)
+    moments = vector.moments if selecting in vector.moments else (*vector.moments, selecting)
+    added = sorted_vector(MomentVector(moments, vector.finishes))
     return added, added.moments.index(selecting)
 
 
-def _one_row_vector(vector: MomentVector, selects: bool) -> tuple[MomentVector, int | None]:
+def _one_row_vector(vector: MomentVector) -> MomentVector:
     """Where a unit has one row, counting units and counting rows are one moment."""
     merged: list[Moment] = []
     place: dict[int, int] = {}
@@ -141,12 +144,7 @@ def _one_row_vector(vector: MomentVector, selects: bool) -> tuple[MomentVector, 
         if same not in merged:
             merged.append(same)
         place[index] = merged.index(same)
-    everyone = RowCount(TRUE, TRUE)
-    if selects and everyone not in merged:
-        merged.append(everyone)
-    finishes = tuple(moved(f, place) for f in vector.finishes)
-    renamed = sorted_vector(MomentVector(tuple(merged), finishes))
-    return renamed, renamed.moments.index(everyone) if selects else None
+    return MomentVector(tuple(merged), tuple(moved(f, place) for f in vector.finishes))
 
 
 def _selection(

@@ -16,10 +16,11 @@ from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
-from proxy.policy.model import Unknown
+from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar, conjuncts
-from proxy.sql.render import Renderer, double, quote, text_literal
-from proxy.sql.scope import equality
+from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
+from proxy.sql.scope import link
+from proxy.sqltypes import SqlType
 
 _ROW_UNITS = 2**30  # integer units of a row moment
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
@@ -72,11 +73,13 @@ class _Writer:
     def _one_row(self) -> str:
         sums = [self._one_row_sum(i, m) for i, m in enumerate(self._s.moments)]
         keys = [f"{text} AS {name}" for text, name in zip(self._key_texts(), self._keys, strict=True)]
-        return f"SELECT 0 AS is_part, {', '.join([*keys, *sums])}\nFROM {self._from()}\nWHERE {self._where()}" + (
-            f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
-        )
+        group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
+        return self._with_parts([*keys, *sums], f"FROM {self._from()}\nWHERE {self._where()}{group}")
 
     def _one_row_sum(self, index: int, moment: Moment) -> str:
+        if isinstance(moment, UnitCount):
+            assert moment.per_part, "with one row per unit, units are counted as rows"
+            return f"0 AS m{index}"
         condition = self._filter(moment)
         if isinstance(moment, RowCount):
             each = math.floor(self._s.allocation.weights[index] * self._s.scale)
@@ -89,8 +92,25 @@ class _Writer:
         cell = self._cell(keys, self._units)
         sums = [f"sum({self._on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._s.moments)]
         group = f"\nGROUP BY {', '.join(self._keys)}" if self._keys else ""
-        chosen = ", ".join(["0 AS is_part", *self._keys, *sums])
-        return f"SELECT {chosen}\nFROM (SELECT *, {self._row_factor()} AS r FROM (\n{cell})){group}"
+        cells = f"(SELECT *, {self._row_factor()} AS r FROM (\n{cell}))"
+        return self._with_parts([*self._keys, *sums], f"FROM {cells}{group}")
+
+    def _with_parts(self, chosen: list[str], rest: str) -> str:
+        """A SELECT over rows that stand for one unit each; private parts are counted from its groups."""
+        if not self._is_mixed:
+            return f"SELECT {', '.join(['0 AS is_part', *chosen])}\n{rest}"
+        private = self._private()
+        columns = [k if k in private else f"NULL AS {k}" for k in self._keys]
+        for index, moment in enumerate(self._s.moments):
+            each = math.floor(self._s.allocation.weights[index] * self._s.scale)
+            counted = isinstance(moment, UnitCount) and moment.per_part
+            columns.append(f"sum(units) * {each}::HUGEINT AS m{index}" if counted else f"NULL AS m{index}")
+        every = ", ".join(["0 AS is_part", *chosen, "count(*) AS units"])
+        return (
+            f"WITH summed AS MATERIALIZED (SELECT {every}\n{rest})\n"
+            f"SELECT * EXCLUDE (units) FROM summed\nUNION ALL\n"
+            f"SELECT 1 AS is_part, {', '.join(columns)}\nFROM summed\nGROUP BY {', '.join(private)}"
+        )
 
     def _cells(self) -> str:
         keys = [f"{text} AS {name}" for text, name in zip(self._key_texts(), self._keys, strict=True)]
@@ -246,7 +266,10 @@ class _Writer:
                 return [self._renderer.identity(c) for c in columns]
 
     def _key_texts(self) -> list[str]:
-        return [self._renderer.key(k.scalar) for k in self._a.keys]
+        return [
+            self._renderer.private_key(k.scalar) if isinstance(k, PrivateKey) else self._renderer.key(k.scalar)
+            for k in self._a.keys
+        ]
 
     def _from(self) -> str:
         return ", ".join(f"{'.'.join(map(quote, s.table.relation))} AS s{s.number}" for s in self._a.owned.block.scans)
@@ -262,9 +285,10 @@ class _Writer:
         return " AND ".join(dict.fromkeys(conditions)) or "TRUE"
 
     def _row_condition(self, condition: Scalar) -> str:
-        pair = equality(condition)
-        if pair is not None and pair[0].type is pair[1].type and pair[0].scan != pair[1].scan:
-            return " = ".join(self._renderer.identity(c) for c in pair)
+        pair = link(condition)
+        if pair is not None:
+            side = self._renderer.link if SqlType.NUMERIC in {c.type for c in pair} else self._renderer.identity
+            return " = ".join(side(c) for c in pair)
         return self._renderer.condition(condition)
 
     def _condition(self, moment: Moment) -> str:
@@ -290,7 +314,8 @@ class _Writer:
 
     def _present(self, scalar: Scalar) -> str:
         """TRUE or FALSE, never NULL: whether a measure has a value."""
-        text = self._renderer.measure(scalar)
+        plain = isinstance(scalar, ColumnRef) and scalar.type.is_number
+        text = self._renderer.unclamped(scalar) if plain else self._renderer.measure(scalar)
         if scalar.type.is_number and not scalar.type.is_integer:
             return f"coalesce(isfinite({text}), FALSE)"
         return f"({text} IS NOT NULL)"
@@ -306,6 +331,18 @@ class _Writer:
         if isinstance(moment, HalfSum):
             z = f"((1e0 {'+' if moment.sign > 0 else '-'} greatest(least({z}, 1e0), -1e0)) / 2e0)"
         clamped = f"greatest(least({z}, 1e0), -1e0)"
-        missing = _ROW_UNITS // 2 if isinstance(moment, HalfSum) and not self._may_lack(scaled.of) else 0
         units = double(float(_ROW_UNITS))
+        missing = self._missing(moment, scaled)
         return f"(CASE WHEN isfinite({value}) THEN trunc({clamped} * {units})::BIGINT ELSE {missing} END)"
+
+    def _missing(self, moment: Moment, scaled: ScaledSum) -> int:
+        """The integer of a row whose measure has no value: that of the middle, where the policy declares one."""
+        z = 0.0
+        if isinstance(scaled.of, ColumnRef):
+            column = self._a.domains.column(scaled.of)
+            if not column.nullable and isinstance(column.domain, (Bounded, Listed)):
+                z = (float(middle_of(column.domain, scaled.of.type)) - scaled.middle) / scaled.half
+                z = max(min(z, 1.0), -1.0)
+        if isinstance(moment, HalfSum):
+            return 0 if self._may_lack(scaled.of) else math.trunc((1.0 + moment.sign * z) / 2.0 * _ROW_UNITS)
+        return math.trunc(z * _ROW_UNITS)

@@ -8,6 +8,7 @@ Timestamps with time zone are computed as local times of the policy's zone.
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime
@@ -83,6 +84,13 @@ class Renderer:
             return f'({text}::VARCHAR COLLATE "C")'  # a collation of the column would merge spellings by row order
         return text
 
+    def link(self, reference: ColumnRef) -> str:
+        """A column in an equality that joins: exact and total. A fraction equals nothing."""
+        text = self.identity(reference)
+        if reference.type is SqlType.NUMERIC:  # two scales may have no common one
+            return f"TRY_CAST(CASE WHEN {text} = trunc({text}) THEN {text} END AS HUGEINT)"
+        return text
+
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
         text = self._guarded(scalar, Reading.KEY)
@@ -90,6 +98,16 @@ class Renderer:
             text = f"lower({text})"
         if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
             return f"({text} + 0e0)"  # one zero, one NaN
+        return text
+
+    def private_key(self, scalar: Scalar) -> str:
+        """A key whose values nobody has listed: a time outside PostgreSQL's and Python's common years is NULL."""
+        text = self.key(scalar)
+        if scalar.type is SqlType.DATE:
+            return f"CASE WHEN {text} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
+        if scalar.type.is_time:
+            first, last = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+            return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
         return text
 
     def in_domain(self, reference: ColumnRef, domain: Domain) -> str:
@@ -125,9 +143,9 @@ class Renderer:
         text = f"({raw} {op} {self._literal(literal)}"
         match self._column(column).domain:
             case Bounded(lo, hi):
-                if op not in ("<", "<=", "="):
+                if op not in ("<", "<=", "=") or (op != "=" and not _is_at_most(literal.value, hi)):
                     text += f" AND {raw} <= {self.constant(hi, column.type)}"
-                if op not in (">", ">=", "="):
+                if op not in (">", ">=", "=") or (op != "=" and not _is_at_most(lo, literal.value)):
                     text += f" AND {raw} >= {self.constant(lo, column.type)}"
                 if op == "=":
                     text += f" AND {self._inside(raw, Bounded(lo, hi), column.type)}"
@@ -168,14 +186,13 @@ class Renderer:
         return self._clamped(raw, column, reference.type)
 
     def _clamped(self, raw: str, column: Column, kind: SqlType) -> str:
-        lo, hi = numeric_ends(column.domain)
+        lo, hi = numeric_ends(column.domain, kind)
         low, high = self.constant(lo, kind), self.constant(hi, kind)
         present = f"{raw} IS NOT NULL" if kind.is_integer else f"isfinite({raw})"
         clamped = f"CASE WHEN {present} THEN least(greatest({raw}, {low}), {high}) END"
         if column.nullable:
             return clamped
-        middle = (lo + hi) / 2
-        return f"coalesce({clamped}, {self.constant(int(middle) if kind.is_integer else middle, kind)})"
+        return f"coalesce({clamped}, {self.constant(middle_of(column.domain, kind), kind)})"
 
     def _inside(self, raw: str, domain: Domain, kind: SqlType | None = None) -> str:
         match domain:
@@ -284,8 +301,30 @@ def natural_type(value: Value) -> SqlType:
             return SqlType.TEXT
 
 
-def numeric_ends(domain: Domain) -> tuple[float, float]:
-    """Lowest and highest number of a declared domain."""
+_EXACT_DOUBLES = 2**53
+
+
+def _is_at_most(low: Value, high: Value) -> bool:
+    """Whether low <= high holds beyond doubt, whatever type the engine compares the two in."""
+    match low, high:
+        case (int() | float() | Decimal(), int() | float() | Decimal()):
+            return bool(low <= high) and max(abs(float(low)), abs(float(high))) <= _EXACT_DOUBLES
+        case datetime(), datetime():
+            return low.tzinfo is None and high.tzinfo is None and low <= high
+        case (date(), date()) if type(low) is type(high):
+            return low <= high
+        case _:
+            return False
+
+
+def middle_of(domain: Domain, kind: SqlType) -> int | float:
+    """What NULL stands for in a measure of a column that is declared not to be NULL."""
+    lo, hi = numeric_ends(domain, kind)
+    return (int(lo) + int(hi)) // 2 if kind.is_integer else lo / 2 + hi / 2
+
+
+def numeric_ends(domain: Domain, kind: SqlType) -> tuple[int, int] | tuple[float, float]:
+    """Lowest and highest number of a declared domain; whole numbers for an integer column."""
     match domain:
         case Bounded(lo, hi):
             values: tuple[Value, ...] = (lo, hi)
@@ -293,5 +332,7 @@ def numeric_ends(domain: Domain) -> tuple[float, float]:
             pass
         case _:
             raise ValueError("no numeric domain")
-    numbers = [float(v) for v in values if isinstance(v, (int, float, Decimal))]
-    return min(numbers), max(numbers)
+    numbers = [v for v in values if isinstance(v, (int, float, Decimal))]
+    if kind.is_integer:
+        return math.ceil(min(numbers)), math.floor(max(numbers))
+    return float(min(numbers)), float(max(numbers))

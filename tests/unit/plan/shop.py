@@ -119,11 +119,12 @@ def context(
 
 def plans(text: str, of: PlanContext | None = None) -> list[ReleasePlan]:
     """The release plans of a client's statement, one for each block."""
-    catalog = Catalog(TABLES)
+    of = of or context()
+    catalog = Catalog(of.tables)
     cut = split(split_statements(text)[0], catalog, frozenset())
     constants = Constants(MappingProxyType({}), NOW)
     bound = [bind_block(b, catalog, constants, text) for b in cut.blocks]
-    return [plan_release(b.block, of or context()) for b in bound]
+    return [plan_release(b.block, of) for b in bound]
 
 
 def plan(text: str, of: PlanContext | None = None) -> ReleasePlan:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime
 
 import duckdb
 import pytest
 
+from proxy.plan.release_plan import Threshold
+from proxy.policy.model import Column, FromPolicy, Table, UnitColumns
+from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 
 
@@ -61,3 +65,72 @@ def test_a_cast_to_timestamptz_stays_a_local_time() -> None:
     connection.execute("insert into users (user_id, born) values (1, '1990-01-01')")
     rows = connection.execute(plan("select born::timestamptz, count(*) from users group by 1").sql).fetchall()
     assert rows[0][1] == datetime(1990, 1, 1)
+
+
+def test_integers_stay_integers_inside_a_measure() -> None:
+    connection = tables(duckdb.connect())
+    connection.execute("insert into users (user_id, age) values (1, 7)")
+    halves, wholes = (
+        connection.execute(plan(f"select sum(age / {n}), count(*) from users").sql).fetchall() for n in ("2", "2.0")
+    )
+    assert halves != wholes
+    connection.execute("update users set age = 6")
+    assert connection.execute(plan("select sum(age / 2), count(*) from users").sql).fetchall() == halves
+
+
+def test_a_missing_value_of_a_column_without_null_counts_as_the_middle() -> None:
+    connection = tables(duckdb.connect())
+    found = []
+    for value in ("null", "125e0", "'nan'", "'inf'"):
+        connection.execute("delete from users")
+        connection.execute(f"insert into users (user_id, height) values (1, {value})")
+        found.append([connection.execute(plan(q, of).sql).fetchall() for q, of in (
+            ("select sum(height) from users", context()), ("select avg(height) from users", context()),
+            ("select avg(height) from users", context(pure=True)))])  # fmt: skip
+    assert all(f == found[1] for f in found)
+
+
+def test_a_comparison_with_a_constant_beyond_the_domain_keeps_the_domain_check() -> None:
+    connection = tables(duckdb.connect())
+    connection.execute("insert into users (user_id, age) values (1, 3000), (2, -3000)")
+    for condition in ("age < 5000", "age <= 5000", "age > -5000", "age >= -5000", "age <> 5", "age = 3000"):
+        query = f"select count(*) from users where {condition}"
+        assert connection.execute(plan(query).sql).fetchall() == [(0, 0)], condition
+
+
+def test_private_keys_beside_public_ones_are_selected_by_all_their_units() -> None:
+    connection = tables(duckdb.connect())
+    rows = ", ".join(f"({i}, 'Paris', '{'free' if i % 3 else 'pro'}')" for i in range(9))
+    connection.execute(f"insert into users (user_id, city, plan) values {rows}")
+    of = plan("select city, plan, count(*) from users group by 1, 2")
+    assert isinstance(of.selection, Threshold)
+    found = connection.execute(of.sql).fetchall()
+    (part,) = [row for row in found if row[0] == 1]
+    units = part[3 + of.selection.moment] * of.units_per_grid[of.selection.moment]
+    assert part[1] == "Paris"
+    assert round(units) == 9
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("value", ["infinity", "-infinity", "20000-01-01", "0044-03-15 (BC)"])
+def test_private_times_outside_common_years_are_one_group(value: str) -> None:
+    connection = tables(duckdb.connect())
+    connection.execute(f"insert into users (user_id, born) values (1, '{value}'), (2, '9999-12-31')")
+    rows = connection.execute(plan("select born, count(*) from users group by 1").sql).fetchall()
+    assert {row[1] for row in rows} == {None, date(9999, 12, 31)}
+
+
+def test_large_integers_and_decimals_join_exactly() -> None:
+    connection = duckdb.connect()
+    connection.execute("create table a (u bigint); create table b (u decimal(38, 2), n integer)")
+    connection.execute("insert into a values (9007199254740993), (9223372036854775807), (1)")
+    connection.execute("insert into b values (9007199254740992, 1), (9223372036854775807, 1), (1.5, 1)")
+    connection.execute("insert into b values (999999999999999999999999999999999999, 1)")
+    one = Table(name="a", relation=("a",), ownership=UnitColumns(("u",)), unit_unique=True,
+                columns=(Column(name="u", type=SqlType.INT8, key=True),))  # fmt: skip
+    many = Table(name="b", relation=("b",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+                 columns=(Column(name="u", type=SqlType.NUMERIC, key=True),))  # fmt: skip
+    of = replace(context(), tables={"a": one, "b": many})
+    joined = plan("select count(*) from a join b on a.u = b.u", of)
+    (row,) = connection.execute(joined.sql).fetchall()
+    assert round(row[1] * joined.units_per_grid[0]) == 1
