@@ -6,6 +6,7 @@ They decide accuracy and which keys are public; every bound is enforced again in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -17,12 +18,18 @@ from proxy.sqltypes import Value
 
 
 class Domains:
-    """Domains of the scalars of one block. Values are memoised: scalars are immutable."""
+    """Domains of the scalars of one block. Values are memoised: scalars are immutable.
+
+    Claim: `may_raise` rests on declared domains alone. Those hold wherever a scalar is computed, since columns are
+    read through them; what WHERE says holds only for rows that have passed it, and an engine computes one
+    condition of a WHERE before another as it likes.
+    """
 
     def __init__(self, block: Block) -> None:
         self._tables = {scan.number: scan.table for scan in block.scans}
         self._where = block.where
         self._known: dict[Scalar, Domain] = {}
+        self._anywhere: dict[Scalar, Domain] = {}
 
     def column(self, reference: ColumnRef) -> Column:
         """The policy's column behind a reference."""
@@ -33,13 +40,19 @@ class Domains:
     def of(self, scalar: Scalar) -> Domain:
         """The scalar's domain, narrowed by the block's conditions on the very same scalar."""
         if scalar not in self._known:
-            domain = self._plain(scalar)
+            domain = self._plain(scalar, self.of)
             for condition in self._where:
                 domain = _narrow(domain, scalar, condition)
             self._known[scalar] = domain
         return self._known[scalar]
 
-    def _plain(self, scalar: Scalar) -> Domain:
+    def declared(self, scalar: Scalar) -> Domain:
+        """The scalar's domain on any row, whatever the block's conditions say."""
+        if scalar not in self._anywhere:
+            self._anywhere[scalar] = self._plain(scalar, self.declared)
+        return self._anywhere[scalar]
+
+    def _plain(self, scalar: Scalar, of: Callable[[Scalar], Domain]) -> Domain:
         match scalar:
             case ColumnRef():
                 return self.column(scalar).domain
@@ -50,10 +63,10 @@ class Domains:
             case Span():
                 return Unknown()
             case Call(function, args):
-                return FUNCTIONS[function].domain(tuple(self.of(a) for a in args))
+                return FUNCTIONS[function].domain(tuple(of(a) for a in args))
             case Case(branches, otherwise):
                 parts = (*(v for _, v in branches), otherwise)
-                return union(tuple(self.of(p) for p in parts if not isinstance(p, Null)))
+                return union(tuple(of(p) for p in parts if not isinstance(p, Null)))
             case Member():
                 return Listed((False, True))
 
@@ -83,7 +96,8 @@ class Domains:
         """Whether DuckDB could raise while computing the scalar itself, its parts aside."""
         if not isinstance(scalar, Call):
             return False
-        return FUNCTIONS[scalar.function].may_raise(tuple(self._plain(a) for a in scalar.args), self._plain(scalar))
+        arguments = tuple(self.declared(a) for a in scalar.args)
+        return FUNCTIONS[scalar.function].may_raise(arguments, self.declared(scalar))
 
     def may_raise_anywhere(self, scalar: Scalar) -> bool:
         """Whether DuckDB could raise anywhere inside the scalar; such a scalar is rendered in TRY."""
