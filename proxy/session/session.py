@@ -30,7 +30,7 @@ from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settin
 from proxy.session.statements import Understood, Wrapper, private_words, understand
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
-from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, splice, system_template
+from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
 from proxy.sql.split import Split
 from proxy.sqltypes import SqlType
 
@@ -228,6 +228,7 @@ def _block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patc
     for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
         columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
         patches.append(Patch(text.span, bound.outer, bound.marker, columns))
+    patches += [erase(e.span, e.columns) for e in query.emptied]
     return tuple(patches)
 
 

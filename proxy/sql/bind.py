@@ -40,7 +40,7 @@ class Untyped:
     text: str
 
 
-def refuse(node: exp.Expression, what: str, hint: str = "") -> Unsupported:
+def refuse(node: exp.Expr, what: str, hint: str = "") -> Unsupported:
     """DP006 for a node, at its position."""
     return Unsupported(what, hint=hint, position=position_of(node))
 
@@ -60,7 +60,7 @@ def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
         raise refuse(node, f"'{text[:40]}' is not a valid {wanted.pg_name}") from error
 
 
-_DATE_PART = re.compile(r"date_part\s*\(\s*'\w+'\s*,[\s(]*$", re.IGNORECASE)  # sqlglot reads it as EXTRACT
+_EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
 _SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
 _BOOLEANS = {"t": True, "true": True, "yes": True, "on": True, "1": True,
              "f": False, "false": False, "no": False, "off": False, "0": False}  # fmt: skip
@@ -97,6 +97,12 @@ def _int8(text: str) -> int:
     if not -(2**63) <= number < 2**63:
         raise ValueError(text)
     return number
+
+
+def is_date_part(node: exp.Expression, source: str) -> bool:
+    """Whether an Extract of the tree was written date_part('field', x), which has another type and name."""
+    calls = _EXTRACTION.findall(source[: max(0, position_of(node.expression) - 1)])
+    return bool(calls) and calls[-1].lower() == "date_part"
 
 
 class Binder:
@@ -407,10 +413,7 @@ class Binder:
         only(node, "this", "expression")
         field = str(node.this.this).lower().strip("'")
         result = self.call(node, f"extract {field}", self.scalar(node.expression))
-        before = self._source[: position_of(node.expression) - 1]
-        if _DATE_PART.search(before):
-            return self.convert(node, result, SqlType.FLOAT8)
-        return result
+        return self.convert(node, result, SqlType.FLOAT8) if is_date_part(node, self._source) else result
 
     def _trunc_time(self, node: exp.Expression) -> Scalar:
         only(node, "this", "unit")

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from proxy.errors import BadGroups, HushError, NotAggregate, Unsupported
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Scalar, columns_of
-from proxy.sql.bind import Binder, Constants, only, refuse
+from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Scalar, columns_of
+from proxy.sql.bind import Constants, only, refuse
+from proxy.sql.locate import TextSpan, locate_expression
+from proxy.sql.outer import Edit, find_clauses, rewrite
 from proxy.sql.parse import position_of, tokenize
+from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, identifier, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText
 from proxy.sqltypes import SqlType
@@ -62,16 +65,21 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     written = source[text.span.start : text.span.end]
     _check_nothing_lost(select, written)
     scope = Scopes(catalog, constants, source).select(select, text.ctes)
-    keys = _keys(select, scope)
-    above = _Above(scope.binder, keys, {identifier(e.args["alias"]) for e in select.expressions
-                                        if isinstance(e, exp.Alias)})  # fmt: skip
-    marker = _unused_name(source)
-    outer = above.rewrite(select, marker)
+    names = tuple(output_name(item, source) for item in select.expressions)
+    keys = _keys(select, scope, names)
+    above = _Above(scope, keys, text, source)
+    above.visit_select(select, names)
     block = Block(scans=scope.rows.scans, where=scope.rows.where, keys=keys, aggregates=tuple(above.aggregates))
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))
-    return BoundBlock(block=block, columns=columns, outer=outer, marker=f'"{marker}" AS "{RESERVED}"')
+    relation = f"{quote(_unused_name(source))} AS {quote(RESERVED)}"
+    clauses = find_clauses(select, text.span, text.tokens)
+    named = [Edit(TextSpan(end, end), f"AS {quote(name)}")
+             for end, name, item in zip(clauses.items, names, select.expressions, strict=True)
+             if not isinstance(item, exp.Alias)]  # fmt: skip
+    outer = rewrite(source, clauses, (*above.edits, *named), relation)
+    return BoundBlock(block=block, columns=columns, outer=outer, marker=relation)
 
 
 def _unused_name(source: str) -> str:
@@ -100,7 +108,7 @@ def _check_nothing_lost(select: exp.Select, written: str) -> None:
 # --- GROUP BY ----------------------------------------------------------------------------------------------
 
 
-def _keys(select: exp.Select, scope: Scope) -> tuple[Scalar, ...]:
+def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[Scalar, ...]:
     group = select.args.get("group")
     if group is None:
         return ()
@@ -108,11 +116,11 @@ def _keys(select: exp.Select, scope: Scope) -> tuple[Scalar, ...]:
         if name != "expressions" and value:
             raise BadGroups(f"GROUP BY with {name.replace('_', ' ')} is not supported",
                             hint="List plain grouping expressions.", position=position_of(group))  # fmt: skip
-    found = [_key(node, select, scope) for node in group.expressions]
+    found = [_key(node, select, scope, names) for node in group.expressions]
     return tuple(dict.fromkeys(k for k in found if columns_of(k)))
 
 
-def _key(node: exp.Expression, select: exp.Select, scope: Scope) -> Scalar:
+def _key(node: exp.Expression, select: exp.Select, scope: Scope, names: tuple[str, ...]) -> Scalar:
     node = node.this if isinstance(node, exp.Paren) else node
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         number = int(str(node.this)) if str(node.this).isdigit() else 0
@@ -124,10 +132,8 @@ def _key(node: exp.Expression, select: exp.Select, scope: Scope) -> Scalar:
                         position=position_of(node))  # fmt: skip
     name = identifier(node.this) if isinstance(node, exp.Column) and not node.args.get("table") else ""
     is_input = any(name == column for column, _ in scope.rows.columns)
-    if name and not is_input:
-        for item in select.expressions:
-            if isinstance(item, exp.Alias) and identifier(item.args["alias"]) == name:
-                return scope.binder.scalar(item.this)
+    if name and not is_input and name in names:
+        return scope.binder.scalar(_unaliased(select.expressions[names.index(name)]))
     return scope.binder.scalar(node)
 
 
@@ -143,107 +149,100 @@ def _unaliased(item: exp.Expression) -> exp.Expression:
 
 
 class _Above:
-    """Rewrites the parts of a SELECT that stay above the noise line, collecting what they need."""
+    """Finds what a SELECT needs from below the line, and the edits that put injected columns in its place."""
 
-    def __init__(self, binder: Binder, keys: tuple[Scalar, ...], aliases: set[str]) -> None:
-        self._binder = binder
+    def __init__(self, scope: Scope, keys: tuple[Scalar, ...], text: BlockText, source: str) -> None:
+        self._scope = scope
+        self._binder = scope.binder
         self._keys = keys
-        self._aliases = aliases
+        self._text = text
+        self._source = source
         self.aggregates: list[Aggregate] = []
         self.columns: list[Injected] = []
+        self.edits: list[Edit] = []
 
-    def rewrite(self, select: exp.Select, relation: str) -> str:
-        outer = exp.Select()
-        items = [self._item(e) for e in select.expressions]
-        outer.set("expressions", items)
-        source = exp.Table(
-            this=exp.to_identifier(relation, quoted=True),
-            alias=exp.TableAlias(this=exp.to_identifier(RESERVED, quoted=True)),
-        )
-        outer.set("from_", exp.From(this=source))
-        having = select.args.get("having")
-        if having is not None:
-            outer.set("where", exp.Where(this=self._above(having.this)))
-        for part in ("order", "windows"):
-            self._copy(select, outer, part)
-        for part in ("distinct", "limit", "offset"):
+    def visit_select(self, select: exp.Select, names: tuple[str, ...]) -> None:
+        """names: those of the select items."""
+        for item in select.expressions:
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+                raise NotAggregate("SELECT * over private rows cannot be grouped",
+                                   hint="Name columns and aggregates.", position=position_of(item))  # fmt: skip
+            self._visit(_unaliased(item))
+        for part in ("distinct", "having"):
             if select.args.get(part) is not None:
-                outer.set(part, select.args[part].copy())
-        return outer.sql(dialect="postgres", comments=False)
+                self._visit_parts(select.args[part])
+        for window in select.args.get("windows") or ():
+            self._visit_window(window)
+        order = select.args.get("order")
+        for ordered in () if order is None else order.expressions:
+            if not _names_output(ordered.this, names):
+                self._visit(ordered.this)
 
-    def _copy(self, select: exp.Select, outer: exp.Select, part: str) -> None:
-        value = select.args.get(part)
-        if isinstance(value, list):
-            outer.set(part, [self._above(v) for v in value])
-        elif value is not None:
-            outer.set(part, self._above(value, in_order=True))
+    def _visit(self, node: exp.Expression) -> None:
+        carries = self._interval_function(node)
+        if carries is not None:
+            self._replace(node, self._injected(carries, node.expression.expressions[0]))
+        elif isinstance(node, (exp.AggFunc, exp.Filter)):
+            self._replace(node, self._injected(Carries.VALUE, node))
+        elif isinstance(node, exp.Window):
+            self._visit_window(node)
+        elif isinstance(node, exp.Query):
+            self._check_uncorrelated(node)
+        elif (key := self._key(node)) is not None:
+            self._replace(node, key)
+        elif isinstance(node, exp.Column):
+            raise NotAggregate(
+                f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
+                hint="Group by it, or aggregate it.",
+                position=position_of(node),
+            )
+        else:
+            self._visit_parts(node)
 
-    def _item(self, item: exp.Expression) -> exp.Expression:
-        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            raise NotAggregate("SELECT * over private rows cannot be grouped", hint="Name columns and aggregates.",
-                               position=position_of(item))  # fmt: skip
-        name = exp.to_identifier(output_name(item), quoted=True)
-        return exp.Alias(this=self._above(_unaliased(item)), alias=name)
+    def _visit_parts(self, node: exp.Expression) -> None:
+        for child in node.iter_expressions():
+            self._visit(child)
 
-    def _above(self, node: exp.Expression, *, in_order: bool = False) -> exp.Expression:
-        """A copy of the node with aggregates and keys replaced by injected columns."""
-        interval = self._interval_function(node)
-        if interval is not None:
-            return interval
-        if isinstance(node, (exp.AggFunc, exp.Filter)):
-            return self._inject(Carries.VALUE, node)
-        if isinstance(node, exp.Window):
-            return self._window(node)
-        if isinstance(node, exp.Query):
-            return node.copy()
-        key = self._key(node)
-        if key is not None:
-            return key
-        if isinstance(node, exp.Column):
-            return self._bare_column(node, in_order)
-        copy = node.copy()
-        for (_, child), (_, target) in zip(_parts(node), _parts(copy), strict=True):
-            target.replace(self._above(child, in_order=in_order and isinstance(node, (exp.Order, exp.Ordered))))
-        return copy
-
-    def _bare_column(self, node: exp.Column, in_order: bool) -> exp.Expression:
-        if in_order and not node.args.get("table") and identifier(node.this) in self._aliases:
-            return node.copy()
-        raise NotAggregate(
-            f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
-            hint="Group by it, or aggregate it.",
-            position=position_of(node),
-        )
-
-    def _window(self, node: exp.Window) -> exp.Expression:
-        copy = node.copy()
-        function, target = node.this, copy.this
+    def _visit_window(self, node: exp.Expression) -> None:
+        """A window function runs over groups: what it aggregates is above the line, its arguments are not."""
+        function = node.this
         if isinstance(function, exp.Filter):
-            raise refuse(node, "FILTER on a window function over groups is not supported")
-        for (_, child), (_, part) in zip(_parts(function), _parts(target), strict=True):
-            part.replace(self._above(child))
-        for (name, child), (_, part) in zip(_parts(node), _parts(copy), strict=True):
-            if name != "this":
-                part.replace(self._above(child))
-        return copy
+            self._visit_parts(function.this)
+            self._visit(function.expression.this)
+        else:
+            self._visit_parts(function)
+        for child in node.iter_expressions():
+            if child is not function:
+                self._visit(child)
 
-    def _key(self, node: exp.Expression) -> exp.Expression | None:
+    def _check_uncorrelated(self, query: exp.Expression) -> None:
+        """A sub-query stays as it is, so it must not name the rows below the line."""
+        own = {identifier(t.args["alias"].this) if t.args.get("alias") else identifier(t.this)
+               for t in query.find_all(exp.Table, exp.Subquery)}  # fmt: skip
+        below = {name for name, _ in self._scope.rows.columns}
+        for column in query.find_all(exp.Column):
+            prefix = identifier(column.args.get("table"))
+            if (prefix and prefix not in own) or (not prefix and identifier(column.this) in below):
+                raise refuse(column, f'"{column.sql()}" may name a row of a private table here',
+                             "Write table.column with a table of the sub-query itself.")  # fmt: skip
+
+    def _key(self, node: exp.Expression) -> Injected | None:
         if not self._keys or node.find(exp.Column) is None or node.find(exp.AggFunc, exp.Query) is not None:
             return None
         try:
             bound = self._binder.scalar(node)
-        except (HushError, RecursionError):
+        except HushError:
             return None
         if bound not in self._keys:
             return None
-        number = self._keys.index(bound)
-        return self._column(Injected(Carries.KEY, number, bound.type))
+        return Injected(Carries.KEY, self._keys.index(bound), bound.type)
 
-    def _column(self, injected: Injected) -> exp.Expression:
-        self.columns.append(injected)
-        return exp.column(exp.to_identifier(injected.name, quoted=True), table=exp.to_identifier(RESERVED, quoted=True))
+    def _replace(self, node: exp.Expression, column: Injected) -> None:
+        self.columns.append(column)
+        span = locate_expression(node, self._source, self._text.tokens)
+        self.edits.append(Edit(span, f"{quote(RESERVED)}.{quote(column.name)}"))
 
-    def _interval_function(self, node: exp.Expression) -> exp.Expression | None:
+    def _interval_function(self, node: exp.Expression) -> Carries | None:
         """hush.low(aggregate), hush.high(aggregate), hush.sd(aggregate)."""
         if not isinstance(node, exp.Dot) or identifier(node.this) != SYSTEM_SCHEMA:
             return None
@@ -252,19 +251,18 @@ class _Above:
         carries = names.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
         if carries is None or len(call.expressions) != 1:
             raise refuse(node, "of the hush functions, low(x), high(x) and sd(x) of one aggregate are accepted here")
-        argument = call.expressions[0]
-        if not isinstance(argument, (exp.AggFunc, exp.Filter)):
+        if not isinstance(call.expressions[0], (exp.AggFunc, exp.Filter)):
             raise refuse(node, f"hush.{carries.value} takes one aggregate", f"Write hush.{carries.value}(count(*)).")
-        return self._inject(carries, argument)
+        return carries
 
     # --- aggregates -----------------------------------------------------------------------------------
 
-    def _inject(self, carries: Carries, node: exp.Expr) -> exp.Expression:
+    def _injected(self, carries: Carries, node: exp.Expr) -> Injected:
         aggregate = self._aggregate(node)
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)
-        return self._column(Injected(carries, number, aggregate.type if carries is Carries.VALUE else SqlType.FLOAT8))
+        return Injected(carries, number, aggregate.type if carries is Carries.VALUE else SqlType.FLOAT8)
 
     def _aggregate(self, node: exp.Expr) -> Aggregate:
         where: Scalar = TRUE
@@ -279,7 +277,7 @@ class _Above:
         raise Unsupported(
             f"the aggregate {node.key.lower()} is not supported over private rows",
             hint="Accepted: count(*), count(x), count(DISTINCT unit), sum(x), avg(x), each with FILTER.",
-            position=position_of(node),  # type: ignore[arg-type]  # the stubs' narrowing loses Expression
+            position=position_of(node),
         )
 
     def _count(self, node: exp.Count, where: Scalar) -> Aggregate:
@@ -293,8 +291,10 @@ class _Above:
             argument = self._binder.scalar(node.this.expressions[0])
             return Aggregate(AggregateKind.COUNT_UNITS, argument, where, SqlType.INT8)
         argument = self._binder.scalar(node.this)
-        if not columns_of(argument):
+        if isinstance(argument, Literal):
             return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
+        if not columns_of(argument):
+            raise refuse(node, "COUNT of a constant that may be NULL is not supported", "Write count(*).")
         return Aggregate(AggregateKind.COUNT, argument, where, SqlType.INT8)
 
     def _sum(self, node: exp.Expression, where: Scalar) -> Aggregate:
@@ -318,10 +318,9 @@ def _result_type(kind: AggregateKind, argument: SqlType) -> SqlType:
     return SqlType.NUMERIC
 
 
-def _parts(node: exp.Expression) -> list[tuple[str, exp.Expression]]:
-    """Direct child nodes with the name of the part they fill."""
-    found = []
-    for name, value in node.args.items():
-        parts = value if isinstance(value, list) else [value]
-        found += [(name, child) for child in parts if isinstance(child, exp.Expression)]
-    return found
+def _names_output(node: exp.Expression, names: tuple[str, ...]) -> bool:
+    """Whether an ORDER BY item is a select item's number or name: a name means the output before the input."""
+    if isinstance(node, exp.Literal):
+        return True
+    is_name = isinstance(node, exp.Column) and not node.args.get("table")
+    return is_name and identifier(node.this) in names

@@ -1,4 +1,4 @@
-"""Where in the text does each SELECT of the tree stand?
+"""Where in the text does each SELECT of the tree, or one expression of it, stand?
 
 Splicing by position keeps everything outside a private SELECT exactly as the client wrote it.
 A SELECT that cannot be located beyond doubt is refused.
@@ -6,12 +6,15 @@ A SELECT that cannot be located beyond doubt is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from proxy.errors import Unsupported
 from proxy.sql.bind import refuse
+from proxy.sql.parse import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +93,64 @@ def _end(tokens: tuple[Token, ...], start: int, ends_union: bool) -> int:
         if depth < 0 or (depth == 0 and (kind in _SET_OPERATORS or (ends_union and kind in _TRAILERS))):
             return token.start
     return tokens[-1].end + 1
+
+
+# --- one expression ---------------------------------------------------------------------------------
+
+_FARTHEST = 8  # tokens that may stand around an expression's own names: `CASE WHEN`, `::timestamp with time zone`
+
+
+def locate_expression(node: exp.Expr, text: str, tokens: Sequence[Token]) -> TextSpan:
+    """Where an expression of a statement stands: the shortest piece around its names that reads as the same tree.
+
+    tokens: those of the SELECT the expression belongs to. Raises Unsupported when no piece does.
+    """
+    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    ends = [n.meta["end"] for n in node.walk() if "end" in n.meta]
+    if starts:
+        own = [i for i, t in enumerate(tokens) if min(starts) <= t.start and t.end <= max(ends)]
+        first, last = _balanced(tokens, own[0], own[-1]) if own else (0, -1)
+        for width in range(2 * _FARTHEST + 1 if own else 0):
+            for before in range(min(width, _FARTHEST) + 1):
+                start, end = first - before, last + width - before
+                if start < 0 or end >= len(tokens) or width - before > _FARTHEST:
+                    continue
+                if _reads_as(node, text[tokens[start].start : tokens[end].end + 1], tokens[start : end + 1]):
+                    return TextSpan(tokens[start].start, tokens[end].end + 1)
+    raise refuse(node, "this expression cannot be told apart from what is around it", "Write it in parentheses.")
+
+
+def _balanced(tokens: Sequence[Token], first: int, last: int) -> tuple[int, int]:
+    """The same tokens with the parentheses that they open or close without a partner."""
+    low, end = _depths(tokens[first : last + 1])
+    while low < 0 and first > 0:
+        first -= 1
+        low, end = _depths(tokens[first : last + 1])
+    while end > 0 and last + 1 < len(tokens):
+        last += 1
+        low, end = _depths(tokens[first : last + 1])
+    return first, last
+
+
+def _depths(tokens: Sequence[Token]) -> tuple[int, int]:
+    """Lowest nesting of parentheses and brackets on the way, and the nesting at the end."""
+    depth, low = 0, 0
+    for token in tokens:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0) if _is_sign(token) else 0
+        low = min(low, depth)
+    return low, depth
+
+
+def _is_sign(token: Token) -> bool:
+    return token.end == token.start
+
+
+def _reads_as(node: exp.Expr, piece: str, tokens: Sequence[Token]) -> bool:
+    if _depths(tokens) != (0, 0):
+        return False
+    try:
+        tree = parse(f"SELECT {piece}")
+    except Unsupported:
+        return False
+    bare = isinstance(tree, exp.Select) and not any(v for k, v in tree.args.items() if k not in ("expressions", "kind"))
+    return bare and len(tree.expressions) == 1 and tree.expressions[0] == node

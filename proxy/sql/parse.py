@@ -91,7 +91,7 @@ def parse(text: str) -> exp.Expression:
     return trees[0]
 
 
-def position_of(node: exp.Expression) -> int:
+def position_of(node: exp.Expr) -> int:
     """1-based character offset of the node's first positioned token, 0 when it has none."""
     starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
     return min(starts) + 1 if starts else 0

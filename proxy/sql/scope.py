@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from proxy.policy.model import Table
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
-from proxy.sql.bind import Binder, Constants, only, refuse
+from proxy.sql.bind import Binder, Constants, is_date_part, only, refuse
 from proxy.sqltypes import SqlType
 
 
@@ -22,6 +23,21 @@ class Catalog:
     """The tables a login may name, by exact name."""
 
     tables: Mapping[str, Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A query under a name of a WITH clause. columns: the names it gives them, if any.
+
+    visible: what its own body may name; not itself, nor what is declared after it.
+    """
+
+    body: exp.Expression
+    columns: tuple[str, ...]
+    visible: Ctes
+
+
+Ctes = Mapping[str, Cte]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +71,12 @@ def identifier(node: exp.Expression | None) -> str:
     if not isinstance(node, exp.Identifier):
         return ""
     text = str(node.this)
-    return text if node.args.get("quoted") else text.lower()
+    return text if node.args.get("quoted") else _fold(text)
+
+
+def _fold(text: str) -> str:
+    """Lower case as PostgreSQL folds names: ASCII letters only."""
+    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
 def table_name(node: exp.Table) -> str:
@@ -74,7 +95,7 @@ class Scopes:
         self._source = source
         self._scans = 0
 
-    def select(self, select: exp.Select, ctes: Mapping[str, exp.Expression]) -> Scope:
+    def select(self, select: exp.Select, ctes: Ctes) -> Scope:
         """What a SELECT reads, and a binder for its expressions. Raises Unsupported."""
         relations, joined = self._from(select, ctes)
         binder = self._binder(relations)
@@ -90,9 +111,7 @@ class Scopes:
 
     # --- relations ----------------------------------------------------------------------------------
 
-    def _from(
-        self, select: exp.Select, ctes: Mapping[str, exp.Expression]
-    ) -> tuple[tuple[Named, ...], tuple[Scalar, ...]]:
+    def _from(self, select: exp.Select, ctes: Ctes) -> tuple[tuple[Named, ...], tuple[Scalar, ...]]:
         clause = select.args.get("from_")
         if clause is None:
             raise refuse(select, "a private SELECT needs a FROM clause")
@@ -121,7 +140,7 @@ class Scopes:
                 conditions.append(binder.condition(join.args["on"]))
         return conditions
 
-    def _relation(self, node: exp.Expression, ctes: Mapping[str, exp.Expression]) -> Named:
+    def _relation(self, node: exp.Expression, ctes: Ctes) -> Named:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Subquery):
@@ -132,15 +151,11 @@ class Scopes:
             return self._aliased(alias, self.subselect(node.this, ctes))
         raise refuse(node, f"{node.key.lower()} in FROM of a private SELECT is not supported")
 
-    def _table(self, node: exp.Table, ctes: Mapping[str, exp.Expression]) -> Named:
+    def _table(self, node: exp.Table, ctes: Ctes) -> Named:
         only(node, "this", "db", "alias")
         name = table_name(node)
         if name in ctes and node.args.get("db") is None:
-            body = ctes[name]
-            if not isinstance(body, exp.Select):
-                raise refuse(node, f'"{name}" must be a plain SELECT to be used with private rows')
-            outer = {k: v for k, v in ctes.items() if k != name}
-            rows = self.subselect(body, outer)
+            rows = self._cte(node, name, ctes[name])
         elif name in self._catalog.tables:
             rows = self._scan(self._catalog.tables[name])
         else:
@@ -148,13 +163,15 @@ class Scopes:
         alias = node.args.get("alias")
         return self._aliased(alias, rows) if alias is not None else Named(name, rows)
 
+    def _cte(self, node: exp.Table, name: str, cte: Cte) -> Rows:
+        if not isinstance(cte.body, exp.Select):
+            raise refuse(node, f'"{name}" must be a plain SELECT to be used with private rows')
+        return _renamed(node, self.subselect(cte.body, cte.visible), cte.columns)
+
     def _aliased(self, alias: exp.Expression, rows: Rows) -> Named:
         only(alias, "this", "columns")
-        names = [identifier(c) for c in alias.args.get("columns") or ()]
-        if len(names) > len(rows.columns):
-            raise refuse(alias, "more column aliases than columns")
-        renamed = [(names[i] if i < len(names) else c[0], c[1]) for i, c in enumerate(rows.columns)]
-        return Named(identifier(alias.this), Rows(rows.scans, rows.where, tuple(renamed)))
+        names = tuple(identifier(c) for c in alias.args.get("columns") or ())
+        return Named(identifier(alias.this), _renamed(alias, rows, names))
 
     def _scan(self, table: Table) -> Rows:
         number = self._scans
@@ -162,14 +179,13 @@ class Scopes:
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
         return Rows((Scan(number, table),), (), columns)
 
-    def subselect(self, select: exp.Select, ctes: Mapping[str, exp.Expression]) -> Rows:
+    def subselect(self, select: exp.Select, ctes: Ctes) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
         only(select, "expressions", "from_", "joins", "where", "with_", "kind")
-        inner = {**ctes, **ctes_of(select)}
-        scope = self.select(select, inner)
+        scope = self.select(select, ctes_of(select, ctes))
         columns: list[tuple[str, Scalar]] = []
         for item in select.expressions:
-            columns += _item(item, scope)
+            columns += _item(item, scope, self._source)
         return Rows(scope.rows.scans, scope.rows.where, tuple(columns))
 
     # --- names --------------------------------------------------------------------------------------
@@ -198,7 +214,15 @@ class Scopes:
         return Binder(resolve, self._constants, self._source)
 
 
-def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Scalar]]:
+def _renamed(node: exp.Expression, rows: Rows, names: tuple[str, ...]) -> Rows:
+    """The rows with their first columns called `names`."""
+    if len(names) > len(rows.columns):
+        raise refuse(node, "more column names than columns")
+    renamed = [(names[i] if i < len(names) else c[0], c[1]) for i, c in enumerate(rows.columns)]
+    return Rows(rows.scans, rows.where, tuple(renamed))
+
+
+def _item(item: exp.Expression, scope: Scope, source: str) -> list[tuple[str, Scalar]]:
     if isinstance(item, exp.Star):
         only(item)
         return list(scope.rows.columns)
@@ -210,66 +234,78 @@ def _item(item: exp.Expression, scope: Scope) -> list[tuple[str, Scalar]]:
         raise refuse(item, f'missing FROM-clause entry for table "{prefix}"')
     if isinstance(item, exp.Alias):
         return [(identifier(item.args["alias"]), scope.binder.scalar(item.this))]
-    return [(output_name(item), scope.binder.scalar(item))]
+    return [(output_name(item, source), scope.binder.scalar(item))]
 
 
-def ctes_of(node: exp.Expression) -> dict[str, exp.Expression]:
-    """The CTEs a query declares, by name. Recursive ones are refused."""
+def ctes_of(node: exp.Expression, outer: Ctes) -> Ctes:
+    """The CTEs visible inside a query: those around it and those it declares. Recursive ones are refused."""
     clause = node.args.get("with_")
     if clause is None:
-        return {}
+        return outer
     if clause.args.get("recursive"):
         raise refuse(node, "WITH RECURSIVE is not supported with private tables")
-    found: dict[str, exp.Expression] = {}
+    found = dict(outer)
     for cte in clause.expressions:
-        only(cte, "this", "alias", "materialized")
-        if cte.args["alias"].args.get("columns"):
-            raise refuse(cte, "column names of a CTE over private rows are not supported", "Name columns with AS.")
-        found[identifier(cte.args["alias"].this)] = cte.this
-    return found
+        name, declared = declare(cte, found)
+        found[name] = declared
+    return MappingProxyType(found)
 
 
-def output_name(node: exp.Expression) -> str:  # noqa: C901 - one case a kind of node
-    """PostgreSQL's name for an unaliased select item."""
+def declare(cte: exp.Expression, visible: Ctes) -> tuple[str, Cte]:
+    """The name and meaning of one element of a WITH clause. Raises Unsupported."""
+    only(cte, "this", "alias", "materialized")
+    alias = cte.args["alias"]
+    columns = tuple(identifier(c) for c in alias.args.get("columns") or ())
+    return identifier(alias.this), Cte(cte.this, columns, MappingProxyType(dict(visible)))
+
+
+def output_name(node: exp.Expression, source: str) -> str:
+    """PostgreSQL's name for a select item. source: the statement, for functions' own spelling."""
     match node:
         case exp.Alias():
             return identifier(node.args["alias"])
         case exp.Column():
             return identifier(node.this)
-        case exp.Paren() | exp.Filter() | exp.Window():
-            return output_name(node.this)
+        case exp.Paren() | exp.Filter() | exp.Window() | exp.Collate():
+            return output_name(node.this, source)
         case exp.Cast():
-            inner = output_name(node.this)
-            return inner if inner != "?column?" else _type_output_name(node)
+            inner = output_name(node.this, source)
+            return inner if inner != NAMELESS else _type_output_name(node)
         case exp.Case():
             default = node.args.get("default")
-            inner = "?column?" if default is None else output_name(default)
-            return inner if inner != "?column?" else "case"
+            inner = NAMELESS if default is None else output_name(default, source)
+            return inner if inner != NAMELESS else "case"
         case exp.Dot() if isinstance(node.expression, exp.Expression):
-            return output_name(node.expression)
-        case exp.Anonymous():
-            return str(node.this).lower()
-        case exp.Boolean():
-            return "bool"
-        case exp.TimestampTrunc():
-            return "date_trunc"
-        case exp.CurrentTimestamp():
-            return "now"
+            return output_name(node.expression, source)
         case exp.Subquery() if isinstance(node.this, exp.Select) and node.this.expressions:
-            return output_name(node.this.expressions[0])
-        case exp.Func() if not isinstance(node, (exp.And, exp.Or)):
-            return _FUNCTION_NAMES.get(type(node), node.sql_name().lower())
+            return output_name(node.this.expressions[0], source)
+        case exp.Trim() if "start" not in node.meta:
+            return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "btrim")
+        case exp.Extract() if is_date_part(node, source):
+            return "date_part"
+        case _ if type(node) in _FIXED_NAMES and "start" not in node.meta:
+            return _FIXED_NAMES[type(node)]
+        case exp.Func() | exp.Binary() if "start" in node.meta:
+            return _fold(source[node.meta["start"] : node.meta["end"] + 1])
         case _:
-            return "?column?"
+            return NAMELESS
 
 
-_FUNCTION_NAMES: dict[type[exp.Expression], str] = {exp.Substring: "substring", exp.Trim: "btrim", exp.Left: "left"}
+NAMELESS = "?column?"
+# constructs with syntax of their own, and functions that are written with spaces in their parentheses
+_FIXED_NAMES: dict[type[exp.Expression], str] = {
+    exp.Extract: "extract", exp.Substring: "substring", exp.StrPosition: "position", exp.Overlay: "overlay",
+    exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.CurrentTime: "current_time",
+    exp.Localtimestamp: "localtimestamp", exp.Localtime: "localtime", exp.CurrentUser: "current_user",
+    exp.Boolean: "bool", exp.Interval: "interval", exp.Array: "array", exp.Exists: "exists",
+    exp.AtTimeZone: "timezone",
+}  # fmt: skip
 _TYPE_OUTPUT = {"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "decimal": "numeric",
-                "double precision": "float8", "real": "float4", "boolean": "bool"}  # fmt: skip
+                "double precision": "float8", "real": "float4", "boolean": "bool", "char": "bpchar"}  # fmt: skip
 
 
 def _type_output_name(node: exp.Expression) -> str:
-    name = str(node.args["to"].sql(dialect="postgres")).lower()
+    name = str(node.args["to"].sql(dialect="postgres")).lower().split("(")[0]
     return _TYPE_OUTPUT.get(name, name)
 
 

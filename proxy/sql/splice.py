@@ -71,6 +71,11 @@ def system_template(name: str, columns: Sequence[InjectedColumn], *, needs_alias
     return f"(SELECT {chosen} FROM {marker}){alias}", marker
 
 
+def erase(span: TextSpan, columns: int) -> Patch:
+    """A SELECT of that many NULLs in place of text that nothing else may see."""
+    return Patch(span, f"SELECT {', '.join(['NULL'] * columns)}", '"hush_nothing"', ())
+
+
 def array_type(kind: SqlType) -> str:
     """The array type, spelled for a cast whatever the search path is."""
     return f"pg_catalog.{_CATALOG_NAMES[kind]}[]"

@@ -19,7 +19,7 @@ from proxy.errors import NotAggregate, Unsupported
 from proxy.sql.bind import refuse
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.parse import Statement, parse, position_of
-from proxy.sql.scope import Catalog, identifier, table_name
+from proxy.sql.scope import Catalog, Cte, Ctes, declare, identifier, table_name
 
 SYSTEM_SCHEMA = "hush"
 RESERVED = "hush_r"  # alias of injected relations; refused in client text
@@ -35,11 +35,12 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockText:
-    """One aggregate over private rows, where it stands, and the row-level CTEs it may name."""
+    """One aggregate over private rows, where it stands, and the CTEs it may name. tokens: its own."""
 
     select: exp.Select
     span: TextSpan
-    ctes: Mapping[str, exp.Expression]
+    ctes: Ctes
+    tokens: tuple[Token, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +52,26 @@ class SystemText:
     needs_alias: bool
 
 
+@dataclass(frozen=True, slots=True)
+class EmptiedText:
+    """The SELECT of a CTE over private rows, and how many columns its declaration names, at least one."""
+
+    span: TextSpan
+    columns: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     """A statement cut at the noise line.
 
+    emptied: CTEs over private rows, which only blocks and each other name; their text must not reach the front.
     feeds_aggregation: some SELECT above the line aggregates released rows again.
     """
 
     text: str
     blocks: tuple[BlockText, ...] = ()
     system: tuple[SystemText, ...] = ()
+    emptied: tuple[EmptiedText, ...] = ()
     feeds_aggregation: bool = False
     root: exp.Expression = field(repr=False)
     tokens: tuple[Token, ...] = field(repr=False)
@@ -85,10 +96,15 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         text=statement.text,
         blocks=tuple(sorted(walker.blocks, key=lambda b: b.span.start)),
         system=tuple(walker.system),
+        emptied=tuple(e for e in walker.emptied if not any(_holds(b.span, e.span) for b in walker.blocks)),
         feeds_aggregation=any(is_aggregate(s) or s.args.get("distinct") for s in above),
         root=tree,
         tokens=statement.tokens,
     )
+
+
+def _holds(outer: TextSpan, inner: TextSpan) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _inside(node: exp.Expression, blocks: set[int]) -> bool:
@@ -121,9 +137,12 @@ def _has_aggregate(node: exp.Expression) -> bool:
 
 
 @dataclass(slots=True)
-class _Cte:
-    body: exp.Expression
+class _Declared:
+    meaning: Cte
     kind: Kind
+
+
+_Names = Mapping[str, _Declared]
 
 
 class _Walker:
@@ -136,8 +155,9 @@ class _Walker:
         self._spans = spans
         self.blocks: list[BlockText] = []
         self.system: list[SystemText] = []
+        self.emptied: list[EmptiedText] = []
 
-    def visit(self, query: exp.Expression, ctes: Mapping[str, _Cte]) -> Kind:
+    def visit(self, query: exp.Expression, ctes: _Names) -> Kind:
         """The kind of a query's rows; blocks and system references are collected on the way."""
         scope = self._declare(query, ctes)
         if isinstance(query, exp.Subquery):
@@ -151,28 +171,34 @@ class _Walker:
                 raise refuse(inner, f"{query.key.lower()} over a private table is not supported")
         return Kind.PUBLIC
 
-    def _declare(self, query: exp.Expression, ctes: Mapping[str, _Cte]) -> Mapping[str, _Cte]:
+    def _declare(self, query: exp.Expression, ctes: _Names) -> _Names:
         clause = query.args.get("with_")
         if clause is None:
             return ctes
         scope = dict(ctes)
         if clause.args.get("recursive"):
             self._refuse_private_inside(clause, scope, "WITH RECURSIVE is not supported with private tables")
-            return {
-                **scope,
-                **{identifier(c.args["alias"].this): _Cte(c.this, Kind.PUBLIC) for c in clause.expressions},
-            }
+            names = [identifier(c.args["alias"].this) for c in clause.expressions]
+            return {**scope, **{n: _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC) for n in names}}
         for cte in clause.expressions:
             kind = self.visit(cte.this, scope)
-            scope[identifier(cte.args["alias"].this)] = _Cte(cte.this, kind)
+            name, meaning = declare(cte, {n: d.meaning for n, d in scope.items()})
+            if kind is Kind.PRIVATE:
+                self._empty(cte.this, max(1, len(meaning.columns)))
+            scope[name] = _Declared(meaning, kind)
         return scope
 
-    def _refuse_private_inside(self, node: exp.Expression, ctes: Mapping[str, _Cte], what: str) -> None:
+    def _empty(self, body: exp.Expression, columns: int) -> None:
+        while isinstance(body, exp.Subquery):
+            body = body.this
+        self.emptied.append(EmptiedText(self._spans[id(body)], columns))
+
+    def _refuse_private_inside(self, node: exp.Expression, ctes: _Names, what: str) -> None:
         for table in node.find_all(exp.Table):
             if self._table(table, ctes) is not Kind.PUBLIC:
                 raise refuse(table, what)
 
-    def _set_operation(self, query: exp.SetOperation, ctes: Mapping[str, _Cte]) -> Kind:
+    def _set_operation(self, query: exp.SetOperation, ctes: _Names) -> Kind:
         kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
         if Kind.PRIVATE in kinds:
             raise refuse(
@@ -182,7 +208,7 @@ class _Walker:
             )
         return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
 
-    def _select(self, select: exp.Select, ctes: Mapping[str, _Cte]) -> Kind:
+    def _select(self, select: exp.Select, ctes: _Names) -> Kind:
         blocks_before = len(self.blocks)
         kinds = {self._source(s, ctes) for s in _sources(select)}
         if Kind.PRIVATE not in kinds:
@@ -196,8 +222,11 @@ class _Walker:
                                         "supported")  # fmt: skip
         if not is_aggregate(select):
             return self._rows(select)
-        bodies = {name: cte.body for name, cte in ctes.items() if cte.kind is Kind.PRIVATE}
-        self.blocks.append(BlockText(select=select, span=self._spans[id(select)], ctes=MappingProxyType(bodies)))
+        span = self._spans[id(select)]
+        self.blocks.append(BlockText(
+            select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
+            tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
+        ))  # fmt: skip
         return Kind.RELEASED
 
     def _rows(self, select: exp.Select) -> Kind:
@@ -209,7 +238,7 @@ class _Walker:
                          "Write SELECT x FROM ... GROUP BY x with an aggregate.")  # fmt: skip
         return Kind.PRIVATE
 
-    def _source(self, node: exp.Expression, ctes: Mapping[str, _Cte]) -> Kind:
+    def _source(self, node: exp.Expression, ctes: _Names) -> Kind:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Subquery):
@@ -217,7 +246,7 @@ class _Walker:
         self._refuse_private_inside(node, ctes, f"{node.key.lower()} over a private table is not supported")
         return Kind.PUBLIC
 
-    def _table(self, node: exp.Table, ctes: Mapping[str, _Cte]) -> Kind:
+    def _table(self, node: exp.Table, ctes: _Names) -> Kind:
         name, schema = identifier(node.this), identifier(node.args.get("db"))
         if schema == "" and name in ctes:
             return ctes[name].kind
@@ -235,7 +264,7 @@ class _Walker:
         if reference not in self.system:
             self.system.append(reference)
 
-    def _subqueries(self, select: exp.Select, ctes: Mapping[str, _Cte]) -> None:
+    def _subqueries(self, select: exp.Select, ctes: _Names) -> None:
         """Sub-queries in expressions of a public SELECT: each must be public or released."""
         for inner in _inner_queries(select):
             if self.visit(inner, ctes) is Kind.PRIVATE:

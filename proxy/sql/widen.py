@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from proxy.sql.locate import locate_expression
+from proxy.sql.outer import find_clauses
 from proxy.sql.render import quote
 from proxy.sql.scope import output_name
 from proxy.sql.split import SYSTEM_SCHEMA, Split
@@ -23,21 +25,10 @@ def widen(cut: Split) -> str:
         inner = item.this if isinstance(item, exp.Alias) else item
         if not isinstance(inner, (exp.AggFunc, exp.Filter)):
             continue
-        text, name = inner.sql(dialect="postgres", comments=False), output_name(item)
+        where = locate_expression(inner, cut.text, block.tokens)
+        text, name = cut.text[where.start : where.end], output_name(item, cut.text)
         added += [f"{SYSTEM_SCHEMA}.{p}({text}) AS {quote(f'{name}_{p}')}" for p in ("low", "high")]
-    clause = next(iter(_from_positions(cut, block.span.start)), None)
-    if not added or clause is None:
+    if not added:
         return cut.text
+    clause = find_clauses(block.select, block.span, block.tokens).selected.end
     return f"{cut.text[:clause]}, {', '.join(added)} {cut.text[clause:]}"
-
-
-def _from_positions(cut: Split, start: int) -> list[int]:
-    """Offsets of the FROM keywords of the outermost SELECT."""
-    depth, found = 0, []
-    for token in cut.tokens:
-        if token.start < start:
-            continue
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0 and token.text.upper() == "FROM":
-            found.append(token.start)
-    return found
