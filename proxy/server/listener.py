@@ -154,10 +154,9 @@ class Server:
             error = reason
         except TimeoutError:
             error = QueryCanceled("canceling authentication due to timeout")
-        except OSError:
-            greeted.link.close(self._options.close_within_s)
-            return
-        except asyncio.CancelledError:
+        except ConnectionResetError:
+            return  # the client hung up
+        except BaseException:
             greeted.link.close(self._options.close_within_s)
             raise
         _log.info("a login ended: %s %s", error.sqlstate, error.message)

@@ -50,7 +50,9 @@ class Book:
         self._statements: dict[bytes, PrivateStatement] = {}
         self._portals: dict[bytes, PrivatePortal] = {}
         self._statement_names: set[bytes] = set()
-        self._portal_names: set[bytes] = set()
+        self._portal_names: dict[bytes, int] = {}
+        self._ends_sent = 0
+        self._ends_seen = 0
         self._sql_prepares = 0
 
     # --- records ---------------------------------------------------------------------------------
@@ -92,7 +94,7 @@ class Book:
 
     def take_portal_name(self, name: bytes) -> Callable[[], None]:
         """A new portal goes by this name, which has no record yet; the result takes that back."""
-        return _both(lambda: self._portals.pop(name, None), self.drop_portal(name), _added(self._portal_names, name))
+        return _both(lambda: self._portals.pop(name, None), self.drop_portal(name), self._added_portal(name))
 
     def free_statement_name(self, name: bytes) -> Callable[[], None]:
         """The statement is closed; the result takes that back."""
@@ -100,16 +102,27 @@ class Book:
 
     def free_portal_name(self, name: bytes) -> Callable[[], None]:
         """The portal is closed; the result takes that back."""
-        return _both(self.drop_portal(name), _removed(self._portal_names, name))
+        return _both(self.drop_portal(name), _dropped(self._portal_names, name))
+
+    def _added_portal(self, name: bytes) -> Callable[[], object]:
+        is_new = name not in self._portal_names
+        self._portal_names[name] = self._ends_sent  # a second Bind of the name replaces the portal or fails
+        return (lambda: self._portal_names.pop(name, None)) if is_new else _nothing
 
     # --- what the front says -------------------------------------------------------------------------
 
-    def transaction_ended(self) -> None:
-        """Portals do not outlive their transaction."""
-        if self._portals:
-            self._portals.clear()
-        if self._portal_names:
-            self._portal_names.clear()
+    def transaction_may_end(self) -> None:
+        """A message was sent that ends the transaction, unless it is an explicit one."""
+        self._ends_sent += 1
+
+    def ready(self, *, is_idle: bool) -> None:
+        """One such message was answered. Portals made before it was sent do not outlive their transaction."""
+        self._ends_seen += 1
+        if not is_idle or not self._portal_names:
+            return
+        for name in [name for name, made_at in self._portal_names.items() if made_at < self._ends_seen]:
+            del self._portal_names[name]
+            self._portals.pop(name, None)
 
     def completed(self, tag: bytes) -> None:
         """Follow the SQL statements that make or drop prepared statements."""

@@ -94,12 +94,19 @@ class Channel:
         self._passing_bytes = 0
         self._wakes = False
 
+    @property
+    def has_surely_failed(self) -> bool:
+        """In a failed transaction, and nothing is under way that could end it."""
+        return self.status == FAILED_TRANSACTION and not self.queue
+
     # --- to the front --------------------------------------------------------------------------------
 
     def send(self, raw: bytes, entry: Entry) -> None:
         """Write a message that gets a reply. The one way to the front besides `send_unanswered`."""
         self.to_front.append(raw)
         self.queue.append(entry)
+        if entry.kind in ENDS_WITH_READY:
+            self.book.transaction_may_end()
         for ticket in entry.tickets:
             ticket.open_entries += 1
 
@@ -148,7 +155,7 @@ class Channel:
                     break
             kind = data[at]
             after = at + 1 + _length_at(data, at + 1)
-            if after > end and not _passes_unread(kind, after - at):
+            if after > end and not _passes_unread(kind, after - at - 1):
                 break
             raw = data[at:after]
             replacement = self._step(kind, raw)
@@ -216,13 +223,13 @@ class Channel:
                 self.codec = codec_of(value.decode("ascii", "replace")) or "utf-8"
             return raw
         is_ours = kind == _NOTICE and bool(self.queue) and self.queue[0].show is Show.NOTHING
-        return b"" if is_ours and len(raw) <= _READ_ERROR_BYTES else raw
+        return b"" if is_ours and _length_at(raw, 1) <= _READ_ERROR_BYTES else raw
 
     def _take_note(self, kind: int, raw: bytes, entry: Entry) -> None:
         """Remember what later messages depend on."""
         body = raw[messages.HEADER_BYTES :]
         if kind == ord("Z"):
-            self._ready(body)
+            self._ready(body, entry)
         elif kind == ord("C"):
             self.copies_in = False
             self.book.completed(body[:-1])
@@ -235,12 +242,12 @@ class Channel:
         for ticket in entry.tickets:
             _collect(ticket, kind, body)
 
-    def _ready(self, body: bytes) -> None:
+    def _ready(self, body: bytes, entry: Entry) -> None:
         self.status = body[0]
         self.is_ready = True
         self.copies_in = False
-        if self.status == IDLE:
-            self.book.transaction_ended()
+        if entry.kind in ENDS_WITH_READY:
+            self.book.ready(is_idle=self.status == IDLE)
 
     def _start_copy_in(self) -> None:
         """The front ignores each Sync between the COPY and the end of its data."""
@@ -252,6 +259,8 @@ class Channel:
                 self.copies_in = False
             if entry.kind is not Kind.SYNC or not self.copies_in:
                 kept.append(entry)
+            else:
+                self.book.ready(is_idle=False)
         self.queue = deque((head, *kept))
         self._wakes = True  # data may be waiting already
 
@@ -265,7 +274,7 @@ class Channel:
     def _error(self, raw: bytes) -> bytes:
         """Show an error and drop what the front now skips."""
         self._skip_copy_ends()
-        is_read = len(raw) <= _READ_ERROR_BYTES
+        is_read = _length_at(raw, 1) <= _READ_ERROR_BYTES
         fields = parse_fields(raw[messages.HEADER_BYTES :], self.codec) if is_read else {}
         if fields.get(SEVERITY_PLAIN) in ("FATAL", "PANIC"):
             self.is_fatal = True
@@ -281,6 +290,8 @@ class Channel:
         dropped: list[Entry] = []
         while self.queue and self.queue[0].kind is not Kind.SYNC:
             dropped.append(self.queue.popleft())
+            if dropped[-1].kind is Kind.QUERY:
+                self.book.ready(is_idle=False)
         self.skips = not self.queue
         for entry in reversed(dropped):
             entry.undo()

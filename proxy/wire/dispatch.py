@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
 from proxy.wire import messages
-from proxy.wire.channel import FAILED_TRANSACTION, Channel
+from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
 from proxy.wire.expect import PLAIN, Entry, Kind, Show
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
@@ -142,7 +142,7 @@ class Dispatch:
             refuse(channel, SessionLimit("too many prepared statements", hint="Close some of them."))
         elif isinstance(screened.refusal, Refusal):
             refuse(channel, screened.refusal.error, shift=screened.start)
-        elif channel.status != FAILED_TRANSACTION and self._understanding.may_be_private(text):
+        elif self._understanding.may_be_private(text) and not channel.has_surely_failed:
             return parse_private(channel, self._understanding.setting_names, message, raw)
         else:
             forward_parse(channel, message, raw)

@@ -96,14 +96,20 @@ def bind_private(channel: Channel, statement: PrivateStatement, message: Bind, r
     if statement.piece.prefix_chars or len(message.values) != len(statement.oids):
         channel.send(raw, entry)
     else:
-        shape = b"select " + b", ".join([b"null"] * len(statement.columns))
         inject(channel, messages.describe_statement(statement.name), Kind.DESCRIBE_STATEMENT)
         inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, messages.parse(STATEMENT, shape, statement.oids), Kind.PARSE)
+        inject(channel, messages.parse(STATEMENT, _shape(channel, statement), statement.oids), Kind.PARSE)
         channel.send(messages.bind(replace(message, statement=STATEMENT)), entry)
         inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     parameters = _parameters(statement, message, channel.codec)
     channel.book.put_portal(message.portal, PrivatePortal(statement=statement, bound=message, parameters=parameters))
+
+
+def _shape(channel: Channel, statement: PrivateStatement) -> bytes:
+    """A statement with as many columns, which nobody is to run: it raises the session's marker if it is."""
+    columns = ", ".join(["null"] * len(statement.columns))
+    raising = f"pg_catalog.concat('{channel.marks.marker}', pg_catalog.random())::pg_catalog.int4"
+    return f"select {columns} where {raising} is null".encode("ascii")
 
 
 def _parameters(statement: PrivateStatement, message: Bind, codec: str) -> tuple[Parameter, ...]:

@@ -27,10 +27,6 @@ class Frame:
     kind: int
     raw: bytes
 
-    @property
-    def body(self) -> bytes:
-        return self.raw[HEADER_BYTES:]
-
 
 @dataclass(frozen=True, slots=True)
 class Oversized:

@@ -144,7 +144,7 @@ class Relay:
     def _start(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Done):
             self._flow = outcome
-            self._run(outcome, partial(next, outcome))
+            self._run(partial(next, outcome))
 
     def _wake(self) -> None:
         """A ticket is done, perhaps the one that is waited for, or the front asks for data."""
@@ -155,28 +155,23 @@ class Relay:
     def _advance(self, answer: Answer | Exception) -> None:
         flow = self._flow
         assert flow is not None
-        self._run(flow, partial(flow.throw, answer) if isinstance(answer, Exception) else partial(flow.send, answer))
+        self._run(partial(flow.throw, answer) if isinstance(answer, Exception) else partial(flow.send, answer))
 
-    def _run(self, flow: Flow[None], resume: Callable[[], Wait]) -> None:
-        """Run the flow until it waits for something that is not there yet, or ends."""
-        while True:
-            try:
-                wait = resume()
-            except (StopIteration, FrontSaidNo):
-                self._flow = None
-                return
-            except HushError as error:
-                self._flow = None
-                self.end(error)
-                return
-            if not isinstance(wait, Ticket):
+    def _run(self, resume: Callable[[], Wait]) -> None:
+        """Run the flow until it waits again or ends. What it waits for was sent just now, so it is not there yet."""
+        try:
+            wait = resume()
+        except (StopIteration, FrontSaidNo):
+            self._flow = None
+        except HushError as error:
+            self._flow = None
+            self.end(error)
+        else:
+            if isinstance(wait, Ticket):
+                self._ticket = wait
+            else:
                 self.is_asking = True
                 self._asks.append(wait)
-                return
-            if not wait.is_done:
-                self._ticket = wait
-                return
-            resume = partial(flow.throw, FrontSaidNo()) if wait.failed else partial(flow.send, NO_ANSWER)
 
 
 def _take(parts: list[bytes]) -> bytes:

@@ -68,7 +68,7 @@ def _check_statement(words: Sequence[str]) -> None:
         raise _forbidden(f"{words[0].upper()} is not available")
     if start in (("drop", "owned"), ("reassign", "owned")):
         raise _forbidden(f"{words[0].upper()} OWNED is not available")
-    if words[0] == "create" and "rule" in words[1:4]:
+    if start == ("create", "rule") or words[:4] == ["create", "or", "replace", "rule"]:
         raise _forbidden("rules cannot be created")
 
 

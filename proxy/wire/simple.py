@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from proxy.errors import HushError
 from proxy.wire import messages
@@ -48,6 +49,9 @@ def answer_query(channel: Channel, question: Question) -> Flow[None]:
     begun = Ticket()
     inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE, begun)
     try:
+        if channel.status == FAILED_TRANSACTION:  # unless what is under way has ended it
+            channel.send_unanswered(messages.FLUSH)
+            yield from wait_for(begun)
         yield from _answer(channel, question)
     except FrontSaidNo:
         # a message before the Query may have failed: then PostgreSQL skips the Query too, up to the client's Sync
@@ -62,8 +66,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
     try:
         pieces = yield from ask_prepare(question.text, settings)
     except HushError as error:
-        yield from _not_understood(channel, question, error)
-        return
+        return (yield from _not_understood(channel, question, error))
     if _is_for_the_front(channel, pieces):
         _forward(channel, question)
         return
@@ -78,8 +81,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
             yield from _run_private(channel, question, piece, settings, is_first=not position)
         else:
             yield from _run_public(channel, question, piece)
-    if not channel.skips:
-        inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
+    inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
     channel.sync(Show.ALL)
 
 
@@ -124,7 +126,7 @@ def _not_understood(channel: Channel, question: Question, error: HushError) -> F
     yield from _refused(channel, error, 0)
 
 
-def _refused(channel: Channel, error: HushError, shift: int) -> Flow[None]:
+def _refused(channel: Channel, error: HushError, shift: int) -> Flow[NoReturn]:
     """Always raises FrontSaidNo."""
     ticket = Ticket()
     refuse(channel, error, ticket, shift=shift)
@@ -176,8 +178,7 @@ def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str])
     try:
         (again,) = yield from ask_prepare(piece.text, settings)
     except HushError as error:
-        yield from _refused(channel, error, piece.start)
-        return piece
+        return (yield from _refused(channel, error, piece.start))
     return replace(again, start=piece.start + again.start)
 
 

@@ -334,9 +334,20 @@ def test_a_certificate_that_cannot_be_used_is_an_error(certificates: Path, tmp_p
 # --- time ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_login_that_takes_too_long_is_ended(front: TestFront) -> None:
-    serving = start_serving(front, limits=Limits(login_timeout_s=0.2))
+def test_a_login_that_takes_too_long_is_ended(front: TestFront, certificates: Path) -> None:
+    tls = load_tls(certificates / "ec.crt", certificates / "ec.key")
+    serving = start_serving(front, limits=Limits(login_timeout_s=0.3), tls=tls)
     try:
+        with RawClient(serving.port) as encrypted:
+            encrypted.send(SSL_REQUEST)
+            encrypted.socket.recv(1)
+            encrypted.socket = client_context().wrap_socket(encrypted.socket)
+            assert encrypted.is_closed()
+        for packet in (SSL_REQUEST, SSL_REQUEST[:5], GSS_REQUEST[:1]):
+            with RawClient(serving.port) as client:
+                client.send(packet)
+                client.socket.shutdown(socket.SHUT_WR)
+                assert client.is_closed()
         with RawClient(serving.port) as silent, RawClient(serving.port) as slow, RawClient(serving.port) as hung_up:
             hung_up.send(startup_packet({"user": "alice", "database": "shop"}))
             hung_up.socket.shutdown(socket.SHUT_WR)

@@ -236,6 +236,7 @@ CASES: dict[str, tuple[Step, ...]] = {
         statement("select nope") + messages.query(GROUPS.encode()) + SYNC,
         "select 3",
     ),
+    "public query skipped": (statement("select nope") + messages.query(b"select 9") + SYNC, "select 3"),
     "queries without waiting": (messages.query(GROUPS.encode()) + messages.query(b"select 1") + SYNC,),
     "query after unsynced parse": (
         messages.parse(b"s1", AGES.encode()) + messages.FLUSH + messages.query(b"select 1"),
@@ -305,6 +306,36 @@ CASES: dict[str, tuple[Step, ...]] = {
     "temp table in pipeline": (
         statement("create temp table a as select count(*) from users") + statement("select * from a") + SYNC,
     ),
+    "bind sent before the sync ahead of it is answered": (
+        named(AGES),
+        extended("select 1") + bound(b"s1", b"50"),
+        messages.execute(b"") + SYNC,
+        messages.query(b"select 1") + bound(b"s1", b"60", portal=b"p"),
+        messages.execute(b"p") + SYNC,
+        messages.execute(b"p") + SYNC,
+    ),
+    "rollback and more without waiting": (
+        "begin",
+        "select nope",
+        extended("rollback") + extended(AGES, b"50"),
+        "begin",
+        "select nope",
+        messages.query(b"rollback") + messages.query(GROUPS.encode()) + SYNC,
+        "begin",
+        "select nope",
+        extended("rollback") + extended("begin") + messages.query(GROUPS.encode()) + SYNC,
+        "rollback",
+    ),
+    "closing what is not there": (messages.close_statement(b"no") + messages.close_portal(b"no") + SYNC,),
+    "portals replaced": (
+        "begin",
+        messages.parse(b"s1", AGES.encode()) + messages.parse(b"s2", b"select 7") + SYNC,
+        bound(b"s1", b"50") + bound(b"s2") + RUN,
+        bound(b"s2") + bound(b"s1", b"50") + RUN,
+        bound(b"s1", b"50", portal=b"p") + messages.close_portal(b"p") + bound(b"s2", portal=b"p") + SYNC,
+        messages.execute(b"p") + SYNC,
+        "commit",
+    ),
     "notices": ("do 'begin end'", "rollback"),
 }
 
@@ -314,7 +345,7 @@ def run(client: RawClient, steps: tuple[Step, ...]) -> list[list[tuple[str, obje
     seen = []
     for step in steps:
         raw = messages.query(step.encode()) if isinstance(step, str) else step
-        ready = max(1, raw.count(SYNC) + (raw[:1] == b"Q") - ignored_syncs(raw))
+        ready = max(1, raw.count(SYNC) + raw.count(b"Q\0\0\0") - ignored_syncs(raw))
         client.send(raw)
         replies: list[Reply] = []
         for _ in range(ready):
@@ -324,7 +355,9 @@ def run(client: RawClient, steps: tuple[Step, ...]) -> list[list[tuple[str, obje
 
 
 def ignored_syncs(raw: bytes) -> int:
-    """A Sync before the data of a COPY ends is not answered."""
+    """A Sync before the data of a COPY ends is not answered, and neither is a Query that is skipped."""
+    if b"select nope\0" in raw and b"Q\0\0\0" in raw:
+        return 1
     return 1 if b"copy t from stdin\0" in raw and raw[:1] == b"P" else 0
 
 

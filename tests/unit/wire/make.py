@@ -25,9 +25,8 @@ def error(message: str, sqlstate: str = "42601", severity: str = "ERROR", **fiel
 
 
 def row(*values: bytes | None) -> bytes:
-    parts = [len(values).to_bytes(2, "big")]
-    for value in values:
-        parts.append(b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value)
+    sizes = (b"\xff\xff\xff\xff" if v is None else len(v).to_bytes(4, "big") for v in values)
+    parts = [len(values).to_bytes(2, "big"), *(size + (v or b"") for size, v in zip(sizes, values, strict=True))]
     return build(b"D", b"".join(parts))
 
 

@@ -50,11 +50,7 @@ def exchange(verifier: Verifier = VERIFIER, *, is_known: bool = True, binding: b
 
 
 def test_the_example_of_rfc_7677() -> None:
-    nonce = base64.b64decode(
-        "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0".replace("%", "A").replace(")", "B").replace("$", "C")
-        + "A="
-    )
-    server = Exchange(VERIFIER, is_known=True, binding=b"", nonce=nonce)
+    server = exchange()
     bare = "n=user,r=rOprNGfwEbeRWgbNEkqO"
     _, message = server.first(initial("n,," + bare))
     assert message[9:].decode().endswith(",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
@@ -91,13 +87,15 @@ def test_a_removed_offer_of_binding_is_noticed() -> None:
     assert log_in(exchange(binding=BINDING), "pencil", header="n,,")
 
 
-@pytest.mark.parametrize(
-    "server", [exchange(), exchange(is_known=False), exchange(mock_verifier("a", b"s"), is_known=False)]
-)
-def test_wrong_password_and_unknown_user_fail_alike(server: Exchange) -> None:
-    password = "pencil" if server is not exchange() and not server._is_known else "pen"
-    with pytest.raises(AuthenticationFailed, match="^password authentication failed$"):
-        log_in(server, password)
+def test_wrong_password_and_unknown_user_fail_alike() -> None:
+    unknown = mock_verifier("a", b"s")
+    for server, password in (
+        (exchange(), "pen"),
+        (exchange(is_known=False), "pencil"),
+        (exchange(unknown, is_known=False), "pencil"),
+    ):
+        with pytest.raises(AuthenticationFailed, match=r"^password authentication failed$"):
+            log_in(server, password)
 
 
 def test_a_mock_verifier_is_stable_and_looks_like_a_real_one() -> None:
@@ -191,7 +189,7 @@ def test_verifiers_are_written_as_postgres_does() -> None:
     ],
 )
 def test_other_verifiers_are_refused_without_being_quoted(text: str) -> None:
-    with pytest.raises(ConfigError, match="^a SCRAM verifier cannot be read$"):
+    with pytest.raises(ConfigError, match=r"^a SCRAM verifier cannot be read$"):
         parse_verifier(text)
 
 
