@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
@@ -18,6 +18,7 @@ from sqlglot import exp
 from proxy.errors import Unsupported
 from proxy.sql.algebra import Call, Case, Literal, Member, Null, Scalar, Span, conjunction
 from proxy.sql.functions import FUNCTIONS, common_type
+from proxy.sql.intervals import as_datetime
 from proxy.sql.parse import position_of
 from proxy.sql.spans import parse_span
 from proxy.sqltypes import TYPE_NAMES, Family, SqlType, Value
@@ -161,7 +162,15 @@ class Binder:
             return coerce_text(bound.text, wanted, node)
         if isinstance(bound, Null):
             return Null(wanted)
+        if bound.type is SqlType.DATE and wanted is not SqlType.DATE:
+            return self._as_moment(bound, wanted, node)
         return bound
+
+    def _as_moment(self, bound: Scalar, wanted: SqlType, node: exp.Expression) -> Scalar:
+        """A date that meets a timestamp, as its midnight. Left to the engine, a far date would raise."""
+        if isinstance(bound, Literal) and isinstance(bound.value, date):
+            return Literal(as_datetime(bound.value), wanted)
+        return self.convert(node, bound, wanted)
 
     # --- leaves -------------------------------------------------------------------------------------
 
