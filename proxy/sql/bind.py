@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.algebra import Call, Case, Literal, Member, Null, Scalar, Span, conjunction
+from proxy.sql.algebra import Call, Case, Literal, Member, Null, Scalar, Span, children, conjunction
 from proxy.sql.functions import FUNCTIONS, common_type
 from proxy.sql.intervals import as_datetime
 from proxy.sql.parse import position_of
@@ -24,6 +24,7 @@ from proxy.sql.spans import parse_span
 from proxy.sqltypes import TYPE_NAMES, Family, SqlType, Value
 
 Resolve = Callable[[exp.Column], Scalar]
+MOST_WEIGHT = 20_000  # columns and constants in the text of one expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,34 @@ def is_date_part(node: exp.Expression, source: str) -> bool:
     return bool(calls) and calls[-1].lower() == "date_part"
 
 
+class _Weights:
+    """How many columns and constants the text of each scalar holds.
+
+    Functions may write an argument twice, and a sub-select's column is written out wherever it is named, so a
+    short statement can stand for a text without end.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Scalar, int]] = {}  # by identity: equal parts weigh as often as they stand
+
+    def of(self, scalar: Scalar) -> int:
+        found = self._known.get(id(scalar))
+        if found is None:
+            found = self._known[id(scalar)] = (scalar, self._weigh(scalar))
+        return found[1]
+
+    def _weigh(self, scalar: Scalar) -> int:
+        match scalar:
+            case Call(function, args):
+                spelling = FUNCTIONS[function].duckdb
+                times = (max(1, spelling.count(f"{{{i}}}")) for i in range(len(args)))
+                return sum(self.of(a) * n for a, n in zip(args, times, strict=True))
+            case Member(argument, items):
+                return self.of(argument) + len(items)
+            case _:
+                return max(1, sum(self.of(c) for c in children(scalar)))
+
+
 class Binder:
     """Binds scalars; `resolve` turns a column name into a scalar of the scope."""
 
@@ -113,6 +142,7 @@ class Binder:
         self._resolve = resolve
         self._constants = constants
         self._source = source
+        self._weights = _Weights()
 
     def scalar(self, node: exp.Expression) -> Scalar:
         """The node's meaning; an untyped string becomes text. Raises Unsupported."""
@@ -132,7 +162,10 @@ class Binder:
         for kind in type(node).__mro__:
             handler = _HANDLERS.get(kind)
             if handler is not None:
-                return handler(self, node)
+                bound = handler(self, node)
+                if not isinstance(bound, Untyped) and self._weights.of(bound) > MOST_WEIGHT:
+                    raise refuse(node, "this expression is too large", "Use fewer nested functions and sub-selects.")
+                return bound
         raise refuse(
             node,
             f"{node.key.lower()} is not supported over private rows",
@@ -150,12 +183,17 @@ class Binder:
 
     def together(self, node: exp.Expression, *parts: exp.Expression) -> tuple[Scalar, ...]:
         """Bind operands that meet: untyped strings take the type of the others."""
-        bound = [self._bind(p) for p in parts]
-        typed = tuple(b.type for b in bound if not isinstance(b, (Untyped, Null)))
+        return self._united(node, tuple((self._bind(p), p) for p in parts))
+
+    def _united(
+        self, node: exp.Expression, parts: Sequence[tuple[Scalar | Untyped, exp.Expression]]
+    ) -> tuple[Scalar, ...]:
+        """The same for operands that are bound already."""
+        typed = tuple(b.type for b, _ in parts if not isinstance(b, (Untyped, Null)))
         wanted = common_type(typed) if typed else SqlType.TEXT
         if wanted is None:
             raise refuse(node, f"cannot combine {' and '.join(t.pg_name for t in typed)}", "Cast one side explicitly.")
-        return tuple(self._meet(b, wanted, p) for b, p in zip(bound, parts, strict=True))
+        return tuple(self._meet(b, wanted, p) for b, p in parts)
 
     def _meet(self, bound: Scalar | Untyped, wanted: SqlType, node: exp.Expression) -> Scalar:
         if isinstance(bound, Untyped):
@@ -273,8 +311,9 @@ class Binder:
 
     def _between(self, node: exp.Expression) -> Scalar:
         only(node, "this", "low", "high")
-        value, low = self.together(node, node.this, node.args["low"])
-        again, high = self.together(node, node.this, node.args["high"])
+        found, lowest, highest = ((self._bind(p), p) for p in (node.this, node.args["low"], node.args["high"]))
+        value, low = self._united(node, (found, lowest))
+        again, high = self._united(node, (found, highest))
         return conjunction((self.call(node, ">=", value, low), self.call(node, "<=", again, high)))
 
     def _in(self, node: exp.Expression) -> Scalar:
@@ -337,18 +376,19 @@ class Binder:
         only(node, "this", "ifs", "default")
         for branch in node.args["ifs"]:
             only(branch, "this", "true")
-        conditions = tuple(self._case_condition(node, branch.this) for branch in node.args["ifs"])
+        conditions = self._case_conditions(node)
         default = node.args.get("default") or exp.Null()
         values = self.together(node, *(b.args["true"] for b in node.args["ifs"]), default)
         wanted = common_type(tuple(v.type for v in values if not isinstance(v, Null)) or (SqlType.TEXT,))
         assert wanted is not None
         return Case(tuple(zip(conditions, values[:-1], strict=True)), values[-1], wanted)
 
-    def _case_condition(self, node: exp.Expression, condition: exp.Expression) -> Scalar:
+    def _case_conditions(self, node: exp.Expression) -> tuple[Scalar, ...]:
+        branches = [branch.this for branch in node.args["ifs"]]
         if node.this is None:
-            return self.condition(condition)
-        left, right = self.together(node, node.this, condition)
-        return self.call(node, "=", left, right)
+            return tuple(self.condition(b) for b in branches)
+        subject = (self._bind(node.this), node.this)  # once: nested subjects would double with every branch
+        return tuple(self.call(node, "=", *self._united(node, (subject, (self._bind(b), b)))) for b in branches)
 
     def _meeting(self, node: exp.Expression) -> Scalar:
         only(node, "this", "expressions", "ignore_nulls")

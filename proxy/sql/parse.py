@@ -88,7 +88,22 @@ def parse(text: str) -> exp.Expression:
         ) from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise Unsupported("expected one statement")
+    _check_depth(trees[0])
     return trees[0]
+
+
+def _check_depth(tree: exp.Expression) -> None:
+    """Later stages descend by recursion. Raises Unsupported."""
+    level: list[exp.Expr] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in node.iter_expressions()]
+        if not level:
+            return
+    raise Unsupported(
+        "statement is nested too deeply",
+        detail="A chain of operators such as AND or + is one level for each of them.",
+        hint=f"At most {MAX_DEPTH} levels are accepted; write x IN (1, 2) for x = 1 OR x = 2.",
+    )
 
 
 def position_of(node: exp.Expr) -> int:

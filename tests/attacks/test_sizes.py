@@ -1,0 +1,63 @@
+"""A short statement must not stand for endless work: everything is refused in good time, in plain words."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from proxy.errors import Unsupported
+from tests.unit.plan.shop import plan
+
+DEEP = 25
+
+
+def doubled(levels: int) -> str:
+    """Sub-selects each of which names the column of the one inside twice."""
+    inner = "SELECT user_id, city AS c FROM users"
+    for level in range(levels):
+        inner = f"SELECT user_id, c || c AS c FROM ({inner}) AS t{level}"
+    return f"SELECT count(*) FROM ({inner}) AS t WHERE c = 'x'"
+
+
+def nested(opening: str, closing: str, levels: int = DEEP) -> str:
+    return f"SELECT count(*) FROM users WHERE {opening * levels}age > 1{closing * levels}"
+
+
+ENDLESS = {
+    "casts write their argument three times": (f"SELECT count(*) FROM users WHERE age{'::bigint::int' * DEEP} = 1"),
+    "square roots write it twice": f"SELECT count(*) FROM users WHERE {'sqrt(' * DEEP}height{')' * DEEP} = 1",
+    "sub-selects double a column": doubled(DEEP),
+    "BETWEEN reads it twice": nested("(", " BETWEEN false AND true)"),
+    "CASE compares its subject with every branch": nested("(CASE ", " WHEN true THEN false WHEN false THEN true END)"),
+    "a chain of AND": f"SELECT count(*) FROM users WHERE {' AND '.join(['age > 1'] * 3000)}",
+    "a chain of OR": f"SELECT count(*) FROM users WHERE {' OR '.join(['age > 1'] * 3000)}",
+    "a chain of +": f"SELECT count(*) FROM users WHERE age > {' + '.join(['1'] * 3000)}",
+    "a chain of NOT": f"SELECT count(*) FROM users WHERE {'NOT ' * 3000} age > 1",
+    "a union of a thousand": " UNION ALL ".join(["SELECT count(*) FROM users"] * 1000),
+    "parentheses": f"SELECT count(*) FROM users WHERE age > {'(' * 3000}1{')' * 3000}",
+    "a hundred thousand constants": f"SELECT count(*) FROM users WHERE age IN ({', '.join(map(str, range(100_000)))})",
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_endless_work_is_refused(case: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(Unsupported):
+        plan(ENDLESS[case])
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT count(*) FROM users WHERE {' AND '.join(['age > 1'] * 150)}",
+        "SELECT count(*) FROM users WHERE age::bigint::int::bigint = 1",
+        f"SELECT count(*) FROM users WHERE age IN ({', '.join(map(str, range(9000)))})",
+        doubled(4),
+        "SELECT count(*) FROM users WHERE '20' BETWEEN age AND height",
+        "SELECT count(*) FROM users WHERE CASE age WHEN 1 THEN true WHEN '2' THEN false END",
+    ],
+)
+def test_large_statements_of_people_are_planned(query: str) -> None:
+    assert len(plan(query).sql) < 200_000
