@@ -63,10 +63,16 @@ def inject(
     channel.send(raw, Entry(kind=kind, show=Show.NOTHING, tickets=tickets, shift=shift, place=place))
 
 
-def describe(channel: Channel, name: bytes, text: str, oids: Sequence[int], shift: int) -> Flow[Ticket]:
-    """Parse and describe a text under `name`. Raises FrontSaidNo; error positions are moved by `shift`."""
+def describe(
+    channel: Channel, name: bytes, text: str, oids: Sequence[int], shift: int, show: Show = Show.NOTHING
+) -> Flow[Ticket]:
+    """Parse and describe a text under `name`. Raises FrontSaidNo; error positions are moved by `shift`.
+
+    show: AS_SIMPLE lets the client see what the front remarks about the text.
+    """
     ticket = Ticket()
-    inject(channel, messages.parse(name, encode(text, channel.codec), oids), Kind.PARSE, ticket, shift=shift)
+    parse = messages.parse(name, encode(text, channel.codec), oids)
+    channel.send(parse, Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift))
     inject(channel, messages.describe_statement(name), Kind.DESCRIBE_STATEMENT, ticket)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)

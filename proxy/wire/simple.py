@@ -160,9 +160,10 @@ def _run_private(
         piece = yield from _prepared_again(channel, piece, settings)
     if piece.prefix_chars:  # its own errors come before those of the part that is described
         whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
-        inject(channel, whole, Kind.PARSE, shift=piece.start)
+        channel.send(whole, Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start))
     shift = piece.start + piece.prefix_chars
-    described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift)
+    show = Show.NOTHING if piece.prefix_chars else Show.AS_SIMPLE
+    described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift, show)
     columns = columns_of(described)
     try:
         if isinstance(piece.refusal, Refusal):

@@ -192,6 +192,20 @@ def test_notices_come_before_the_first_row(serving: Serving) -> None:
             assert (notice["S"], notice["C"], notice["M"]) == ("NOTICE", "00000", "charged 0.5")
 
 
+@pytest.mark.parametrize("is_extended", [False, True], ids=["simple", "extended"])
+def test_remarks_of_postgres_are_shown_once(is_extended: bool, serving: Serving) -> None:
+    long = "a" * 70
+    with serving.raw() as client:
+        for sql in (
+            f"select 1 as {long}",
+            f"select age as {long} from users",
+            f"copy (select 1 as {long} from users) to stdout",
+        ):
+            replies = send(client, sql, is_extended=is_extended)
+            remarks = [r.fields["C"] for r in replies if r.kind == "N" and "charged" not in r.fields["M"]]
+            assert remarks == ["42622"]
+
+
 def test_explain_shows_the_sessions_answer_under_its_own_tag(serving: Serving) -> None:
     with serving.raw() as client:
         simple = client.query("explain select city from users")
