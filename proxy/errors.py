@@ -87,6 +87,12 @@ class InvalidParameter(HushError):
     sqlstate = "22P02"
 
 
+class NoParameter(HushError):
+    """A statement of the simple protocol names a parameter."""
+
+    sqlstate = "42P02"
+
+
 class QueryCanceled(HushError):
     """The client cancelled, or a time-out passed."""
 

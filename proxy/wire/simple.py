@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from proxy.errors import HushError
+from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
@@ -27,6 +27,7 @@ from proxy.wire.inject import (
     read_settings,
     refuse,
 )
+from proxy.wire.lexer import Sort, tokens
 from proxy.wire.messages import Bind, Column
 from proxy.wire.responses import notice_response
 
@@ -81,6 +82,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
             yield from _run_private(channel, question, piece, settings, is_first=not position)
         else:
             yield from _run_public(channel, question, piece)
+    inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
     inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
     channel.sync(Show.ALL)
 
@@ -166,12 +168,22 @@ def _run_private(
     described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift, show)
     columns = columns_of(described)
     try:
+        if described.parameter_oids:
+            raise _no_parameter(piece.text)
         if isinstance(piece.refusal, Refusal):
             raise piece.refusal.error
         spliced = yield from ask_release(piece, (), fields_of(columns, channel.codec), settings)
         yield from _run_spliced(channel, piece, spliced, columns)
     except HushError as error:
         yield from _refused(channel, error, piece.start)
+
+
+def _no_parameter(text: str) -> NoParameter:
+    """A Query has no parameters; the pipeline it is run as could have some."""
+    for token in tokens(text):
+        if token.sort is Sort.NUMBER and token.text.startswith("$"):
+            return NoParameter(f"there is no parameter {token.text}", position=token.start + 1)
+    return NoParameter("there are no parameters in a simple query")
 
 
 def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:

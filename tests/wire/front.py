@@ -47,11 +47,14 @@ grant select on users, places to public;
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TestFront:
     """A running server."""
 
     __test__ = False
+
+    def __repr__(self) -> str:
+        return "TestFront()"
 
     socket_dir: Path
     process: subprocess.Popen[bytes]

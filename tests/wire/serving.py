@@ -32,7 +32,7 @@ def users() -> Users:
     return Users(logins=logins, roles={"analyst": Role(name="analyst")})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Serving:
     """A running server and what its sessions were asked."""
 
@@ -42,6 +42,9 @@ class Serving:
     diary: Diary
     thread: threading.Thread
     leases: list[Lease] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return "Serving()"
 
     @property
     def port(self) -> int:
