@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -88,9 +88,9 @@ class Site:
     def write_policy(self, **changes: object) -> None:
         YAML(typ="safe").dump({**policy_document(), **changes}, self.policy)
 
-    def price(self) -> int:
+    def price(self, epsilon: float = EPSILON) -> int:
         """What one fresh count costs, in 1e-12 of rho."""
-        return knob_pico(read_policy(self.policy, {}).privacy, EPSILON)
+        return knob_pico(read_policy(self.policy, {}).privacy, epsilon)
 
     def report(self) -> Report:
         """The books, verified from the files alone."""
@@ -259,6 +259,23 @@ def running(site: Site, *, environment: Mapping[str, str] | None = None) -> Iter
     assert "Traceback" not in started.said(), started.said()
 
 
+def refusal_of(work: Callable[[], object]) -> psycopg.Error | None:
+    """What a client is told when it does this; None if it works."""
+    try:
+        work()
+    except psycopg.Error as error:
+        return error
+    return None
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Soon, or the test fails."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def hushql(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     return subprocess.run(
@@ -314,3 +331,13 @@ def processes_under(folder: Path) -> tuple[int, ...]:
         if wanted in command and int(path.parent.name) != os.getpid():
             found.append(int(path.parent.name))
     return tuple(found)
+
+
+def is_at_rest(pid: int) -> bool:
+    """Whether the process comes to use next to no processor time."""
+    for _ in range(40):
+        before = cpu_s(pid)
+        time.sleep(0.25)
+        if cpu_s(pid) - before <= 0.05:
+            return True
+    return False
