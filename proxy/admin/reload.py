@@ -41,19 +41,24 @@ _Sight = _Look | _Nothing
 
 @dataclass(slots=True)
 class _Watched:
-    """seen: the last look. settled: the look whose content was read. text: that content."""
+    """seen: the last look. settled: the look whose content was read. text: that content.
+
+    is_troubled: it could not be read, and whoever was told of that is to be told when it can be again.
+    """
 
     seen: _Sight
     settled: _Sight
     text: str
     is_forced: bool = False
+    is_troubled: bool = False
 
 
 class FileWatch:
     """Tells of new content of files, one call at a time, in one task.
 
     `poke` (SIGHUP) makes the next look read every file and tell of it even if nothing changed.
-    A file that cannot be read is told to `on_trouble` once, and the last content stays in force.
+    A file that cannot be read is told to `on_trouble` once, and the last content stays in force; when it can be read
+    again its content is told even if it is the old one.
     """
 
     def __init__(
@@ -95,9 +100,11 @@ class FileWatch:
         try:
             text = await asyncio.to_thread(read_text, path, "file")
         except ConfigError as error:
+            watched.is_troubled = True
             self._on_trouble(path, error)
             return
-        if text != watched.text or is_forced:
+        was_troubled, watched.is_troubled = watched.is_troubled, False
+        if text != watched.text or is_forced or was_troubled:
             watched.text = text
             await self._on_change(path, text)
 

@@ -1,6 +1,7 @@
 """Kill a proxy in the middle of its work, again and again, and compare what it answered with what its books say.
 
-Run as a program: python -m tests.faults.kill_rounds FOLDER ROUNDS. Prints one line a problem; status 1 if there are any.
+Run as a program: python -m tests.faults.kill_rounds FOLDER ROUNDS. Prints a line for each problem; ends with status 1
+if there are any.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.ledger.sqlite import SqliteLedger
-from tests.faults.proxied import DATASET, Site, hushql, launch, processes_under, running, wait_until_it_listens
+from tests.faults.proxied import DATASET, Site, hushql, launch, processes_under, running
 from tests.unit.ledger.make import account, ask, want
 
 FAILED, MISUSED = 1, 2
@@ -139,22 +139,6 @@ def test_a_damaged_salt_is_refused(site: Site) -> None:
     site.state.mkdir(mode=0o700)
     (site.state / "tiny.salt").write_bytes(b"short")
     check_refused(site, MISUSED, "tiny.salt", "damaged")
-
-
-def test_a_disk_that_is_full_at_the_start_is_refused(site: Site) -> None:
-    """No file may grow past the first page of the ledger."""
-    started = launch(site, program=("-m", "tests.faults.small_files", "4096"))
-    try:
-        assert started.wait() in (FAILED, MISUSED)
-    finally:
-        started.end()
-    assert len(started.said().splitlines()) == 1, started.said()
-    assert "free space" in started.said()
-    restarted = launch(site)
-    try:
-        wait_until_it_listens(restarted)  # once there is space, it starts
-    finally:
-        restarted.end()
 
 
 def test_binaries_that_are_not_there_are_refused(site: Site, tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""SIGTERM, SIGINT and SIGHUP, with statements under way."""
+
+from __future__ import annotations
+
+import signal
+from threading import Thread
+
+import psycopg
+import pytest
+
+from tests.faults.proxied import (
+    COUNT,
+    ENDLESS,
+    PATIENCE_S,
+    Client,
+    Site,
+    distinct_count,
+    launch,
+    refusal_of,
+    running,
+    wait_until,
+)
+
+SHUTDOWN = "57P01"
+
+
+def told_at_the_end(client: Client) -> str | None:
+    """The SQLSTATE with which the session ends, now or in a moment."""
+    with pytest.raises(psycopg.OperationalError) as told:
+        while True:
+            client.execute("select 1")
+    return told.value.sqlstate
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_proxy_that_is_asked_to_end_finishes_what_it_does_and_exits_with_0(
+    site: Site, number: signal.Signals
+) -> None:
+    """The transaction under way is finished, the idle session ends at once, new ones are not taken."""
+    with running(site) as proxied, proxied.connect() as idle, proxied.connect("bob") as busy:
+        busy.execute("begin")
+        proxied.signal(number)
+        assert told_at_the_end(idle) == SHUTDOWN
+        wait_until(lambda: not can_connect(proxied.dsn()))
+        assert busy.execute(distinct_count(1).encode()).rowcount == 1
+        busy.execute("commit")
+        assert proxied.wait() == 0
+        assert told_at_the_end(busy) == SHUTDOWN
+        assert site.spent() == site.price()
+        assert "Traceback" not in proxied.said()
+    assert not list(site.state.glob("front-*"))
+
+
+def can_connect(dsn: str) -> bool:
+    refused = refusal_of(lambda: psycopg.connect(dsn, connect_timeout=20).close())
+    assert refused is None or "refused" in str(refused)
+    return refused is None
+
+
+def test_a_statement_without_end_is_ended_when_the_proxy_ends(site: Site) -> None:
+    """It is told so after the time that all sessions get, its charge stands, and the exit status is 0."""
+    with running(site) as proxied, proxied.connect() as busy:
+        errors: list[psycopg.Error] = []
+        waiting = Thread(target=lambda: errors.append(failure_of(busy, ENDLESS)))
+        waiting.start()
+        wait_until(lambda: site.spent() > 0)
+        proxied.signal(signal.SIGTERM)
+        assert proxied.wait() == 0
+        waiting.join(PATIENCE_S)
+        assert [error.sqlstate for error in errors] == [SHUTDOWN]
+    assert site.spent() == site.price()
+
+
+def failure_of(client: Client, statement: str) -> psycopg.Error:
+    with pytest.raises(psycopg.Error) as failed:
+        client.execute(statement.encode())
+    return failed.value
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_proxy_that_is_asked_to_end_while_it_starts_does(site: Site, number: signal.Signals) -> None:
+    started = launch(site)
+    try:
+        wait_until((site.state / "ledger.db").exists)
+        started.signal(number)
+        assert started.wait() in (0, 130, -number)
+    finally:
+        started.end()
+    assert "Traceback" not in started.said()
+    assert not list(site.state.glob("front-*"))
+
+
+def test_a_hangup_takes_a_right_policy_and_keeps_the_old_one_for_a_wrong_one(site: Site) -> None:
+    with running(site) as proxied, proxied.connect() as client:
+        client.execute(distinct_count(1).encode())
+        site.policy.write_text(site.policy.read_text().replace("110", "nonsense"))
+        proxied.signal(signal.SIGHUP)
+        wait_until(lambda: "was not taken" in proxied.said())
+        line = next(line for line in proxied.said().splitlines() if "was not taken" in line)
+        assert "tiny.yaml:" in line
+        assert client.execute(distinct_count(1).encode()).rowcount == 1
+        (status,) = client.execute("select distinct status from hush.policy").fetchone() or ("",)
+        assert "was not taken" in str(status)
+        site.write_policy(privacy={"unit": "person", "delta": 1e-6, "query_epsilon": 0.2, "time_grid": "0ms"})
+        proxied.signal(signal.SIGHUP)
+        wait_until(lambda: "is in force" in proxied.said())
+        spent = site.spent()
+        client.execute(distinct_count(2).encode())  # an old session keeps its settings
+        with proxied.connect() as fresh:
+            fresh.execute(distinct_count(3).encode())
+        assert site.spent() == spent + site.price(0.1) + site.price(0.2)
+        assert proxied.process.poll() is None
+
+
+def test_a_policy_that_vanishes_while_it_is_served_changes_nothing(site: Site) -> None:
+    with running(site) as proxied, proxied.connect() as client:
+        site.policy.unlink()
+        proxied.signal(signal.SIGHUP)
+        wait_until(lambda: "was not taken" in proxied.said())
+        assert client.execute(COUNT.encode()).rowcount == 1
+        site.write_policy()
+        wait_until(lambda: "is in force" in proxied.said())
+        assert client.execute(distinct_count(1).encode()).rowcount == 1
