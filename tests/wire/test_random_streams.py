@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -81,7 +83,7 @@ END = SYNC + messages.query(b"rollback") + messages.query(b"select 'the end'")
 
 def converse(client: RawClient, stream: bytes, cuts: list[int], pause_s: float) -> list[tuple[str, object]]:
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         client.send(stream[start:end])
         time.sleep(pause_s)
     client.send(END)
@@ -92,29 +94,39 @@ def converse(client: RawClient, stream: bytes, cuts: list[int], pause_s: float) 
     return [shown(r) for r in replies if r.kind not in "NSA"]
 
 
-def check(serving: Serving, front: TestFront, atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
-    stream = b"".join(atoms)
-    with RawClient(front.socket_path) as direct:
-        direct.send(startup_packet({"user": "alice", "database": NATIVE}))
-        direct.read_until("Z")
-        expected = converse(direct, stream, [], 0)
-    with serving.raw() as relayed:
-        assert converse(relayed, stream, cuts, pause_s) == expected
+Compare = Callable[[list[bytes], list[int], float], None]
+
+
+@pytest.fixture
+def compare(serving: Serving, front: TestFront) -> Compare:
+    """Send a stream of messages both ways."""
+
+    def check(atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
+        stream = b"".join(atoms)
+        with RawClient(front.socket_path) as direct:
+            direct.send(startup_packet({"user": "alice", "database": NATIVE}))
+            direct.read_until("Z")
+            expected = converse(direct, stream, [], 0)
+        with serving.raw() as relayed:
+            assert converse(relayed, stream, cuts, pause_s) == expected
+        serving.diary.prepared.clear()
+        serving.diary.released.clear()
+
+    return check
+
+
+PAUSES = st.sampled_from([0.0, 0.0, 0.002])
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(ATOMS, max_size=12), st.lists(st.integers(0, 800), max_size=3), st.sampled_from([0.0, 0.0, 0.002]))
-def test_random_streams(
-    serving: Serving, front: TestFront, atoms: list[bytes], cuts: list[int], pause_s: float
-) -> None:
-    check(serving, front, atoms, cuts, pause_s)
+@given(st.lists(ATOMS, max_size=12), st.lists(st.integers(0, 800), max_size=3), PAUSES)
+def test_random_streams(compare: Compare, atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
+    compare(atoms, cuts, pause_s)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(0)
 @settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(ATOMS, max_size=25), st.lists(st.integers(0, 1500), max_size=4), st.sampled_from([0.0, 0.0, 0.002]))
-def test_many_random_streams(
-    serving: Serving, front: TestFront, atoms: list[bytes], cuts: list[int], pause_s: float
-) -> None:
-    check(serving, front, atoms, cuts, pause_s)
+@given(st.lists(ATOMS, max_size=25), st.lists(st.integers(0, 1500), max_size=4), PAUSES)
+def test_many_random_streams(compare: Compare, atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
+    compare(atoms, cuts, pause_s)

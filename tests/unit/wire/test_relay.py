@@ -45,14 +45,14 @@ def answered_query(made: Relay) -> bytes:
     assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
     made.answer(SPLICED)
     made.from_front(ONE + TWO + COLUMNS)
-    made.from_front(row(b"7") + DONE + THREE + READY)
+    made.from_front(row(b"7") + DONE + THREE + THREE + READY)
     return made.take_client()
 
 
 def test_a_private_query_shows_what_a_query_shows() -> None:
     made = relay()
     assert kinds(answered_query(made)) == "NTDCZ"
-    assert kinds(made.take_front()) == "CCPBECCHPDHPBDHECS"
+    assert kinds(made.take_front()) == "CCPBECCHPDHPBDHECCS"
     assert made.is_idle
     assert made.take_client() == made.take_front() == b""
 
@@ -90,7 +90,7 @@ def test_every_cut_of_the_fronts_bytes_gives_the_client_the_same(step: int) -> N
 def test_any_cut_of_a_private_querys_replies_gives_the_same(cuts: list[int]) -> None:
     whole, made = answered_query(relay()), relay()
     made.from_client(messages.query(PRIVATE.encode()))
-    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, row(b"7") + DONE + THREE + READY)
+    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, row(b"7") + DONE + THREE + THREE + READY)
     answers: list[tuple[Piece, ...] | Spliced] = [(PIECE,), SPLICED]
     seen = b""
     for stage in stages:
