@@ -48,16 +48,17 @@ class Question:
 def answer_query(channel: Channel, question: Question) -> Flow[None]:
     """Answer a Query message, its ReadyForQuery included."""
     begun = Ticket()
+    is_status_old = bool(channel.queue)
     inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE, begun)
     try:
-        if channel.status == FAILED_TRANSACTION:  # unless what is under way has ended it
+        if is_status_old:  # what is under way decides whether the transaction has failed
             channel.send_unanswered(messages.FLUSH)
             yield from wait_for(begun)
         yield from _answer(channel, question)
     except FrontSaidNo:
         # a message before the Query may have failed: then PostgreSQL skips the Query too, up to the client's Sync
-        if channel.skips and not begun.failed:
-            channel.sync(Show.ALL)
+        if not begun.failed:
+            _finish(channel)
 
 
 def _answer(channel: Channel, question: Question) -> Flow[None]:
@@ -73,7 +74,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
         return
     needs_check = channel.status == FAILED_TRANSACTION or (channel.status == IDLE and len(pieces) > 1)
     if needs_check and not (yield from _is_well_formed(channel, question)):
-        channel.sync(Show.ALL)
+        _finish(channel)
         return
     if needs_check and channel.status == IDLE:
         settings = yield from read_settings(channel, question.setting_names)  # begins the transaction of them all
@@ -82,6 +83,12 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
             yield from _run_private(channel, question, piece, settings, is_first=not position)
         else:
             yield from _run_public(channel, question, piece)
+    _finish(channel)
+
+
+def _finish(channel: Channel) -> None:
+    """End the pipeline, and after it, failed or not, what a Query does not leave behind."""
+    channel.sync(Show.NOTHING)
     inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
     inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
     channel.sync(Show.ALL)

@@ -1,4 +1,4 @@
-"""Claim: any stream of messages, however it is cut and timed, is answered as PostgreSQL would over the released rows."""
+"""Claim: any stream of messages, however cut and timed, is answered as PostgreSQL would over the released rows."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ SPLICED = Spliced(
 COLUMNS = messages.row_description([column()])
 ONE, TWO, THREE, NO_DATA = build(b"1"), build(b"2"), build(b"3"), build(b"n")
 DONE = messages.command_complete(b"SELECT 1")
+FINISHED = READY + THREE + THREE + READY
 DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
 
 
@@ -45,14 +46,14 @@ def answered_query(made: Relay) -> bytes:
     assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
     made.answer(SPLICED)
     made.from_front(ONE + TWO + COLUMNS)
-    made.from_front(row(b"7") + DONE + THREE + THREE + READY)
+    made.from_front(row(b"7") + DONE + FINISHED)
     return made.take_client()
 
 
 def test_a_private_query_shows_what_a_query_shows() -> None:
     made = relay()
     assert kinds(answered_query(made)) == "NTDCZ"
-    assert kinds(made.take_front()) == "CCPBECCHPDHPBDHECCS"
+    assert kinds(made.take_front()) == "CCPBECCHPDHPBDHESCCS"
     assert made.is_idle
     assert made.take_client() == made.take_front() == b""
 
@@ -90,7 +91,7 @@ def test_every_cut_of_the_fronts_bytes_gives_the_client_the_same(step: int) -> N
 def test_any_cut_of_a_private_querys_replies_gives_the_same(cuts: list[int]) -> None:
     whole, made = answered_query(relay()), relay()
     made.from_client(messages.query(PRIVATE.encode()))
-    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, row(b"7") + DONE + THREE + THREE + READY)
+    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, row(b"7") + DONE + FINISHED)
     answers: list[tuple[Piece, ...] | Spliced] = [(PIECE,), SPLICED]
     seen = b""
     for stage in stages:
@@ -228,7 +229,7 @@ def test_a_statement_the_clients_encoding_cannot_spell_is_refused() -> None:
     made.answer(Spliced(sql="select '€'", literal_sql="", arrays=(), notices=()))
     made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02"))
     assert b"22P05" in made.take_client()
-    made.from_front(READY)
+    made.from_front(FINISHED)
     assert kinds(made.take_client()) == "Z"
 
 
@@ -264,7 +265,7 @@ def test_a_string_that_turns_out_unreadable_midway_is_refused() -> None:
     assert isinstance(made.take_ask(), AskPrepare)
     assert isinstance(made.take_ask(), NoAnswer)
     made.answer(BudgetSpent("unreadable now", position=2))
-    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + READY)
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + FINISHED)
     seen = made.take_client()
     assert kinds(seen) == "TDCEZ"
     assert b"P12\0" in seen
@@ -366,7 +367,7 @@ def test_an_error_without_a_position_is_moved_nowhere() -> None:
     made.from_front(THREE + SETTINGS_REPLY)
     made.take_ask()
     made.answer((described,))
-    made.from_front(error("out of memory", "53200") + READY)
+    made.from_front(error("out of memory", "53200") + FINISHED)
     seen = made.take_client()
     assert kinds(seen) == "EZ"
     assert b"\0P" not in seen
