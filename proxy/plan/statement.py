@@ -11,11 +11,12 @@ import math
 from dataclasses import dataclass
 
 from proxy.analysis.analyse import Analysed
-from proxy.analysis.keys import PrivateKey, domain_filters
+from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
+from proxy.plan.selectivity import expects_few_rows
 from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar, conjuncts
 from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
@@ -56,7 +57,7 @@ class _Writer:
         self._s = statement
         self._a = statement.analysed
         domains = self._a.domains
-        self._renderer = Renderer(domains.column, domains.may_raise_anywhere, statement.time_zone)
+        self._renderer = Renderer(domains.column, domains.may_raise, statement.time_zone)
         self._units = [f"u{i}" for i in range(len(self._unit_columns()))]
         self._keys = [f"k{i}" for i in range(len(self._a.keys))]
         self._is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in statement.moments)
@@ -72,7 +73,7 @@ class _Writer:
 
     def _one_row(self) -> str:
         sums = [self._one_row_sum(i, m) for i, m in enumerate(self._s.moments)]
-        keys = [f"{text} AS {name}" for text, name in zip(self._key_texts(), self._keys, strict=True)]
+        keys = [f"{text} AS {name}" for text, name in zip(self._short_key_texts(), self._keys, strict=True)]
         group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
         return self._with_parts([*keys, *sums], f"FROM {self._from()}\nWHERE {self._where()}{group}")
 
@@ -89,7 +90,7 @@ class _Writer:
 
     def _one_cell(self) -> str:
         keys = [f"min({text}) AS {name}" for text, name in zip(self._key_texts(), self._keys, strict=True)]
-        cell = self._cell(keys, self._units)
+        cell = self._cell(keys, self._units, few=expects_few_rows(self._a.owned.block, self._a.domains))
         sums = [f"sum({self._on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._s.moments)]
         group = f"\nGROUP BY {', '.join(self._keys)}" if self._keys else ""
         cells = f"(SELECT *, {self._row_factor()} AS r FROM (\n{cell}))"
@@ -113,7 +114,7 @@ class _Writer:
         )
 
     def _cells(self) -> str:
-        keys = [f"{text} AS {name}" for text, name in zip(self._key_texts(), self._keys, strict=True)]
+        keys = [f"{text} AS {name}" for text, name in zip(self._short_key_texts(), self._keys, strict=True)]
         units, names = ", ".join(self._units), ", ".join(self._keys)
         limit = self._heavy_limit()
         ctes = [f"cell AS MATERIALIZED (\n{self._cell(keys, [*self._units, *self._keys])})", *self._cut_keys()]
@@ -154,8 +155,10 @@ class _Writer:
 
     # --- cells ------------------------------------------------------------------------------------------
 
-    def _cell(self, keys: list[str], group: list[str]) -> str:
-        units = [f"{text} AS {name}" for text, name in zip(self._unit_columns(), self._units, strict=True)]
+    def _cell(self, keys: list[str], group: list[str], *, few: bool = False) -> str:
+        """One row for each group of units and keys. few: grouped without an array over all ids of units."""
+        columns = self._sparse_units() if few else self._unit_columns()
+        units = [f"{text} AS {name}" for text, name in zip(columns, self._units, strict=True)]
         counted = f"{self._rows_used()} AS n"
         moments = [f"{self._cell_moment(m)} AS m{i}" for i, m in enumerate(self._s.moments)]
         chosen = ", ".join([*units, *keys, counted, *moments])
@@ -171,7 +174,9 @@ class _Writer:
             case UnitCount(where):
                 return "1" if where == TRUE else f"(count(*){self._filter(moment)} > 0)::BIGINT"
             case _:
-                return f"coalesce(sum({self._row_integer(moment)}){self._filter(moment)}, 0)"
+                return (
+                    f"coalesce(sum_no_overflow({self._row_integer(moment)}){self._filter(moment)}, 0)"  # 2^33 rows fit
+                )
 
     def _rows_used(self) -> str:
         """Rows that some linear moment uses."""
@@ -265,10 +270,23 @@ class _Writer:
             case UnitOf(columns):
                 return [self._renderer.identity(c) for c in columns]
 
+    def _sparse_units(self) -> list[str]:
+        """The unit columns without their statistics, so that the engine hashes the ids that occur."""
+        unit = self._a.owned.unit
+        columns = unit.columns if isinstance(unit, UnitOf) else ()
+        return [f"({t} | 0)" if c.type.is_integer else t for t, c in zip(self._unit_columns(), columns, strict=True)]
+
     def _key_texts(self) -> list[str]:
         return [
             self._renderer.private_key(k.scalar) if isinstance(k, PrivateKey) else self._renderer.key(k.scalar)
             for k in self._a.keys
+        ]
+
+    def _short_key_texts(self) -> list[str]:
+        """Keys for grouping alone, their order left open: listed texts as one byte that reads as the text."""
+        return [
+            self._renderer.listed_key(k.scalar) if isinstance(k, PublicKey) else text
+            for k, text in zip(self._a.keys, self._key_texts(), strict=True)
         ]
 
     def _from(self) -> str:
@@ -327,13 +345,14 @@ class _Writer:
         plain = isinstance(scaled.of, ColumnRef)
         text = self._renderer.unclamped(scaled.of) if plain else self._renderer.measure(scaled.of)
         value = f"({text})::DOUBLE"
-        z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
-        if isinstance(moment, HalfSum):
-            z = f"((1e0 {'+' if moment.sign > 0 else '-'} greatest(least({z}, 1e0), -1e0)) / 2e0)"
-        clamped = f"greatest(least({z}, 1e0), -1e0)"
-        units = double(float(_ROW_UNITS))
         missing = self._missing(moment, scaled)
-        return f"(CASE WHEN isfinite({value}) THEN trunc({clamped} * {units})::BIGINT ELSE {missing} END)"
+        if isinstance(moment, HalfSum):
+            z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
+            half = f"((1e0 {'+' if moment.sign > 0 else '-'} greatest(least({z}, 1e0), -1e0)) / 2e0)"
+            clamped = f"greatest(least({half}, 1e0), -1e0)"
+            units = double(float(_ROW_UNITS))
+            return f"(CASE WHEN isfinite({value}) THEN trunc({clamped} * {units})::BIGINT ELSE {missing} END)"
+        return _scaled_integer(value, scaled, missing)
 
     def _missing(self, moment: Moment, scaled: ScaledSum) -> int:
         """The integer of a row whose measure has no value: that of the middle, where the policy declares one."""
@@ -346,3 +365,18 @@ class _Writer:
         if isinstance(moment, HalfSum):
             return 0 if self._may_lack(scaled.of) else math.trunc((1.0 + moment.sign * z) / 2.0 * _ROW_UNITS)
         return math.trunc(z * _ROW_UNITS)
+
+
+def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
+    """trunc(2^30 clamp((x - middle)/half)), with as few operations for a row inside its bounds as possible.
+
+    Dividing by half/2^30 instead of multiplying by 2^30 at the end gives the same double: powers of two are exact.
+    """
+    least, most = scaled.half / _ROW_UNITS, double(float(_ROW_UNITS))
+    shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
+    is_exact = least * _ROW_UNITS == scaled.half  # but for the smallest doubles there are
+    units = f"({shifted} / {double(least)})" if is_exact else f"({shifted} / {double(scaled.half)} * {most})"
+    return (
+        f"(CASE WHEN abs({units}) <= {most} THEN trunc({units})::BIGINT WHEN isfinite({value})"
+        f" THEN trunc(greatest(least({units}, {most}), -{most}))::BIGINT ELSE {missing} END)"
+    )

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TypeGuard
 from zoneinfo import ZoneInfo
 
 from proxy.policy.model import Bounded, Column, Domain, Listed
@@ -27,6 +28,11 @@ _ENGINE_TYPES = {
     SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
     SqlType.INTERVAL: "INTERVAL",
 }  # fmt: skip
+_ORDERED = ("<", "<=", ">", ">=")
+# Whole numbers from 0 to this one compare with every type a numeric column may have (28 decimals at most) without a
+# cast that could fail for a row; UHUGEINT has no common type with negative ones.
+_EVERY_NUMERIC_HOLDS = 10**9
+_ONE_BYTE = 250  # texts of an enumeration stored in one byte, with room for the engine's own values
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -51,7 +57,8 @@ def text_literal(text: str) -> str:
 class Renderer:
     """Spells the scalars of one block.
 
-    column: the policy's column behind a reference. may_raise: whether DuckDB could raise inside a scalar.
+    column: the policy's column behind a reference. may_raise: whether DuckDB could raise while
+    it computes a scalar from parts that do not.
     """
 
     def __init__(
@@ -70,7 +77,7 @@ class Renderer:
 
     def measure(self, scalar: Scalar) -> str:
         """A number to aggregate, or whose presence is counted: NULL where it cannot be computed."""
-        return self._guarded(scalar, Reading.MEASURE)
+        return self._spell(scalar, Reading.MEASURE)
 
     def unclamped(self, scalar: Scalar) -> str:
         """A column as it is stored, for a measure that is clamped right after."""
@@ -93,12 +100,25 @@ class Renderer:
 
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
-        text = self._guarded(scalar, Reading.KEY)
+        text = self._spell(scalar, Reading.KEY)
         if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
             text = f"lower({text})"
         if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
             return f"({text} + 0e0)"  # one zero, one NaN
         return text
+
+    def listed_key(self, scalar: Scalar) -> str:
+        """A public grouping key; a column of few listed texts as an enumeration, NULL outside, read back as text.
+
+        The statement drops rows outside the list, so that NULL stands for NULL alone. Its order is the list's.
+        """
+        if isinstance(scalar, ColumnRef) and scalar.type in (SqlType.TEXT, SqlType.VARCHAR):
+            column = self._column(scalar)
+            values = column.domain.values if isinstance(column.domain, Listed) else ()
+            texts = [v for v in dict.fromkeys(values) if isinstance(v, str) and v.isprintable()]
+            if not column.case_blind and 0 < len(texts) == len(values) <= _ONE_BYTE:
+                return f"TRY_CAST({self.identity(scalar)} AS ENUM ({', '.join(map(text_literal, texts))}))"
+        return self.key(scalar)
 
     def private_key(self, scalar: Scalar) -> str:
         """A key whose values nobody has listed: a time outside PostgreSQL's and Python's common years is NULL."""
@@ -118,10 +138,6 @@ class Renderer:
         """A constant in the engine's computing type."""
         return self._literal(Literal(value, kind))
 
-    def _guarded(self, scalar: Scalar, reading: Reading) -> str:
-        text = self._spell(scalar, reading)
-        return f"TRY({text})" if self._may_raise(scalar) else text
-
     # --- filters ----------------------------------------------------------------------------------------
 
     def _filter(self, scalar: Scalar) -> str:
@@ -134,19 +150,26 @@ class Renderer:
                 return self._compare_column(_MIRRORED[op], right, left)
             case Member(ColumnRef() as column, items):
                 return self._member_column(column, items)
+            case Call("not", (Call("is null", (ColumnRef() as column,)),)) if self._is_read_whole(column):
+                return f"({_stored(column)} IS NOT NULL)"
             case _:
-                return self._guarded(scalar, Reading.TEST)
+                return self._spell(scalar, Reading.TEST)
+
+    def _is_read_whole(self, column: ColumnRef) -> bool:
+        """Whether reading a column in a test gives NULL for stored NULLs only."""
+        bounded = isinstance(self._column(column).domain, (Bounded, Listed))
+        return not bounded and column.type is not SqlType.TIMESTAMPTZ
 
     def _compare_column(self, op: str, column: ColumnRef, literal: Literal) -> str:
         """column op constant, with only those sides of the domain check that the comparison leaves open."""
         raw = self._raw(column)
-        text = f"({raw} {op} {self._literal(literal)}"
+        text = f"({self._compared(column, op, literal)}"
         match self._column(column).domain:
             case Bounded(lo, hi):
                 if op not in ("<", "<=", "=") or (op != "=" and not _is_at_most(literal.value, hi)):
-                    text += f" AND {raw} <= {self.constant(hi, column.type)}"
+                    text += f" AND {self._compared(column, '<=', Literal(hi, column.type))}"
                 if op not in (">", ">=", "=") or (op != "=" and not _is_at_most(lo, literal.value)):
-                    text += f" AND {raw} >= {self.constant(lo, column.type)}"
+                    text += f" AND {self._compared(column, '>=', Literal(lo, column.type))}"
                 if op == "=":
                     text += f" AND {self._inside(raw, Bounded(lo, hi), column.type)}"
             case Listed() as listed:
@@ -154,6 +177,13 @@ class Renderer:
             case _:
                 pass
         return text + ")"
+
+    def _compared(self, column: ColumnRef, op: str, literal: Literal) -> str:
+        """One comparison; with a whole number the engine compares a numeric column as it is stored, in its scan."""
+        value = literal.value
+        if column.type is SqlType.NUMERIC and op in _ORDERED and _is_small_whole(value):
+            return f"{_stored(column)} {op} {int(value)}"
+        return f"{self._raw(column)} {op} {self._literal(literal)}"
 
     def _member_column(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
         raw = self._raw(column)
@@ -251,7 +281,8 @@ class Renderer:
             case Case(branches, otherwise, kind):
                 return self._case(branches, otherwise, kind, reading)
             case Call(function, args):
-                return self._call(function, args, reading)
+                text = self._call(function, args, reading)
+                return f"TRY({text})" if self._may_raise(scalar) else text
 
     def _case(
         self, branches: tuple[tuple[Scalar, Scalar], ...], otherwise: Scalar, kind: SqlType, reading: Reading
@@ -260,7 +291,9 @@ class Renderer:
             f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{_ENGINE_TYPES[kind]}"
             for c, v in branches
         )
-        return f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{_ENGINE_TYPES[kind]} END"
+        text = f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{_ENGINE_TYPES[kind]} END"
+        # DuckDB 2.0 raises when statistics of the rows turn a CASE of texts into NULL inside a comparison; TRY hides it
+        return f"TRY({text})" if kind.is_text else text
 
     def _call(self, function: str, args: tuple[Scalar, ...], reading: Reading) -> str:
         row = FUNCTIONS[function]
@@ -268,6 +301,20 @@ class Renderer:
         if row.types(tuple(a.type for a in args)) is SqlType.BOOL:
             inner = Reading.TEST
         return f"({fill(row.duckdb, tuple(f'({self._spell(a, inner)})' for a in args))})"
+
+
+def _is_small_whole(value: Value) -> TypeGuard[int | float | Decimal]:
+    match value:
+        case bool():
+            return False
+        case int() | float() | Decimal():
+            return math.isfinite(value) and 0 <= value <= _EVERY_NUMERIC_HOLDS and value == int(value)
+        case _:
+            return False
+
+
+def _stored(reference: ColumnRef) -> str:
+    return f"s{reference.scan}.{quote(reference.name)}"
 
 
 _PLACE = re.compile(r"\{(\*|[0-9])\}")
