@@ -16,6 +16,10 @@ from proxy.sql import intervals
 from proxy.sql.intervals import DomainRule
 from proxy.sqltypes import Family, SqlType
 
+# Characters of a text that || reads: texts that double with every || would take the memory of the whole process,
+# which no limit of the engine prevents, and whether they do would depend on one person's text.
+LONGEST_JOINED = 10_000
+
 TypeRule = Callable[[tuple[SqlType, ...]], SqlType | None]
 Hazard = Callable[[tuple[Domain, ...], Domain], bool]
 
@@ -236,7 +240,8 @@ def _text_rows() -> tuple[Function, ...]:
         Function(name="trim", types=_fixed(SqlType.TEXT, text, text), duckdb="trim({0}, {1})", may_raise=_always),
         Function(name="ltrim", types=_fixed(SqlType.TEXT, text, text), duckdb="ltrim({0}, {1})", may_raise=_always),
         Function(name="rtrim", types=_fixed(SqlType.TEXT, text, text), duckdb="rtrim({0}, {1})", may_raise=_always),
-        Function(name="||", types=_fixed(SqlType.TEXT, text, text), duckdb="{0} || {1}", may_raise=_always),
+        Function(name="||", types=_fixed(SqlType.TEXT, text, text), may_raise=_always,
+                 duckdb=f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})"),
     )  # fmt: skip
 
 
