@@ -11,9 +11,9 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
-from proxy.sql.algebra import Block, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
+from proxy.sql.algebra import Block, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
 from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import number_range, time_range, union
+from proxy.sql.intervals import extreme, number_range, time_range, union
 from proxy.sqltypes import Value
 
 
@@ -62,6 +62,9 @@ class Domains:
                 return Listed(())
             case Span():
                 return Unknown()
+            case Call("greatest" | "least" as function, args):
+                certain = tuple(of(a) for a in args if isinstance(a, Literal))
+                return extreme(function, tuple(of(a) for a in args), certain)
             case Call(function, args):
                 return FUNCTIONS[function].domain(tuple(of(a) for a in args))
             case Case(branches, otherwise):
@@ -88,20 +91,17 @@ class Domains:
             case Call("coalesce" | "greatest" | "least", args):
                 return all(self.may_be_null(a) for a in args)
             case Call(function, args):
-                return FUNCTIONS[function].partial or any(self.may_be_null(a) for a in args)
+                is_partial = FUNCTIONS[function].partial or self.may_raise(scalar)
+                return is_partial or any(self.may_be_null(a) for a in args)
             case Member(argument):
                 return self.may_be_null(argument)
 
     def may_raise(self, scalar: Scalar) -> bool:
-        """Whether DuckDB could raise while computing the scalar itself, its parts aside."""
+        """Whether DuckDB could raise while computing the scalar itself, its parts aside; such a call is rendered in TRY."""
         if not isinstance(scalar, Call):
             return False
         arguments = tuple(self.declared(a) for a in scalar.args)
         return FUNCTIONS[scalar.function].may_raise(arguments, self.declared(scalar))
-
-    def may_raise_anywhere(self, scalar: Scalar) -> bool:
-        """Whether DuckDB could raise anywhere inside the scalar; such a scalar is rendered in TRY."""
-        return self.may_raise(scalar) or any(self.may_raise_anywhere(c) for c in children(scalar))
 
 
 def _implies_present(condition: Scalar, scalar: Scalar) -> bool:

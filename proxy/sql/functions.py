@@ -31,7 +31,8 @@ class Function:
     types: result type for argument types, None when there is no such signature.
     duckdb: spelling. strict: NULL exactly when an argument is NULL, unless `partial`.
     partial: may give NULL for non-null arguments. may_raise: whether DuckDB could raise, given the
-    argument domains and the result's domain; such calls are rendered inside TRY.
+    argument domains and the result's domain; such a call is rendered inside TRY. Its arguments never raise
+    themselves, since an engine may compute a part apart from what stands around it.
     """
 
     name: str
@@ -137,6 +138,11 @@ def _time_and_span(types: tuple[SqlType, ...]) -> SqlType | None:
     return SqlType.TIMESTAMP if types[0] is SqlType.DATE else types[0]
 
 
+def _clock(types: tuple[SqlType, ...]) -> SqlType | None:
+    """Fields of the time of day, which a date has not."""
+    return SqlType.NUMERIC if len(types) == 1 and types[0].is_time and types[0] is not SqlType.DATE else None
+
+
 def _truncation(types: tuple[SqlType, ...]) -> SqlType | None:
     if len(types) != 1 or not types[0].is_time:
         return None
@@ -155,6 +161,11 @@ def _overflows(arguments: tuple[Domain, ...], result: Domain) -> bool:
 
 def _fits(ends: tuple[float, float] | None) -> bool:
     return ends is not None and max(abs(ends[0]), abs(ends[1])) < intervals.INT64_SAFE
+
+
+def _leaves_calendar(arguments: tuple[Domain, ...], _result: Domain) -> bool:
+    """Times without declared bounds may be where an engine's calendar ends."""
+    return intervals.time_range(arguments[0]) is None
 
 
 def _always(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
@@ -215,11 +226,11 @@ def _arithmetic_rows() -> tuple[Function, ...]:
         Function(name="round", types=_real_or_numeric, duckdb="round({0}::DOUBLE)", domain=intervals.rounded),
         Function(name="trunc", types=_real_or_numeric, duckdb="trunc({0}::DOUBLE)", domain=intervals.rounded),
         Function(name="round digits", types=_round_digits, duckdb="round({0}::DOUBLE, {1}::INTEGER)",
-                 domain=intervals.rounded, may_raise=_always),
-        Function(name="sqrt", types=_real_or_numeric, duckdb="CASE WHEN {0} >= 0 THEN sqrt({0}::DOUBLE) END",
+                 domain=intervals.rounded_to_digits, may_raise=_always),
+        Function(name="sqrt", types=_real_or_numeric, duckdb="sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)",
                  domain=intervals.square_root, partial=True),
-        Function(name="greatest", types=_meeting, duckdb="greatest({*})", domain=intervals.greatest, strict=False),
-        Function(name="least", types=_meeting, duckdb="least({*})", domain=intervals.least, strict=False),
+        Function(name="greatest", types=_meeting, duckdb="greatest({*})", strict=False),
+        Function(name="least", types=_meeting, duckdb="least({*})", strict=False),
     )  # fmt: skip
 
 
@@ -227,20 +238,20 @@ def _text_rows() -> tuple[Function, ...]:
     text = Family.TEXT
     return (
         Function(name="like", types=_fixed(SqlType.BOOL, text, text), duckdb="{0} LIKE {1} ESCAPE '\\'",
-                 domain=intervals.booleans, may_raise=_always),
+                 domain=intervals.booleans),
         Function(name="ilike", types=_fixed(SqlType.BOOL, text, text), duckdb="{0} ILIKE {1} ESCAPE '\\'",
-                 domain=intervals.booleans, may_raise=_always),
+                 domain=intervals.booleans),
         Function(name="lower", types=_fixed(SqlType.TEXT, text), duckdb="lower({0})",
-                 domain=intervals.each(str.lower), may_raise=_always),
+                 domain=intervals.each(str.lower)),
         Function(name="upper", types=_fixed(SqlType.TEXT, text), duckdb="upper({0})",
-                 domain=intervals.each(str.upper), may_raise=_always),
+                 domain=intervals.each(str.upper)),
         Function(name="length", types=_fixed(SqlType.INT4, text), duckdb="length({0})"),
-        Function(name="substring", types=_text_and_numbers(2), duckdb="substring({0}, {1}, {2})", may_raise=_always),
-        Function(name="substring from", types=_text_and_numbers(1), duckdb="substring({0}, {1})", may_raise=_always),
-        Function(name="trim", types=_fixed(SqlType.TEXT, text, text), duckdb="trim({0}, {1})", may_raise=_always),
-        Function(name="ltrim", types=_fixed(SqlType.TEXT, text, text), duckdb="ltrim({0}, {1})", may_raise=_always),
-        Function(name="rtrim", types=_fixed(SqlType.TEXT, text, text), duckdb="rtrim({0}, {1})", may_raise=_always),
-        Function(name="||", types=_fixed(SqlType.TEXT, text, text), may_raise=_always,
+        Function(name="substring", types=_text_and_numbers(2), duckdb="substring({0}, {1}, {2})"),
+        Function(name="substring from", types=_text_and_numbers(1), duckdb="substring({0}, {1})"),
+        Function(name="trim", types=_fixed(SqlType.TEXT, text, text), duckdb="trim({0}, {1})"),
+        Function(name="ltrim", types=_fixed(SqlType.TEXT, text, text), duckdb="ltrim({0}, {1})"),
+        Function(name="rtrim", types=_fixed(SqlType.TEXT, text, text), duckdb="rtrim({0}, {1})"),
+        Function(name="||", types=_fixed(SqlType.TEXT, text, text),
                  duckdb=f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})"),
     )  # fmt: skip
 
@@ -249,23 +260,28 @@ def _time_rows() -> tuple[Function, ...]:
     time = Family.TIME
     return (
         *(
-            Function(name=f"extract {field}", types=_fixed(SqlType.NUMERIC, time), duckdb=spelling,
-                     domain=intervals.extracted(field), may_raise=_always)
+            Function(name=f"extract {field}", types=_clock if field in _CLOCK else _fixed(SqlType.NUMERIC, time),
+                     duckdb=spelling,
+                     domain=intervals.extracted(field), may_raise=_leaves_calendar)
             for field, spelling in _EXTRACTS.items()
         ),
         *(
             Function(name=f"date_trunc {unit}", types=_truncation, duckdb=f"date_trunc('{unit}', {{0}})",
-                     domain=intervals.truncated(unit), may_raise=_always)
+                     domain=intervals.truncated(unit), may_raise=_leaves_calendar)
             for unit in intervals.TRUNCATION_UNITS
         ),
-        Function(name="date + integer", types=_date_and_integer, duckdb="{0} + ({1})::INTEGER", may_raise=_always),
-        Function(name="date - integer", types=_date_and_integer, duckdb="{0} - ({1})::INTEGER", may_raise=_always),
-        Function(name="date - date", types=_two_dates, duckdb="{0} - {1}", may_raise=_always),
+        Function(name="date + integer", types=_date_and_integer, duckdb="{0} + TRY_CAST({1} AS INTEGER)",
+                 may_raise=_always),
+        Function(name="date - integer", types=_date_and_integer, duckdb="{0} - TRY_CAST({1} AS INTEGER)",
+                 may_raise=_always),
+        Function(name="date - date", types=_two_dates, partial=True, may_raise=_always,
+                 duckdb="CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END"),
         Function(name="time + interval", types=_time_and_span, duckdb="{0} + {1}", may_raise=_always),
         Function(name="time - interval", types=_time_and_span, duckdb="{0} - {1}", may_raise=_always),
     )  # fmt: skip
 
 
+_CLOCK = frozenset(("hour", "minute", "second"))
 _EXTRACTS = {
     **{f: f"extract({f} FROM {{0}})" for f in ("year", "isoyear", "month", "day", "hour", "minute", "quarter", "week")},
     **{f: f"extract({f} FROM {{0}})" for f in ("dow", "isodow", "doy")},
@@ -279,7 +295,7 @@ def _casts() -> tuple[Function, ...]:
 
     def cast(name: str, result: SqlType, source: Family, duckdb: str, domain: DomainRule) -> Function:
         return Function(name=f"cast {name}", types=_fixed(result, source), duckdb=duckdb, domain=domain,
-                        partial=True, may_raise=_always)  # fmt: skip
+                        partial=True)  # fmt: skip
 
     integers = {SqlType.INT2: 2**15, SqlType.INT4: 2**31, SqlType.INT8: 2**63}
 
@@ -287,8 +303,8 @@ def _casts() -> tuple[Function, ...]:
         inside = f"CASE WHEN {{0}} >= {-limit} AND {{0}} < {limit} THEN %s END"
         narrow = intervals.whole(intervals.rounded)
         return (
-            cast(f"number to {kind.pg_name}", kind, number, inside % "round({0})::BIGINT", narrow),
-            cast(f"real to {kind.pg_name}", kind, number, inside % "round_even({0}, 0)::BIGINT", narrow),
+            cast(f"number to {kind.pg_name}", kind, number, inside % "TRY_CAST(round({0}) AS BIGINT)", narrow),
+            cast(f"real to {kind.pg_name}", kind, number, inside % "TRY_CAST(round_even({0}, 0) AS BIGINT)", narrow),
             cast(f"text to {kind.pg_name}", kind, text, "TRY_CAST({0} AS BIGINT)", intervals.nothing_known),
             cast(f"boolean to {kind.pg_name}", kind, boolean, "{0}::BIGINT", lambda _: Listed((0, 1))),
         )
@@ -306,9 +322,9 @@ def _casts() -> tuple[Function, ...]:
     rows += [
         cast("time to date", SqlType.DATE, time, "{0}::DATE", intervals.to_date),
         cast("text to date", SqlType.DATE, text, "TRY_CAST({0} AS DATE)", intervals.nothing_known),
-        cast("time to timestamp", SqlType.TIMESTAMP, time, "{0}::TIMESTAMP", intervals.to_timestamp),
+        cast("time to timestamp", SqlType.TIMESTAMP, time, "TRY_CAST({0} AS TIMESTAMP)", intervals.to_timestamp),
         cast("text to timestamp", SqlType.TIMESTAMP, text, "TRY_CAST({0} AS TIMESTAMP)", intervals.nothing_known),
-        cast("time to timestamptz", SqlType.TIMESTAMPTZ, time, "{0}::TIMESTAMP", intervals.to_timestamp),
+        cast("time to timestamptz", SqlType.TIMESTAMPTZ, time, "TRY_CAST({0} AS TIMESTAMP)", intervals.to_timestamp),
     ]
     return tuple(rows)
 

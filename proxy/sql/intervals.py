@@ -157,9 +157,18 @@ ceil = _monotone(lambda x: float(math.ceil(x)))
 
 
 def rounded(domains: tuple[Domain, ...]) -> Domain:
-    """Rounding to some digits moves a value by less than its size or one."""
+    """Rounding to a whole number."""
     ends = number_range(domains[0])
     return UNKNOWN if ends is None else bounded(math.floor(ends[0]), math.ceil(ends[1]))
+
+
+def rounded_to_digits(domains: tuple[Domain, ...]) -> Domain:
+    """Rounding to a constant number of digits, negative ones to tens, hundreds and so on."""
+    ends, digits = number_range(domains[0]), number_range(domains[1])
+    if ends is None or digits is None:
+        return UNKNOWN
+    step = 10.0 ** max(0.0, -digits[0])
+    return bounded(math.floor(ends[0] / step) * step, math.ceil(ends[1] / step) * step)
 
 
 def square_root(domains: tuple[Domain, ...]) -> Domain:
@@ -169,21 +178,16 @@ def square_root(domains: tuple[Domain, ...]) -> Domain:
     return bounded(math.sqrt(max(ends[0], 0.0)), math.sqrt(ends[1]))
 
 
-def greatest(domains: tuple[Domain, ...]) -> Domain:
-    """greatest(a, b): both bounded, or one end known through a constant is not enough for an interval."""
-    ends = [number_range(d) for d in domains]
-    known = [e for e in ends if e is not None]
-    if len(known) < len(ends):
+def extreme(function: str, domains: tuple[Domain, ...], certain: tuple[Domain, ...]) -> Domain:
+    """greatest or least: any argument may be NULL and drop out, except the `certain` ones."""
+    ends, fixed = [number_range(d) for d in domains], [number_range(d) for d in certain]
+    known, sure = [e for e in ends if e is not None], [e for e in fixed if e is not None]
+    if len(known) < len(ends) or not known:
         return UNKNOWN
-    return bounded(max(e[0] for e in known), max(e[1] for e in known))
-
-
-def least(domains: tuple[Domain, ...]) -> Domain:
-    ends = [number_range(d) for d in domains]
-    known = [e for e in ends if e is not None]
-    if len(known) < len(ends):
-        return UNKNOWN
-    return bounded(min(e[0] for e in known), min(e[1] for e in known))
+    lo, hi = min(e[0] for e in known), max(e[1] for e in known)
+    if function == "greatest":
+        return bounded(max([lo, *(e[0] for e in sure)]), hi)
+    return bounded(lo, min([hi, *(e[1] for e in sure)]))
 
 
 def union(domains: tuple[Domain, ...]) -> Domain:

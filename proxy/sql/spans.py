@@ -23,7 +23,7 @@ _UNITS = {
     "year": (12, 0, 0),
 }
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
-_LARGEST = 2**31
+_LARGEST = 2**31 - 1
 
 
 def parse_span(text: str, unit: str) -> Span | None:

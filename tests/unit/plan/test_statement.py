@@ -134,3 +134,42 @@ def test_large_integers_and_decimals_join_exactly() -> None:
     joined = plan("select count(*) from a join b on a.u = b.u", of)
     (row,) = connection.execute(joined.sql).fetchall()
     assert round(row[1] * joined.units_per_grid[0]) == 1
+
+
+LARGE = "(order_id + 1)"
+HAZARDS = (
+    f"count(*) filter (where case when {LARGE}::float8 > 3 and store_id > 0 then {LARGE} end > 3)",
+    f"count(*) filter (where case when {LARGE} in (3, 5, 7, 8, 9, 10, 11) and store_id > 0 then 1 end = 1)",
+    f"count(*) filter (where {LARGE} in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), count({LARGE})",
+    f"count({LARGE} * 2), count({LARGE} * 3)",
+    "count(*) filter (where nullif(order_id + 1, 5) is null)",
+    "count(*) filter (where case when (date '2024-02-29' + 2147483647) > made then 1 end = 1)",
+    "count((order_id * 1.0)::integer), count((order_id * 1.0)::bigint)",
+    "count(sqrt(order_id * -1)), count(sqrt(order_id * -1) + 1)",
+    "count(made::date + order_id::integer), count(made::date - order_id::integer)",
+)
+
+
+@pytest.mark.parametrize("aggregates", HAZARDS)
+def test_every_call_is_total_by_itself(aggregates: str) -> None:
+    """An optimizer may compute any part of an expression apart from what stands around it, so each is safe alone."""
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'UTC'")
+    connection.execute("create table orders (user_id integer, order_id bigint, store_id integer, made timestamptz)")
+    connection.execute(
+        "insert into orders values (1, 9223372036854775807, 1, 'infinity'), (2, -9223372036854775808, 2, null)"
+    )
+    connection.execute("insert into orders values (3, 3000000000, 1, '290309-12-22 (BC) 00:00:00+00')")
+    for tail in ("", " group by 1"):
+        key = "store_id in (1, 2), " if tail else ""
+        assert connection.execute(plan(f"select {key}{aggregates} from orders{tail}").sql).fetchall()
+
+
+@pytest.mark.parametrize("heights", ["(11)", "(10)", "(11), (12)", "(9), (11)"])
+def test_a_case_of_texts_never_fails_for_what_the_rows_hold(heights: str) -> None:
+    """DuckDB fails when its statistics say that no branch of the CASE can be taken; see Renderer."""
+    connection = tables(duckdb.connect())
+    connection.execute(f"insert into users (user_id, height, city) select h, h, 'x' from (values {heights}) t(h)")
+    for text in ("'a'", "city", "lower(city)", "coalesce(city, 'b')"):
+        query = f"select count(*) from users where {text} = case when height = 10 then 'A' end"
+        assert len(connection.execute(plan(query).sql).fetchall()) == 1

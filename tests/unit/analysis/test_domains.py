@@ -1,0 +1,118 @@
+"""Do inferred domains contain what expressions evaluate to?"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from itertools import product
+
+import pytest
+
+from proxy.analysis.domains import Domains
+from proxy.policy.model import Bounded, Domain, Listed, Unknown
+from proxy.sql.algebra import Call, ColumnRef, Scalar
+from tests.oracle import times
+from tests.oracle.scalars import Evaluator, Reading, Row, Value, in_domain
+from tests.unit.plan.shop import plan
+
+AGES: tuple[Value, ...] = (None, -5, 0, 1, 17, 50, 109, 110, 111, 2**31 - 1)
+HEIGHTS: tuple[Value, ...] = (None, -1.0, 0.0, 0.4, 125.5, 250.0, 251.0, math.inf, math.nan)
+JOINED: tuple[Value, ...] = tuple(
+    None if d is None else times.moment_of(d)
+    for d in (None, date(2019, 1, 1), date(2019, 12, 30), date(2020, 2, 29), date(2020, 12, 31), date(2030, 1, 1))
+)
+PLANS: tuple[Value, ...] = (None, "free", "pro", "other")
+
+EXPRESSIONS = (
+    "age", "age + 1", "age - height", "age * -2", "-age", "abs(age - 50)", "age / 7", "age % 7", "-age % 7",
+    "age / height", "1 / (height + 1)", "height % 3", "height * height", "age / -3", "age % (age - 50)",
+    "floor(height)", "ceil(-height)", "round(height)", "trunc(height / 7)", "sqrt(height - 5)", "height / 0.1",
+    "round(age, -2)", "round(age, -1)", "round(height::numeric, 1)", "greatest(age, 20)", "least(age, 20)",
+    "greatest(age, height - 300)", "least(age, 200 + height)", "coalesce(age, 500)",
+    "coalesce(age, height)", "nullif(age, 50)", "case when age > 50 then height else -1 end",
+    "case when age > 50 then 7 end", "height::integer", "age::float8", "(age > 5)::int", "(height * 2)::bigint",
+    "extract(year from joined)", "extract(isoyear from joined)", "extract(week from joined)",
+    "extract(dow from joined)", "extract(doy from joined)", "extract(epoch from joined)",
+    "date_trunc('month', joined)", "date_trunc('week', joined)", "date_trunc('quarter', joined)", "joined::timestamp",
+    "lower(plan)", "upper(plan)", "age > 5", "plan is null", "age in (1, 2)", "plan = 'free'",
+)  # fmt: skip
+
+
+def argument(expression: str) -> tuple[Scalar, Domains]:
+    found = plan(f"select count({expression}) from users")
+    return found.analysed.owned.block.aggregates[0].argument, found.analysed.domains
+
+
+def sample_rows() -> list[Row]:
+    rows: list[Row] = []
+    for age, height, joined, name in product(AGES, HEIGHTS, JOINED, PLANS):
+        values = {"user_id": 1, "age": age, "height": height, "weight": 1.0, "city": "x", "plan": name,
+                  "joined": joined, "born": 0}  # fmt: skip
+        rows.append({(0, column): value for column, value in values.items()})
+    return rows[::3]
+
+
+ROWS = sample_rows()
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("reading", [Reading.TEST, Reading.MEASURE])
+def test_a_domain_contains_every_value(expression: str, reading: Reading) -> None:
+    scalar, domains = argument(expression)
+    evaluator = Evaluator(domains.column, "UTC")
+    domain = domains.declared(scalar)
+    assert not isinstance(domain, Unknown) or "/ height" in expression or "% (age" in expression, "nothing is known"
+    seen = 0
+    for row in ROWS:
+        value = evaluator.value(scalar, row, reading)
+        if value is None:
+            continue
+        seen += 1
+        assert in_domain(value, widened(domain), evaluator, scalar.type), (value, domain)
+    assert seen
+
+
+def widened(domain: Domain) -> Bounded | Listed | Unknown:
+    """An interval's ends are doubles; their own rounding is forgiven."""
+    match domain:
+        case Bounded(lo, hi) if isinstance(lo, (int, float)) and isinstance(hi, (int, float)):
+            slack = 1e-9 * max(abs(lo), abs(hi), 1)
+            return Bounded(lo - slack, hi + slack)
+        case _:
+            return domain
+
+
+def test_conditions_narrow_measures_and_prove_nothing_about_raising() -> None:
+    found = plan("select sum(age * 2), count(order_id + 1) from orders join users on orders.user_id = users.user_id"
+                 " where age <= 10 and order_id in (1, 2)")  # fmt: skip
+    domains = found.analysed.domains
+    total, count = (a.argument for a in found.analysed.owned.block.aggregates)
+    assert domains.of(total) == Bounded(0, 20)
+    assert domains.declared(total) == Bounded(0, 220)
+    assert not domains.may_raise(total)
+    assert domains.may_raise(count)
+    assert isinstance(count, Call)
+    assert isinstance(count.args[0], ColumnRef)
+    assert domains.of(count.args[0]) == Listed((1, 2))
+
+
+@pytest.mark.parametrize(
+    ("expression", "nullable"),
+    [
+        ("age", True), ("height", False), ("plan", False), ("age + 1", True), ("height + 1", False),
+        ("coalesce(age, 1)", False), ("nullif(height, 1)", True), ("height / 2", True), ("age is null", False),
+        ("greatest(age, height)", False), ("case when age > 3 then 1 end", True),
+        ("case when age > 3 then 1 else 2 end", False), ("joined + 5", True), ("extract(year from joined)", True),
+        ("age is distinct from 3", False), ("plan in ('a', 'b')", False),
+    ],
+)  # fmt: skip
+def test_what_may_be_null(expression: str, nullable: bool) -> None:
+    scalar, domains = argument(expression)
+    assert domains.may_be_null(scalar) is nullable
+
+
+def test_a_condition_makes_its_column_present() -> None:
+    for condition in ("age > 3", "age in (1, 2)", "age is not null", "3 <= age"):
+        found = plan(f"select count(age) from users where {condition}")
+        argument_ = found.analysed.owned.block.aggregates[0].argument
+        assert not found.analysed.domains.may_be_null(argument_), condition
