@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.reload import FileWatch, poked_by_hangup
 from proxy.analysis.units import UniqueKeys
-from proxy.config import BinariesIn, ExplainRequest, NoTls, ServeConfig, UsersAt
+from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig, UsersAt
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
@@ -49,6 +49,7 @@ from proxy.session.session import ClientSession, Workers
 _log = logging.getLogger("hushql")
 _DRAIN_S = 10.0
 _SECRET_BYTES = 32
+_FOREIGN = "proxy.common"  # a package of the distribution proxy.py
 _SPILL = "spill-"  # of one engine: what did not fit in memory
 
 
@@ -85,7 +86,9 @@ class Proxy:
         self._config = config
         self._metrics = Metrics(CollectorRegistry())
         self._hosted: list[Hosted] = []
+        self._replaced: list[Engine] = []
         self._undo = contextlib.AsyncExitStack()
+        self._undo.callback(self._close_all_replaced)
 
     async def start(self) -> Server:
         """Open everything and listen. Raises HushError; what was opened is closed again."""
@@ -119,8 +122,11 @@ class Proxy:
         server = Server(self._options(), self._served(), salt_bytes_of_any_size)
         await server.start()
         self._undo.push_async_callback(server.stop, _DRAIN_S)
+        if isinstance(self._config.metrics, Listen):
+            self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
         watch = self._watch(server)
         running = asyncio.get_running_loop().create_task(watch.run())
+        running.add_done_callback(_watch_ended)
         self._undo.push_async_callback(_cancelled, running)
         self._undo.enter_context(poked_by_hangup(watch))
         return server
@@ -212,6 +218,8 @@ class Proxy:
             policy = await asyncio.to_thread(read_policy, hosted.path, os.environ)
             if policy.dataset != hosted.name:
                 raise ConfigError(f'the dataset cannot be renamed from "{hosted.name}" while it is served')
+            if self._users_path(policy) != hosted.users_path:
+                raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
             version = await asyncio.to_thread(self._version, policy, self._users_path(policy))
             hosted.public.engine = version.engine
             try:
@@ -238,8 +246,18 @@ class Proxy:
 
     def _close_later(self, old: Version) -> None:
         """Close the engine of a replaced version when no statement can be using it any more."""
+        self._replaced.append(old.engine)
         loop = asyncio.get_running_loop()
-        loop.call_later(old.policy.limits.statement_timeout_s + _DRAIN_S, old.engine.close)
+        loop.call_later(old.policy.limits.statement_timeout_s + _DRAIN_S, self._close_replaced, old.engine)
+
+    def _close_replaced(self, engine: Engine) -> None:
+        if engine in self._replaced:
+            self._replaced.remove(engine)
+            engine.close()
+
+    def _close_all_replaced(self) -> None:
+        for engine in tuple(self._replaced):
+            self._close_replaced(engine)
 
 
 class _Sessions:
@@ -252,6 +270,7 @@ class _Sessions:
 
     async def open(self, login: str, database: str, session_id: str) -> Session:
         assert database == self._hosted.name, "sessions are opened by the dataset's own name"
+        self._metrics.session_opened()
         return ClientSession(self._hosted.dataset, login, session_id, self._workers, self._hosted.plans, self._metrics)
 
 
@@ -308,11 +327,20 @@ def _loop() -> Iterator[asyncio.Runner]:
 
 
 def check_own_package() -> None:
-    """Another distribution also installs a top-level `proxy`. Raises ConfigError if it was imported."""
-    if importlib.util.find_spec("proxy.policy.model") is None or importlib.util.find_spec("proxy.dp") is None:
+    """Another distribution also installs a top-level `proxy`. Raises ConfigError if the two are mixed."""
+    if importlib.util.find_spec(_FOREIGN) is not None:
         raise ConfigError(
-            "the package `proxy` on the import path is not hushql's", hint="Use an environment of its own."
+            "another distribution has installed files into the package `proxy`",
+            detail=f"{_FOREIGN} belongs to proxy.py; the two cannot share an environment.",
+            hint="Install hushql into an environment of its own.",
         )
+
+
+def _watch_ended(task: asyncio.Task[None]) -> None:
+    """Without the watch a removed login would stay: end the proxy rather than go on with old files."""
+    if not task.cancelled() and task.exception() is not None:
+        _log.critical("policy files are no longer watched (%s); ending", type(task.exception()).__name__)
+        signal.raise_signal(signal.SIGTERM)
 
 
 def salt_bytes_of_any_size(size: int) -> bytes:

@@ -88,6 +88,11 @@ class UsersAt:
 UsersSource = UsersOfPolicy | UsersAt
 
 
+@dataclass(frozen=True, slots=True)
+class NoMetrics:
+    """Nothing is served to a monitoring system."""
+
+
 class LogLevel(enum.Enum):
     """How much is logged. No level logs anything derived from private rows."""
 
@@ -99,7 +104,10 @@ class LogLevel(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeConfig:
-    """Options of `hushql serve`. state: directory of ledger, releases and salt, for this process alone."""
+    """Options of `hushql serve`. state: directory of ledger, releases and salt, for this process alone.
+
+    metrics: where Prometheus reads counters of operation; nothing in them depends on private data.
+    """
 
     policies: tuple[Path, ...]
     state: Path
@@ -107,6 +115,7 @@ class ServeConfig:
     tls: Tls = field(default_factory=NoTls)
     front: FrontBinaries = field(default_factory=FindBinaries)
     users: UsersSource = field(default_factory=UsersOfPolicy)
+    metrics: NoMetrics | Listen = field(default_factory=NoMetrics)
     log_level: LogLevel = LogLevel.INFO
 
     def __post_init__(self) -> None:

@@ -1,25 +1,25 @@
 """What may an operator count about a running proxy?
 
 Counters and histograms whose labels come from closed sets of this program: never a query, a login, a table, a count of
-rows or groups, or how long private data took to scan. Serving them over HTTP is not done here.
+rows or groups, or how long private data took to scan.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from proxy.errors import HushError
+from proxy.errors import ConfigError, HushError
 
 #: Seconds; a durable charge is a millisecond on a disk and tens on a shared database.
 RESERVE_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class StatementKind(enum.Enum):
-    """What became of a statement."""
+    """What became of a statement that named something private; all others pass uncounted."""
 
-    PUBLIC = "public"  # forwarded to the front as it was
     PRIVATE = "private"  # answered by releases
     EXPLAIN = "explain"
     RELATION = "relation"  # answered from the proxy's own relations: hush.budget, ...
@@ -46,6 +46,7 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
         self._sessions = Gauge("hushql_sessions", "Client sessions that are open.", registry=registry)
         self._connections = Counter("hushql_connections", "Client connections accepted.", registry=registry)
         self._statements = Counter(
@@ -64,6 +65,20 @@ class Metrics:
             self._statements.labels(kind.value)
         for origin in ReleaseOrigin:
             self._releases.labels(origin.value)
+
+    def serve(self, host: str, port: int) -> Callable[[], None]:
+        """Answer Prometheus over HTTP from a thread; call the result to end it. Raises ConfigError."""
+        try:
+            server, thread = start_http_server(port, host, self._registry)
+        except OSError as error:
+            raise ConfigError(f"cannot serve metrics on {host} port {port}: {error.strerror}") from error
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return stop
 
     def session_opened(self) -> None:
         self._connections.inc()

@@ -23,6 +23,7 @@ from proxy.config import (
     FrontBinaries,
     LogLevel,
     NoAdult,
+    NoMetrics,
     NoTls,
     ServeConfig,
     Tls,
@@ -69,6 +70,10 @@ UsersFile = Annotated[
     Path | None,
     typer.Option("--users", metavar="FILE", help="Logins of all datasets.", show_default="the policy's users_file"),
 ]
+MetricsAt = Annotated[
+    str,
+    typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.", show_default=False),
+]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
 
 
@@ -89,6 +94,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         tls_key: Key = None,
         front_bin: FrontBin = None,
         users: UsersFile = None,
+        metrics: MetricsAt = "",
         log_level: Level = LogLevel.INFO,
     ) -> None:
         """Serve policies to PostgreSQL clients until told to end (SIGINT, SIGTERM); SIGHUP reloads policies."""
@@ -99,6 +105,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             tls=_tls(tls_cert, tls_key),
             front=_front(front_bin),
             users=UsersOfPolicy() if users is None else UsersAt(users),
+            metrics=parse_listen(metrics) if metrics else NoMetrics(),
             log_level=log_level,
         )
         check_files(config)

@@ -14,7 +14,7 @@ from proxy.plan.charge import ATTO, PICO
 from proxy.plan.moments import Count, Finish, HalfSum, Linear, Mean, Moment, RowCount, ScaledSum, Total, UnitCount
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.policy.model import Accounting, Neighbors, Privacy
-from proxy.sql.algebra import TRUE
+from proxy.sql.algebra import TRUE, AggregateKind, Scalar
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
 Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
@@ -22,13 +22,17 @@ Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
 
 @dataclass(frozen=True, slots=True)
 class OutputNoise:
-    """Public accuracy of one aggregate. sd: of the aggregate itself, or of an average's numerator."""
+    """Public accuracy of one aggregate.
+
+    is_per_row: sd and half_width_95 are those of an average times its number of rows, which is not public.
+    """
 
     aggregate: str
     mechanism: str
     bound: str
     sd: float
     half_width_95: float
+    is_per_row: bool
 
 
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
@@ -38,7 +42,8 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
         sd = _sd(_principal(recipe), plan) * (recipe.half if isinstance(recipe, Mean) else 1.0)
         reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
-        found.append(OutputNoise(describe_aggregate(aggregate), mechanism, _bound(recipe), sd, reach))
+        text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe)
+        found.append(OutputNoise(text, mechanism, bound, sd, reach, isinstance(recipe, Mean)))
     return tuple(found)
 
 
@@ -56,10 +61,10 @@ def _sd(form: Linear, plan: ReleasePlan) -> float:
     return math.sqrt(math.fsum((c * plan.sds[i]) ** 2 for i, c in form.terms))
 
 
-def _bound(recipe: Finish) -> str:
+def _bound(kind: AggregateKind, recipe: Finish) -> str:
     match recipe:
         case Count():
-            return "counts: 1 per row"
+            return "1 per unit" if kind is AggregateKind.COUNT_UNITS else "1 per row"
         case Total(value):
             return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
         case Mean(middle=middle, half=half):
@@ -80,8 +85,8 @@ def describe_moment(moment: Moment) -> str:
             return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
 
 
-def _condition(where: object) -> str:
-    return "" if where == TRUE else f" where {describe_scalar(where)}"  # type: ignore[arg-type]  # a Scalar by use
+def _condition(where: Scalar) -> str:
+    return "" if where == TRUE else f" where {describe_scalar(where)}"
 
 
 def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
@@ -116,7 +121,12 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
         "moments": [{"moment": describe_moment(m), "weight": w, "sd": sd} for m, w, sd in moments],
         "outputs": [
-            {"aggregate": o.aggregate, "bound": o.bound, "sd": o.sd, "half_width_95": o.half_width_95}
+            {
+                "aggregate": o.aggregate,
+                "bound": o.bound,
+                "sd" if not o.is_per_row else "sd_times_rows": o.sd,
+                "half_width_95" if not o.is_per_row else "half_width_95_times_rows": o.half_width_95,
+            }
             for o in output_noise(plan)
         ],
         "private_sql": plan.sql,
@@ -124,11 +134,17 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
 
 
 def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
-    bounds = plan.analysed.bounds
+    bounds, allocation = plan.analysed.bounds, plan.allocation
+    units = [w for m, w in zip(plan.vector.moments, allocation.weights, strict=True) if isinstance(m, UnitCount)]
+    parts = []
+    if allocation.row_norm > 0:
+        parts.append(f"{bounds.rows_per_group} rows in a group, each at most {allocation.row_norm:.4g}")
+    if units:
+        parts.append(f"{len(units)} unit count(s) of weight {max(units):.4g}")
+    text = f"{' and '.join(parts)} give W = {allocation.cell_norm:.4g}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
-    text = f"a row weighs at most {plan.allocation.row_norm:.4g}; {bounds.rows_per_group} rows in a group"
-    text += f" give W = {plan.allocation.cell_norm:.4g}; {spread} * W, and {bounds.rows} rows in all, give"
-    text += f" B = {plan.allocation.unit_norm:.4g}"
+    text += f"; {bounds.groups} group(s) and {bounds.rows} row(s) in all give B = {allocation.unit_norm:.4g}"
+    text += f" (at most {spread} * W)"
     if privacy.group_size > 1:
         text += f"; times {privacy.group_size} for the group size"
     return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
@@ -162,8 +178,8 @@ def explain_lines(block: Json) -> list[str]:
     ]
     lines += [
         f"  Output {o['aggregate']}: noise sd {o['sd']:.4g}, 95 % within {o['half_width_95']:.4g}; {o['bound']}"
-        if not str(o["aggregate"]).startswith("avg")
-        else f"  Output {o['aggregate']}: noise sd {o['sd']:.4g} divided by the number of rows; {o['bound']}"
+        if "sd" in o
+        else f"  Output {o['aggregate']}: noise sd {o['sd_times_rows']:.4g} divided by the number of rows; {o['bound']}"
         for o in _rows(block, "outputs")
     ]
     lines.append("  Private SQL:")

@@ -19,8 +19,6 @@ from proxy.release.noisy import NoisyCells
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
 
-Missing = type(None)
-
 
 @dataclass(frozen=True, slots=True)
 class Released:

@@ -16,8 +16,9 @@ from decimal import Decimal
 
 from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_identity
 from proxy.dp.samplers import Noise
+from proxy.errors import LedgerFailed
 from proxy.plan.moments import UnitCount
-from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.release_plan import AllKeys, ReleasePlan, Threshold
 from proxy.release.raw import RawResult
 
 _TAU_SLACK = 1.0 + 2.0**-40
@@ -57,12 +58,16 @@ def publish(plan: ReleasePlan, raw: RawResult, noise: Noise) -> NoisyCells:
     of `noise` is an independent draw of the plan's distribution at scale 2^40.
     """
     exact = _Exact(plan, raw)
+    cells = _emitted(plan, exact, noise)
+    return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(_order(k) for k in c.key))))
+
+
+def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise) -> list[NoisyCell]:
     match plan.selection:
         case Threshold(moment, tau):
-            cells = _selected(plan, exact, noise, moment, tau)
-        case _:
-            cells = [_noisy_cell(key, exact.cell(key), noise) for key in plan.public_keys]
-    return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(_order(k) for k in c.key))))
+            return _selected(plan, exact, noise, moment, tau)
+        case AllKeys():
+            return [_noisy_cell(key, exact.cell(key), noise) for key in plan.public_keys]
 
 
 class _Exact:
@@ -190,5 +195,7 @@ def _decode(encoded: list[str | bool | int] | None) -> KeyValue:
             return datetime.fromisoformat(str(value))
         case "d":
             return date.fromisoformat(str(value))
-        case _:
+        case "s":
             return str(value)
+        case _:
+            raise LedgerFailed("a stored release cannot be read")

@@ -124,12 +124,17 @@ def _last_query(viewer: Viewer) -> Sequence[Row]:
     is_pure = privacy.accounting is Accounting.PURE
     return [
         (
-            o.aggregate, o.mechanism, o.bound, number(o.sd), number(o.half_width_95),
+            o.aggregate, o.mechanism, o.bound, *_noise(o),
             number(epsilon_spent(privacy, last.cost.pico)), None if is_pure else decimal(last.cost.pico),
             number(last.cost.atto / ATTO), "t" if last.is_reused else "f",
         )
         for last in viewer.last for o in last.outputs
     ]  # fmt: skip
+
+
+def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
+    """sd and half width; NULL for an average, whose noise depends on how many rows it is over."""
+    return (None, None) if output.is_per_row else (number(output.sd), number(output.half_width_95))
 
 
 def _policy(viewer: Viewer) -> Sequence[Row]:
