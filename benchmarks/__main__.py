@@ -1,0 +1,120 @@
+"""`python -m benchmarks`: measure, print one table, and write the figures where they can be compared later."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+from benchmarks.engine import ROOT, Overhead, overheads, shop_at
+from benchmarks.queries import LIMITED, OTHERS
+from benchmarks.wire import FixedCost, fixed_costs
+
+Measured = TypeVar("Measured", Overhead, FixedCost)
+_RESULTS = Path(__file__).resolve().parent / "results"
+
+
+@dataclass(slots=True)
+class Results:
+    """What was measured so far."""
+
+    engine: list[Overhead]
+    fixed: list[FixedCost]
+
+
+def main() -> int:
+    options = _options()
+    console = Console(highlight=False)
+    results = Results([], [])
+    questions = LIMITED if options.limited else (*LIMITED, *OTHERS)
+    files = [shop_at(options.data, s) for s in options.scale] if "engine" in options.section else []
+    with console.status("measuring") as status:
+        for data in files:
+            results.engine += _shown(overheads(data, questions, options.runs), status)
+        if "wire" in options.section:
+            results.fixed += _shown(fixed_costs(options.data, options.statements), status)
+    console.print(_table(results))
+    path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-{platform.node()}.json"
+    path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
+    console.print(f"written to {path}", soft_wrap=True)
+    is_within = all(m.is_within for m in results.engine) and all(f.is_within for f in results.fixed)
+    return 0 if is_within else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    default = Path(os.environ.get("HUSHQL_BENCH_DATA", ROOT / ".state" / "bench"))
+    parser.add_argument("--section", nargs="+", choices=("engine", "wire"), default=["engine", "wire"])
+    parser.add_argument("--scale", nargs="+", type=float, default=[10, 20], help="10 is five million orders")
+    parser.add_argument("--runs", type=int, default=7, help="interleaved runs of each query")
+    parser.add_argument("--statements", type=int, default=300, help="statements of each kind over the wire")
+    parser.add_argument("--limited", action="store_true", help="only the queries with a limit")
+    parser.add_argument("--data", type=Path, default=default, help="where the made-up shops are kept")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    return parser.parse_args()
+
+
+def _shown(found: Iterable[Measured], status: Status) -> Iterator[Measured]:
+    """Pass on what is measured and say what was last."""
+    for one in found:
+        status.update(f"measuring: {one.name} done")
+        yield one
+
+
+def _table(results: Results) -> Table:
+    table = Table("measured", "orders", "plain ms", "private ms", "ratio", "at most", "", title="hushql benchmarks")
+    for m in results.engine:
+        most = f"{m.question.most:g}" if m.question.most else ""
+        table.add_row(m.name, f"{m.orders:,}", f"{m.plain_ms:.1f}", f"{m.private_ms:.1f}", f"{m.ratio:.2f}",
+                      most, _verdict(m.is_within, most))  # fmt: skip
+    table.add_section()
+    for f in results.fixed:
+        most = f"{f.most_ms:g} ms" if f.most_ms else ""
+        table.add_row(f.name, "", "", f"{f.median_ms:.2f}", "", most, _verdict(f.is_within, most))
+    return table
+
+
+def _verdict(is_within: bool, most: str) -> str:
+    if not most:
+        return ""
+    return "[green]ok[/]" if is_within else "[red]over[/]"
+
+
+def _document(results: Results, options: argparse.Namespace) -> dict[str, object]:
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": os.cpu_count(), "load": os.getloadavg()[0]},
+        "versions": {"python": platform.python_version(), "duckdb": duckdb.__version__},
+        "runs": options.runs,
+        "engine": [
+            {"query": m.name, "sql": m.question.sql, "orders": m.orders, "plain_ms": round(m.plain_ms, 2),
+             "private_ms": round(m.private_ms, 2), "ratio": round(m.ratio, 3), "at_most": m.question.most}
+            for m in results.engine
+        ],
+        "fixed": [
+            {"statement": f.name, "median_ms": round(f.median_ms, 3), "at_most_ms": f.most_ms} for f in results.fixed
+        ],
+    }  # fmt: skip
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

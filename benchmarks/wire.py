@@ -1,0 +1,149 @@
+"""What does a statement cost besides the engine's work, from a client's point of view?
+
+A proxy of its own serves a small shop, so that the engine's share is small; its policy has no time grid and all the
+budget there is. Reported are whole round trips of psycopg, ledger on disk included.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from ruamel.yaml import YAML
+
+from benchmarks.engine import ROOT, shop_at
+from benchmarks.measure import Work, interleaved, milliseconds
+from proxy.wire.scram import make_verifier
+
+_LOGIN, _PASSWORD = "bench", "bench"
+_SCALE = 0.02
+_START_S, _STOP_S = 60.0, 30.0
+_WARM_UP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCost:
+    """Median milliseconds of one kind of statement, and the most accepted; 0 for any."""
+
+    name: str
+    median_ms: float
+    most_ms: float
+
+    @property
+    def is_within(self) -> bool:
+        return not self.most_ms or self.median_ms <= self.most_ms
+
+
+def fixed_costs(data: Path, runs: int) -> Iterator[FixedCost]:
+    """Start a proxy, time each kind of statement `runs` times, stop it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bench") as folder,
+        _serving(Path(folder), shop_at(data, _SCALE)) as port,
+        _connect(f"host=127.0.0.1 port={port} dbname=shop user={_LOGIN} password={_PASSWORD}") as client,
+    ):
+        yield from _private(client, runs)
+        with _connect(f"host={_socket(Path(folder))} dbname=shop user={_LOGIN}") as direct:
+            yield from _public(client, direct, runs)
+
+
+def _private(client: psycopg.Connection, runs: int) -> Iterator[FixedCost]:
+    number = count(1)
+    question = "SELECT count(*) FROM users WHERE age >= 40"
+
+    def new_text() -> None:
+        text = "SELECT plan, count(*), sum(age), avg(age) FROM users WHERE newsletter AND joined >= '2020-01-01'"
+        client.execute(f"{text} GROUP BY plan HAVING count(*) > {next(number)} ORDER BY 2 DESC".encode())
+
+    def simple_new_text() -> None:
+        client.execute(f"SELECT count(*) FROM users WHERE age >= 18 + {next(number)}".encode())
+
+    def same_text() -> None:
+        client.execute(question.encode())
+
+    client.execute("SET hush.fresh = on")
+    yield FixedCost("new text, grouped", _median(new_text, runs), 15.0)
+    yield FixedCost("new text, one count", _median(simple_new_text, runs), 15.0)
+    yield FixedCost("repeated text, fresh release", _median(same_text, runs), 3.0)
+    client.execute("SET hush.fresh = off")
+    yield FixedCost("reused release", _median(same_text, runs), 1.5)
+
+
+def _public(client: psycopg.Connection, direct: psycopg.Connection, runs: int) -> Iterator[FixedCost]:
+    for name, sql in (("public table", "SELECT count(*) FROM stores"), ("no table", "SELECT 1")):
+        pair = interleaved(lambda s=sql: direct.execute(s), lambda s=sql: client.execute(s), runs)  # type: ignore[misc]
+        yield FixedCost(f"{name}, direct to PostgreSQL", pair.plain_ms, 0.0)
+        yield FixedCost(f"{name}, relay over direct", pair.other_ms - pair.plain_ms, 0.2)
+
+
+def _median(work: Work, runs: int) -> float:
+    for _ in range(_WARM_UP):
+        work()
+    return statistics.median(milliseconds(work) for _ in range(runs))
+
+
+# --- a proxy ------------------------------------------------------------------------------------------
+
+
+def _connect(address: str) -> psycopg.Connection:
+    return psycopg.connect(address, autocommit=True)
+
+
+@contextmanager
+def _serving(folder: Path, data: Path) -> Iterator[int]:
+    log = folder / "log"
+    command = [sys.executable, "-m", "proxy", "serve", str(_policy(folder)), "--listen", "127.0.0.1:0"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--state", str(folder / "state")], cwd=ROOT,
+            env={**os.environ, "SHOP_DUCKDB": str(data)},
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        yield _port(process, log)
+    finally:
+        process.terminate()
+        process.wait(_STOP_S)
+
+
+def _policy(folder: Path) -> Path:
+    yaml = YAML(typ="safe")
+    document = yaml.load(ROOT / "policies" / "shop.yaml")
+    document["source"]["path"] = "${SHOP_DUCKDB}"
+    document["privacy"]["time_grid"] = 0
+    document["budgets"] = {"dataset": {"epsilon": 1_000_000}}
+    verifier = make_verifier(_PASSWORD, salt=os.urandom(16)).text()
+    users = folder / "users.yaml"
+    users.write_text(f"roles: {{analyst: {{}}}}\nusers:\n  {_LOGIN}: {{scram: '{verifier}', role: analyst}}\n")
+    users.chmod(0o600)
+    path = folder / "shop.yaml"
+    yaml.dump(document, path)
+    return path
+
+
+def _port(process: subprocess.Popen[bytes], log: Path) -> int:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        found = re.search(r"serving .* port (\d+)", log.read_text())
+        if found:
+            return int(found[1])
+        time.sleep(0.05)
+    raise RuntimeError(f"the proxy does not listen: {log.read_text()}")
+
+
+def _socket(folder: Path) -> Path:
+    """The directory of the front's socket, from the proxy's own record of where it put its front."""
+    (record,) = (folder / "state").rglob("front-*.json")
+    (socket,) = Path(json.loads(record.read_text())["directory"]).rglob(".s.PGSQL.5432")
+    return socket.parent
