@@ -157,7 +157,7 @@ def _key_text(value: KeyValue, kind: SqlType, time_zone: str) -> str | None:
         case date():
             return value.isoformat()
         case str():
-            return value
+            return value.replace("\0", "?")  # PostgreSQL's text holds every character but this
 
 
 def _number_text(value: int | float | Decimal, kind: SqlType) -> str:
