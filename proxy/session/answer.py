@@ -7,7 +7,7 @@ Runs in worker threads; nothing here awaits.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,7 +29,8 @@ from proxy.session.settings import Settings
 from proxy.sql.algebra import Literal, Null
 from proxy.sql.bind import Constants
 from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.split import Split
+from proxy.sql.parse import limited_depth
+from proxy.sql.split import BlockText, Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,17 @@ def plan_statement(
     query: Split, asker: Asker, settings: Settings, parameters: Mapping[int, Literal | Null], now: datetime
 ) -> Planned:
     """Bind and plan every block of a statement. Costs nothing. Raises HushError."""
+    with limited_depth():
+        return _plan(query, asker, settings, Constants(parameters, now))
+
+
+def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) -> Planned:
     version, privacy = asker.version, asker.version.policy.privacy
     catalog = version.catalog(asker.login)
-    constants = Constants(parameters, now)
-    blocks = tuple(bind_block(b, catalog, constants, query.text) for b in query.blocks)
+    blocks = []
+    for text in query.blocks:
+        with _pointing_at(text):
+            blocks.append(bind_block(text, catalog, constants, query.text))
     whole = knob_pico(privacy, settings.epsilon)
     _check_cap(whole, settings, privacy)
     share = whole // max(1, len({b.block for b in blocks}))
@@ -88,7 +96,21 @@ def plan_statement(
         atto_for_keys=_atto_for_keys(asker.accounts, privacy, share),
         salt=version.salt,
     )
-    return Planned(blocks=blocks, plans=tuple(plan_release(b.block, context) for b in blocks))
+    plans = []
+    for text, bound in zip(query.blocks, blocks, strict=True):
+        with _pointing_at(text):
+            plans.append(plan_release(bound.block, context))
+    return Planned(blocks=tuple(blocks), plans=tuple(plans))
+
+
+@contextlib.contextmanager
+def _pointing_at(text: BlockText) -> Iterator[None]:
+    """Give errors that name no position that of the SELECT they are about."""
+    try:
+        yield
+    except HushError as error:
+        error.position = error.position or text.span.start + 1
+        raise
 
 
 def _check_cap(whole: int, settings: Settings, privacy: Privacy) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
@@ -16,7 +17,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.sql.bind import Constants
 from proxy.sql.block import bind_block
-from proxy.sql.parse import split_statements
+from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
 
@@ -26,7 +27,8 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
 
     Keys that public tables are joined on count as unique: a served dataset checks that on its data.
     """
-    plans = _plans(policy, sql)
+    with limited_depth():
+        plans = _plans(policy, sql)
     blocks = [explain_block(p, policy.privacy) for p in plans]
     if as_json:
         return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks}, indent=2)
@@ -44,7 +46,7 @@ def _plans(policy: Policy, sql: str) -> list[ReleasePlan]:
     cut = split(statements[0], catalog, frozenset(RELATIONS))
     if not cut.blocks:
         raise NotAggregate("the statement reads no private table", hint="It is answered exactly and free.")
-    constants = Constants({}, datetime.now(UTC))
+    constants = Constants({}, datetime.now(ZoneInfo(policy.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, cut.text) for b in cut.blocks]
     share = knob_pico(policy.privacy, policy.privacy.query_epsilon) // len({b.block for b in bound})
     unique = {(k.table, k.ref_column) for t in policy.tables.values() for k in t.joins}

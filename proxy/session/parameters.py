@@ -38,6 +38,8 @@ def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) ->
         raise InvalidParameter(f"parameter ${number} is not a valid {kind.pg_name}") from error
     if isinstance(value, UUID):
         value = str(value)
+    if kind is SqlType.BPCHAR and isinstance(value, str):
+        value = value.rstrip(" ")
     if isinstance(value, (float, Decimal)) and not math.isfinite(value):
         raise InvalidParameter(f"parameter ${number} must be finite to be used with private rows")
     if not isinstance(value, (bool, int, float, Decimal, str, date, datetime)):

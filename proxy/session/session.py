@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, Unsupported
@@ -123,7 +124,11 @@ class ClientSession:
         if isinstance(handle.query, Probe):
             return _probed(handle, handle.query, len(parameters))
         asker = self._asker(handle.version, settings)
-        planned = await self._plan(handle.query, asker, settings, parameters)
+        try:
+            planned = await self._plan(handle.query, asker, settings, parameters)
+        except HushError as error:
+            error.position += len(handle.before) if error.position else 0
+            raise
         if handle.wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON):
             return await self._wait(lambda: self._explained(handle, planned, asker, settings, len(parameters)))
         if not planned.blocks:
@@ -168,7 +173,7 @@ class ClientSession:
         if cached is not None:
             return cached
         values = read_parameters(parameters)
-        now = datetime.now(UTC)
+        now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
         planned = await self._think(lambda: plan_statement(query, asker, settings, values, now))
         if not _depends_on_time(query.text):
             self._plans.keep_planned(key, planned)

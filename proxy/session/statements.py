@@ -15,7 +15,7 @@ from proxy.front.relations import RELATIONS, SCHEMA
 from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
-from proxy.sql.parse import Statement, split_statements
+from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.probe import Probe, probe
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
@@ -54,8 +54,9 @@ def understand(text: str, version: Version, login: str, *, has_intervals: bool) 
 
 
 def private_words(version: Version, login: str) -> frozenset[str]:
-    """Lower-case words without which no statement can be private."""
-    return frozenset((*_private_names(version.catalog(login)), SCHEMA))
+    """Lower-case words without which no statement can be private; a name's quotes are doubled in SQL."""
+    names = _private_names(version.catalog(login))
+    return frozenset((*names, *(n.replace('"', '""') for n in names), SCHEMA))
 
 
 def _private_names(catalog: Catalog) -> frozenset[str]:
@@ -71,7 +72,8 @@ class _Reader:
 
     def piece(self, statement: Statement) -> Piece:
         try:
-            return self._piece(statement)
+            with limited_depth():
+                return self._piece(statement)
         except HushError as error:
             return _private(statement, error=error)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from uuid import UUID
 
 from sqlglot import exp
 
@@ -21,6 +22,7 @@ from proxy.sql.functions import FUNCTIONS, common_type
 from proxy.sql.intervals import as_datetime
 from proxy.sql.parse import position_of
 from proxy.sql.spans import parse_span
+from proxy.sql.words import construct, part
 from proxy.sqltypes import TYPE_NAMES, Family, SqlType, Value
 
 Resolve = Callable[[exp.Column], Scalar]
@@ -42,16 +44,19 @@ class Untyped:
     text: str
 
 
+_HINT = "Over private rows: SELECT with aggregates, inner joins on declared keys, WHERE and GROUP BY."
+
+
 def refuse(node: exp.Expr, what: str, hint: str = "") -> Unsupported:
     """DP006 for a node, at its position."""
-    return Unsupported(what, hint=hint, position=position_of(node))
+    return Unsupported(what, hint=hint or _HINT, position=position_of(node))
 
 
 def only(node: exp.Expression, *names: str) -> None:
     """Refuse the node if any part besides `names` is filled in: nothing is silently dropped."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
-            raise refuse(node, f"{node.key.lower()} with {name.strip('_')} is not supported")
+            raise refuse(node, f"{construct(node)} with {part(name)} is not supported over private rows")
 
 
 def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
@@ -59,10 +64,17 @@ def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
     try:
         return Literal(_read(text, wanted), wanted)
     except (ValueError, InvalidOperation) as error:
-        raise refuse(node, f"'{text[:40]}' is not a valid {wanted.pg_name}") from error
+        hint = _LITERAL_HINTS.get(wanted.family, "Cast the text explicitly.")
+        raise refuse(node, f"'{text[:40]}' is not understood as {wanted.pg_name} over private rows", hint) from error
 
 
 _EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
+_LITERAL_HINTS = {
+    Family.NUMBER: "Write it in decimal digits.",
+    Family.BOOLEAN: "Write true or false.",
+    Family.TIME: "Write it like '2024-12-31' or '2024-12-31 23:59:59'.",
+}
+_TOO_FINE = re.compile(r"[.,]\d{7}")
 _SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
 _BOOLEANS = {"t": True, "true": True, "yes": True, "on": True, "1": True,
              "f": False, "false": False, "no": False, "off": False, "0": False}  # fmt: skip
@@ -71,7 +83,7 @@ _BOOLEANS = {"t": True, "true": True, "yes": True, "on": True, "1": True,
 def _read(text: str, wanted: SqlType) -> Value:
     match wanted.family:
         case Family.TEXT:
-            return text
+            return _read_text(text, wanted)
         case Family.BOOLEAN:
             if text.strip().lower() not in _BOOLEANS:
                 raise ValueError(text)
@@ -84,6 +96,8 @@ def _read(text: str, wanted: SqlType) -> Value:
                 return _int8(text.strip())
             return number if wanted is SqlType.NUMERIC else float(number)
         case Family.TIME:
+            if _TOO_FINE.search(text):
+                raise ValueError(text)  # PostgreSQL rounds to microseconds, Python cuts
             moment = datetime.fromisoformat(text.strip())
             if moment.tzinfo is not None and not 1 < moment.year < 9999:
                 raise ValueError(text)  # may have no local time in the policy's zone
@@ -92,6 +106,12 @@ def _read(text: str, wanted: SqlType) -> Value:
             return moment.date() if wanted is SqlType.DATE else moment
         case Family.INTERVAL:
             raise ValueError(text)
+
+
+def _read_text(text: str, wanted: SqlType) -> str:
+    if wanted is SqlType.UUID:
+        return str(UUID(text.strip()))
+    return text.rstrip(" ") if wanted is SqlType.BPCHAR else text
 
 
 def _int8(text: str) -> int:
@@ -152,6 +172,8 @@ class Binder:
     def condition(self, node: exp.Expression) -> Scalar:
         """The node as a boolean. Raises Unsupported."""
         bound = self.scalar(node)
+        if isinstance(bound, Null):
+            return Null(SqlType.BOOL)
         if bound.type is not SqlType.BOOL:
             raise refuse(node, f"a condition must be boolean, not {bound.type.pg_name}")
         return bound
@@ -168,7 +190,7 @@ class Binder:
                 return bound
         raise refuse(
             node,
-            f"{node.key.lower()} is not supported over private rows",
+            f"{construct(node)} is not supported over private rows",
             "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
         )
 
@@ -242,10 +264,16 @@ class Binder:
 
     def _parameter(self, node: exp.Expression) -> Scalar | Untyped:
         only(node, "this")
-        number = int(str(node.this.this))
-        if number not in self._constants.parameters:
-            raise refuse(node, f"there is no parameter ${number}")
-        return self._constants.parameters[number]
+        digits = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
+        if not digits.isdigit():
+            raise refuse(node, "the operator @ is not supported over private rows", "Write abs(x).")
+        if int(digits) not in self._constants.parameters:
+            raise refuse(
+                node,
+                f"parameter ${digits} has a type that is not supported over private rows",
+                "Pass numbers, texts, booleans, dates and timestamps, each as a parameter of its own.",
+            )
+        return self._constants.parameters[int(digits)]
 
     def _now(self, node: exp.Expression) -> Scalar:
         only(node)

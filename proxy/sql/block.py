@@ -7,21 +7,26 @@ injected relation that carries one column for each key and aggregate.
 from __future__ import annotations
 
 import enum
-from collections import Counter
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from proxy.errors import BadGroups, HushError, NotAggregate, Unsupported
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Scalar, columns_of
 from proxy.sql.bind import Constants, only, refuse
+from proxy.sql.complete import check_complete
 from proxy.sql.locate import TextSpan, locate_expression
-from proxy.sql.outer import Edit, find_clauses, rewrite
-from proxy.sql.parse import position_of, tokenize
+from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite
+from proxy.sql.parse import position_of
 from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, identifier, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText
+from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
+
+_MOST_PIECES = 2000
 
 
 class Carries(enum.Enum):
@@ -62,11 +67,11 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     select = text.select
     only(select, "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
          "distinct", "windows", "with_", "kind")  # fmt: skip
-    written = source[text.span.start : text.span.end]
-    _check_nothing_lost(select, written)
+    clauses = find_clauses(select, text.span, text.tokens)
     scope = Scopes(catalog, constants, source).select(select, text.ctes)
     names = tuple(output_name(item, source) for item in select.expressions)
     keys = _keys(select, scope, names)
+    _check_below(select, clauses, text.tokens)
     above = _Above(scope, keys, text, source)
     above.visit_select(select, names)
     block = Block(scans=scope.rows.scans, where=scope.rows.where, keys=keys, aggregates=tuple(above.aggregates))
@@ -74,7 +79,6 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))
     relation = f"{quote(_unused_name(source))} AS {quote(RESERVED)}"
-    clauses = find_clauses(select, text.span, text.tokens)
     named = [Edit(TextSpan(end, end), f"AS {quote(name)}")
              for end, name, item in zip(clauses.items, names, select.expressions, strict=True)
              if not isinstance(item, exp.Alias)]  # fmt: skip
@@ -89,20 +93,18 @@ def _unused_name(source: str) -> str:
     return f"hush_injected_{number}"
 
 
-_COUNTED = ("DISTINCT", "FILTER", "OVER", "WITHIN", "EXCLUDE", "TIES", "ROWS", "RANGE", "GROUPS", "IGNORE", "RESPECT")
+def _check_below(select: exp.Select, clauses: Clauses, tokens: tuple[Token, ...]) -> None:
+    """What FROM, WHERE and GROUP BY say must be in the tree."""
+    below = [select.args[part] for part in ("from_", "where", "group") if select.args.get(part) is not None]
+    own = _between(tokens, clauses.selected.end, clauses.having_word)
+    check_complete((*below, *(select.args.get("joins") or ())), own)
 
 
-def _check_nothing_lost(select: exp.Select, written: str) -> None:
-    """Keywords that change meaning must survive sqlglot's reading, or the SELECT is refused."""
-    bare = select.copy()
-    bare.set("with_", None)
-    counts = []
-    for text in (written, bare.sql(dialect="postgres", comments=False)):
-        words = Counter(t.text.upper() for t in tokenize(text))
-        counts.append({w: words[w] for w in _COUNTED})
-    lost = [w for w in _COUNTED if counts[0][w] != counts[1][w]]
-    if lost:
-        raise refuse(select, f"{', '.join(lost)} is not understood here")
+def _between(tokens: tuple[Token, ...], start: int, end: int) -> tuple[Token, ...]:
+    def place(offset: int) -> int:
+        return bisect_left(tokens, offset, key=lambda t: t.start)
+
+    return tokens[place(start) : place(end)]
 
 
 # --- GROUP BY ----------------------------------------------------------------------------------------------
@@ -239,7 +241,10 @@ class _Above:
 
     def _replace(self, node: exp.Expression, column: Injected) -> None:
         self.columns.append(column)
+        if len(self.columns) > _MOST_PIECES:
+            raise refuse(node, f"more than {_MOST_PIECES} aggregates and keys in one SELECT are not supported")
         span = locate_expression(node, self._source, self._text.tokens)
+        check_complete((node,), _between(self._text.tokens, span.start, span.end))
         self.edits.append(Edit(span, f"{quote(RESERVED)}.{quote(column.name)}"))
 
     def _interval_function(self, node: exp.Expression) -> Carries | None:
@@ -275,7 +280,7 @@ class _Above:
         if isinstance(node, (exp.Sum, exp.Avg)):
             return self._sum(node, where)
         raise Unsupported(
-            f"the aggregate {node.key.lower()} is not supported over private rows",
+            f"the aggregate {construct(node)} is not supported over private rows",
             hint="Accepted: count(*), count(x), count(DISTINCT unit), sum(x), avg(x), each with FILTER.",
             position=position_of(node),
         )

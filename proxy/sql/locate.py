@@ -6,6 +6,7 @@ A SELECT that cannot be located beyond doubt is refused.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -108,9 +109,10 @@ def locate_expression(node: exp.Expr, text: str, tokens: Sequence[Token]) -> Tex
     starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
     ends = [n.meta["end"] for n in node.walk() if "end" in n.meta]
     if starts:
-        own = [i for i, t in enumerate(tokens) if min(starts) <= t.start and t.end <= max(ends)]
-        first, last = _balanced(tokens, own[0], own[-1]) if own else (0, -1)
-        for width in range(2 * _FARTHEST + 1 if own else 0):
+        first = bisect_left(tokens, min(starts), key=lambda t: t.start)
+        last = bisect_right(tokens, max(ends), key=lambda t: t.end) - 1
+        first, last = _balanced(tokens, first, last) if first <= last else (0, -1)
+        for width in range(2 * _FARTHEST + 1 if first <= last else 0):
             for before in range(min(width, _FARTHEST) + 1):
                 start, end = first - before, last + width - before
                 if start < 0 or end >= len(tokens) or width - before > _FARTHEST:

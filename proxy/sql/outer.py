@@ -30,14 +30,16 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clauses:
-    """Where the parts of one SELECT stand. having: an empty span when there is none.
+    """Where the parts of one SELECT stand. having: its condition, an empty span when there is none.
 
-    items: the end of each select item, in order. rest: WINDOW, ORDER BY, LIMIT and what follows.
+    items: the end of each select item, in order. having_word: where HAVING begins, else the end of GROUP BY.
+    rest: WINDOW, ORDER BY, LIMIT and what follows.
     """
 
     items: tuple[int, ...]
     selected: TextSpan
     having: TextSpan
+    having_word: int
     rest: TextSpan
 
 
@@ -58,6 +60,7 @@ def find_clauses(select: exp.Select, span: TextSpan, tokens: Sequence[Token]) ->
         items=ends,
         selected=TextSpan(tokens[0].start, outer[source].start),
         having=TextSpan(end, end) if having is None else TextSpan(having.end + 1, end),
+        having_word=end if having is None else having.start,
         rest=TextSpan(end, span.end),
     )
 

@@ -7,6 +7,8 @@ names is not here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,9 +19,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
+from proxy.wire import lexer
 
 MAX_DEPTH = 200
-_DIALECT = "postgres"
+MOST_BRACKETS = 8  # nested; the parser's time doubles with each
 
 
 class _Words(Postgres):
@@ -30,7 +33,15 @@ class _Words(Postgres):
         COMMAND_PREFIX_TOKENS: ClassVar[set[TokenType]] = set()
 
 
-_WORDS = _Words()
+class _PlainWords(_Words):
+    """The same for a text without dollar quotes: `$1,$2` are two parameters, not the start of a string."""
+
+    class Tokenizer(_Words.Tokenizer):
+        HEREDOC_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
+        SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {**_Words.Tokenizer.SINGLE_TOKENS, "$": TokenType.PARAMETER}
+
+
+_WORDS, _PLAIN_WORDS = _Words(), _PlainWords()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +60,15 @@ class Statement:
 def split_statements(text: str) -> tuple[Statement, ...]:
     """Cut a query string at its top-level semicolons. Raises Unsupported when it cannot be tokenised."""
     tokens = tokenize(text)
-    depth, first = 0, 0
+    depth, brackets, first = 0, 0, 0
     found: list[Statement] = []
     for position, token in enumerate(tokens):
         depth += _depth_change(token)
-        if depth > MAX_DEPTH:
+        brackets += {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}.get(token.token_type, 0)
+        if depth > MAX_DEPTH or brackets > MOST_BRACKETS:
             raise Unsupported(
                 "statement is nested too deeply",
-                hint=f"At most {MAX_DEPTH} levels of parentheses are accepted.",
+                hint=f"At most {MAX_DEPTH} levels of parentheses and {MOST_BRACKETS} of brackets are accepted.",
                 position=token.start + 1,
             )
         if token.token_type is TokenType.SEMICOLON:
@@ -67,20 +79,45 @@ def split_statements(text: str) -> tuple[Statement, ...]:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Tokens of the text with character offsets. Raises Unsupported."""
+    """Tokens of the text with character offsets, where PostgreSQL sees them too. Raises Unsupported."""
     try:
-        return list(_WORDS.tokenize(text))
+        found = list(_dialect(text).tokenize(text))
     except (SqlglotError, RecursionError, ValueError) as error:
-        raise Unsupported(
-            "statement names a private table and cannot be read",
-            hint="Simplify quoting and parameters; write a space between a parameter and a comma.",
-        ) from error
+        raise Unsupported(_UNREADABLE, hint=_SIMPLER_QUOTES) from error
+    _check_same_tokens(text, found)
+    return found
+
+
+_UNREADABLE = "statement names a private table and cannot be read"
+_SIMPLER_QUOTES = "Simplify quoting and comments."
+_QUOTED = frozenset((lexer.Sort.STRING, lexer.Sort.NAME, lexer.Sort.ESCAPED_NAME))
+
+
+def _dialect(text: str) -> Postgres:
+    has_dollar_quotes = "$" in text and any(
+        t.sort is lexer.Sort.STRING and text[t.start] == "$" for t in lexer.tokens(text)
+    )
+    return _WORDS if has_dollar_quotes else _PLAIN_WORDS
+
+
+def _check_same_tokens(text: str, found: list[Token]) -> None:
+    """Strings, quoted names and comments must stand where PostgreSQL's scanner sees them. Raises Unsupported."""
+    position = 0
+    for theirs in lexer.tokens(text):
+        while position < len(found) and found[position].end < theirs.start:
+            position += 1
+        ours = found[position] if position < len(found) else None
+        is_same = ours is not None and ours.start <= theirs.start <= ours.end
+        if is_same and theirs.sort in _QUOTED:
+            is_same = (ours.start, ours.end + 1) == (theirs.start, theirs.end)  # type: ignore[union-attr]  # not None
+        if not is_same:
+            raise Unsupported(_UNREADABLE, hint=_SIMPLER_QUOTES, position=theirs.start + 1)
 
 
 def parse(text: str) -> exp.Expression:
     """The tree of one SELECT-like statement. Raises Unsupported."""
     try:
-        trees = sqlglot.parse(text, dialect=_DIALECT)
+        trees = sqlglot.parse(text, dialect=_dialect(text))
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(
             "statement names a private table and is not understood",
@@ -90,6 +127,15 @@ def parse(text: str) -> exp.Expression:
         raise Unsupported("expected one statement")
     _check_depth(trees[0])
     return trees[0]
+
+
+@contextmanager
+def limited_depth() -> Iterator[None]:
+    """Turns the end of Python's stack into a refusal of the statement that is being understood. Raises Unsupported."""
+    try:
+        yield
+    except RecursionError as error:
+        raise Unsupported("statement is nested too deeply", hint="Write it with fewer levels.") from error
 
 
 def _check_depth(tree: exp.Expression) -> None:

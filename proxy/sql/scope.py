@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Table
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
 from proxy.sql.bind import Binder, Constants, is_date_part, only, refuse
+from proxy.sql.complete import check_complete
+from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
+
+_MOST_SCANS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,13 @@ class Cte:
     """A query under a name of a WITH clause. columns: the names it gives them, if any.
 
     visible: what its own body may name; not itself, nor what is declared after it.
+    tokens: those of the body, none when they belong to a SELECT around it that is checked as a whole.
     """
 
     body: exp.Expression
     columns: tuple[str, ...]
     visible: Ctes
+    tokens: tuple[Token, ...] = ()
 
 
 Ctes = Mapping[str, Cte]
@@ -124,6 +131,10 @@ class Scopes:
         return relations, tuple(w for r in relations for w in r.rows.where)
 
     def _joined(self, join: exp.Expression) -> exp.Expression:
+        for name in ("side", "method"):
+            if join.args.get(name):
+                raise refuse(join, f"{join.args[name]} JOIN of private rows is not supported",
+                             "Use an inner join: a JOIN b ON a.key = b.key.")  # fmt: skip
         only(join, "this", "on", "kind", "using")
         if join.args.get("kind") not in (None, "", "INNER", "CROSS"):
             raise refuse(join, f"{join.args['kind']} JOIN of private rows is not supported", "Use an inner join.")
@@ -149,7 +160,7 @@ class Scopes:
             if alias is None or not isinstance(node.this, exp.Select):
                 raise refuse(node, "a sub-select over private rows must be a plain SELECT with an alias")
             return self._aliased(alias, self.subselect(node.this, ctes))
-        raise refuse(node, f"{node.key.lower()} in FROM of a private SELECT is not supported")
+        raise refuse(node, f"{construct(node)} in FROM of a private SELECT is not supported")
 
     def _table(self, node: exp.Table, ctes: Ctes) -> Named:
         only(node, "this", "db", "alias")
@@ -157,7 +168,7 @@ class Scopes:
         if name in ctes and node.args.get("db") is None:
             rows = self._cte(node, name, ctes[name])
         elif name in self._catalog.tables:
-            rows = self._scan(self._catalog.tables[name])
+            rows = self._scan(node, self._catalog.tables[name])
         else:
             raise refuse(node, f'relation "{name or node.sql()}" does not exist here')
         alias = node.args.get("alias")
@@ -166,15 +177,20 @@ class Scopes:
     def _cte(self, node: exp.Table, name: str, cte: Cte) -> Rows:
         if not isinstance(cte.body, exp.Select):
             raise refuse(node, f'"{name}" must be a plain SELECT to be used with private rows')
-        return _renamed(node, self.subselect(cte.body, cte.visible), cte.columns)
+        rows = self.subselect(cte.body, cte.visible)
+        if cte.tokens:
+            check_complete((cte.body,), cte.tokens)
+        return _renamed(node, rows, cte.columns)
 
     def _aliased(self, alias: exp.Expression, rows: Rows) -> Named:
         only(alias, "this", "columns")
         names = tuple(identifier(c) for c in alias.args.get("columns") or ())
         return Named(identifier(alias.this), _renamed(alias, rows, names))
 
-    def _scan(self, table: Table) -> Rows:
+    def _scan(self, node: exp.Table, table: Table) -> Rows:
         number = self._scans
+        if number >= _MOST_SCANS:
+            raise refuse(node, f"more than {_MOST_SCANS} tables in one private SELECT are not supported")
         self._scans += 1
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
         return Rows((Scan(number, table),), (), columns)
@@ -251,12 +267,12 @@ def ctes_of(node: exp.Expression, outer: Ctes) -> Ctes:
     return MappingProxyType(found)
 
 
-def declare(cte: exp.Expression, visible: Ctes) -> tuple[str, Cte]:
+def declare(cte: exp.Expression, visible: Ctes, tokens: tuple[Token, ...] = ()) -> tuple[str, Cte]:
     """The name and meaning of one element of a WITH clause. Raises Unsupported."""
     only(cte, "this", "alias", "materialized")
     alias = cte.args["alias"]
     columns = tuple(identifier(c) for c in alias.args.get("columns") or ())
-    return identifier(alias.this), Cte(cte.this, columns, MappingProxyType(dict(visible)))
+    return identifier(alias.this), Cte(cte.this, columns, MappingProxyType(dict(visible)), tokens)
 
 
 def output_name(node: exp.Expression, source: str) -> str:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import NotAggregate, Unsupported
 from proxy.sql.bind import refuse
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.scope import Catalog, Cte, Ctes, declare, identifier, table_name
+from proxy.sql.words import construct
 
 SYSTEM_SCHEMA = "hush"
 RESERVED = "hush_r"  # alias of injected relations; refused in client text
@@ -168,7 +169,7 @@ class _Walker:
             return self._select(query, scope)
         for inner in query.find_all(exp.Table):
             if self._table(inner, scope) is not Kind.PUBLIC:
-                raise refuse(inner, f"{query.key.lower()} over a private table is not supported")
+                raise refuse(inner, f"{construct(query)} over a private table is not supported")
         return Kind.PUBLIC
 
     def _declare(self, query: exp.Expression, ctes: _Names) -> _Names:
@@ -178,15 +179,28 @@ class _Walker:
         scope = dict(ctes)
         if clause.args.get("recursive"):
             self._refuse_private_inside(clause, scope, "WITH RECURSIVE is not supported with private tables")
-            names = [identifier(c.args["alias"].this) for c in clause.expressions]
-            return {**scope, **{n: _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC) for n in names}}
+            recursive = _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC)
+            return {**scope, **{identifier(c.args["alias"].this): recursive for c in clause.expressions}}
         for cte in clause.expressions:
             kind = self.visit(cte.this, scope)
-            name, meaning = declare(cte, {n: d.meaning for n, d in scope.items()})
+            names = {n: d.meaning for n, d in scope.items()}
+            name, meaning = declare(cte, names, self._body(cte.this))
             if kind is Kind.PRIVATE:
                 self._empty(cte.this, max(1, len(meaning.columns)))
             scope[name] = _Declared(meaning, kind)
         return scope
+
+    def _body(self, body: exp.Expression) -> tuple[Token, ...]:
+        """The tokens of a CTE's SELECT, a WITH clause of its own included."""
+        span = self._spans.get(id(body))
+        if span is None:
+            return ()
+        tokens, depth = self._statement.tokens, 0
+        start = next(i for i, t in enumerate(tokens) if t.start == span.start)
+        while depth <= 0:
+            start -= 1
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[start].token_type, 0)
+        return tuple(t for t in tokens[start + 1 :] if t.start < span.end)
 
     def _empty(self, body: exp.Expression, columns: int) -> None:
         while isinstance(body, exp.Subquery):
@@ -243,7 +257,7 @@ class _Walker:
             return self._table(node, ctes)
         if isinstance(node, exp.Subquery):
             return self.visit(node, ctes)
-        self._refuse_private_inside(node, ctes, f"{node.key.lower()} over a private table is not supported")
+        self._refuse_private_inside(node, ctes, f"{construct(node)} over a private table is not supported")
         return Kind.PUBLIC
 
     def _table(self, node: exp.Table, ctes: _Names) -> Kind:

@@ -1,0 +1,82 @@
+"""Does a tree hold everything that its text says?
+
+A parser for many dialects may drop a word that PostgreSQL acts on. What is computed privately is read
+from the tree alone, so its text is compared with it, and a difference is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from proxy.errors import Unsupported
+from proxy.sql.parse import tokenize
+from proxy.sql.spans import parse_span
+
+# words that change what is computed, each standing in the text of a tree as often as in what was read
+_COUNTED = frozenset(
+    ("DISTINCT", "FILTER", "OVER", "WITHIN", "EXCLUDE", "TIES", "ROWS", "RANGE", "GROUPS", "IGNORE", "RESPECT", "ONLY",
+     "NOT", "ESCAPE", "COLLATE", "SYMMETRIC", "ALL", "ANY", "SOME", "LATERAL", "ORDINALITY", "TABLESAMPLE", "NATURAL")
+)  # fmt: skip
+_HARMLESS = frozenset(("ALL", "SOME", "NOT"))  # COUNT(ALL x) is COUNT(x); NOT is spelled in more ways than one
+
+
+def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
+    """Raises Unsupported at the first token that the trees read from these tokens do not account for."""
+    trees = tuple(nodes)
+    _check_numbers(tokens)
+    intervals = _check_intervals(tokens)
+    literals = Counter(_literals(trees))
+    spelled = Counter(t.text.upper() for tree in trees for t in tokenize(tree.sql(dialect="postgres", comments=False)))
+    for token in tokens:
+        word = token.text.upper()
+        if token.token_type in (TokenType.STRING, TokenType.NUMBER) and token.start not in intervals:
+            spelling = _spelling(token, literals)
+            literals[spelling] -= 1
+            if literals[spelling] < 0:
+                raise _lost(token)
+        elif word in _COUNTED - _HARMLESS and token.token_type is not TokenType.IDENTIFIER:
+            spelled[word] -= 1
+            if spelled[word] < 0:
+                raise _lost(token)
+
+
+def _spelling(token: Token, literals: Counter[str]) -> str:
+    """How the tree spells this literal; the number .5 is a full stop and 5 in the text."""
+    text = token.text.lower()
+    return f"0.{text}" if literals[text] <= 0 and literals[f"0.{text}"] > 0 else text
+
+
+def _lost(token: Token) -> Unsupported:
+    return Unsupported(f"{token.text[:40]} is not understood here", position=token.start + 1)
+
+
+def _literals(trees: Iterable[exp.Expr]) -> list[str]:
+    return [str(n.this).lower() for tree in trees for n in tree.find_all(exp.Literal, exp.Var)]
+
+
+def _check_numbers(tokens: Sequence[Token]) -> None:
+    """PostgreSQL reads 1_000 as a number, the parser as the number 1 and a name."""
+    for token, after in pairwise(tokens):
+        is_joined = token.end + 1 == after.start and after.text[:1].replace("_", "a").isalnum()
+        if token.token_type is TokenType.NUMBER and is_joined:
+            raise Unsupported("this number is not understood", hint="Write it in decimal digits.",
+                              position=token.start + 1)  # fmt: skip
+
+
+def _check_intervals(tokens: Sequence[Token]) -> frozenset[int]:
+    """Offsets of the texts of intervals. The parser keeps the first number and unit of some of them only."""
+    found = set()
+    for token, text in pairwise(tokens):
+        if token.token_type is not TokenType.INTERVAL or text.token_type is not TokenType.STRING:
+            continue
+        found.add(text.start)
+        is_number = text.text.strip().lstrip("+-").replace(".", "", 1).isdigit()
+        if not is_number and parse_span(text.text, "") is None:
+            raise Unsupported("this interval is not understood", hint="Write it like INTERVAL '3 months'.",
+                              position=text.start + 1)  # fmt: skip
+    return frozenset(found)
