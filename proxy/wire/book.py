@@ -21,7 +21,7 @@ class PrivateStatement:
     """A prepared statement that names private tables.
 
     piece: what the session made of it. refusal: why it may not run. oids: all parameter types as the front resolved
-    them. columns: the front's description of the statement; inner_columns: of the query inside COPY, DECLARE, ...
+    them. columns: the front's description of it. has_plan: binding it would start a plan.
     """
 
     name: bytes
@@ -29,6 +29,7 @@ class PrivateStatement:
     refusal: Refusal | NoRefusal
     oids: tuple[int, ...]
     columns: tuple[Column, ...]
+    has_plan: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

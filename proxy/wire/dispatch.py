@@ -16,7 +16,7 @@ from proxy.wire.expect import PLAIN, Entry, Kind, Show
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
 from proxy.wire.flow import Flow
 from proxy.wire.frames import Frame, Oversized
-from proxy.wire.inject import raising_sql, refuse
+from proxy.wire.inject import inject, raising_sql, refuse
 from proxy.wire.messages import HEADER_BYTES
 from proxy.wire.screen import screen
 from proxy.wire.simple import UNNAMED, Question, answer_query
@@ -56,6 +56,7 @@ class Dispatch:
 
     def __init__(self, channel: Channel, understanding: Understanding) -> None:
         self.has_terminated = False
+        self._has_left_portal = False  # a Query may have left an unnamed portal
         self._channel = channel
         self._book = channel.book
         self._understanding = understanding
@@ -104,6 +105,7 @@ class Dispatch:
         text = messages.parse_query(raw[HEADER_BYTES:]).decode(channel.codec, "surrogateescape")
         self._book.drop_statement(UNNAMED)
         self._book.drop_portal(UNNAMED)
+        self._has_left_portal = True
         screened = screen(text, self._raising)
         if self._understanding.may_be_private(screened.text):
             names = self._understanding.setting_names
@@ -150,6 +152,7 @@ class Dispatch:
 
     def _bind(self, raw: bytes) -> Outcome:
         portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
+        self._has_left_portal = self._has_left_portal and bool(portal)
         statement = self._book.statement(name)
         if not self._book.has_room_for_portal(portal):
             refuse(self._channel, SessionLimit("too many portals", hint="Close some of them."))
@@ -164,6 +167,8 @@ class Dispatch:
     def _describe(self, raw: bytes) -> Outcome:
         named = messages.parse_named(raw[HEADER_BYTES:])
         portal = None if named.is_statement else self._book.portal(named.name)
+        if not named.is_statement:
+            self._close_left_portal(named.name)
         if portal is not None:
             describe_private(self._channel, portal, raw)
         else:
@@ -175,9 +180,19 @@ class Dispatch:
         portal = self._book.portal(name)
         if portal is not None and not portal.has_run:
             return execute_private(self._channel, self._understanding.setting_names, name, portal, raw)
+        self._close_left_portal(name)
         self._channel.has_executed = True
         self._channel.send(raw, PLAIN[Kind.EXECUTE])
         return DONE
+
+    def _close_left_portal(self, name: bytes) -> None:
+        """A Query that fails in a transaction block leaves its unnamed portal behind with freed memory in it.
+
+        PostgreSQL (seen on 18.6) crashes when that is described or executed, and ends all sessions with it.
+        """
+        if not name and self._has_left_portal:
+            inject(self._channel, messages.close_portal(UNNAMED), Kind.CLOSE)
+            self._has_left_portal = False
 
     def _close(self, raw: bytes) -> Outcome:
         named = messages.parse_named(raw[HEADER_BYTES:])

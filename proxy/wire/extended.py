@@ -78,6 +78,7 @@ def _prepare_on_front(
         refusal=refusal,
         oids=described.parameter_oids,
         columns=columns_of(described),
+        has_plan=bool(described.row_description) and not piece.prefix_chars,
     )
     channel.book.put_statement(message.name, record)
 
@@ -88,12 +89,12 @@ def _prepare_on_front(
 def bind_private(channel: Channel, statement: PrivateStatement, message: Bind, raw: bytes) -> None:
     """Bind a statement of the same shape, so that errors in the parameters come here and are PostgreSQL's own.
 
-    Binding the client's statement itself would start its plan, which the guard refuses. What has a prefix starts
-    nothing before Execute; a wrong number of parameters fails before anything starts.
+    Binding the client's statement itself would start its plan, which the guard refuses. What has a prefix or returns
+    no rows starts nothing before Execute; a wrong number of parameters fails before anything starts.
     """
     undo = channel.book.take_portal_name(message.portal)
     entry = Entry(kind=Kind.BIND, undo=undo)
-    if statement.piece.prefix_chars or len(message.values) != len(statement.oids):
+    if not statement.has_plan or len(message.values) != len(statement.oids):
         channel.send(raw, entry)
     else:
         inject(channel, messages.describe_statement(statement.name), Kind.DESCRIBE_STATEMENT)

@@ -27,7 +27,7 @@ from proxy.wire.inject import (
     read_settings,
     refuse,
 )
-from proxy.wire.lexer import Sort, tokens
+from proxy.wire.lexer import Sort, Token, tokens
 from proxy.wire.messages import Bind, Column
 from proxy.wire.responses import notice_response
 
@@ -187,10 +187,9 @@ def _run_private(
 
 def _no_parameter(text: str) -> NoParameter:
     """A Query has no parameters; the pipeline it is run as could have some."""
-    for token in tokens(text):
-        if token.sort is Sort.NUMBER and token.text.startswith("$"):
-            return NoParameter(f"there is no parameter {token.text}", position=token.start + 1)
-    return NoParameter("there are no parameters in a simple query")
+    named = (t for t in tokens(text) if t.sort is Sort.NUMBER and t.text.startswith("$"))
+    first = next(named, Token(Sort.NUMBER, "$1", 0, 0))
+    return NoParameter(f"there is no parameter {first.text}", position=first.start + 1)
 
 
 def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:

@@ -20,7 +20,8 @@ AGES = (30, 40, 50, 60)
 SLOW_S = 30.0
 
 _PREFIX = re.compile(
-    r"\s*(?:copy\s*\(|declare\s+[^;]*?\bfor\b|create\s+temp\s+table\s+\w+\s+as\b|insert\s+into\s+\w+\b)", re.IGNORECASE
+    r"\s*(?:copy\s*\(|declare\s+[^;]*?\bfor\b|create\s+temp\s+table\s+(?:if\s+not\s+exists\s+)?\w+\s+as\b|insert\s+into\s+\w+\b)",
+    re.IGNORECASE,
 )
 _NEEDS_TRANSACTION = re.compile(r"\s*declare\s+(?!.*\bwith\s+hold\b)", re.IGNORECASE | re.DOTALL)
 

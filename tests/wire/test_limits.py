@@ -161,6 +161,18 @@ def test_statements_beyond_the_session_are_refused(sql: str, serving: Serving) -
             assert client.sync(statement(sql))[-2].sqlstate == "DP007"
 
 
+@pytest.mark.parametrize("sql", ["select 1 / (height - 1) from places", "select 1 / (age - 30) from users"])
+def test_what_a_failed_query_leaves_behind_cannot_crash_the_front(sql: str, serving: Serving) -> None:
+    for use in (messages.describe_portal(b""), messages.execute(b"")):
+        with serving.raw() as client, serving.raw() as other:
+            client.query("begin")
+            assert status(client.query(sql)) == "E"
+            replies = client.sync(use)
+            assert (replies[0].sqlstate, status(replies)) == ("34000", "E")
+            assert kinds(other.query("select 1")) == "TDCZ"
+            assert status(client.query("rollback")) == "I"
+
+
 def test_parameters_cannot_name_a_setting(serving: Serving) -> None:
     with serving.raw() as client:
         replies = client.sync(statement("select set_config($1, $2, false)", b"work_mem", b"1GB"))

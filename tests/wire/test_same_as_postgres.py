@@ -125,6 +125,13 @@ CASES: dict[str, tuple[Step, ...]] = {
         extended("select $1 from users", b"a"),
         extended("select count(*) from users where $1", b"t"),
     ),
+    "parameter in a query": (
+        "select age from users where age > $1",
+        "select 1; select 'ä', $2::int4 from users",
+        "begin",
+        "declare c cursor for select $1 from users",
+        "rollback",
+    ),
     "too few parameters": (extended(AGES), "select 1"),
     "too many parameters": (extended(AGES, b"1", b"2"), "select 1"),
     "binary parameters and results": (
