@@ -22,6 +22,7 @@ class StatementKind(enum.Enum):
 
     PRIVATE = "private"  # answered by releases
     EXPLAIN = "explain"
+    PROBE = "probe"  # asked for column types, got no rows
     RELATION = "relation"  # answered from the proxy's own relations: hush.budget, ...
 
 

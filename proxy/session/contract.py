@@ -34,7 +34,7 @@ class Session(Protocol):
     """
 
     #: names of the settings whose values `release` wants, read by the relay from the front:
-    #: hush.* plus TimeZone, DateStyle, statement_timeout, client_min_messages, transaction_isolation, search_path
+    #: hush.* and what else of PostgreSQL's settings bears on a release
     setting_names: tuple[str, ...]
 
     def may_be_private(self, text: str) -> bool:

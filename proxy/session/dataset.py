@@ -16,6 +16,7 @@ from proxy.dp.accounting import limit_pico, pool_atto
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Engine
+from proxy.errors import AuthenticationFailed
 from proxy.ledger.base import Ledger
 from proxy.plan.charge import Account, Cost
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
@@ -37,7 +38,9 @@ class Version:
     loaded_at: datetime
 
     def role_of(self, login: str) -> Role:
-        """The role of a login; KeyError for a stranger, who never gets this far."""
+        """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""
+        if login not in self.users.logins:
+            raise AuthenticationFailed(f'the login "{login}" was removed')
         return self.users.roles[self.users.logins[login].role]
 
     def visible_tables(self, login: str) -> Mapping[str, Table]:

@@ -10,7 +10,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, limit_pico, pool_atto
 from proxy.dp.selection import delta_share
-from proxy.errors import NotAggregate
+from proxy.errors import Unsupported
 from proxy.front.relations import RELATIONS
 from proxy.plan.explain import explain_block, explain_lines
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
@@ -42,10 +42,14 @@ def _plans(policy: Policy, sql: str) -> list[ReleasePlan]:
     catalog = Catalog(policy.tables)
     statements = split_statements(sql)
     if len(statements) != 1:
-        raise NotAggregate("expected one statement", hint="Give one SELECT.")
+        raise Unsupported("expected one statement", hint="Give one SELECT.")
     cut = split(statements[0], catalog, frozenset(RELATIONS))
     if not cut.blocks:
-        raise NotAggregate("the statement reads no private table", hint="It is answered exactly and free.")
+        raise Unsupported(
+            "the statement reads no private table",
+            detail="It is answered exactly and free; there is no privacy plan.",
+            hint="Give a SELECT with aggregates over a private table.",
+        )
     constants = Constants({}, datetime.now(ZoneInfo(policy.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, cut.text) for b in cut.blocks]
     share = knob_pico(policy.privacy, policy.privacy.query_epsilon) // len({b.block for b in bound})

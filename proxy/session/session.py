@@ -15,8 +15,8 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
-from proxy.errors import HushError, PolicyForbids, Unsupported
-from proxy.metrics import Metrics, ReleaseOrigin
+from proxy.errors import HushError, PolicyForbids
+from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.plan.explain import output_noise
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
@@ -102,7 +102,8 @@ class ClientSession:
             raise
 
     async def close(self) -> None:
-        """Nothing is held between statements."""
+        """See the contract; nothing is held between statements."""
+        self._metrics.session_closed()
 
     async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> Piece:
         """The piece under the policy in force: a statement prepared under an older one is understood again."""
@@ -122,6 +123,7 @@ class ClientSession:
         privacy = handle.version.policy.privacy
         settings = read_settings(values, privacy)
         if isinstance(handle.query, Probe):
+            self._metrics.statement(StatementKind.PROBE)
             return _probed(handle, handle.query, len(parameters))
         asker = self._asker(handle.version, settings)
         try:
@@ -130,8 +132,10 @@ class ClientSession:
             error.position += len(handle.before) if error.position else 0
             raise
         if handle.wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON):
+            self._metrics.statement(StatementKind.EXPLAIN)
             return await self._wait(lambda: self._explained(handle, planned, asker, settings, len(parameters)))
         if not planned.blocks:
+            self._metrics.statement(StatementKind.RELATION)
             patches = await self._wait(lambda: self._system(handle.query, asker, settings))
             return _spliced(handle, patches, len(parameters), ())
         return await self._answered(handle, planned, asker, settings, len(parameters), piece.text)
@@ -149,9 +153,10 @@ class ClientSession:
         except asyncio.CancelledError:
             cancellation.request()
             raise
+        self._metrics.statement(StatementKind.PRIVATE)
         self._remember(planned, answer)
         patches = (*_block_patches(query, planned, answer), *await self._wait_system(query, asker, settings))
-        spliced = _spliced(handle, patches, count, self._notices(answer, asker))
+        spliced = _spliced(handle, patches, count, self._notices(answer, asker, settings))
         if any(c.pico for c in answer.receipt.charged):
             await _until_grid(started, handle.version.policy.privacy.time_grid_s)
         return spliced
@@ -160,8 +165,6 @@ class ClientSession:
         return await self._wait(lambda: self._system(query, asker, settings)) if query.system else ()
 
     def _asker(self, version: Version, settings: Settings) -> Asker:
-        if self._login not in version.users.logins:
-            raise Unsupported("this login no longer exists")
         session = f"shared/{settings.shared_session}" if settings.shared_session else self._id
         accounts = version.accounts(self._login, session)
         return Asker(dataset=self._dataset, version=version, login=self._login, accounts=accounts)
@@ -205,16 +208,18 @@ class ClientSession:
         return _lines(lines, "json" if is_json else "text", count)
 
     def _remember(self, planned: Planned, answer: Answer) -> None:
-        charged = answer.receipt.charged[1:]
-        cost = max(charged, key=lambda c: c.pico)
+        receipt = answer.receipt
+        own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind != "dataset"]
+        cost = max(own, key=lambda c: c.pico)
         outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
         self._last = (LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0),)
         for item in answer.receipt.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
 
-    def _notices(self, answer: Answer, asker: Asker) -> tuple[Notice, ...]:
+    def _notices(self, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
         is_admin = asker.version.role_of(self._login).is_admin
-        return charge_notices(answer.receipt, asker.version.policy.privacy, is_admin=is_admin)
+        notices = charge_notices(answer.receipt, asker.version.policy.privacy, is_admin=is_admin)
+        return tuple(n for n in notices if n.severity not in settings.muted)
 
     # --- threads ----------------------------------------------------------------------------------------
 

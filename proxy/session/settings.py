@@ -15,11 +15,12 @@ from proxy.errors import InvalidSetting
 from proxy.policy.model import Privacy
 
 PREFIX = "hush."
-READ_FROM_FRONT = ("TimeZone", "client_min_messages", "statement_timeout")
+READ_FROM_FRONT = ("client_min_messages", "statement_timeout")
 NAMES = (
     "hush.epsilon", "hush.max_rows_per_group", "hush.max_groups", "hush.session", "hush.intervals", "hush.fresh",
     "hush.nonnegative", "hush.max_charge", "hush.target_error", "hush.weights",
 )  # fmt: skip
+_MUTED = {"warning": frozenset(("NOTICE",)), "error": frozenset(("NOTICE", "WARNING"))}
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
 
 
@@ -28,6 +29,7 @@ class Settings:
     """The settings of one statement. epsilon: of the whole statement. max_charge: 0 means no cap.
 
     shared_session: name of the session account that pooled connections of one login share, "" for none.
+    muted: severities of notices that client_min_messages keeps from the client.
     """
 
     epsilon: float
@@ -37,6 +39,7 @@ class Settings:
     is_fresh: bool
     is_nonnegative: bool
     max_charge: float
+    muted: frozenset[str]
 
 
 def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
@@ -55,6 +58,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         is_fresh=_SWITCH[get("fresh").lower() or "off"],
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         max_charge=float(get("max_charge") or 0),
+        muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
     )
 
 
