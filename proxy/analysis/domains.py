@@ -97,7 +97,7 @@ class Domains:
                 return self.may_be_null(argument)
 
     def may_raise(self, scalar: Scalar) -> bool:
-        """Whether DuckDB could raise while computing the scalar itself, its parts aside; such a call is rendered in TRY."""
+        """Whether DuckDB could raise computing the scalar itself, its parts aside; such a call is rendered in TRY."""
         if not isinstance(scalar, Call):
             return False
         arguments = tuple(self.declared(a) for a in scalar.args)
