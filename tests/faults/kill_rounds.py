@@ -18,7 +18,6 @@ from threading import Thread
 
 import psycopg
 
-from tests.faults.nursery import nursery
 from tests.faults.proxied import (
     COUNT,
     DATASET,
@@ -27,6 +26,7 @@ from tests.faults.proxied import (
     Client,
     Proxied,
     Site,
+    launch,
     running,
     wait_until_it_listens,
     write_site,
@@ -135,21 +135,20 @@ def kill_rounds(site: Site, rounds: int) -> Tally:
     """Start, ask, kill, `rounds` times; then start once more and end as one should."""
     moments = random.Random(20261121)  # any will do; the same ones each time
     tally, price = Tally(), site.price()
-    with nursery() as source:
-        for number in range(rounds):
-            if number % EARLY_DEATHS == EARLY_DEATHS - 1:
-                early = source.launch(site)
-                time.sleep(moments.uniform(0, START_S))
-                die(early)
-                check_books(site, tally, price)
-            proxied = source.launch(site)
-            try:
-                proxied = wait_until_it_listens(proxied)
-                repeat_latest(proxied, tally)
-                kill_while_it_answers(proxied, tally, moments.uniform(0, LONGEST_S))
-            finally:
-                die(proxied)
+    for number in range(rounds):
+        if number % EARLY_DEATHS == EARLY_DEATHS - 1:
+            early = launch(site)
+            time.sleep(moments.uniform(0, START_S))
+            die(early)
             check_books(site, tally, price)
+        proxied = launch(site)
+        try:
+            proxied = wait_until_it_listens(proxied)
+            repeat_latest(proxied, tally)
+            kill_while_it_answers(proxied, tally, moments.uniform(0, LONGEST_S))
+        finally:
+            die(proxied)
+        check_books(site, tally, price)
     with running(site) as proxied:
         repeat_latest(proxied, tally)
     check_books(site, tally, price)

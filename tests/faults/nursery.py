@@ -1,7 +1,7 @@
-"""Proxies in quick succession: the program is loaded once and every proxy is a fork of it.
+"""Proxies in quick succession: the program is loaded once, and every proxy is a fork of it.
 
-Run as a program it reads lines of JSON, {"arguments": [...], "folder": "...", "log": "..."}, and writes for each the
-number of a process that runs `hushql` with these arguments. Whoever asked for it ends it.
+Run as a program it reads lines of JSON, {"arguments": [...], "folder": "...", "log": "..."}. For each it writes the
+number of a process that runs `hushql` with these arguments, and in the end that one's exit status into <log>.status.
 """
 
 from __future__ import annotations
@@ -12,31 +12,40 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
+from pathlib import Path
 
-from tests.faults.proxied import ROOT, Proxied, Site, serve_arguments
+ROOT = Path(__file__).resolve().parents[2]
+_STATUS_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Born:
-    """A process that is nobody's child here. Behaves as `subprocess.Popen`; its exit status stays unknown."""
+    """A process that is nobody's child here; it is used as a `subprocess.Popen`."""
 
     pid: int
     handle: int
+    status: Path
 
     def poll(self) -> int | None:
-        return 0 if select.select([self.handle], [], [], 0)[0] else None
+        return self._status() if select.select([self.handle], [], [], 0)[0] else None
 
     def wait(self, timeout: float | None = None) -> int:
         if not select.select([self.handle], [], [], timeout)[0]:
             raise TimeoutError
-        return 0
+        return self._status()
+
+    def _status(self) -> int:
+        deadline = time.monotonic() + _STATUS_S
+        while not self.status.exists():
+            assert time.monotonic() < deadline, "nobody has seen the end of this process"
+            time.sleep(0.002)
+        return int(self.status.read_text())
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:
+        if not select.select([self.handle], [], [], 0)[0]:
             signal.pidfd_send_signal(self.handle, number)
 
     def terminate(self) -> None:
@@ -46,67 +55,83 @@ class Born:
         self.send_signal(signal.SIGKILL)
 
 
-@dataclass(frozen=True, slots=True)
+def environment() -> dict[str, str]:
+    """Of a proxy. Its PostgreSQL lives in memory where it can: that is half the time of a start."""
+    memory = Path("/dev/shm")
+    places = {"TMPDIR": str(memory)} if os.access(memory, os.W_OK | os.X_OK) else {}
+    return {**os.environ, "PYTHONPATH": str(ROOT), **places}
+
+
 class Nursery:
-    """Where proxies come from."""
+    """Where proxies come from. To be closed when no more are wanted; those that live go on."""
 
-    lines_in: IO[str]
-    lines_out: IO[str]
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.nursery"], env=environment(), cwd=ROOT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
-    def launch(self, site: Site) -> Proxied:
-        """As `proxied.launch`, without the time to load the program."""
-        log = site.new_log()
-        order = {"arguments": serve_arguments(site), "folder": str(site.folder), "log": str(log)}
-        self.lines_in.write(json.dumps(order) + "\n")
-        self.lines_in.flush()
-        pid = int(self.lines_out.readline())
-        return Proxied(site=site, process=Born(pid, os.pidfd_open(pid)), log=log)
+    def bear(self, arguments: Sequence[str], folder: Path, log: Path) -> Born:
+        """Start `hushql` with these arguments in a folder."""
+        orders, pids = self._process.stdin, self._process.stdout
+        assert orders is not None
+        assert pids is not None
+        orders.write(json.dumps({"arguments": list(arguments), "folder": str(folder), "log": str(log)}) + "\n")
+        orders.flush()
+        pid = int(pids.readline())
+        return Born(pid, os.pidfd_open(pid), _status_of(log))
 
-
-@contextmanager
-def nursery() -> Iterator[Nursery]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.nursery"], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield Nursery(process.stdin, process.stdout)
+    def close(self) -> None:
+        self._process.communicate()
 
 
-def bear(order: dict[str, object]) -> int:
-    """Fork; the child becomes a proxy and never returns."""
+def _status_of(log: Path) -> Path:
+    return log.with_name(f"{log.name}.status")
+
+
+# --- the program ------------------------------------------------------------------------------------------
+
+
+def tend() -> bool:
+    """Serve orders. True in a process that is to become a proxy, False at the end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        order = json.loads(line)
+        if os.fork() == 0:
+            return watch_over(order)
+    return False
+
+
+def watch_over(order: dict[str, object]) -> bool:
+    """Fork once more: the child is the proxy, its parent tells how it ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
-    if pid:
-        return pid
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a proxy waits for its children
-    os.chdir(str(order["folder"]))
-    log = os.open(str(order["log"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    for number, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
-        os.dup2(source, number)
-    from proxy.__main__ import main
+    if pid == 0:
+        settle(order)
+        return True
+    print(pid, flush=True)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    told = _status_of(Path(str(order["log"])))
+    told.with_suffix(".new").write_text(str(status))
+    told.with_suffix(".new").rename(told)
+    os._exit(0)
 
+
+def settle(order: dict[str, object]) -> None:
+    """Be like a program that was just started."""
+    os.chdir(str(order["folder"]))
+    nothing, log = os.open(os.devnull, os.O_RDONLY), os.open(str(order["log"]), os.O_WRONLY | os.O_TRUNC)
+    for number, source in ((0, nothing), (1, log), (2, log)):
+        os.dup2(source, number)
+    os.close(nothing)
+    os.close(log)
     arguments = order["arguments"]
     assert isinstance(arguments, list)
     sys.argv = ["hushql", *arguments]
-    status = 3
-    try:
-        main()
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else 0
-    finally:
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def tend() -> None:
-    import proxy.__main__  # noqa: F401 - so that it is loaded already in every fork
-
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    for line in sys.stdin:
-        print(bear(json.loads(line)), flush=True)
 
 
 if __name__ == "__main__":
-    tend()
+    from proxy.__main__ import main
+
+    if tend():
+        main()

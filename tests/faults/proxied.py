@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -12,9 +13,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -30,8 +32,8 @@ from proxy.ledger.replay import inspect
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
 from proxy.wire.scram import SALT_BYTES, make_verifier
+from tests.faults.nursery import Nursery, environment
 
-ROOT = Path(__file__).resolve().parents[2]
 DATASET, PASSWORD = "tiny", "a pass word"
 LOGINS = ("ann", "bob", "cat", "dan")
 EPSILON = 0.1
@@ -213,21 +215,28 @@ class Proxied:
         return tuple(pid for pid in children_of(self.pid) if b"postgres" in _command(pid))
 
 
-def launch(
-    site: Site,
-    *,
-    listen: str = "127.0.0.1:0",
-    state: Path | None = None,
-    program: Sequence[str] = ("-m", "proxy"),
-    environment: Mapping[str, str] | None = None,
-) -> Proxied:
-    """Start `hushql serve` and return at once. program: what Python runs, e.g. the proxy after a preparation."""
+def launch(site: Site, *, listen: str = "127.0.0.1:0", state: Path | None = None) -> Proxied:
+    """Start `hushql serve` and return at once."""
+    log = site.new_log()
+    arguments = serve_arguments(site, listen, state)
+    return Proxied(site=site, process=_nursery().bear(arguments, site.folder, log), log=log)
+
+
+@cache
+def _nursery() -> Nursery:
+    """One for the whole test run."""
+    made = Nursery()
+    atexit.register(made.close)
+    return made
+
+
+def launch_program(site: Site, *program: str) -> Proxied:
+    """Start the proxy as a program of its own: `-m proxy`, or one that prepares something first."""
     log = site.new_log()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, *program, *serve_arguments(site, listen, state)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}, cwd=site.folder,
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            [sys.executable, *program, *serve_arguments(site)], env=environment(),
+            cwd=site.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     return Proxied(site=site, process=process, log=log)
 
@@ -249,9 +258,9 @@ def wait_until_it_listens(started: Proxied) -> Proxied:
 
 
 @contextmanager
-def running(site: Site, *, environment: Mapping[str, str] | None = None) -> Iterator[Proxied]:
+def running(site: Site) -> Iterator[Proxied]:
     """A proxy that listens; it is ended, and must not have failed, when the block is over."""
-    started = launch(site, environment=environment)
+    started = launch(site)
     try:
         yield wait_until_it_listens(started)
     finally:
@@ -279,7 +288,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def hushql(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
     return subprocess.run(
-        [sys.executable, "-m", "proxy", *arguments], env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "proxy", *arguments], env=environment(),
         capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-import psycopg
 import pytest
 
 from proxy.wire import messages
@@ -26,6 +25,7 @@ from tests.faults.proxied import (
     running,
     wait_until,
 )
+from tests.faults.test_signals import told_at_the_end
 from tests.wire.raw import SSL_REQUEST, RawClient, startup_packet
 
 GARBAGE_ROUNDS = 60
@@ -181,17 +181,10 @@ def test_a_client_that_resets_its_connection_does_the_same(shared: Proxied) -> N
 
 
 def test_an_idle_session_is_told_and_closed(site: Site) -> None:
+    """Inside a transaction, too."""
     site.write_policy(limits={"idle_timeout": "500ms"})
-    with running(site) as proxied:
-        with proxied.connect() as client:
-            client.execute(COUNT.encode())
-            time.sleep(1.5)
-            with pytest.raises(psycopg.OperationalError) as told:
-                client.execute("select 1")
-            assert told.value.sqlstate == "57P05"
-        with proxied.connect() as client:
-            client.execute("begin")
-            time.sleep(1.5)
-            with pytest.raises(psycopg.OperationalError) as told:
-                client.execute("select 1")
-            assert told.value.sqlstate == "57P05"
+    with running(site) as proxied, proxied.connect() as client, proxied.connect() as other:
+        client.execute(COUNT.encode())
+        other.execute("begin")
+        for idle in (client, other):
+            assert told_at_the_end(idle) == "57P05"

@@ -6,6 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.faults.proxied import COUNT, Client, Site, distinct_count, refusal_of, running, wait_until, write_data
 
 ENGINE_FAILED = "58000"
@@ -61,6 +63,7 @@ def test_removed_data_go_on_being_served_and_a_reload_keeps_the_old_version(site
         wait_until(lambda: len(list(site.state.glob("spill-*"))) == 1)  # that of the engine in use
 
 
+@pytest.mark.long
 def test_data_overwritten_in_place_cost_no_more_than_an_error(site: Site) -> None:
     """What the engine says of damaged pages is not passed on, and the charge stands."""
     with running(site) as proxied, proxied.connect() as client:

@@ -20,6 +20,7 @@ from tests.faults.proxied import (
     distinct_count,
     hushql,
     launch,
+    launch_program,
     refusal_of,
     running,
     wait_until_it_listens,
@@ -121,7 +122,7 @@ def fill(client: Client) -> int:
 
 def test_a_disk_without_space_for_anything_is_refused_at_the_start_and_heals(site: Site) -> None:
     """No file may grow past one page."""
-    started = launch(site, program=("-m", "tests.faults.small_files", str(PAGE)))
+    started = launch_program(site, "-m", "tests.faults.small_files", str(PAGE))
     try:
         assert started.wait() in (1, 2)
     finally:

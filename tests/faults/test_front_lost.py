@@ -28,7 +28,7 @@ def connect_again(proxied: Proxied) -> Client:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGQUIT, marks=pytest.mark.long)])
 def test_a_killed_front_ends_its_sessions_cleanly_and_the_next_one_works(site: Site, number: int) -> None:
     with running(site) as proxied, proxied.connect() as idle, proxied.connect("bob") as busy:
         idle.execute(distinct_count(1).encode())

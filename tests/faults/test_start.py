@@ -103,6 +103,7 @@ def test_a_port_in_use_is_refused(site: Site) -> None:
         check_refused(site, MISUSED, f"cannot listen on 127.0.0.1 port {port}", listen=f"127.0.0.1:{port}")
 
 
+@pytest.mark.long
 def test_an_address_of_another_machine_is_refused(site: Site) -> None:
     check_refused(site, MISUSED, "cannot listen on 203.0.113.7 port 6432", listen="203.0.113.7:6432")
 
