@@ -94,11 +94,6 @@ class Channel:
         self._passing_bytes = 0
         self._wakes = False
 
-    @property
-    def has_surely_failed(self) -> bool:
-        """In a failed transaction, and nothing is under way that could end it."""
-        return self.status == FAILED_TRANSACTION and not self.queue
-
     # --- to the front --------------------------------------------------------------------------------
 
     def send(self, raw: bytes, entry: Entry) -> None:

@@ -144,7 +144,7 @@ class Dispatch:
             refuse(channel, SessionLimit("too many prepared statements", hint="Close some of them."))
         elif isinstance(screened.refusal, Refusal):
             refuse(channel, screened.refusal.error, shift=screened.start)
-        elif self._understanding.may_be_private(text) and not channel.has_surely_failed:
+        elif self._understanding.may_be_private(text):
             return parse_private(channel, self._understanding.setting_names, message, raw)
         else:
             forward_parse(channel, message, raw)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from proxy.errors import HushError, NeedsTransaction
 from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
-from proxy.wire.channel import IDLE, Channel
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
 from proxy.wire.expect import PLAIN, Entry, Kind, Place, Ticket
 from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
@@ -27,6 +27,7 @@ from proxy.wire.inject import (
     inject,
     read_settings,
     refuse,
+    settle,
 )
 from proxy.wire.messages import Bind, Column, Parse
 from proxy.wire.simple import tell_notices
@@ -45,6 +46,11 @@ def forward_parse(channel: Channel, message: Parse, raw: bytes) -> None:
 def parse_private(channel: Channel, setting_names: Sequence[str], message: Parse, raw: bytes) -> Flow[None]:
     """Let the front prepare the client's statement, and learn its types."""
     text = message.text.decode(channel.codec, "surrogateescape")
+    if channel.queue:  # what is under way decides whether the transaction has failed
+        yield from settle(channel)
+    if channel.status == FAILED_TRANSACTION:
+        forward_parse(channel, message, raw)
+        return
     settings = yield from read_settings(channel, setting_names)
     refusal: Refusal | NoRefusal
     try:

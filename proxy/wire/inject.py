@@ -63,6 +63,14 @@ def inject(
     channel.send(raw, Entry(kind=kind, show=Show.NOTHING, tickets=tickets, shift=shift, place=place))
 
 
+def settle(channel: Channel) -> Flow[None]:
+    """Wait until everything sent so far is answered. Raises FrontSaidNo when some of it failed."""
+    ticket = Ticket()
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)  # succeeds in any state
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+
+
 def describe(
     channel: Channel, name: bytes, text: str, oids: Sequence[int], shift: int, show: Show = Show.NOTHING
 ) -> Flow[Ticket]:

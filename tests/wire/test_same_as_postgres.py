@@ -127,7 +127,7 @@ CASES: dict[str, tuple[Step, ...]] = {
     ),
     "parameter in a query": (
         "select age from users where age > $1",
-        "select 1; select 'ä', $2::int4 from users",
+        "select 1; select 'ä', $1::int4 from users",
         "begin",
         "declare c cursor for select $1 from users",
         "rollback",
@@ -332,6 +332,10 @@ CASES: dict[str, tuple[Step, ...]] = {
         "select nope",
         extended("rollback") + extended("begin") + messages.query(GROUPS.encode()) + SYNC,
         "rollback",
+    ),
+    "wrong after a failure without waiting": (
+        "begin",
+        messages.query(b"select nope") + extended("selec users") + extended(AGES, b"1") + extended("rollback"),
     ),
     "closing what is not there": (messages.close_statement(b"no") + messages.close_portal(b"no") + SYNC,),
     "portals replaced": (
