@@ -155,13 +155,23 @@ class Proxy:
 
     async def _host(self, path: Path, policy: Policy) -> Hosted:
         users_path = self._users_path(policy)
-        version = await asyncio.to_thread(self._version, policy, users_path)
+        version = await self._opened(policy, users_path)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
         public = _PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
         return Hosted(path=path, users_path=users_path, dataset=dataset, front=front, public=public, plans=PlanCache())
+
+    async def _opened(self, policy: Policy, users_path: Path) -> Version:
+        """`_version` on another thread. When cancelled, what that thread opens is closed again."""
+        opening = asyncio.ensure_future(asyncio.to_thread(self._version, policy, users_path))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with contextlib.suppress(HushError):
+                (await opening).engine.close()
+            raise
 
     def _version(self, policy: Policy, users_path: Path) -> Version:
         """Open the data and check what the policy declares about them. Raises HushError."""
@@ -220,7 +230,7 @@ class Proxy:
                 raise ConfigError(f'the dataset cannot be renamed from "{hosted.name}" while it is served')
             if self._users_path(policy) != hosted.users_path:
                 raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
-            version = await asyncio.to_thread(self._version, policy, self._users_path(policy))
+            version = await self._opened(policy, self._users_path(policy))
             hosted.public.engine = version.engine
             try:
                 await hosted.front.apply(policy, version.users)

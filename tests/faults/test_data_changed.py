@@ -50,6 +50,7 @@ def test_replaced_data_are_served_after_a_reload_and_not_before(site: Site) -> N
         spent = site.spent()
         assert abs(people(client, 1) - 1000) < 15
         assert site.spent() > spent  # the old release is of other data
+    assert not list(site.state.glob("spill-*"))  # the replaced engine is gone, too
 
 
 def test_removed_data_go_on_being_served_and_a_reload_keeps_the_old_version(site: Site) -> None:
