@@ -68,7 +68,9 @@ def _enumerate(domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
     match domain:
         case Listed(values):
             return values
-        case Bounded(int() as lo, int() as hi) if _is_whole(scalar) and hi - lo < MOST_KEYS:
+        case Bounded(int() as lo, int() as hi) if (
+            _is_whole(scalar) and hi - lo < MOST_KEYS and _is_exact(lo, hi, scalar)
+        ):
             return tuple(range(lo, hi + 1))
         case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE:
             first, last = _day(lo), _day(hi)
@@ -76,6 +78,11 @@ def _enumerate(domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
             return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None
         case _:
             return None
+
+
+def _is_exact(lo: int, hi: int, scalar: Scalar) -> bool:
+    """Whether no integer is missing between the ends: inferred ones were computed as doubles."""
+    return isinstance(scalar, ColumnRef) or max(abs(lo), abs(hi)) <= 2**53
 
 
 _WHOLE_FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "dow", "isodow", "doy", "quarter", "week")

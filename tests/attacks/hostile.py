@@ -166,7 +166,7 @@ tables:
       pid: {{type: integer, key: true}}
       what: {{type: text}}
       x: {{type: double precision, bounds: [0, 10]}}
-      n: {{type: integer, bounds: [0, 10]}}
+      n: {{type: integer, bounds: [0, 10], nullable: false}}
       at: {{type: timestamp, bounds: [2024-01-01, 2025-01-01]}}
   labels:
     public: true
