@@ -1,7 +1,8 @@
 """Is a SELECT of private rows only a question about column types?
 
 Tools learn columns from `SELECT * FROM t LIMIT 0`, `LIMIT 1` or `WHERE 1=0`. Such a statement is
-answered without rows, by putting an empty relation in the place of every private table.
+answered without rows, by putting an empty relation in the place of every private table. One whose
+result would not be empty then is left alone: an answer computed from empty tables would be false.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from proxy.policy.model import Table
 from proxy.sql.locate import TextSpan
 from proxy.sql.parse import Statement, parse
 from proxy.sql.scope import Catalog, table_name
+from proxy.sql.split import is_aggregate
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class Probe:
 def probe(statement: Statement, catalog: Catalog, *, allow_all: bool) -> Probe | None:
     """The probe, or None when the statement asks for rows. allow_all: the policy answers every raw SELECT empty."""
     tree = parse(statement.text)
-    if not isinstance(tree, exp.Select) or not (allow_all or _asks_no_rows(tree)):
+    if not isinstance(tree, exp.Select):
+        return None
+    if not _asks_no_rows(tree) and not ((allow_all or _limit(tree) == "1") and _shows_rows(tree, catalog)):
         return None
     found = []
     for node in tree.find_all(exp.Table):
@@ -52,11 +56,37 @@ def probe(statement: Statement, catalog: Catalog, *, allow_all: bool) -> Probe |
 
 
 def _asks_no_rows(select: exp.Select) -> bool:
-    limit = select.args.get("limit")
-    if limit is not None and isinstance(limit.expression, exp.Literal) and str(limit.expression.this) in ("0", "1"):
-        return True
+    """Whether the result has no rows, whatever the tables hold."""
     where = select.args.get("where")
-    return where is not None and _is_false(where.this)
+    return _limit(select) == "0" or (where is not None and _is_false(where.this))
+
+
+def _limit(select: exp.Select) -> str:
+    """The constant of LIMIT or FETCH, "" for none."""
+    limit = select.args.get("limit")
+    if limit is None:
+        return ""
+    count = limit.args.get("expression") or limit.args.get("count")
+    return str(count.this) if isinstance(count, exp.Literal) else ""
+
+
+def _shows_rows(select: exp.Select, catalog: Catalog) -> bool:
+    """Whether each row of the result stands for a private row: without those it is empty and says nothing false."""
+    return _row_selects(select, catalog) == len(list(select.find_all(exp.Select)))
+
+
+def _row_selects(select: exp.Select, catalog: Catalog) -> int:
+    """How many SELECTs pass on private rows, one inside the FROM clause of the other; 0 when one does not."""
+    joins = select.args.get("joins") or ()
+    clause = select.args.get("from_")
+    if clause is None or any(j.args.get("side") for j in joins) or is_aggregate(select):
+        return 0
+    sources = [clause.this, *(j.this for j in joins)]
+    if len(sources) == 1 and isinstance(clause.this, exp.Subquery) and isinstance(clause.this.this, exp.Select):
+        inner = _row_selects(clause.this.this, catalog)
+        return inner + 1 if inner else 0
+    tables = [catalog.tables.get(table_name(s)) for s in sources if isinstance(s, exp.Table)]
+    return 1 if any(t is not None and not t.is_public for t in tables) else 0
 
 
 def _is_false(node: exp.Expression) -> bool:
