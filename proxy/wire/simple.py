@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
-from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
 from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
@@ -72,7 +72,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
     if _is_for_the_front(channel, pieces):
         _forward(channel, question)
         return
-    needs_check = channel.status == FAILED_TRANSACTION or (channel.status == IDLE and len(pieces) > 1)
+    needs_check = channel.status == FAILED_TRANSACTION or len(pieces) > 1
     if needs_check and not (yield from _is_well_formed(channel, question)):
         _finish(channel)
         return
@@ -112,15 +112,22 @@ def _forward(channel: Channel, question: Question) -> None:
 def _is_well_formed(channel: Channel, question: Question) -> Flow[bool]:
     """Whether the whole string passes PostgreSQL's grammar, which comes before any of its statements runs.
 
-    The front says no to several statements in any case, which ends what transaction there is: not to be used in one.
+    The front says no to several statements in any case, which fails what transaction there is; a savepoint undoes that.
     """
+    is_in_block = channel.status == IN_TRANSACTION
     channel.sync(Show.NOTHING)
+    if is_in_block:
+        inject(channel, messages.query(b"savepoint _hush"), Kind.QUERY)
     parsed, synced = Ticket(), Ticket()
     text = messages.parse(UNNAMED, encode(question.text, channel.codec))
     entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(parsed,), may_be_several=True)
     channel.send(text, entry)
     channel.sync(Show.NOTHING, synced)
     yield from wait_for(synced)
+    if is_in_block and parsed.is_several:
+        undone = Ticket()
+        inject(channel, messages.query(b"rollback to savepoint _hush; release savepoint _hush"), Kind.QUERY, undone)
+        yield from wait_for(undone)
     return parsed.is_several or not parsed.failed
 
 
