@@ -1,0 +1,87 @@
+"""The databases of a world in one DuckDB: everybody, everybody but some, and each unit alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+
+import duckdb
+
+from proxy.policy.model import Table
+from tests.fuzz.worlds import NOBODY, Cell, Stored, World
+
+
+class Databases:
+    """Opened as the engine opens its data; each chosen set of units is a schema of new tables."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._built: dict[frozenset[int], str] = {}
+        self._connection = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
+        self._connection.execute(f"set TimeZone = '{world.privacy.time_zone}'")
+        self._connection.execute("set perfect_ht_threshold = 22")
+        self._connection.execute("set disabled_optimizers = 'common_subexpressions'")
+        self._create("base", owner=True)
+        for name, stored in world.data.items():
+            self._insert(f"base.{name}", name, stored)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def run(self, sql: str, units: Iterable[int]) -> list[tuple[object, ...]]:
+        """Rows of one statement over the data of these units (and of nobody). Raises duckdb.Error."""
+        self._connection.execute(f"set search_path = '{self._schema(frozenset(units))}'")
+        return self._connection.execute(sql).fetchall()
+
+    def everybody(self) -> frozenset[int]:
+        return frozenset(range(self._world.units))
+
+    def _schema(self, units: frozenset[int]) -> str:
+        if units not in self._built:
+            name = f"x{len(self._built)}"
+            self._create(name, owner=False)
+            present = ", ".join(map(str, (NOBODY, *sorted(units))))
+            for table in self._world.tables:
+                self._connection.execute(
+                    f"insert into {name}.{table} select * exclude (o) from base.{table} where o in ({present})"
+                )
+            self._built[units] = name
+        return self._built[units]
+
+    def _create(self, schema: str, *, owner: bool) -> None:
+        self._connection.execute(f"create schema {schema}")
+        for table in self._world.tables.values():
+            columns = [f'"{c.name}" {self._world.engine_types[table.name, c.name]}' for c in table.columns]
+            columns += ["o integer"] * owner
+            self._connection.execute(f"create table {schema}.{table.name} ({', '.join(columns)})")
+
+    def _insert(self, target: str, name: str, stored: Stored) -> None:
+        if not stored.rows:
+            return
+        table = self._world.tables[name]
+        rows = [
+            f"({', '.join([*(self._literal(table, i, v) for i, v in enumerate(row)), str(owner)])})"
+            for row, owner in zip(stored.rows, stored.owners, strict=True)
+        ]
+        self._connection.execute(f"insert into {target} values {', '.join(rows)}")
+
+    def _literal(self, table: Table, index: int, value: Cell) -> str:
+        kind = self._world.engine_types[table.name, table.columns[index].name]
+        match value:
+            case None:
+                return "NULL"
+            case float() if not math.isfinite(value):
+                return f"'{value}'::{kind}"
+            case float() | int() | Decimal():
+                return f"'{value}'::{kind}"
+            case datetime():
+                zone = "+00" if kind == "TIMESTAMPTZ" else ""
+                return f"'{value.isoformat(sep=' ')}{zone}'::{kind}"
+            case date():
+                return f"'{value.isoformat()}'::{kind}"
+            case str():
+                escaped = value.replace("'", "''")
+                text = " || chr(0) || ".join(f"'{part}'" for part in escaped.split("\x00"))
+                return f"({text})::{kind.removesuffix(' COLLATE NOCASE')}"

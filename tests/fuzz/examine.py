@@ -1,0 +1,171 @@
+"""One query over one world: everything that must hold of its plan, its result and what is published."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import duckdb
+
+from proxy.errors import HushError
+from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_release
+from proxy.release.finish import finish
+from proxy.release.noisy import NoisyCells, publish
+from proxy.release.raw import RawResult
+from proxy.sql.block import BoundBlock
+from tests.fuzz.checks import Broken, Case, Raw, check
+from tests.fuzz.duck import Databases
+from tests.fuzz.grammar import make_query
+from tests.fuzz.planning import SALT, bind, make_context
+from tests.fuzz.worlds import World, make_world
+from tests.oracle.bounded import Oracle
+from tests.oracle.compare import differences, engine_exact
+
+QUERIES = 20  # of one world
+_MANY_KEYS = 400  # more public keys than this are not published one by one here
+
+
+@dataclass(frozen=True, slots=True)
+class NoNoise:
+    """Noise that is always zero: what is published is then the exact vector."""
+
+    def take(self, n: int) -> tuple[int, ...]:
+        return (0,) * n
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A promise that did not hold."""
+
+    seed: int
+    number: int
+    query: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"world {self.seed}, query {self.number}: {self.message}\n    {self.query}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened to the queries of a run."""
+
+    planned: int = 0
+    refused: int = 0
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Examiner:
+    """Examines queries over one world. Use as a context manager."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.databases = Databases(world)
+        self._tables = {
+            name: [dict(zip([c.name for c in table.columns], row, strict=True)) for row in world.data[name].rows]
+            for name, table in world.tables.items()
+        }
+
+    def __enter__(self) -> Examiner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.databases.close()
+
+    def sensitivity(self, query: str, context: PlanContext) -> None:
+        """The promises about single units. Raises Broken, HushError when the query is refused."""
+        plan = self._plan(query, context)[0]
+        try:
+            check(Case(self.world, plan, self.databases))
+        except duckdb.Error as error:
+            raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
+
+    def meaning(self, query: str, context: PlanContext) -> None:
+        """The engine's integers are the oracle's, and publishing them loses nothing. Raises as `sensitivity`."""
+        plan, bound = self._plan(query, context)
+        try:
+            raw = self.databases.run(plan.sql, self.databases.everybody())
+        except duckdb.Error as error:
+            raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
+        oracle = Oracle(plan, self._tables, self.world.privacy.time_zone, SALT).exact()
+        found = differences(engine_exact(plan, raw), oracle)
+        if found:
+            raise Broken(f"the engine differs from the oracle: {found[0]}")
+        if len(plan.public_keys) <= _MANY_KEYS:
+            check_published(plan, bound, raw, self.world.privacy.time_zone)
+
+    def _plan(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
+        try:
+            bound = bind(self.world, query)
+            return plan_release(bound.block, context), bound
+        except HushError:
+            raise
+        except Exception as error:
+            raise Broken(f"planning raised {type(error).__name__}: {error}") from error
+
+
+def check_published(plan: ReleasePlan, bound: BoundBlock, raw: Raw, time_zone: str) -> None:
+    """Without noise and threshold, publishing gives each key its exact integers, whatever the rows' order."""
+    if isinstance(plan.selection, Threshold):
+        plan = replace(plan, selection=Threshold(plan.selection.moment, -1.0))
+    width = 1 + len(plan.analysed.keys) + len(plan.vector.moments)
+    cells = publish(plan, RawResult(width, tuple(raw)), NoNoise())
+    again = publish(plan, RawResult(width, tuple(reversed(raw))), NoNoise())
+    if cells.payload() != again.payload():
+        raise Broken("what is published depends on the order of the engine's rows")
+    if NoisyCells.of_payload(cells.payload()).payload() != cells.payload():
+        raise Broken("a stored release does not read back")
+    _check_totals(plan, raw, cells)
+    release = finish(plan, cells, bound.columns, nonnegative=True, time_zone=time_zone)
+    if any(len(column.values) != release.rows for column in release.columns):
+        raise Broken("columns of a release differ in length")
+
+
+def _check_totals(plan: ReleasePlan, raw: Raw, cells: NoisyCells) -> None:
+    """Each moment's total over all emitted keys is the engine's; the selecting count's is that of the parts."""
+    if not isinstance(plan.selection, Threshold) and len(cells.cells) != len(plan.public_keys):
+        raise Broken("a public key is missing or stands twice")
+    selecting = plan.selection.moment if isinstance(plan.selection, Threshold) else -1
+    first = 1 + len(plan.analysed.keys)
+    for index in range(len(plan.vector.moments)):
+        if index == selecting:
+            continue
+        engine = sum(v for row in raw if row[0] == 0 and isinstance(v := row[first + index], int))
+        if engine != sum(c.moments[index] for c in cells.cells):
+            raise Broken(f"publishing changes the total of moment {index}")
+
+
+def run_worlds(seeds: Sequence[int], how: str, queries: int = QUERIES, *, stop: bool = False) -> Tally:
+    """Examine the random queries of some worlds. how: "sensitivity", "meaning" or "both". stop: at a failure."""
+    tally = Tally()
+    for seed in seeds:
+        with Examiner(make_world(seed)) as examiner:
+            for number in range(queries):
+                rng = random.Random(f"query {seed} {number}")
+                query = make_query(examiner.world, rng)
+                _examine_one(examiner, query, make_context(examiner.world, rng), how, tally, seed, number)
+                if stop and tally.failures:
+                    return tally
+    return tally
+
+
+def _examine_one(
+    examiner: Examiner, query: str, context: PlanContext, how: str, tally: Tally, seed: int, number: int
+) -> None:
+    try:
+        if how in ("meaning", "both"):
+            examiner.meaning(query, context)
+        if how in ("sensitivity", "both"):
+            examiner.sensitivity(query, context)
+    except HushError:
+        tally.refused += 1
+        return
+    except Broken as error:
+        tally.failures.append(Failure(seed, number, query, str(error)))
+    tally.planned += 1
+
+
+def report(tally: Tally) -> str:
+    """The first failures, readable."""
+    return "\n".join(str(f) for f in tally.failures[:5])

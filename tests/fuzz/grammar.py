@@ -1,0 +1,387 @@
+"""Random client SQL over a world: everything the binder reads, and a little that it must refuse."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proxy.policy.model import Accounting, Bounded, Column, Domain, UnitColumns, Unknown
+from proxy.sqltypes import SqlType
+from tests.fuzz.worlds import World
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A column as the query may write it."""
+
+    text: str
+    type: SqlType
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class From:
+    """A FROM clause with the conditions that join it, and what it offers."""
+
+    text: str
+    columns: tuple[Name, ...]
+    unit: str
+    conditions: tuple[str, ...] = ()
+    prefix: str = ""
+
+
+def make_query(world: World, rng: random.Random) -> str:
+    """One random aggregate query."""
+    return _Writer(world, rng).query()
+
+
+_NUMBERS = (SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT4, SqlType.FLOAT8)
+_TEXTS = (SqlType.TEXT, SqlType.VARCHAR, SqlType.BPCHAR)
+_WHOLE = (SqlType.INT4, SqlType.INT8)
+_TIMES = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
+_FIELDS = ("year", "month", "day", "dow", "isodow", "doy", "quarter", "week", "hour", "minute", "second", "epoch",
+           "isoyear")  # fmt: skip
+_PERIODS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+
+
+class _Writer:
+    def __init__(self, world: World, rng: random.Random) -> None:
+        self._world = world
+        self._rng = rng
+        self._is_measuring = False
+        self._from = self._relation()
+
+    def query(self) -> str:
+        rng = self._rng
+        keys = [self._key() for _ in range(rng.choice((0, 0, 1, 1, 2, 2, 3)))]
+        aggregates = [self._aggregate() for _ in range(rng.choice((1, 1, 2, 3, 5)))]
+        if rng.random() < 0.2:
+            keys = keys[: rng.choice((0, 0, 1))]
+            aggregates = self._partition()
+        items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
+        where = [*self._from.conditions, *(self._bool(2) for _ in range(rng.choice((0, 0, 1, 2))))]
+        text = f"{self._from.prefix}select {', '.join(items)} from {self._from.text}"
+        if where:
+            text += " where " + " and ".join(f"({w})" for w in where)
+        if keys:
+            numbers = [str(i + 1) for i in range(len(keys))]
+            text += " group by " + ", ".join(numbers if rng.random() < 0.7 else keys)
+        return text
+
+    # --- relations --------------------------------------------------------------------------------------
+
+    def _relation(self) -> From:
+        shapes = (self._one, self._one, self._one, self._people_events, self._public, self._path, self._twice,
+                  self._wrapped, self._named)  # fmt: skip
+        return self._rng.choice(shapes)()
+
+    def _columns(self, table: str, alias: str) -> tuple[Name, ...]:
+        unit = self._world.tables[table].ownership
+        hidden = unit.columns if isinstance(unit, UnitColumns) else ()
+        return tuple(self._name(c, alias) for c in self._world.tables[table].columns if c.name not in hidden)
+
+    def _name(self, column: Column, alias: str) -> Name:
+        return Name(f"{alias}.{column.name}", column.type, column.domain)
+
+    def _unit(self, table: str, alias: str) -> str:
+        ownership = self._world.tables[table].ownership
+        return f"{alias}.{ownership.columns[0]}" if isinstance(ownership, UnitColumns) else ""
+
+    def _one(self) -> From:
+        table = self._rng.choice("ppeeeedw")
+        return From(f"{table} t", self._columns(table, "t"), self._unit(table, "t"))
+
+    def _same_unit(self, left: str, right: str) -> tuple[str, ...]:
+        ownership = self._world.tables["e"].ownership
+        assert isinstance(ownership, UnitColumns)
+        return tuple(f"{left}.{c} = {right}.{c}" for c in ownership.columns)
+
+    def _pair(self, left: str, right: str) -> From:
+        conditions = self._same_unit("x", "y")
+        columns = (*self._columns(left, "x"), *self._columns(right, "y"))
+        if self._rng.random() < 0.5:
+            return From(f"{left} x join {right} y on {' and '.join(conditions)}", columns, self._unit(left, "x"))
+        return From(f"{left} x, {right} y", columns, self._unit(right, "y"), conditions)
+
+    def _people_events(self) -> From:
+        return self._pair("p", "e")
+
+    def _twice(self) -> From:
+        return self._pair(*self._rng.choice((("e", "e"), ("p", "p"))))
+
+    def _public(self) -> From:
+        table = self._rng.choice("pew")
+        columns = (*self._columns(table, "t"), *self._columns("s", "s"))
+        return From(f"{table} t join s on t.code = s.code", columns, self._unit(table, "t"))
+
+    def _path(self) -> From:
+        columns = (*self._columns("d", "d"), *self._columns("e", "e"))
+        text, unit = "d join e on d.ref = e.id", self._unit("e", "e")
+        if self._rng.random() < 0.4:
+            conditions = " and ".join(self._same_unit("e", "p"))
+            return From(f"{text} join p on {conditions}", (*columns, *self._columns("p", "p")), unit)
+        return From(text, columns, unit)
+
+    def _wrapped(self) -> From:
+        inner, names, unit = self._inner()
+        return From(f"({inner}) q", names, unit)
+
+    def _named(self) -> From:
+        inner, names, unit = self._inner()
+        return From("c q", names, unit, prefix=f"with c as ({inner}) ")
+
+    def _inner(self) -> tuple[str, tuple[Name, ...], str]:
+        """A row-level SELECT with computed columns."""
+        table = self._rng.choice("ped")
+        self._from = From(f"{table} t", self._columns(table, "t"), self._unit(table, "t"))
+        names, items = [], []
+        for number, column in enumerate(self._from.columns):
+            items.append(f"{column.text} as c{number}")
+            names.append(Name(f"q.c{number}", column.type, column.domain))
+        for number in range(self._rng.choice((0, 1, 2))):
+            items.append(f"{self._real(2)} as r{number}")
+            names.append(Name(f"q.r{number}", SqlType.FLOAT8, Bounded(-100, 100)))
+        if self._from.unit:
+            items.append(f"{self._from.unit} as unit")
+        where = f" where {self._bool(1)}" if self._rng.random() < 0.5 else ""
+        unit = "q.unit" if self._from.unit else ""
+        return f"select {', '.join(items)} from {self._from.text}{where}", tuple(names), unit
+
+    # --- keys and aggregates ----------------------------------------------------------------------------
+
+    def _key(self) -> str:
+        rng = self._rng
+        small = [c for c in self._from.columns if not isinstance(c.domain, Bounded) or c.type in _WHOLE]
+        if self._world.privacy.accounting is Accounting.PURE:
+            small = [c for c in small if not isinstance(c.domain, Unknown)]
+            if rng.random() < 0.9:
+                return rng.choice(small).text if small and rng.random() < 0.5 else self._public_key()
+        choices: list[Callable[[], str]] = [
+            lambda: rng.choice(small or self._from.columns).text,
+            lambda: rng.choice(small or self._from.columns).text,
+            lambda: rng.choice(small or self._from.columns).text,
+            lambda: self._bool(2),
+            lambda: f"case when {self._bool(2)} then 'x' when {self._bool(1)} then 'y' else 'z' end",
+            lambda: f"case when {self._bool(2)} then {self._int(1)} end",
+            lambda: f"extract({rng.choice(_FIELDS[:8])} from {self._time(1)})",
+            lambda: f"date_trunc('{rng.choice(_PERIODS[4:])}', {self._time(1)})",
+            lambda: self._int(2),
+            lambda: self._text(2),
+            lambda: self._time(2),
+            lambda: self._real(1),
+        ]
+        return rng.choice(choices)()
+
+    def _public_key(self) -> str:
+        rng = self._rng
+        choices: list[Callable[[], str]] = [
+            lambda: self._bool(2),
+            lambda: f"case when {self._bool(2)} then 'x' when {self._bool(1)} then 'y' else 'z' end",
+            lambda: f"case when {self._bool(2)} then 1 end",
+            lambda: f"extract({rng.choice(_FIELDS[1:5])} from {self._time(1)})",
+        ]
+        return rng.choice(choices)()
+
+    def _aggregate(self) -> str:
+        rng = self._rng
+        choices: list[Callable[[], str]] = [
+            lambda: "count(*)",
+            lambda: f"count({self._any(2)})",
+            lambda: f"sum({self._measure(2)})",
+            lambda: f"sum({self._measure(0)})",
+            lambda: f"avg({self._measure(0)})",
+            lambda: f"avg({self._measure(2)})",
+            lambda: f"count(distinct {self._from.unit})" if self._from.unit else "count(*)",
+        ]
+        text = rng.choice(choices)()
+        return f"{text} filter (where {self._bool(2)})" if rng.random() < 0.35 else text
+
+    def _measure(self, depth: int) -> str:
+        """A number over columns with known bounds."""
+        self._is_measuring = self._rng.random() < 0.97
+        text = self._number(depth) if depth else self._column(_NUMBERS)
+        self._is_measuring = False
+        return text
+
+    def _partition(self) -> list[str]:
+        """Aggregates under conditions on one column that exclude each other, or only seem to."""
+        rng = self._rng
+        column = self._measure(0) if rng.random() < 0.6 else self._column(_NUMBERS)
+        cuts = sorted({self._constant_number() for _ in range(rng.randint(1, 3))}, key=float)
+        tests = [f"{column} < {cuts[0]}", f"{column} >= {cuts[-1]}", f"{column} is null", f"{column} = {cuts[0]}",
+                 f"{column} <> {cuts[0]}", f"not ({column} < {cuts[0]})", f"{column} is not null"]  # fmt: skip
+        rng.shuffle(tests)
+        shapes = ["count(*)", f"count({column})", f"sum({column})"]
+        if self._from.unit and rng.random() < 0.3:
+            shapes = [f"count(distinct {self._from.unit})"]
+        found = [f"{rng.choice(shapes)} filter (where {t})" for t in tests[: rng.randint(1, 6)]]
+        return found + [s for s in shapes if rng.random() < 0.4]
+
+    # --- expressions ------------------------------------------------------------------------------------
+
+    def _column(self, types: tuple[SqlType, ...]) -> str:
+        fitting = [c for c in self._from.columns if c.type in types]
+        if self._is_measuring:
+            fitting = [c for c in fitting if not isinstance(c.domain, Unknown)]
+        if fitting:
+            return self._rng.choice(fitting).text
+        match types:
+            case _ if types is _TEXTS:
+                return "'a'"
+            case _ if types is _TIMES:
+                return "date '2024-02-29'"
+            case _:
+                return "2"
+
+    def _any(self, depth: int) -> str:
+        return self._rng.choice((self._number, self._text, self._time, self._bool))(depth)
+
+    def _number(self, depth: int) -> str:
+        return self._rng.choice((self._int, self._real))(depth)
+
+    def _constant_int(self) -> str:
+        return self._rng.choice(("0", "1", "2", "3", "5", "10", "-1", "2147483647", "9007199254740993", "1000"))
+
+    def _constant_number(self) -> str:
+        return self._rng.choice(("0", "1", "2", "5", "0.5", "2.5", "10.0", "0.1", "1e3", "-2.5",
+                                 "0.10000000000000000001", "9007199254740993", "9007199254740992.0"))  # fmt: skip
+
+    def _int(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0:
+            return self._column(_WHOLE) if rng.random() < 0.7 else self._constant_int()
+        inner = depth - 1
+        choices: list[Callable[[], str]] = [
+            lambda: self._int(0),
+            lambda: f"({self._int(inner)} {rng.choice('+-*')} {self._int(inner)})",
+            lambda: f"({self._int(inner)} / {self._int(inner)})",
+            lambda: f"({self._int(inner)} % {self._int(inner)})",
+            lambda: f"(-{self._int(inner)})",
+            lambda: f"abs({self._int(inner)})",
+            lambda: self._int(inner) if self._is_measuring else f"length({self._text(inner)})",
+            lambda: f"({self._number(inner)})::{rng.choice(('integer', 'bigint', 'smallint'))}",
+            lambda: self._int(inner) if self._is_measuring else f"({self._text(inner)})::integer",
+            lambda: f"({self._bool(inner)})::int",
+            lambda: self._conditional(self._int, inner),
+            lambda: self._int(inner) if self._is_measuring else f"({self._date(inner)} - {self._date(inner)})",
+        ]
+        return rng.choice(choices)()
+
+    def _real(self, depth: int) -> str:
+        rng = self._rng
+        reals = (SqlType.FLOAT8, SqlType.FLOAT4, SqlType.NUMERIC)
+        if depth <= 0:
+            return self._column(reals) if rng.random() < 0.7 else self._constant_number()
+        inner = depth - 1
+        choices: list[Callable[[], str]] = [
+            lambda: self._real(0),
+            lambda: f"({self._number(inner)} {rng.choice('+-*/')} {self._real(inner)})",
+            lambda: f"({self._number(inner)}::numeric % {self._constant_number()})",
+            lambda: f"{rng.choice(('floor', 'ceil', 'round', 'trunc', 'abs', '-'))}({self._real(inner)})",
+            lambda: f"round({self._real(inner)}::numeric, {rng.choice((0, 1, 2, -1))})",
+            lambda: f"sqrt({self._number(inner)})",
+            lambda: f"({self._number(inner)})::{rng.choice(('float8', 'numeric'))}",
+            lambda: f"extract({rng.choice(_FIELDS)} from {self._time(inner)})",
+            lambda: f"date_part('{rng.choice(_FIELDS)}', {self._time(inner)})",
+            lambda: self._conditional(self._number, inner),
+        ]
+        return rng.choice(choices)()
+
+    def _text(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0:
+            return self._column(_TEXTS) if rng.random() < 0.7 else self._constant_text()
+        inner = depth - 1
+        choices: list[Callable[[], str]] = [
+            lambda: self._text(0),
+            lambda: f"{rng.choice(('lower', 'upper'))}({self._text(inner)})",
+            lambda: f"substring({self._text(inner)} from {rng.choice((-1, 0, 1, 2))} for {rng.choice((0, 1, 3))})",
+            lambda: f"substr({self._text(inner)}, 2)",
+            lambda: f"left({self._text(inner)}, {rng.choice((0, 1, 2))})",
+            lambda: f"{rng.choice(('trim', 'btrim', 'ltrim', 'rtrim'))}({self._text(inner)})",
+            lambda: f"trim(both 'a' from {self._text(inner)})",
+            lambda: f"({self._text(inner)} || {self._text(inner)})",
+            lambda: f"({self._int(inner)})::text",
+            lambda: f"({self._date(inner)})::text",
+            lambda: f"({self._bool(inner)})::text",
+            lambda: self._conditional(self._text, inner),
+        ]
+        return rng.choice(choices)()
+
+    def _constant_text(self) -> str:
+        return self._rng.choice(("'a'", "'zz'", "''", "'A'", "'o''hara'", "'{0}'", "'%a'", "'é'", "'a '", "'\\'"))
+
+    def _date(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0:
+            return self._column((SqlType.DATE,)) if rng.random() < 0.6 else "date '2024-02-29'"
+        inner = depth - 1
+        choices: list[Callable[[], str]] = [
+            lambda: self._date(0),
+            lambda: f"({self._date(inner)} {rng.choice('+-')} {self._constant_int()})",
+            lambda: f"({self._time(inner)})::date",
+            lambda: self._conditional(self._date, inner),
+        ]
+        return rng.choice(choices)()
+
+    def _time(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0:
+            return self._column(_TIMES)
+        inner = depth - 1
+        span = rng.choice(("1 day", "1 month", "2 hours", "1 year 3 days", "900 years", "1000000 days"))
+        choices: list[Callable[[], str]] = [
+            lambda: self._time(0),
+            lambda: self._date(inner),
+            lambda: f"({self._time(inner)} {rng.choice('+-')} interval '{span}')",
+            lambda: f"date_trunc('{rng.choice(_PERIODS)}', {self._time(inner)})",
+            lambda: f"({self._time(inner)})::{rng.choice(('timestamp', 'timestamptz', 'date'))}",
+        ]
+        return rng.choice(choices)()
+
+    def _bool(self, depth: int) -> str:
+        rng = self._rng
+        inner = depth - 1
+        operator = rng.choice(("=", "<>", "<", "<=", ">", ">="))
+        if depth <= 0:
+            return f"{self._column(_NUMBERS)} {operator} {self._constant_number()}"
+        choices: list[Callable[[], str]] = [
+            lambda: f"{self._column(_NUMBERS)} {operator} {self._constant_number()}",
+            lambda: f"{self._number(inner)} {operator} {self._number(inner)}",
+            lambda: f"{self._text(inner)} {operator} {self._text(inner)}",
+            lambda: f"{self._time(inner)} {operator} {self._moment()}",
+            lambda: f"{self._number(inner)} between {self._constant_number()} and {self._constant_number()}",
+            lambda: f"{self._column(_NUMBERS)} in (1, 2, 2.5)",
+            lambda: f"{self._text(inner)} {rng.choice(('in', 'not in'))} ('a', 'A', 'zz')",
+            lambda: f"{self._any(inner)} is {rng.choice(('', 'not '))}null",
+            lambda: f"({self._bool(inner)} {rng.choice(('and', 'or'))} {self._bool(inner)})",
+            lambda: f"(not {self._bool(inner)})",
+            lambda: f"({self._bool(inner)}) is {rng.choice(('', 'not '))}{rng.choice(('true', 'false'))}",
+            lambda: f"{self._number(inner)} is {rng.choice(('', 'not '))}distinct from {self._number(inner)}",
+            lambda: f"{self._text(inner)} {rng.choice(('like', 'not like', 'ilike'))} {self._pattern()}",
+            lambda: (
+                self._column((SqlType.BOOL,)) if any(c.type is SqlType.BOOL for c in self._from.columns) else "true"
+            ),
+            lambda: f"{self._column(_WHOLE)} = any(array[1, 2, 3])",
+        ]
+        return rng.choice(choices)()
+
+    def _moment(self) -> str:
+        return self._rng.choice(("'2024-02-29'", "'2024-01-01'", "now()", "current_date", "date '2024-03-01'",
+                                 "timestamptz '2024-06-01 12:00+00'", "'9999-12-31'"))  # fmt: skip
+
+    def _pattern(self) -> str:
+        return self._rng.choice(("'a%'", "'%a'", "'_'", "'%\\%%'", "'o''%'", "''", "'%é%'", "'A%'", "'{1}%'"))
+
+    def _conditional(self, make: Callable[[int], str], depth: int) -> str:
+        rng = self._rng
+        choices: list[Callable[[], str]] = [
+            lambda: f"case when {self._bool(depth)} then {make(depth)} else {make(depth)} end",
+            lambda: f"case when {self._bool(depth)} then {make(depth)} end",
+            lambda: f"case {make(depth)} when {make(0)} then {make(depth)} else {make(depth)} end",
+            lambda: f"coalesce({make(depth)}, {make(depth)})",
+            lambda: f"nullif({make(depth)}, {make(0)})",
+            lambda: f"{rng.choice(('greatest', 'least'))}({make(depth)}, {make(depth)})",
+        ]
+        return rng.choice(choices)()

@@ -1,0 +1,224 @@
+"""Rules of the planner with one mistake each, as a tired programmer might make it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from proxy.analysis import patterns, units
+from proxy.analysis.units import Owned
+from proxy.plan import statement
+from proxy.plan.allocation import allocate
+from proxy.plan.moments import HalfSum, Moment, ScaledSum, UnitCount
+from proxy.policy.model import Bounded
+from proxy.sql import render
+from proxy.sql.algebra import TRUE, Call, ColumnRef
+from proxy.sqltypes import SqlType
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+_Writer = statement._Writer
+
+
+def _always(value: object) -> Callable[..., object]:
+    return lambda *_: value
+
+
+def _text(patch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
+    """Change the finished SQL."""
+    original = _Writer.write
+    patch.setattr(_Writer, "write", lambda self: change(original(self)))
+
+
+def rows_of_a_cell_are_not_limited(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Writer, "_row_factor", _always("1e0"))
+
+
+def heavy_units_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Writer, "_heavy_limit", _always(10**30))
+
+
+def bound_is_half_again_too_large(patch: pytest.MonkeyPatch) -> None:
+    original = _Writer._heavy_limit
+    patch.setattr(_Writer, "_heavy_limit", lambda self: math.floor(original(self) * 2.25))
+
+
+def measures_are_centred_without_a_clamp(patch: pytest.MonkeyPatch) -> None:
+    def unclamped(value: str, scaled: ScaledSum, missing: int) -> str:
+        z = f"(({value} - {scaled.middle!r}) / {scaled.half!r} * 1073741824)"
+        small = f"isfinite({value}) AND abs({z}) < 1e15"
+        return f"(CASE WHEN {small} THEN trunc({z})::BIGINT ELSE {missing} END)"
+
+    patch.setattr(statement, "_scaled_integer", unclamped)
+
+
+def null_units_stay(patch: pytest.MonkeyPatch) -> None:
+    original = units.own
+
+    def own(*arguments: Any) -> Owned:
+        found = original(*arguments)
+        columns = getattr(found.unit, "columns", ())
+        kept = tuple(w for w in found.block.where if not _is_presence(w, columns))
+        return replace(found, block=replace(found.block, where=kept))
+
+    patch.setattr("proxy.analysis.analyse.own", own)
+
+
+def _is_presence(condition: object, columns: tuple[ColumnRef, ...]) -> bool:
+    match condition:
+        case Call("not", (Call("is null", (argument,)),)):
+            return argument in columns
+        case _:
+            return False
+
+
+def doubles_are_summed_and_truncated_later(patch: pytest.MonkeyPatch) -> None:
+    pattern = re.compile(r"sum\(trunc\((m\d+::DOUBLE[^()]*(?:\(f, 1e0\))?)\)::BIGINT\)")
+    _text(patch, lambda sql: pattern.sub(r"trunc(sum(\1 / 3) * 3)::BIGINT", sql))
+
+
+def keys_above_the_limit_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Writer, "_cut_keys", lambda self: ["kept AS (SELECT * FROM cell)"] if self._private() else [])
+
+
+def keys_are_cut_by_their_rows_in_all_units(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: re.sub(r"OVER \(PARTITION BY [u\d, ]+\n", "OVER (\n", sql))
+
+
+def weights_belong_to_other_moments(patch: pytest.MonkeyPatch) -> None:
+    original = _Writer._weighted
+
+    def shifted(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
+        weights = self._s.allocation.weights
+        factor = weights[(index + 1) % len(weights)] / weights[index]
+        return original(self, index, moment, scale * factor)
+
+    patch.setattr(_Writer, "_weighted", shifted)
+
+
+def unit_counts_are_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
+    original = _Writer._weighted
+
+    def scaled(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
+        return original(self, index, moment, scale) + (" * r" if isinstance(moment, UnitCount) else "")
+
+    patch.setattr(_Writer, "_weighted", scaled)
+
+
+def row_sums_are_not_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
+    original = _Writer._weighted
+
+    def unscaled(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
+        return original(self, index, moment, scale).removesuffix(" * r")
+
+    patch.setattr(_Writer, "_weighted", unscaled)
+
+
+def conditions_on_one_column_count_as_disjoint(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(patterns, "are_disjoint", lambda left, right: left != right)
+
+
+def keys_outside_their_domain_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(statement, "domain_filters", _always(()))
+
+
+def tests_see_values_outside_the_domain(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(render.Renderer, "_inside", lambda _self, raw, *_domain: f"{raw} IS NOT NULL")
+
+
+def comparisons_see_values_outside_the_domain(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(render, "_is_at_most", _always(True))
+
+
+def private_parts_count_once_for_each_public_key(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: sql.replace("part AS (SELECT DISTINCT ", "part AS (SELECT "))
+
+
+def private_parts_weigh_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Writer, "_part_norm", _always("0::BIGINT"))
+
+
+def spellings_are_merged_by_the_columns_collation(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: sql.replace(' COLLATE "C"', ""))
+
+
+def null_stands_for_zero_in_a_measure(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Writer, "_missing", _always(0))
+
+
+def missing_measures_are_taken_for_null_tests(patch: pytest.MonkeyPatch) -> None:
+    def presence(of: Any, absent: bool) -> tuple[Call, ...]:
+        if of == TRUE:
+            return ()
+        null = Call("is null", (of,), SqlType.BOOL)
+        return (null,) if absent else (Call("not", (null,), SqlType.BOOL),)
+
+    patch.setattr("proxy.plan.moments._presence", presence)
+
+
+def calls_may_raise(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("proxy.analysis.domains.Domains.may_raise", _always(False))
+
+
+def unit_counts_of_filters_share_one_weight(patch: pytest.MonkeyPatch) -> None:
+    def lighter(vector: Any, bounds: Any, distribution: Any, selecting: Any) -> Any:
+        found = allocate(vector, bounds, distribution, selecting)
+        counts = [w * w for w, m in zip(found.weights, vector.moments, strict=True) if isinstance(m, UnitCount)]
+        squares = found.cell_norm**2 - sum(counts) + max(counts, default=0.0)
+        cell = math.sqrt(squares)
+        return replace(found, cell_norm=cell, unit_norm=found.unit_norm * cell / found.cell_norm)
+
+    patch.setattr("proxy.plan.release_plan.allocate", lighter)
+
+
+def the_pair_of_half_sums_is_one_sided(patch: pytest.MonkeyPatch) -> None:
+    original = _Writer._row_integer
+
+    def one_sided(self: statement._Writer, moment: Moment) -> str:
+        text = original(self, moment)
+        return text.replace("(1e0 - ", "(1e0 + ") if isinstance(moment, HalfSum) else text
+
+    patch.setattr(_Writer, "_row_integer", one_sided)
+
+
+def bounds_are_read_the_wrong_way_round(patch: pytest.MonkeyPatch) -> None:
+    original = render.Renderer._inside
+
+    def swapped(self: render.Renderer, raw: str, domain: Any, kind: Any = None) -> str:
+        turned = Bounded(domain.lo, domain.lo) if isinstance(domain, Bounded) else domain
+        return original(self, raw, turned, kind)
+
+    patch.setattr(render.Renderer, "_inside", swapped)
+
+
+# The check that finds each mistake, and the first world to look at: a search from 30000 on found it there.
+PLANTS: tuple[tuple[Plant, str, int], ...] = (
+    (rows_of_a_cell_are_not_limited, "both", 30000),
+    (heavy_units_are_not_scaled, "sensitivity", 30001),
+    (bound_is_half_again_too_large, "sensitivity", 30001),
+    (measures_are_centred_without_a_clamp, "sensitivity", 30001),
+    (null_units_stay, "both", 30003),
+    (doubles_are_summed_and_truncated_later, "sensitivity", 30000),
+    (keys_above_the_limit_stay, "sensitivity", 30000),
+    (keys_are_cut_by_their_rows_in_all_units, "sensitivity", 30000),
+    (weights_belong_to_other_moments, "meaning", 30000),
+    (unit_counts_are_scaled_with_their_rows, "meaning", 30001),
+    (row_sums_are_not_scaled_with_their_rows, "sensitivity", 30001),
+    (conditions_on_one_column_count_as_disjoint, "sensitivity", 30000),
+    (keys_outside_their_domain_stay, "meaning", 30000),
+    (tests_see_values_outside_the_domain, "meaning", 30000),
+    (comparisons_see_values_outside_the_domain, "meaning", 30013),
+    (private_parts_count_once_for_each_public_key, "sensitivity", 30001),
+    (private_parts_weigh_nothing, "sensitivity", 30002),
+    (spellings_are_merged_by_the_columns_collation, "sensitivity", 30017),
+    (null_stands_for_zero_in_a_measure, "meaning", 30020),
+    (missing_measures_are_taken_for_null_tests, "sensitivity", 30148),
+    (calls_may_raise, "meaning", 30030),
+    (unit_counts_of_filters_share_one_weight, "sensitivity", 30006),
+    (the_pair_of_half_sums_is_one_sided, "meaning", 30004),
+    (bounds_are_read_the_wrong_way_round, "meaning", 30000),
+)

@@ -1,0 +1,48 @@
+"""From a world and a query's text to its release plan."""
+
+from __future__ import annotations
+
+import random
+from types import MappingProxyType
+
+from proxy.analysis.analyse import Lowered
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.policy.model import Accounting
+from proxy.sql.bind import Constants
+from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.parse import split_statements
+from proxy.sql.scope import Catalog
+from proxy.sql.split import split
+from tests.fuzz.worlds import NOW, World
+
+RHO_PICO = 10**10
+EPSILON_PICO = 10**11
+SALT = "5a17"
+
+
+def make_context(world: World, rng: random.Random) -> PlanContext:
+    """What planning needs, with a client's own bounds now and then."""
+    is_pure = world.privacy.accounting is Accounting.PURE
+    lowered = Lowered(rows_per_group=rng.choice((0, 0, 0, 1, 2)), groups=rng.choice((0, 0, 0, 1, 2)))
+    return PlanContext(
+        tables=world.tables,
+        unique=world.unique,
+        privacy=world.privacy,
+        lowered=lowered,
+        pico=EPSILON_PICO if is_pure else RHO_PICO,
+        atto_for_keys=0 if is_pure else 5 * 10**9,
+        salt=SALT,
+    )
+
+
+def bind(world: World, query: str) -> BoundBlock:
+    """The one block of a query. Raises HushError."""
+    catalog = Catalog(world.tables)
+    cut = split(split_statements(query)[0], catalog, frozenset())
+    (block,) = cut.blocks
+    return bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
+
+
+def plan_query(world: World, query: str, context: PlanContext) -> ReleasePlan:
+    """The release plan of a query with one block. Raises HushError."""
+    return plan_release(bind(world, query).block, context)

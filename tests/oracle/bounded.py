@@ -1,0 +1,317 @@
+"""What are the exact integers of a release, by definition?
+
+Plain Python over rows in memory: join, filter, row integers, cells, the keys above K, r, the heavy
+factor f and the final grid, in the order in which docs/claims/bounding.md defines them. Public
+numbers (weights, W, B, S) and facts of the analysis (which columns may be NULL) come from the plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from proxy.analysis.keys import PrivateKey
+from proxy.analysis.units import UnitOf
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount
+from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import Bounded, Listed, Unknown
+from proxy.sql.algebra import TRUE, ColumnRef, Scalar, Scan, columns_of
+from proxy.sql.scope import link
+from proxy.sqltypes import Family, SqlType
+from tests.oracle import times
+from tests.oracle.scalars import Evaluator, Reading, Row, Value, middle, order, stored
+
+ROW_UNITS = 2**30
+NORM_UNITS = 2**40
+
+Tables = Mapping[str, Sequence[Mapping[str, object]]]
+Key = tuple[Value, ...]
+Unit = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A unit's rows in one group: how many are used, and the exact sum of each moment."""
+
+    used: int
+    sums: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """A release before noise: moments by key, and unit counts by private part where those are apart."""
+
+    cells: Mapping[Key, tuple[int, ...]]
+    parts: Mapping[Key, int]
+
+
+class Oracle:
+    """Computes one plan. tables: rows as {column: cell} by table name; zone: the policy's."""
+
+    def __init__(self, plan: ReleasePlan, tables: Tables, zone: str, salt: str) -> None:
+        self._plan = plan
+        self._analysed = plan.analysed
+        self._block = plan.analysed.owned.block
+        self._tables = tables
+        self._zone = zone
+        self._salt = salt
+        self.evaluator = Evaluator(plan.analysed.domains.column, zone)
+        self._is_private = [isinstance(k, PrivateKey) for k in plan.analysed.keys]
+        self._per_part = [isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments]
+
+    def exact(self) -> Exact:
+        """The vector of the whole database."""
+        cells: dict[Key, list[int]] = defaultdict(lambda: [0] * len(self._plan.vector.moments))
+        parts: dict[Key, int] = defaultdict(int)
+        for unit, rows in self._by_unit().items():
+            held = self._kept(unit, self._cells(rows))
+            factor = self._factor(held)
+            for key, cell in held.items():
+                for index, value in enumerate(self._on_grid(cell, factor)):
+                    cells[key][index] += value
+            if any(self._per_part):
+                weight = self._plan.allocation.weights[self._per_part.index(True)] * self._plan.scale
+                for part in {self._part(key) for key in held}:
+                    parts[part] += math.trunc(weight * factor)
+        return Exact(cells={k: tuple(v) for k, v in cells.items()}, parts=dict(parts))
+
+    # --- rows -------------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Row]:
+        """The joined rows that pass all conditions and whose keys lie in their columns' domains."""
+        conditions = [w for w in self._block.where if link(w) is None]
+        links = [p for w in self._block.where if (p := link(w)) is not None]
+        for row in self._joined(list(self._block.scans), links, {}):
+            if all(self.evaluator.passes(w, row) for w in conditions) and self._has_inner_keys(row):
+                yield row
+
+    def _joined(
+        self, scans: list[Scan], links: list[tuple[ColumnRef, ColumnRef]], row: dict[tuple[int, str], Value]
+    ) -> Iterator[dict[tuple[int, str], Value]]:
+        if not scans:
+            yield row
+            return
+        scan = scans[0]
+        for stored_row in self._tables[scan.table.name]:
+            own = {(scan.number, c.name): stored(stored_row[c.name], c.type, self._zone) for c in scan.table.columns}
+            wider = {**row, **own}
+            if all(_is_linked(wider, a, b) for a, b in links if scan.number in (a.scan, b.scan)):
+                yield from self._joined(scans[1:], links, wider)
+
+    def _has_inner_keys(self, row: Row) -> bool:
+        return all(self._is_inner(c, row) for k in self._analysed.keys for c in columns_of(k.scalar))
+
+    def _is_inner(self, reference: ColumnRef, row: Row) -> bool:
+        column, value = self._analysed.domains.column(reference), self.evaluator.raw(reference, row)
+        if value is None:
+            return column.nullable
+        return isinstance(column.domain, Unknown) or self.evaluator.is_inside(reference, value)
+
+    # --- units and cells --------------------------------------------------------------------------------
+
+    def _by_unit(self) -> dict[Unit, list[tuple[Key, Row]]]:
+        found: dict[Unit, list[tuple[Key, Row]]] = defaultdict(list)
+        for number, row in enumerate(self.rows()):
+            owner = self._analysed.owned.unit
+            unit = tuple(row[c.scan, c.name] for c in owner.columns) if isinstance(owner, UnitOf) else (number,)
+            found[unit].append((self.key(row), row))
+        if self._analysed.has_constant_keys and not self._analysed.owned.is_one_row_per_unit:
+            return {u: _with_least_key(rows) for u, rows in found.items()}
+        return found
+
+    def key(self, row: Row) -> Key:
+        """The canonical key of a row."""
+        return tuple(self._key(k.scalar, row, is_private=isinstance(k, PrivateKey)) for k in self._analysed.keys)
+
+    def _key(self, scalar: Scalar, row: Row, *, is_private: bool) -> Value:
+        value = self.evaluator.value(scalar, row, Reading.KEY)
+        if (
+            isinstance(value, str)
+            and isinstance(scalar, ColumnRef)
+            and self._analysed.domains.column(scalar).case_blind
+        ):
+            return "".join(c.lower() if len(c.lower()) == 1 else c for c in value)
+        if scalar.type.family is Family.TIME and is_private and value is not None:
+            assert isinstance(value, (int, float))
+            first, last = times.days_of(1, 1, 1) * times.DAY, times.days_of(10000, 1, 1) * times.DAY
+            return value if first <= value < last else None
+        if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC) and value is not None:
+            assert isinstance(value, (int, float))
+            return "NaN" if math.isnan(value) else value + 0.0
+        return value
+
+    def _cells(self, rows: list[tuple[Key, Row]]) -> dict[Key, Cell]:
+        grouped: dict[Key, list[Row]] = defaultdict(list)
+        for key, row in rows:
+            grouped[key].append(row)
+        return {key: self._cell(members) for key, members in grouped.items()}
+
+    def _cell(self, rows: list[Row]) -> Cell:
+        moments = self._plan.vector.moments
+        linear = [m for m in moments if not isinstance(m, UnitCount)]
+        used = sum(any(self._uses(m, row) for m in linear) for row in rows)
+        return Cell(used, tuple(self._sum(m, rows) for m in moments))
+
+    def _sum(self, moment: Moment, rows: list[Row]) -> int:
+        if isinstance(moment, UnitCount):
+            return int(not moment.per_part and any(self._uses(moment, row) for row in rows))
+        return sum(self.row_integer(moment, row) for row in rows if self._uses(moment, row))
+
+    # --- one row ----------------------------------------------------------------------------------------
+
+    def _uses(self, moment: Moment, row: Row) -> bool:
+        """Whether a row counts for a moment."""
+        match moment:
+            case UnitCount(where):
+                return self.evaluator.passes(where, row)
+            case RowCount(where, of, absent):
+                passes = where == TRUE or self.evaluator.passes(where, row)
+                return passes and (of == TRUE or self._has_value(of, row) is not absent)
+            case ScaledSum(where, of):
+                needs = of if self._analysed.domains.may_be_null(of) else TRUE
+                return self._uses(RowCount(where, needs), row)
+            case HalfSum(scaled):
+                return self._uses(scaled, row)
+
+    def _has_value(self, scalar: Scalar, row: Row) -> bool:
+        value = self.evaluator.value(scalar, row, Reading.MEASURE)
+        if value is None:
+            return False
+        return not (scalar.type.is_number and isinstance(value, float)) or math.isfinite(value)
+
+    def row_integer(self, moment: Moment, row: Row) -> int:
+        """A row's moment: 1 for a count, else the clamped measure in units of 2^-30, truncated toward zero."""
+        if isinstance(moment, (RowCount, UnitCount)):
+            return 1
+        scaled = moment.scaled if isinstance(moment, HalfSum) else moment
+        z = self._scaled(scaled, row)
+        if not isinstance(moment, HalfSum):
+            return 0 if z is None else math.trunc(z * ROW_UNITS)
+        if z is None:  # a row without value still counts where a value is always expected
+            z = math.nan if self._analysed.domains.may_be_null(scaled.of) else 0.0
+        half = (1.0 + moment.sign * z) / 2.0
+        return 0 if math.isnan(half) else math.trunc(half * ROW_UNITS)
+
+    def _scaled(self, scaled: ScaledSum, row: Row) -> float | None:
+        """(x - middle)/half, clamped; of a plain column the stored x, since clamping once is enough."""
+        value = self._measured(scaled.of, row)
+        if value is None or not math.isfinite(value):
+            return None
+        return max(-1.0, min(1.0, (float(value) - scaled.middle) / scaled.half))
+
+    def _measured(self, scalar: Scalar, row: Row) -> float | None:
+        if not isinstance(scalar, ColumnRef):
+            value = self.evaluator.value(scalar, row, Reading.MEASURE)
+            assert value is None or isinstance(value, (int, float))
+            return value
+        column, value = self._analysed.domains.column(scalar), self.evaluator.raw(scalar, row)
+        assert value is None or isinstance(value, (int, float))
+        if value is not None and math.isfinite(value):
+            return value
+        if not column.nullable and isinstance(column.domain, (Bounded, Listed)):
+            return middle(column.domain, scalar.type)
+        return None
+
+    # --- keys above K -----------------------------------------------------------------------------------
+
+    def _part(self, key: Key) -> Key:
+        return tuple(k for k, p in zip(key, self._is_private, strict=True) if p)
+
+    def _kept(self, unit: Unit, cells: dict[Key, Cell]) -> dict[Key, Cell]:
+        """At most K private parts, by salted hash of unit and part."""
+        if not any(self._is_private) or self._analysed.has_constant_keys:
+            return cells
+        held = sorted({self._part(key) for key in cells}, key=lambda part: self._hash(unit, part))
+        kept = set(held[: self._analysed.bounds.keys])
+        return {key: cell for key, cell in cells.items() if self._part(key) in kept}
+
+    def _hash(self, unit: Unit, part: Key) -> str:
+        scalars = [k.scalar for k in self._analysed.keys if isinstance(k, PrivateKey)]
+        texts = [*(canonical(u, SqlType.TEXT) for u in unit),
+                 *(canonical(v, s.type) for v, s in zip(part, scalars, strict=True))]  # fmt: skip
+        spelled = "".join("-" if t is None else f"{len(t)}:{t}" for t in texts)
+        return hashlib.md5((self._salt + spelled).encode(), usedforsecurity=False).hexdigest()
+
+    # --- r, f and the grid ------------------------------------------------------------------------------
+
+    def _weighted(self, cell: Cell, scale: float) -> list[float]:
+        """w * sum * r for each moment; a unit count is not multiplied by r."""
+        limit = self._analysed.bounds.rows_per_group
+        r = limit / cell.used if cell.used > limit else 1.0
+        found = []
+        for moment, weight, value in zip(
+            self._plan.vector.moments, self._plan.allocation.weights, cell.sums, strict=True
+        ):
+            unit = ROW_UNITS if isinstance(moment, (ScaledSum, HalfSum)) else 1
+            weighted = float(value) * (weight * scale / unit)
+            found.append(weighted if isinstance(moment, UnitCount) else weighted * r)
+        return found
+
+    def _factor(self, cells: Mapping[Key, Cell]) -> float:
+        """f = min(1, B/||V||) from norms rounded up to integers; a unit in one group needs none."""
+        if self._analysed.has_constant_keys or self._analysed.owned.is_one_row_per_unit:
+            return 1.0
+        is_gaussian = self._plan.distribution is Distribution.GAUSSIAN
+        allocation = self._plan.allocation
+        whole = allocation.cell_norm**2 if is_gaussian else allocation.cell_norm
+        total = sum(self._norm(cell, NORM_UNITS / whole, is_gaussian=is_gaussian) for cell in cells.values())
+        if any(self._per_part):
+            weight = allocation.weights[self._per_part.index(True)]
+            each = math.ceil((weight * weight if is_gaussian else weight) * NORM_UNITS / whole)
+            total += each * len({self._part(key) for key in cells})
+        ratio = allocation.unit_norm / allocation.cell_norm
+        limit = math.floor(NORM_UNITS * (ratio * ratio if is_gaussian else ratio))
+        if total <= limit:
+            return 1.0
+        return math.sqrt(limit / total) if is_gaussian else limit / total
+
+    def _norm(self, cell: Cell, units: float, *, is_gaussian: bool) -> int:
+        size = 0.0
+        for value, per_part in zip(self._weighted(cell, 1.0), self._per_part, strict=True):
+            if not per_part:
+                size += value * value if is_gaussian else abs(value)
+        return math.ceil(size * units)
+
+    def _on_grid(self, cell: Cell, factor: float) -> list[int]:
+        return [math.trunc(v * factor) for v in self._weighted(cell, self._plan.scale)]
+
+
+def _is_linked(row: Mapping[tuple[int, str], Value], left: ColumnRef, right: ColumnRef) -> bool:
+    ours, theirs = (left.scan, left.name), (right.scan, right.name)
+    if ours not in row or theirs not in row:
+        return True  # joined later
+    return row[ours] is not None and row[theirs] is not None and row[ours] == row[theirs]
+
+
+def _with_least_key(rows: list[tuple[Key, Row]]) -> list[tuple[Key, Row]]:
+    """Facts that are declared constant per unit are made so: the least present value of each key."""
+    least: list[Value] = []
+    for values in zip(*(key for key, _ in rows), strict=True):
+        best: Value = None
+        for value in values:
+            if value is not None and (best is None or _is_less(value, best)):
+                best = value
+        least.append(best)
+    return [(tuple(least), row) for _, row in rows]
+
+
+def _is_less(left: Value, right: Value) -> bool:
+    return order(math.nan if left == "NaN" else left, math.nan if right == "NaN" else right) < 0
+
+
+def canonical(value: Value, kind: SqlType) -> str | None:
+    """The engine's text of a key or unit."""
+    if value is None:
+        return None
+    if kind.family is Family.TIME:
+        assert isinstance(value, (int, float))
+        return times.date_text(value) if kind is SqlType.DATE else times.time_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else repr(value)
+    return "nan" if value == "NaN" and kind.is_number else str(value)

@@ -1,0 +1,138 @@
+"""Calendar arithmetic on plain integers: microseconds since 1970 for every date and timestamp.
+
+Written for the oracle alone: no function of the product, of Python's datetime or of an engine is used
+to compute, so that a year before 1 or after 9999 is nothing special. Infinities are floats.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+Moment = int | float  # microseconds, or plus or minus infinity
+DAY = 86_400_000_000
+_TEXT = re.compile(r"(\d+)-(\d+)-(\d+)(?: (\d+):(\d+):(\d+))?( \(BC\))?")
+
+
+def days_of(year: int, month: int, day: int) -> int:
+    """Days since 1970-01-01 in the proleptic Gregorian calendar."""
+    shifted = year - (month <= 2)
+    era, year_of_era = divmod(shifted, 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+
+
+def civil_of(days: int) -> tuple[int, int, int]:
+    """Year, month and day of a number of days since 1970-01-01."""
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    month = (shifted + 2) % 12 + 1
+    return year_of_era + era * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) // 5 + 1
+
+
+def moment_of(value: date | str, zone: str = "UTC") -> Moment:
+    """A stored date, timestamp or text of one, as a local time of `zone` (stored times are UTC)."""
+    if isinstance(value, str):
+        if value in ("infinity", "-infinity"):
+            return math.copysign(math.inf, -1 if value.startswith("-") else 1)
+        return _shifted(_parsed(value), zone)
+    if isinstance(value, datetime):
+        whole = days_of(value.year, value.month, value.day) * DAY
+        clock = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+        return _shifted(whole + clock, zone)
+    return days_of(value.year, value.month, value.day) * DAY
+
+
+def _parsed(text: str) -> int:
+    match = _TEXT.fullmatch(text)
+    assert match, f"not a time: {text}"
+    year, month, day, hour, minute, second = (int(g or 0) for g in match.groups()[:6])
+    year = 1 - year if match[7] else year
+    return days_of(year, month, day) * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000
+
+
+def _shifted(utc: int, zone: str) -> int:
+    if zone == "UTC":
+        return utc
+    inside = min(max(utc, days_of(2, 1, 1) * DAY), days_of(9998, 1, 1) * DAY)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=inside)
+    offset = ZoneInfo(zone).utcoffset(moment.astimezone(ZoneInfo(zone)))
+    assert offset is not None
+    return utc + offset // timedelta(microseconds=1)
+
+
+def field_of(field: str, moment: Moment) -> float | None:
+    """EXTRACT(field FROM moment); NULL for an infinity."""
+    if not isinstance(moment, int):
+        return None
+    days, clock = divmod(moment, DAY)
+    year, month, day = civil_of(days)
+    of_day = {"hour": clock // 3_600_000_000, "minute": clock // 60_000_000 % 60, "second": clock % 60_000_000 / 1e6}
+    if field in of_day:
+        return of_day[field]
+    if field == "epoch":
+        return moment / 1e6
+    thursday = days - (days + 3) % 7 + 3  # of the same ISO week
+    iso_year = civil_of(thursday)[0]
+    return {
+        "year": year,
+        "month": month,
+        "day": day,
+        "quarter": (month + 2) // 3,
+        "dow": (days + 4) % 7,
+        "isodow": (days + 3) % 7 + 1,
+        "doy": days - days_of(year, 1, 1) + 1,
+        "isoyear": iso_year,
+        "week": (thursday - days_of(iso_year, 1, 1)) // 7 + 1,
+    }[field]
+
+
+def truncated(unit: str, moment: Moment) -> Moment:
+    """date_trunc(unit, moment)."""
+    if not isinstance(moment, int):
+        return moment
+    lengths = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY}
+    if unit in lengths:
+        return moment - moment % lengths[unit]
+    days = moment // DAY
+    if unit == "week":
+        return (days - (days + 3) % 7) * DAY
+    year, month, _ = civil_of(days)
+    first = {"year": 1, "quarter": (month - 1) // 3 * 3 + 1, "month": month}[unit]
+    return days_of(year, first, 1) * DAY
+
+
+def shifted(moment: Moment, months: int, days: int, microseconds: int) -> Moment:
+    """moment + interval: months first, keeping to the month's last day, then days, then time."""
+    if not isinstance(moment, int):
+        return moment
+    whole, clock = divmod(moment, DAY)
+    year, month, day = civil_of(whole)
+    total = year * 12 + month - 1 + months
+    year, month = total // 12, total % 12 + 1
+    last = days_of(year + month // 12, month % 12 + 1, 1) - days_of(year, month, 1)
+    return (days_of(year, month, min(day, last)) + days) * DAY + clock + microseconds
+
+
+def date_text(moment: Moment) -> str:
+    """A date as the engine casts it to text."""
+    if not isinstance(moment, int):
+        return "infinity" if moment > 0 else "-infinity"
+    year, month, day = civil_of(moment // DAY)
+    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
+
+
+def time_text(moment: Moment) -> str:
+    """A timestamp as the engine casts it to text."""
+    if not isinstance(moment, int):
+        return date_text(moment)
+    clock = moment % DAY
+    seconds, micros = divmod(clock, 1_000_000)
+    text = f" {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    fraction = f".{micros:06}".rstrip("0") if micros else ""
+    date_part = date_text(moment)
+    return date_part.removesuffix(" (BC)") + text + fraction + (" (BC)" if date_part.endswith(")") else "")

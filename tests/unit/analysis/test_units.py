@@ -1,0 +1,159 @@
+"""Which joins keep every row with one unit, and which are refused?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
+from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined, Unsupported
+from proxy.policy.model import Bounded, Column, FromPolicy, Table, UnitColumns
+from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan, plans
+
+ACCEPTED = (
+    # query, scans after completion, one row per unit, table whose bounds apply
+    ("select count(*) from users", 1, True, "users"),
+    ("select count(*) from orders", 1, False, "orders"),
+    ("select count(*) from items", 2, False, "items"),
+    ("select count(*) from items i join orders o on i.order_id = o.order_id", 2, False, "items"),
+    ("select count(*) from items i join orders o on o.order_id = i.order_id join users u on u.user_id = o.user_id", 3,
+     False, "items"),
+    ("select count(*) from users a join users b on a.user_id = b.user_id", 2, True, "users"),
+    ("select count(*) from users u, orders o where o.user_id = u.user_id", 2, False, "orders"),
+    ("select count(*) from orders o join stores s on o.store_id = s.store_id", 2, False, "orders"),
+    ("select count(*) from orders a, orders b, users u where a.user_id = u.user_id and b.user_id = u.user_id", 3, False,
+     "orders"),
+    ("select count(*) from items a, items b, orders o where a.order_id = o.order_id and b.order_id = o.order_id", 3,
+     False, "items"),
+    ("with o as (select user_id as v from orders where amount > 5) select count(*) from o join users u on v = u.user_id",
+     2, False, "orders"),
+    ("select count(*) from census", 1, True, "census"),
+    ("select count(distinct o.user_id) from orders o join users u on o.user_id = u.user_id", 2, False, "orders"),
+    ("select count(distinct u.user_id) from orders o join users u on o.user_id = u.user_id", 2, False, "orders"),
+    ("select count(user_id) from orders", 1, False, "orders"),
+)  # fmt: skip
+
+REFUSED = (
+    ("select count(*) from users, orders", UnitNotJoined),
+    ("select count(*) from users u join orders o on u.user_id > o.user_id", PolicyForbids),
+    ("select count(*) from users u join orders o on u.user_id = o.order_id", PolicyForbids),
+    ("select count(*) from users u join orders o on u.user_id = o.user_id or true", PolicyForbids),
+    ("select count(*) from users u join orders o on u.user_id = o.user_id + 0", PolicyForbids),
+    ("select count(*) from orders a, orders b where a.order_id = b.order_id", UnitNotJoined),
+    ("select count(*) from items a, items b where a.order_id = b.order_id", UnitNotJoined),
+    ("select count(*) from items i, users u where i.qty = u.age", UnitNotJoined),
+    ("select count(*) from orders, stores", UnitNotJoined),
+    ("select count(*) from orders o join stores s on o.order_id = s.store_id", UnitNotJoined),
+    ("select count(*) from orders o join stores s on o.store_id < s.store_id", UnitNotJoined),
+    ("select count(*) from users u join census c on u.age = c.hours", UnitNotJoined),
+    ("select count(*) from census a, census b where a.hours = b.hours", UnitNotJoined),
+    ("select count(*) from users where user_id = 5", PolicyForbids),
+    ("select count(*) filter (where user_id < 5) from users", PolicyForbids),
+    ("select sum(user_id) from users", PolicyForbids),
+    ("select user_id, count(*) from users group by 1", BadGroups),
+    ("select user_id % 10, count(*) from users group by 1", BadGroups),
+    ("select count(distinct age) from users", Unsupported),
+    ("select count(distinct user_id + 1) from users", HushError),
+    ("select count(distinct hours) from census", Unsupported),
+)
+
+
+@pytest.mark.parametrize(("query", "scans", "one_row", "bounds_from"), ACCEPTED)
+def test_rows_that_have_one_unit(query: str, scans: int, one_row: bool, bounds_from: str) -> None:
+    owned = plan(query).analysed.owned
+    assert len(owned.block.scans) == scans
+    assert owned.is_one_row_per_unit is one_row
+    assert owned.bounds_from.name == bounds_from
+    if bounds_from == "census":
+        assert owned.unit == EveryRow()
+    else:
+        assert isinstance(owned.unit, UnitOf)
+        assert [c.name for c in owned.unit.columns] == ["user_id"]
+
+
+@pytest.mark.parametrize(("query", "error"), REFUSED)
+def test_joins_and_uses_that_are_refused(query: str, error: type[HushError]) -> None:
+    with pytest.raises(error):
+        plans(query)
+
+
+def test_a_public_table_with_repeated_keys_may_repeat_rows() -> None:
+    query = "select count(*) from orders o join stores s on o.store_id = s.store_id"
+    repeated = replace(context(), unique=UniqueKeys(frozenset({("orders", "order_id")})))
+    assert not plan(query, repeated).analysed.owned.is_one_row_per_unit
+    census = replace(
+        TABLES["census"], columns=(*TABLES["census"].columns, Column(name="store_id", type=SqlType.INT4)),
+        joins=ORDERS.joins,
+    )  # fmt: skip
+    tables = MappingProxyType({**TABLES, "census": census})
+    query = "select count(*) from census c join stores s on c.store_id = s.store_id"
+    assert plan(query, replace(context(), tables=tables)).analysed.owned.is_one_row_per_unit
+    with pytest.raises(UnitNotJoined, match="repeat"):
+        plans(query, replace(repeated, tables=tables))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "joins"),
+    [
+        (SqlType.INT4, SqlType.INT8, True), (SqlType.INT8, SqlType.NUMERIC, True), (SqlType.UUID, SqlType.UUID, True),
+        (SqlType.TEXT, SqlType.VARCHAR, True), (SqlType.TEXT, SqlType.BPCHAR, False),
+        (SqlType.INT8, SqlType.FLOAT8, False),
+        (SqlType.DATE, SqlType.TIMESTAMP, False), (SqlType.UUID, SqlType.TEXT, False),
+    ],
+)  # fmt: skip
+def test_only_equalities_without_loss_join(left: SqlType, right: SqlType, joins: bool) -> None:
+    def table(name: str, kind: SqlType) -> Table:
+        return Table(name=name, relation=(name,), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(2),
+                     columns=(Column(name="u", type=kind, key=True),))  # fmt: skip
+
+    of = replace(context(), tables=MappingProxyType({"a": table("a", left), "b": table("b", right)}))
+    query = "select count(*) from a join b on a.u = b.u"
+    if joins:
+        assert len(plans(query, of)) == 1
+    else:
+        with pytest.raises(HushError):
+            plans(query, of)
+
+
+def test_all_parts_of_a_composite_unit_must_be_equated() -> None:
+    def table(name: str) -> Table:
+        columns = (Column(name="u", type=SqlType.INT4, key=True), Column(name="v", type=SqlType.TEXT, key=True),
+                   Column(name="x", type=SqlType.INT4, domain=Bounded(0, 9)))  # fmt: skip
+        return Table(name=name, relation=(name,), ownership=UnitColumns(("u", "v")), columns=columns,
+                     rows_per_unit=FromPolicy(2))  # fmt: skip
+
+    of = replace(context(), tables=MappingProxyType({"a": table("a"), "b": table("b")}))
+    owned = plan("select sum(a.x) from a join b on a.u = b.u and a.v = b.v", of).analysed.owned
+    assert isinstance(owned.unit, UnitOf)
+    assert len(owned.unit.columns) == 2
+    for condition in ("a.u = b.u", "a.u = b.u and a.v = 'x'", "a.u = b.u and a.v <> b.v", "a.u = b.u and a.v = a.v"):
+        with pytest.raises(HushError):
+            plans(f"select sum(a.x) from a join b on {condition}", of)
+    with pytest.raises(Unsupported):
+        plans("select count(distinct u) from a", of)
+
+
+def test_the_policy_may_allow_conditions_on_the_unit() -> None:
+    allowed = replace(USERS, unit_filter_allowed=True)
+    of = replace(context(), tables=MappingProxyType({**TABLES, "users": allowed}))
+    assert len(plans("select count(*) from users where user_id = 5", of)) == 1
+    with pytest.raises(BadGroups):
+        plans("select user_id, count(*) from users group by 1", of)
+
+
+def test_rows_of_null_units_are_dropped_by_a_condition_of_the_block() -> None:
+    where = plan("select count(*) from orders").sql
+    assert '"user_id" IS NOT NULL' in where or "IS NULL" in where
+
+
+def test_facts_of_a_unit_are_constant() -> None:
+    query = "select u.plan, u.age > 5, count(*) from orders o join users u on u.user_id = o.user_id group by 1, 2"
+    assert plan(query).analysed.has_constant_keys
+    query = "select o.status, u.plan, count(*) from orders o join users u on u.user_id = o.user_id group by 1, 2"
+    assert not plan(query).analysed.has_constant_keys
+    declared = replace(ORDERS, unit_constant=("status",))
+    of = replace(context(), tables=MappingProxyType({**TABLES, "orders": declared}))
+    assert plan(query, of).analysed.has_constant_keys

@@ -1,0 +1,223 @@
+"""What does a plan compute, bound and charge, and is a plan a function of public things alone?"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from proxy.analysis.analyse import Lowered
+from proxy.dp.mechanisms import Distribution, grid_scale
+from proxy.errors import HushError, MissingBounds
+from proxy.plan.moments import Count, HalfSum, Mean, RowCount, ScaledSum, Total, UnitCount
+from proxy.plan.release_plan import AllKeys, Threshold
+from proxy.policy.model import Neighbors
+from tests.unit.plan.shop import context, plan, plans
+
+
+def kinds(query: str, *, pure: bool = False) -> list[str]:
+    return sorted(type(m).__name__ for m in plan(query, context(pure=pure)).vector.moments)
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "expected"),
+    [
+        ("count(*)", ["RowCount"]),
+        ("count(*), count(plan), count(height)", ["RowCount"]),
+        ("count(age)", ["RowCount"]),
+        ("count(age), avg(age), sum(age)", ["RowCount", "ScaledSum"]),
+        ("count(*), avg(age)", ["RowCount", "RowCount", "ScaledSum"]),
+        ("avg(height), count(*), sum(height)", ["RowCount", "ScaledSum"]),
+        ("sum(height)", ["ScaledSum"]),
+        ("sum(age), sum(height)", ["ScaledSum", "ScaledSum"]),
+        ("sum(age - age)", ["ScaledSum"]),
+        ("sum(0 * age)", ["RowCount"]),
+        ("count(distinct user_id), count(*)", ["RowCount"]),
+        ("avg(age) filter (where plan = 'pro'), avg(age)", ["RowCount", "RowCount", "ScaledSum", "ScaledSum"]),
+    ],
+)
+def test_equal_moments_are_released_once(aggregates: str, expected: list[str]) -> None:
+    assert kinds(f"select {aggregates} from users") == expected
+
+
+def test_pure_accounting_releases_the_pair() -> None:
+    assert kinds("select avg(height) from users", pure=True) == ["HalfSum", "HalfSum"]
+    assert kinds("select count(*), avg(height) from users", pure=True) == ["HalfSum", "HalfSum"]
+    assert kinds("select avg(height), avg(height * 2) from users", pure=True) == ["RowCount", "ScaledSum", "ScaledSum"]
+    of = plan("select avg(height) from users", context(pure=True))
+    assert of.allocation.row_norm == of.allocation.weights[0], "a row's pair has 1-norm 1"
+
+
+def test_recipes() -> None:
+    of = plan("select count(*), sum(height), avg(height) from users")
+    count, total, mean = of.vector.finishes
+    assert isinstance(count, Count)
+    assert isinstance(total, Total)
+    assert isinstance(mean, Mean)
+    assert (mean.middle, mean.half) == (125.0, 125.0)
+    assert dict(total.value.terms) == {mean.number.terms[0][0]: 125.0, mean.total.terms[0][0]: 125.0}
+    assert mean.number == count.number
+
+
+def test_an_average_uses_the_same_weight_above_and_below() -> None:
+    of = plan("select count(*), count(*) filter (where age > 5), avg(height), avg(age) from users")
+    mean = of.vector.finishes[2]
+    assert isinstance(mean, Mean)
+    indexes = [i for form in (mean.number, mean.total) for i, _ in form.terms]
+    assert len({of.allocation.weights[i] for i in indexes}) == 1
+
+
+def test_the_order_of_the_select_list_does_not_matter() -> None:
+    one = plan("select count(*), avg(age), sum(height) from users where age > 5")
+    other = plan("select sum(height), count(*), avg(age) from users where age > 5")
+    assert one.sql == other.sql
+    assert one.fingerprint == other.fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        plan("select count(*) from orders where amount > 6"),
+        plan("select sum(amount) from orders where amount > 5"),
+        plan("select status, count(*) from orders where amount > 5 group by 1"),
+        plan("select count(*) from orders where amount > 5", context(lowered=Lowered(rows_per_group=3))),
+        plan("select count(*) from orders where amount > 5", context(neighbors=Neighbors.REPLACE_ONE)),
+        plan("select count(*) from orders where amount > 5", context(pure=True)),
+    ],
+)
+def test_plans_that_publish_other_numbers_have_other_fingerprints(other: object) -> None:
+    assert plan("select count(*) from orders where amount > 5").fingerprint != getattr(other, "fingerprint", None)
+
+
+# --- bounds -----------------------------------------------------------------------------------------------
+
+
+def test_contribution_bounds_follow_the_shape_of_the_query() -> None:
+    def bounds(query: str, **lowered: int) -> tuple[int, int, int]:
+        found = plan(query, context(lowered=Lowered(**lowered))).analysed.bounds
+        return found.rows, found.rows_per_group, found.groups
+
+    assert bounds("select count(*) from users") == (1, 1, 1)
+    assert bounds("select count(*) from orders") == (60, 60, 1)
+    assert bounds("select status, count(*) from orders group by 1") == (60, 10, 3)
+    assert bounds("select store_id, count(*) from orders group by 1") == (60, 10, 12)
+    assert bounds("select count(*) from items") == (100, 100, 1)
+    assert bounds("select hours > 40, count(*) from census group by 1") == (1, 1, 1)
+    joined = "select plan, count(*) from users u join orders o on u.user_id = o.user_id group by 1"
+    assert bounds(joined) == (60, 60, 1), "a unit has one plan"
+    assert bounds("select status, count(*) from orders group by 1", rows_per_group=4, groups=2) == (60, 4, 2)
+    assert bounds("select status, count(*) from orders group by 1", rows_per_group=400, groups=200) == (60, 10, 3)
+    assert bounds("select count(*) from orders", rows_per_group=5) == (5, 5, 1)
+
+
+def test_norms_of_one_row_cell_and_unit() -> None:
+    of = plan("select store_id, count(*) from orders group by 1")
+    weights = {type(m).__name__: w for m, w in zip(of.vector.moments, of.allocation.weights, strict=True)}
+    rows, units = weights["RowCount"], weights["UnitCount"]
+    assert of.allocation.row_norm == rows
+    assert of.allocation.cell_norm == pytest.approx(math.hypot(10 * rows, units))
+    assert units == pytest.approx(10 * rows), "the selecting count has half of W squared"
+    assert of.allocation.unit_norm == pytest.approx(math.sqrt(12) * of.allocation.cell_norm)
+
+
+def test_rows_in_all_bound_a_unit_without_unit_counts() -> None:
+    of = plan("select status, count(*) from orders group by 1", context(lowered=Lowered(rows_per_group=10)))
+    assert of.allocation.unit_norm == pytest.approx(min(math.sqrt(3) * 10, 60) * of.allocation.row_norm)
+    loose = plan("select store_id in (1, 2), status, count(*) from orders group by 1, 2")
+    assert loose.allocation.unit_norm <= 60 * loose.allocation.row_norm
+
+
+def test_each_count_of_units_has_its_own_part_of_the_norm() -> None:
+    filters = ", ".join(f"count(distinct user_id) filter (where amount > {i})" for i in range(4))
+    of = plan(f"select {filters} from orders")
+    assert all(isinstance(m, UnitCount) for m in of.vector.moments)
+    assert of.allocation.unit_norm == pytest.approx(math.sqrt(sum(w * w for w in of.allocation.weights)))
+    pure = plan(f"select {filters} from orders", context(pure=True))
+    assert pure.allocation.unit_norm == pytest.approx(sum(pure.allocation.weights))
+
+
+@pytest.mark.parametrize(("neighbors", "factor"), [(Neighbors.ADD_REMOVE, 1), (Neighbors.REPLACE_ONE, 2)])
+@pytest.mark.parametrize("group_size", [1, 3])
+@pytest.mark.parametrize("pure", [False, True])
+def test_sensitivity_counts_the_group_and_the_replacement(
+    neighbors: Neighbors, factor: int, group_size: int, pure: bool
+) -> None:
+    of = plan("select status, count(*) from orders group by 1",
+              context(pure=pure, neighbors=neighbors, group_size=group_size))  # fmt: skip
+    assert of.sensitivity == pytest.approx(of.allocation.unit_norm * factor * group_size)
+    kind = Distribution.LAPLACE if pure else Distribution.GAUSSIAN
+    assert of.scale == pytest.approx(grid_scale(kind, 0.1 if pure else 0.01, of.sensitivity), rel=2**-48)
+    noise = [sd / unit for sd, unit in zip(of.sds, of.units_per_grid, strict=True)]
+    assert noise == pytest.approx([2**40 * (math.sqrt(2) if pure else 1)] * len(noise))
+
+
+# --- selection ----------------------------------------------------------------------------------------------
+
+
+def test_public_keys_cost_no_delta_and_private_ones_do() -> None:
+    public = plan("select status, count(*) from orders group by 1")
+    assert public.selection == AllKeys()
+    assert public.cost.atto == 0
+    private = plan("select city, count(*) from users group by 1")
+    assert isinstance(private.selection, Threshold)
+    assert private.cost.atto == 5 * 10**9
+    assert private.cost.pico == 10**10
+
+
+@pytest.mark.parametrize(
+    ("query", "moment"),
+    [
+        ("select city, count(*) from users group by 1", RowCount),
+        ("select city, sum(age) from users group by 1", RowCount),
+        ("select city, plan, sum(age) from users group by 1, 2", UnitCount),
+        ("select store_id, count(*) from orders group by 1", UnitCount),
+        ("select store_id, status, count(*) from orders group by 1, 2", UnitCount),
+        ("select job, count(*) from census group by 1", RowCount),
+    ],
+)
+def test_units_are_what_selects_private_keys(query: str, moment: type) -> None:
+    of = plan(query)
+    assert isinstance(of.selection, Threshold)
+    chosen = of.vector.moments[of.selection.moment]
+    assert isinstance(chosen, moment)
+    if isinstance(chosen, UnitCount):
+        assert chosen.per_part is (len(of.public_keys) > 1)
+        assert chosen.where.value is True  # type: ignore[union-attr]  # TRUE is a literal
+
+
+def test_a_larger_group_raises_the_threshold() -> None:
+    one, two = (plan("select city, count(*) from users group by 1", context(group_size=k)) for k in (1, 2))
+    assert isinstance(one.selection, Threshold)
+    assert isinstance(two.selection, Threshold)
+    assert two.selection.tau > one.selection.tau
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select sum(weight) from users",
+        "select avg(order_id) from orders",
+        "select sum(length(city)) from users",
+        "select sum(age / (height - 5)) from users",
+    ],
+)
+def test_a_sum_without_bounds_is_refused(query: str) -> None:
+    with pytest.raises(MissingBounds) as refusal:
+        plans(query)
+    assert refusal.value.hint
+
+
+def test_too_many_public_keys_are_refused() -> None:
+    with pytest.raises(HushError, match="possible public keys"):
+        plans("select joined, age, plan, count(*) from users group by 1, 2, 3")
+
+
+def test_half_sums_follow_one_measure() -> None:
+    of = plan("select avg(amount), count(amount) from orders", context(pure=True))
+    halves = [m for m in of.vector.moments if isinstance(m, HalfSum)]
+    assert [m.sign for m in sorted(halves, key=lambda m: m.sign)] == [-1, 1]
+    assert {m.scaled for m in halves} == {halves[0].scaled}
+    assert isinstance(halves[0].scaled, ScaledSum)
