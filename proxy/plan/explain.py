@@ -129,7 +129,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             }
             for o in output_noise(plan)
         ],
-        "private_sql": plan.sql,
+        "private_sql": plan.shown_sql,
     }
 
 

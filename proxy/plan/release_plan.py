@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from proxy.analysis.analyse import Analysed, Lowered, analyse
 from proxy.analysis.keys import KeyValue, PublicKey, key_identity, public_product
@@ -23,6 +23,7 @@ from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, moment
 from proxy.plan.statement import Statement, render
 from proxy.policy.model import Accounting, Neighbors, Privacy, Table
 from proxy.sql.algebra import TRUE, Block
+from proxy.sql.render import text_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,13 @@ class ReleasePlan:
     public_keys: tuple[tuple[KeyValue, ...], ...]
     cost: Cost
     sql: str
+    salt: str = field(repr=False)
     fingerprint: str
+
+    @property
+    def shown_sql(self) -> str:
+        """The SQL for people: without the dataset's salt, which stays in the state directory."""
+        return self.sql.replace(text_literal(self.salt), "'<salt>'") if self.salt else self.sql
 
     @property
     def sds(self) -> tuple[float, ...]:
@@ -112,6 +119,7 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
         public_keys=public_product(analysed.keys),
         cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
         sql=render(statement),
+        salt=context.salt,
         fingerprint="",
     )
     return replace(plan, fingerprint=_fingerprint(plan))
