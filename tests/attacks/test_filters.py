@@ -88,3 +88,25 @@ def weight(moments: tuple[int | None, ...], *, pure: bool) -> float:
 
 def allowed(asked: ReleasePlan) -> float:
     return asked.scale * asked.allocation.unit_norm
+
+
+@pytest.mark.parametrize("stored", ["4.99999999999999999999", "5.00000000000000000001", "5", "0.1"])
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        ("amount < 5", "amount >= 5.00000000000000000001"),
+        ("amount <= 4.99999999999999999999", "amount > 5"),
+        ("amount > 5", "amount = 5", "amount < 5"),
+        ("amount <= 5", "amount > 5.0", "amount = 5.00000000000000000001"),
+        ("amount < 5", "amount IS NULL", "amount >= 5"),
+        ("amount < 0.1", "amount >= 0.10000000000000000001"),
+    ],
+)
+def test_a_decimal_between_two_doubles_weighs_at_most_the_sensitivity(conditions: tuple[str, ...], stored: str) -> None:
+    """A comparison may be of decimals as they are stored, another of the doubles next to them."""
+    connection = duckdb.connect()
+    connection.execute("create table orders (user_id integer, amount decimal(38, 20))")
+    connection.execute(f"insert into orders select 1, {stored} from range(0, 100)")
+    asked = plan(f"SELECT {listed(*conditions)} FROM orders")
+    (found,) = connection.execute(asked.sql).fetchall()
+    assert weight(found[1:], pure=False) <= allowed(asked) * (1 + 2**-29)
