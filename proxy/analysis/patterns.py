@@ -89,7 +89,7 @@ def _is_one_point(left: Value, right: Value) -> bool:
     """Whether two constants are the same to every comparison the engine may choose."""
     match left, right:
         case (int() | float() | Decimal(), int() | float() | Decimal()):
-            return left == right and abs(left) < _EXACT_DOUBLES
+            return left == right and abs(float(left)) < _EXACT_DOUBLES
         case str(), str():
             return left == right
         case date(), date():
