@@ -10,7 +10,7 @@ from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
-from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_of
+from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_in_order, columns_of
 from proxy.sql.intervals import number_range
 
 
@@ -109,7 +109,7 @@ def measure_bounds(scalar: Scalar, analysed: Analysed) -> tuple[float, float]:
     if ends is not None:
         return ends
     block = analysed.owned.block
-    unbounded = [c for c in columns_of(scalar) if number_range(analysed.domains.of(c)) is None]
+    unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c)) is None]
     name = _name(block, unbounded[0]) if unbounded else "this expression"
     line = f"tables.{name}: add  bounds: [lowest, highest]" if unbounded else ""
     raise MissingBounds(

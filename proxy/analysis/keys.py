@@ -11,7 +11,7 @@ from itertools import product
 from proxy.analysis.domains import Domains
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.algebra import Call, ColumnRef, Scalar, columns_of
+from proxy.sql.algebra import Call, ColumnRef, Scalar, columns_in_order
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
@@ -130,7 +130,7 @@ def key_identity(value: KeyValue | None) -> object:
 
 def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[ColumnRef, Domain, bool], ...]:
     """Columns in keys whose values outside the declared domain are dropped: (column, domain, keeps NULL)."""
-    references = dict.fromkeys(c for k in keys for c in sorted(columns_of(k.scalar), key=lambda c: (c.scan, c.name)))
+    references = dict.fromkeys(c for k in keys for c in columns_in_order(k.scalar))
     return tuple(
         (c, domains.column(c).domain, domains.column(c).nullable)
         for c in references

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from proxy.errors import BadGroups, PolicyForbids, UnitNotJoined, Unsupported
 from proxy.policy.model import FromPolicy, JoinKey, PublicTable, RowUnit, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import Aggregate, AggregateKind, Block, Call, ColumnRef, Scalar, Scan, columns_of
+from proxy.sql.algebra import Aggregate, AggregateKind, Block, Call, ColumnRef, Scalar, Scan, columns_in_order
 from proxy.sql.scope import equality, link
 from proxy.sqltypes import SqlType
 
@@ -283,7 +283,7 @@ def _check_unit_unused(block: Block) -> None:
     for condition in block.where:
         _check_condition(block, condition)
     for key in block.keys:
-        for reference in columns_of(key):
+        for reference in columns_in_order(key):
             if is_unit_value(block, reference):
                 raise BadGroups(
                     f'grouping by "{reference.name}" would show one group per unit',
@@ -301,7 +301,7 @@ def _check_condition(block: Block, condition: Scalar) -> None:
     pair = equality(condition)
     if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
         return
-    for reference in columns_of(condition):
+    for reference in columns_in_order(condition):
         table = block.scan(reference.scan).table
         if is_unit_value(block, reference) and not table.unit_filter_allowed:
             raise PolicyForbids(

@@ -115,6 +115,11 @@ def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
     return frozenset().union(*(columns_of(c) for c in children(scalar)))
 
 
+def columns_in_order(scalar: Scalar) -> tuple[ColumnRef, ...]:
+    """The same, always in the same order: what is said about the first of them must not change from run to run."""
+    return tuple(sorted(columns_of(scalar), key=lambda c: (c.scan, c.name)))
+
+
 class AggregateKind(enum.Enum):
     """Aggregates that become moments."""
 

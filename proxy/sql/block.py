@@ -127,7 +127,8 @@ def _key(node: exp.Expression, select: exp.Select, scope: Scope, names: tuple[st
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         number = int(str(node.this)) if str(node.this).isdigit() else 0
         if not 1 <= number <= len(select.expressions):
-            raise BadGroups(f"GROUP BY position {node.this} is not in select list", position=position_of(node))
+            raise BadGroups(f"GROUP BY position {node.this} is not in select list",
+                            hint="Count the select list from 1.", position=position_of(node))  # fmt: skip
         return scope.binder.scalar(_unaliased(select.expressions[number - 1]))
     if isinstance(node, exp.Tuple):
         raise BadGroups("GROUP BY of a row is not supported", hint="List the expressions without parentheses.",

@@ -169,7 +169,8 @@ class _Walker:
             return self._select(query, scope)
         for inner in query.find_all(exp.Table):
             if self._table(inner, scope) is not Kind.PUBLIC:
-                raise refuse(inner, f"{construct(query)} over a private table is not supported")
+                what = "a join in parentheses" if isinstance(query, exp.Table) else construct(query)
+                raise refuse(inner, f"{what} over a private table is not supported")
         return Kind.PUBLIC
 
     def _declare(self, query: exp.Expression, ctes: _Names) -> _Names:

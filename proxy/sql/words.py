@@ -16,7 +16,7 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
     exp.BitString: "a bit string",
     exp.AtTimeZone: "AT TIME ZONE",
     exp.Subquery: "a sub-query",
-    exp.Select: "a sub-query",
+    exp.Select: "a SELECT",
     exp.Exists: "EXISTS",
     exp.Escape: "LIKE ... ESCAPE",
     exp.SimilarTo: "SIMILAR TO",
@@ -40,7 +40,7 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "current_user",
     exp.Localtimestamp: "localtimestamp",
     exp.Lateral: "LATERAL",
-    exp.Table: "a join in parentheses",
+    exp.Table: "a table",
     exp.Rollup: "ROLLUP",
     exp.Cube: "CUBE",
     exp.GroupingSets: "GROUPING SETS",
@@ -56,6 +56,7 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
     exp.TimeToStr: "to_char()",
     exp.Rand: "random()",
     exp.Ln: "ln()",
+    exp.JSONArrayAgg: "json_agg",
 }
 _PARTS = {
     "side": "LEFT, RIGHT or FULL", "method": "NATURAL", "sample": "TABLESAMPLE", "locks": "FOR UPDATE or FOR SHARE",

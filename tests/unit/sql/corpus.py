@@ -1,0 +1,122 @@
+"""The cases of tests/cases, and what this tree makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from ruamel.yaml import YAML
+from sqlglot import exp
+
+from proxy.admin.files import read_policy
+from proxy.analysis.analyse import Lowered
+from proxy.analysis.keys import Key, PublicKey
+from proxy.analysis.units import UniqueKeys
+from proxy.dp.accounting import knob_pico, pool_atto
+from proxy.front.relations import RELATIONS
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.policy.model import Policy, UnitVia
+from proxy.sql.algebra import Literal, Null
+from proxy.sql.bind import Constants, coerce_text
+from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.describe import describe_aggregate
+from proxy.sql.parse import limited_depth, split_statements
+from proxy.sql.scope import Catalog
+from proxy.sql.split import Split, split
+from proxy.sqltypes import TYPE_NAMES
+
+CASES = Path(__file__).resolve().parents[2] / "cases"
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=ZoneInfo("UTC"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One statement of a client. facts: as the file spells them. place: file and number, for messages."""
+
+    place: str
+    sql: str
+    facts: Mapping[str, object]
+
+    @property
+    def is_refused(self) -> bool:
+        return "refused" in self.facts
+
+    @property
+    def parameters(self) -> tuple[tuple[str, object], ...]:
+        """(type, value) of $1, $2, ..."""
+        given = self.facts.get("params", ())
+        assert isinstance(given, (list, tuple))
+        return tuple((str(kind), value) for kind, value in given)
+
+
+def cases() -> list[Case]:
+    found = []
+    for path in sorted(CASES.glob("*.yaml")):
+        if path.name != "shop.yaml":
+            listed = YAML(typ="safe").load(path)
+            found += [
+                Case(place=f"{path.stem}-{i}", sql=c["sql"].strip(), facts=c) for i, c in enumerate(listed, start=1)
+            ]
+    return found
+
+
+def policy() -> Policy:
+    return read_policy(CASES / "shop.yaml", {})
+
+
+def cut(sql: str, served: Policy) -> Split:
+    statements = split_statements(sql)
+    assert len(statements) == 1
+    return split(statements[0], Catalog(served.tables), frozenset(RELATIONS))
+
+
+def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...] = ()) -> tuple[BoundBlock, ...]:
+    constants = Constants({n: _constant(*p) for n, p in enumerate(parameters, start=1)}, NOW)
+    return tuple(bind_block(b, Catalog(served.tables), constants, found.text) for b in found.blocks)
+
+
+def plan(case: Case, served: Policy) -> tuple[ReleasePlan, ...]:
+    """What would be released. Raises HushError."""
+    with limited_depth():
+        blocks = bind(cut(case.sql, served), served, case.parameters)
+        pico = knob_pico(served.privacy, 10.0)
+        context = PlanContext(
+            tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=Lowered(), pico=pico,
+            atto_for_keys=pool_atto(served.privacy), salt="salt",
+        )  # fmt: skip
+        return tuple(plan_release(b.block, context) for b in blocks)
+
+
+def facts_of(plan: ReleasePlan) -> dict[str, object]:
+    """A release's facts as the case files spell them; no key and no aggregate are left out of the text."""
+    bounds, block = plan.analysed.bounds, plan.analysed.owned.block
+    facts: dict[str, object] = {"bounds": f"{bounds.rows}/{bounds.rows_per_group}/{bounds.groups}"}
+    if plan.analysed.keys:
+        facts["keys"] = [_key(k) for k in plan.analysed.keys]
+    facts["aggregates"] = [describe_aggregate(a) for a in block.aggregates]
+    return facts
+
+
+def _key(key: Key) -> str:
+    return f"public {len(key.values)}" if isinstance(key, PublicKey) else "private"
+
+
+def _constant(kind: str, value: object) -> Literal | Null:
+    if value is None:
+        return Null(TYPE_NAMES[kind])
+    if isinstance(value, str):
+        return coerce_text(value, TYPE_NAMES[kind], exp.Literal.string(value))
+    assert isinstance(value, (bool, int, float))
+    return Literal(value, TYPE_NAMES[kind])
+
+
+def _unique(served: Policy) -> UniqueKeys:
+    joined = {(j.table, j.ref_column) for t in served.tables.values() for j in t.joins}
+    parents = {
+        (t.ownership.parent, t.ownership.parent_key)
+        for t in served.tables.values() if isinstance(t.ownership, UnitVia)
+    }  # fmt: skip
+    return UniqueKeys(frozenset(joined | parents))

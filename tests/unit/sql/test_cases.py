@@ -1,0 +1,39 @@
+"""What the planner understands of each statement of the case files, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.errors import HushError
+from proxy.policy.model import Policy
+from tests.unit.sql.corpus import Case, cases, facts_of, plan, policy
+
+CASES = cases()
+
+
+@pytest.fixture(scope="module")
+def served() -> Policy:
+    return policy()
+
+
+def test_there_are_enough_cases_of_both_kinds() -> None:
+    assert len(CASES) >= 300
+    assert sum(c.is_refused for c in CASES) >= 100
+    assert len({(c.sql, c.parameters) for c in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.is_refused], ids=lambda c: c.place)
+def test_statement_is_understood(case: Case, served: Policy) -> None:
+    assert [facts_of(p) for p in plan(case, served)] == case.facts["releases"], case.sql
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.is_refused], ids=lambda c: c.place)
+def test_statement_is_refused(case: Case, served: Policy) -> None:
+    with pytest.raises(HushError) as refused:
+        plan(case, served)
+    error = refused.value
+    assert error.sqlstate == case.facts["refused"], case.sql
+    assert str(case.facts["says"]) in error.message
+    assert error.hint, "a refusal says what would be accepted"
+    if "at" in case.facts:
+        assert case.sql[error.position - 1 :].startswith(str(case.facts["at"])), error.position
