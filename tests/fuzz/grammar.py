@@ -257,7 +257,7 @@ class _Writer:
             lambda: f"({self._int(inner)} {rng.choice('+-*')} {self._int(inner)})",
             lambda: f"({self._int(inner)} / {self._int(inner)})",
             lambda: f"({self._int(inner)} % {self._int(inner)})",
-            lambda: f"(-{self._int(inner)})",
+            lambda: f"(- {self._int(inner)})",
             lambda: f"abs({self._int(inner)})",
             lambda: self._int(inner) if self._is_measuring else f"length({self._text(inner)})",
             lambda: f"({self._number(inner)})::{rng.choice(('integer', 'bigint', 'smallint'))}",

@@ -1,8 +1,11 @@
-"""Text that is almost SQL: valid queries with their tokens cut, doubled, swapped and mixed with others."""
+"""Text that is almost SQL: valid queries with their tokens, or the nodes of their trees, cut, doubled and mixed."""
 
 from __future__ import annotations
 
 import random
+
+import sqlglot
+from sqlglot.errors import SqlglotError
 
 from tests.fuzz.grammar import make_query
 from tests.fuzz.worlds import World
@@ -25,6 +28,24 @@ _WORDS = (
 
 def make_soup(world: World, rng: random.Random) -> str:
     """One text of random damage."""
+    return _mixed_trees(world, rng) if rng.random() < 0.5 else _mixed_tokens(world, rng)
+
+
+def _mixed_trees(world: World, rng: random.Random) -> str:
+    """A query that reads as SQL, with parts where they do not belong."""
+    tree, other = (sqlglot.parse_one(make_query(world, rng), dialect="postgres") for _ in range(2))
+    for _ in range(rng.choice((1, 1, 2))):
+        target = rng.choice(list(tree.walk())[1:])
+        alike = [n for n in tree.walk() if type(n).__mro__[1] is type(target).__mro__[1]]
+        source = rng.choice(alike) if rng.random() < 0.7 else rng.choice(list(other.walk()))
+        target.replace(source.copy())
+    try:
+        return tree.sql(dialect="postgres")
+    except (SqlglotError, AttributeError, TypeError, ValueError):
+        return other.sql(dialect="postgres")  # sqlglot cannot write this tree, so no client could either
+
+
+def _mixed_tokens(world: World, rng: random.Random) -> str:
     pieces = make_query(world, rng).split(" ")
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
         place = rng.randrange(len(pieces))

@@ -19,7 +19,7 @@ from tests.fuzz.planning import make_context
 from tests.fuzz.soup import make_soup
 from tests.fuzz.worlds import NOW, World, make_world
 
-SOUPS = 80
+SOUPS = 100
 
 
 def plans_of(world: World, text: str, context: PlanContext) -> list[ReleasePlan]:
@@ -33,26 +33,27 @@ def plans_of(world: World, text: str, context: PlanContext) -> list[ReleasePlan]
     return found
 
 
-@pytest.mark.parametrize("seed", range(20_000, 20_016))
-def test_damaged_queries_are_planned_or_refused(seed: int) -> None:
-    world = make_world(seed)
-    databases = Databases(world)
+@pytest.mark.parametrize("first", range(20_000, 20_016, 4))
+def test_damaged_queries_are_planned_or_refused(first: int) -> None:
     refused = planned = 0
-    for number in range(SOUPS):
-        rng = random.Random(f"soup {seed} {number}")
-        text = make_soup(world, rng)
-        try:
-            found = plans_of(world, text, make_context(world, rng))
-        except HushError:
-            refused += 1
-            continue
-        except Exception as error:
-            raise AssertionError(f"{type(error).__name__}: {error}\n{text!r}") from error
-        for plan in found:
-            planned += 1
-            databases.run(plan.sql, databases.everybody())
-    databases.close()
-    assert refused > SOUPS / 4
+    for seed in range(first, first + 4):
+        world = make_world(seed)
+        databases = Databases(world)
+        for number in range(SOUPS):
+            rng = random.Random(f"soup {seed} {number}")
+            text = make_soup(world, rng)
+            try:
+                found = plans_of(world, text, make_context(world, rng))
+            except HushError:
+                refused += 1
+                continue
+            except Exception as error:
+                raise AssertionError(f"{type(error).__name__}: {error}\n{text!r}") from error
+            for plan in found:
+                planned += 1
+                databases.run(plan.sql, databases.everybody())
+        databases.close()
+    assert refused > SOUPS
     assert planned
 
 
