@@ -10,7 +10,8 @@ import pytest
 from tests.e2e.served import ROOT, Served, public_twin, read_yaml, serving, shop_policy, write_users, write_yaml
 from tests.e2e.shop_data import write_shop
 
-LOGINS = {"ann": "analyst", "bob": "analyst", "eve": "analyst", "boss": "boss", "clerk": "clerk"}
+# One login for each test that looks at what it has spent: u1, u2, ...
+LOGINS = {"ann": "analyst", "boss": "boss", "clerk": "clerk", **{f"u{n}": "analyst" for n in range(1, 31)}}
 PLENTY = {"dataset": {"epsilon": 1_000_000}}
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
 
