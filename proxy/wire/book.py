@@ -51,6 +51,7 @@ class Book:
         self._statements: dict[bytes, PrivateStatement] = {}
         self._portals: dict[bytes, PrivatePortal] = {}
         self._statement_names: set[bytes] = set()
+        self._doubtful: set[bytes] = set()
         self._portal_names: dict[bytes, int] = {}
         self._ends_sent = 0
         self._ends_seen = 0
@@ -74,7 +75,17 @@ class Book:
 
     def drop_statement(self, name: bytes) -> Callable[[], None]:
         """Forget a statement; the result takes that back."""
+        if name in self._statements:
+            self._doubtful.add(name)
         return _dropped(self._statements, name)
+
+    def is_doubtful(self, name: bytes) -> bool:
+        """Whether a record of that name was dropped by a message that the front may yet skip."""
+        return name in self._doubtful
+
+    def settled(self) -> None:
+        """Everything sent has been answered."""
+        self._doubtful.clear()
 
     def drop_portal(self, name: bytes) -> Callable[[], None]:
         """Forget a portal; the result takes that back."""

@@ -16,18 +16,19 @@ from proxy.wire.expect import PLAIN, Entry, Kind, Show
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
 from proxy.wire.flow import Flow
 from proxy.wire.frames import Frame, Oversized
-from proxy.wire.inject import inject, raising_sql, refuse
+from proxy.wire.inject import inject, raising_sql, refuse, settle
 from proxy.wire.messages import HEADER_BYTES
 from proxy.wire.screen import screen
 from proxy.wire.simple import UNNAMED, Question, answer_query
 
 _SYNC = ord("S")
 _QUERY = ord("Q")
+_BIND = ord("B")
 _TERMINATE = ord("X")
 _KINDS = {
     _QUERY: Kind.QUERY,
     ord("P"): Kind.PARSE,
-    ord("B"): Kind.BIND,
+    _BIND: Kind.BIND,
     ord("D"): Kind.DESCRIBE_PORTAL,
     ord("E"): Kind.EXECUTE,
     ord("C"): Kind.CLOSE,
@@ -64,7 +65,7 @@ class Dispatch:
         self._handlers: Mapping[int, Callable[[bytes], Outcome]] = {
             ord("Q"): self._query,
             ord("P"): self._parse,
-            ord("B"): self._bind,
+            _BIND: self._bind,
             ord("D"): self._describe,
             ord("E"): self._execute,
             ord("C"): self._close,
@@ -153,6 +154,8 @@ class Dispatch:
     def _bind(self, raw: bytes) -> Outcome:
         portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
         self._has_left_portal = self._has_left_portal and bool(portal)
+        if self._book.is_doubtful(name):
+            return self._bind_settled(raw)
         statement = self._book.statement(name)
         if not self._book.has_room_for_portal(portal):
             refuse(self._channel, SessionLimit("too many portals", hint="Close some of them."))
@@ -163,6 +166,12 @@ class Dispatch:
         else:
             self._channel.send(raw, PLAIN[Kind.BIND])
         return DONE
+
+    def _bind_settled(self, raw: bytes) -> Flow[None]:
+        """Bind once it is known which statement goes by the name."""
+        yield from settle(self._channel)
+        self._book.settled()
+        self.handle(Frame(_BIND, raw))
 
     def _describe(self, raw: bytes) -> Outcome:
         named = messages.parse_named(raw[HEADER_BYTES:])

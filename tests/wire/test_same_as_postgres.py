@@ -347,6 +347,12 @@ CASES: dict[str, tuple[Step, ...]] = {
         "begin",
         messages.query(b"select nope") + extended("selec users") + extended(AGES, b"1") + extended("rollback"),
     ),
+    "statement kept by an error before its replacement": (
+        messages.parse(b"", AGES.encode()) + bound(b"", b"1", b"2") + extended("select 7") + bound(b"", b"50") + RUN,
+        messages.parse(b"", AGES.encode()) + extended("select 7") + bound(b"") + RUN,
+        named(AGES) + messages.close_statement(b"s1") + messages.parse(b"s1", b"select 7") + bound(b"s1") + RUN,
+        messages.close_statement(b"s1") + bound(b"s1") + SYNC,
+    ),
     "closing what is not there": (messages.close_statement(b"no") + messages.close_portal(b"no") + SYNC,),
     "portals replaced": (
         "begin",
