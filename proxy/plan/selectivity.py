@@ -1,14 +1,16 @@
-"""Does a block's WHERE probably leave few of the rows?
+"""How many rows and groups will the engine meet, as far as the policy tells?
 
-A guess from the policy's domains, never from data. It decides how the engine groups by unit (see
-docs/decisions/speed-unit-groups.md) and no number: a wrong guess costs time only.
+Never asks the data. Both answers save work only; see docs/decisions/speed.md.
 """
 
 from __future__ import annotations
 
+import math
+
 from proxy.analysis.domains import Domains
+from proxy.analysis.keys import Key
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra import Block, columns_of
+from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_of
 from proxy.sql.intervals import number_range, time_range
 
 _FEW = 0.5  # of a bounded column: amounts and the like are skewed, so half the range is far less than half the rows
@@ -16,7 +18,10 @@ _FEW_LISTED = 0.25
 
 
 def expects_few_rows(block: Block, domains: Domains) -> bool:
-    """Whether the conditions keep at most half of some bounded column's range, or a quarter of some listed values."""
+    """Whether the conditions keep at most half of some bounded column's range, or a quarter of some listed values.
+
+    A guess, which decides how the engine groups by unit and no number: a wrong one costs time.
+    """
     columns = {c for condition in block.where for c in columns_of(condition)}
     return any(_is_narrow(domains.column(c).domain, domains.of(c)) for c in columns)
 
@@ -41,3 +46,25 @@ def _width(domain: Bounded) -> float:
         return ends[1] - ends[0]
     times = time_range(domain)
     return (times[1] - times[0]).total_seconds() if times is not None else 0.0
+
+
+def most_values(keys: tuple[Key, ...], domains: Domains) -> int:
+    """A number of groups that no unit exceeds, whatever the data; 0 if there is none.
+
+    Counts the declared values of plain columns, and NULL: the statement drops rows with other values. What is
+    only inferred, as the domain of an expression, does not count.
+    """
+    sizes = [_declared_values(k.scalar, domains) for k in keys]
+    return math.prod(1 + s for s in sizes) if all(sizes) else 0
+
+
+def _declared_values(scalar: Scalar, domains: Domains) -> int:
+    if not isinstance(scalar, ColumnRef):
+        return 0
+    match domains.column(scalar).domain:
+        case Listed(values):
+            return len(values)
+        case Bounded(int() as lo, int() as hi) if scalar.type.is_integer:
+            return max(0, hi - lo + 1)
+        case _:
+            return 0

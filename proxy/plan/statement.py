@@ -16,7 +16,7 @@ from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
-from proxy.plan.selectivity import expects_few_rows
+from proxy.plan.selectivity import expects_few_rows, most_values
 from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar, conjuncts
 from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
@@ -124,8 +124,9 @@ class _Writer:
             ctes.append(f"part AS (SELECT DISTINCT {units}, {', '.join(self._private())} FROM scored)")
             norms += f" UNION ALL SELECT {units}, {self._part_norm()} AS q FROM part"
         factor = f"sqrt({double(float(limit))} / sum(q))" if self._is_gaussian() else f"{double(float(limit))} / sum(q)"
+        few = f" SEMI JOIN ({candidates}) USING ({units})" if (candidates := self._candidates(units, limit)) else ""
         ctes.append(
-            f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms})\n"
+            f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms}){few}\n"
             f"  GROUP BY {units} HAVING sum(q) > {limit}::HUGEINT)"
         )
         sums = [f"sum({self._on_grid(i, m, ' * coalesce(f, 1e0)')}) AS m{i}" for i, m in enumerate(self._s.moments)]
@@ -221,6 +222,16 @@ class _Writer:
     def _norm_unit(self) -> float:
         norm = self._s.allocation.cell_norm
         return norm * norm if self._is_gaussian() else norm
+
+    def _candidates(self, units: str, limit: int) -> str:
+        """Every unit above the limit and few others; "" for all units.
+
+        Of at most K cells that are above the limit together, one is above a K-th of it.
+        """
+        cells = most_values(self._a.keys, self._a.domains)
+        if not cells or self._is_mixed:
+            return ""
+        return f"SELECT {units} FROM (SELECT {units}, {self._norm()} AS q FROM scored) WHERE q > {limit // cells}"
 
     def _part_norm(self) -> str:
         weight = next(

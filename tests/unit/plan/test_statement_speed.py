@@ -1,0 +1,189 @@
+"""Does the quick spelling of a private statement give the very integers of the plain one?"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from proxy.analysis.analyse import Lowered
+from proxy.engines.duckdb_facts import ACCEPTED
+from proxy.plan import statement
+from proxy.plan.moments import HalfSum, Moment, ScaledSum
+from proxy.plan.statement import _scaled_integer, _Writer
+from proxy.sql.algebra import TRUE, ColumnRef, Literal
+from proxy.sql.render import Renderer, double
+from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import context, plan
+
+QUERIES = (
+    "select count(*) from orders where amount >= 500",
+    "select count(*) from orders where amount < 700 and amount > 3",
+    "select count(distinct user_id) from orders where amount <= 999",
+    "select sum(amount) from orders",
+    "select status, sum(amount) from orders group by status",
+    "select status, avg(amount), count(*), count(distinct user_id) from orders group by 1",
+    "select status, count(*) filter (where amount >= 100) from orders where status = 'paid' group by 1",
+    "select status, sum(amount) from orders o join stores s on o.store_id = s.store_id where region = 'n' group by 1",
+    "select u.plan, sum(o.amount) from orders o join users u on o.user_id = u.user_id group by 1",
+    "select plan, avg(age), sum(height) from users group by plan",
+)
+
+
+def shop(seed: int) -> duckdb.DuckDBPyConnection:
+    """Units with many rows, values and keys outside their domains, NULLs, infinities and NaN."""
+    rng = random.Random(seed)
+    connection = duckdb.connect()
+    connection.execute("set perfect_ht_threshold = 22")
+    connection.execute("create table users (user_id integer, age integer, height double, plan varchar)")
+    connection.execute(
+        "create table orders (user_id integer, order_id bigint, store_id integer, amount decimal(18,4), status varchar)"
+    )
+    connection.execute(
+        "create table stores as select i as store_id, if(i % 2 = 0, 'n', 's') as region from range(5) t(i)"
+    )
+    plans, statuses = ("free", "pro", "none", None), ("paid", "refunded", "Paid", "", None, "paid", "paid")
+    heights = (170.5, math.nan, math.inf, -math.inf, None, -3.0, 900.0, 0.1)
+    users = [(u, rng.choice((7, 300, -2, None)), rng.choice(heights), rng.choice(plans)) for u in range(12)]
+    amounts = (0, 3, 700, 999.9999, 1000, 1000.0001, -5, 499.9999, 500, None, 99999999.5)
+    orders = [
+        (rng.choice((0, 0, 0, 1, 1, 2, 3, 4, None)), i, rng.choice((*range(5), None)),
+         rng.choice((*amounts, rng.uniform(0, 1000), rng.uniform(0, 1000))), rng.choice(statuses))
+        for i in range(200)
+    ]  # fmt: skip
+    connection.executemany("insert into users values (?, ?, ?, ?)", users)
+    connection.executemany("insert into orders values (?, ?, ?, ?, ?)", orders)
+    return connection
+
+
+@pytest.fixture(scope="module")
+def shops() -> Iterator[list[duckdb.DuckDBPyConnection]]:
+    made = [shop(seed) for seed in range(4)]
+    yield made
+    for connection in made:
+        connection.close()
+
+
+def plain_row_integer(self: _Writer, moment: Moment) -> str:
+    """The definition, word by word."""
+    scaled = moment.scaled if isinstance(moment, HalfSum) else moment
+    assert isinstance(scaled, ScaledSum)
+    text = (
+        self._renderer.unclamped(scaled.of) if isinstance(scaled.of, ColumnRef) else self._renderer.measure(scaled.of)
+    )
+    z = f"greatest(least(((({text})::DOUBLE - {double(scaled.middle)}) / {double(scaled.half)}), 1e0), -1e0)"
+    if isinstance(moment, HalfSum):
+        z = f"((1e0 {'+' if moment.sign > 0 else '-'} {z}) / 2e0)"
+    missing = self._missing(moment, scaled)
+    return f"(CASE WHEN isfinite(({text})::DOUBLE) THEN trunc({z} * 1073741824e0)::BIGINT ELSE {missing} END)"
+
+
+def spell_plainly(patch: pytest.MonkeyPatch) -> None:
+    """Undo every short cut."""
+
+    def compared(self: Renderer, column: ColumnRef, op: str, literal: Literal) -> str:
+        return f"{self._raw(column)} {op} {self._literal(literal)}"
+
+    patch.setattr(_Writer, "_row_integer", plain_row_integer)
+    patch.setattr(_Writer, "_candidates", lambda *_: "")
+    patch.setattr(_Writer, "_short_key_texts", _Writer._key_texts)
+    patch.setattr(statement, "expects_few_rows", lambda *_: False)
+    patch.setattr(Renderer, "_is_read_whole", lambda *_: False)
+    patch.setattr(Renderer, "_compared", compared)
+
+
+@pytest.mark.parametrize(("pure", "groups"), [(False, 0), (True, 0), (False, 1), (True, 2)])
+@pytest.mark.parametrize("query", QUERIES)
+def test_short_cuts_change_no_integer(
+    query: str, pure: bool, groups: int, shops: list[duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = context(pure=pure, lowered=Lowered(rows_per_group=4, groups=groups))
+    quick = plan(query, of).sql
+    spell_plainly(monkeypatch)
+    slow = plan(query, of).sql
+    assert quick != slow
+    for connection in shops:
+        found, wanted = (sorted(map(repr, connection.execute(sql).fetchall())) for sql in (quick, slow))
+        assert found == wanted
+
+
+def test_every_unit_above_the_limit_is_a_candidate() -> None:
+    """Of three equal cells that are above the limit only together, each is a candidate's."""
+    query = plan("select status, count(*) from orders group by status", context(lowered=Lowered(groups=2))).sql
+    with duckdb.connect() as connection:
+        connection.execute("create table orders (user_id integer, status varchar)")
+        one = "insert into orders select 1, s from unnest(['paid', 'refunded', NULL]) t(s), range(10)"
+        connection.execute(one)
+        cells = {key: total for _, key, total in connection.execute(query).fetchall()}
+    assert len(set(cells.values())) == 1
+    of = plan("select status, count(*) from orders group by status", context(lowered=Lowered(groups=2)))
+    most = of.scale * of.allocation.unit_norm
+    assert math.sqrt(3) * cells["paid"] == pytest.approx(most, rel=1e-9)
+
+
+@pytest.mark.parametrize("middle", [0.0, 12.5, -3e7])
+@pytest.mark.parametrize("half", [1000.0, 0.1, 1e-300, 5e-324, 1e300])
+def test_a_row_is_clamped_and_truncated_as_defined(middle: float, half: float) -> None:
+    reference = ColumnRef(0, "x", SqlType.FLOAT8)
+    text = _scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77)
+    values = [0.0, -0.0, 1.0, -1.0, 999.9999999999999, 1000.0, 1000.0000000000001, 1e308, -1e308, 5e-324, math.inf,
+              -math.inf, math.nan, None, *(middle + half * i / 7 for i in range(-9, 10))]  # fmt: skip
+    with duckdb.connect() as connection:
+        for value in values:
+            (found,) = connection.execute(f"select {text} from (select ?::double as x)", [value]).fetchone() or ()
+            if value is None or not math.isfinite(value):
+                assert found == 77
+            else:
+                shifted = (value - middle) / half if half >= 1e-300 else _quotient(value - middle, half)
+                assert found == math.trunc(max(-1.0, min(1.0, shifted)) * 2**30)
+
+
+def _quotient(above: float, below: float) -> float:
+    """Division as the engine does it, infinity included."""
+    with duckdb.connect() as connection:
+        row = connection.execute("select ?::double / ?::double", [above, below]).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+EXTREMES = {
+    "TINYINT": (-128, 127), "UTINYINT": (0, 255), "SMALLINT": (-(2**15), 2**15 - 1), "USMALLINT": (0, 2**16 - 1),
+    "INTEGER": (-(2**31), 2**31 - 1), "UINTEGER": (0, 2**32 - 1), "BIGINT": (-(2**63), 2**63 - 1),
+    "UBIGINT": (0, 2**64 - 1), "HUGEINT": (-(2**127), 2**127 - 1), "UHUGEINT": (0, 2**128 - 1),
+    "DECIMAL(4,4)": ("-0.9999", "0.9999"), "DECIMAL(18,2)": ("-9999999999999999.99", "9999999999999999.99"),
+    "DECIMAL(38,0)": ("-" + "9" * 38, "9" * 38), "DECIMAL(38,28)": ("-" + "9" * 10 + ".5", "9" * 10 + ".5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_a_numeric_column_of_any_type_compares_without_raising(kind: str) -> None:
+    assert kind.partition("(")[0] in ACCEPTED[SqlType.NUMERIC]
+    with duckdb.connect() as connection:
+        connection.execute(f"create table orders (user_id integer, amount {kind})")
+        for number, value in enumerate(EXTREMES[kind]):
+            connection.execute(f"insert into orders values ({number}, '{value}'::{kind}), (7, NULL)")
+        for bound in ("0", "500", "1000", "-5", "1000000000", "999.5", "70000"):
+            for op in ("<", "<=", ">", ">="):
+                connection.execute(plan(f"select count(*) from orders where amount {op} {bound}").sql).fetchall()
+
+
+def test_a_narrow_filter_hashes_only_the_units_it_finds() -> None:
+    sparse = "| 0)"
+    assert sparse in plan("select count(*) from orders where amount >= 500").sql
+    assert sparse in plan("select count(*) from orders where store_id = 3").sql
+    assert sparse in plan("select count(*) from orders where made >= '2024-11-01'").sql
+    assert sparse not in plan("select count(*) from orders where amount >= 100").sql
+    assert sparse not in plan("select count(*) from orders where status = 'paid'").sql
+    assert sparse not in plan("select count(*) from orders").sql
+
+
+def test_inferred_values_do_not_limit_the_groups_of_a_unit() -> None:
+    few = "WHERE q >"
+    assert few in plan("select status, count(*) from orders group by 1").sql
+    assert few not in plan("select date_trunc('month', made), count(*) from orders group by 1").sql
+    assert few not in plan("select status, store_id, count(*) from orders group by 1, 2").sql
+    joined = "from orders o join users u on o.user_id = u.user_id"
+    assert few in plan(f"select plan, status, count(*) {joined} group by 1, 2").sql
