@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
 from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_identity
 from proxy.dp.samplers import Noise
-from proxy.errors import LedgerFailed
+from proxy.errors import BadGroups, LedgerFailed
 from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import AllKeys, ReleasePlan, Threshold
 from proxy.release.raw import RawResult
 
 _TAU_SLACK = 1.0 + 2.0**-40
+MOST_CELLS = 200_000  # of one release with private keys
+MOST_KEY_CHARS = 20_000_000  # of its private keys' texts, counted for each cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +107,30 @@ def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: 
     """Private parts whose noisy unit count reaches tau, each with the full public product."""
     least = math.ceil(tau * plan.scale * plan.allocation.weights[moment] * _TAU_SLACK)
     candidates = list(exact.parts.values())
-    kept = []
-    for (private, moments), draw in zip(candidates, noise.take(len(candidates)), strict=True):
-        count = moments[moment] + draw
-        if count < least:
-            continue
+    counts = (
+        (private, moments[moment] + draw)
+        for (private, moments), draw in zip(candidates, noise.take(len(candidates)), strict=True)
+    )
+    kept = [(private, count) for private, count in counts if count >= least]
+    _check_size([private for private, _ in kept], len(plan.public_keys))
+    cells = []
+    for private, count in kept:
         for public in plan.public_keys:
             key = exact.whole_key(private, public)
             cell = _noisy_cell(key, exact.cell(key), noise)
-            kept.append(NoisyCell(key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :])))
-    return kept
+            cells.append(NoisyCell(key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :])))
+    return cells
+
+
+def _check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
+    """Refuse an answer that would take the memory of all sessions. Looks at keys that are shown, at nothing else."""
+    texts = sum(len(k) for private in kept for k in private if isinstance(k, str))
+    if len(kept) * publics > MOST_CELLS or texts * publics > MOST_KEY_CHARS:
+        raise BadGroups(
+            "the answer has too many groups to be sent",
+            detail="Every key that is shown comes with all public keys beside it. What was reserved stays charged.",
+            hint="Group by fewer or coarser expressions.",
+        )
 
 
 def _noisy_cell(key: tuple[KeyValue, ...], moments: tuple[int, ...], noise: Noise) -> NoisyCell:

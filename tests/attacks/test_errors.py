@@ -173,6 +173,14 @@ def test_long_texts_of_one_person_do_not_exhaust_memory(eve: Client) -> None:
     assert value(eve, f"SELECT count(*) FROM ({doubled}) AS t WHERE length(c) > 15000") >= HOLDERS - 10
 
 
+def test_long_keys_beside_many_public_ones_do_not_exhaust_memory(attacked: Attacked, eve: Client) -> None:
+    sql = "SELECT name, i % 1000 AS k, count(*) FROM people GROUP BY name, k"
+    assert refusal(eve, sql)[0] == "DP005"  # 200,000 characters 2,000 times
+    assert refusal(eve, "SELECT name, i % 20000 AS k, count(*) FROM people GROUP BY name, k")[0] == "DP005"
+    with attacked.connect() as other:
+        assert value(other, "SELECT 1") == 1
+
+
 # --- what is said -------------------------------------------------------------------------------------------
 
 SAID_ALIKE = (
