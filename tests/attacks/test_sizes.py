@@ -36,7 +36,7 @@ ENDLESS = {
     "a chain of NOT": f"SELECT count(*) FROM users WHERE {'NOT ' * 3000} age > 1",
     "a union of a thousand": " UNION ALL ".join(["SELECT count(*) FROM users"] * 1000),
     "parentheses": f"SELECT count(*) FROM users WHERE age > {'(' * 3000}1{')' * 3000}",
-    "a hundred thousand constants": f"SELECT count(*) FROM users WHERE age IN ({', '.join(map(str, range(100_000)))})",
+    "forty thousand constants": f"SELECT count(*) FROM users WHERE age IN ({', '.join(map(str, range(40_000)))})",
 }
 
 
