@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from proxy.errors import Unsupported
 from proxy.sql.algebra import Call, Case, Literal, Member, Null, Scalar, Span, children, conjunction
+from proxy.sql.folding import fold_cast
 from proxy.sql.functions import FUNCTIONS, common_type
 from proxy.sql.intervals import as_datetime
 from proxy.sql.parse import position_of
@@ -456,6 +457,13 @@ class Binder:
         """An explicit cast through the row of the function table for that pair of families."""
         if value.type is wanted:
             return value
+        if isinstance(value, Literal):
+            try:
+                folded = fold_cast(value, wanted)
+            except ValueError as error:
+                raise refuse(node, f"this constant is out of range for {wanted.pg_name}") from error
+            if folded is not None:
+                return folded
         source = value.type.family.value
         if wanted.is_integer and value.type in (SqlType.FLOAT4, SqlType.FLOAT8):
             source = "real"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+from psycopg.rows import TupleRow
 from ruamel.yaml import YAML
 
 from proxy.front.binaries import wheel_directory
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases"
 PASSWORD = "a pass word"
 START_S, STOP_S = 60.0, 30.0
-Client = psycopg.Connection[tuple[object, ...]]
+Client = psycopg.Connection[TupleRow]
 Document = dict[str, object]
 
 

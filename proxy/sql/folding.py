@@ -1,0 +1,64 @@
+"""Which constant does the cast of a constant give?
+
+Drivers write `$1::integer`. Folded, such a parameter is as good as a constant for IN lists and bounds. What is not
+folded here is computed by the engine as any other cast is.
+"""
+
+from __future__ import annotations
+
+import struct
+from datetime import date, datetime
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+from proxy.sql.algebra import Literal
+from proxy.sqltypes import SqlType, Value
+
+_SIZES = {SqlType.INT2: 15, SqlType.INT4: 31, SqlType.INT8: 63}
+
+
+def fold_cast(literal: Literal, wanted: SqlType) -> Literal | None:
+    """The constant, or None where the cast is left to the engine. Raises ValueError if PostgreSQL would."""
+    value = _convert(literal, wanted)
+    return None if value is None else Literal(value, wanted)
+
+
+def _convert(literal: Literal, wanted: SqlType) -> Value | None:
+    value = literal.value
+    match value:
+        case bool():
+            return int(value) if wanted is SqlType.INT4 else None
+        case int() | Decimal() | float() if wanted.is_integer:
+            return _whole(value, wanted)
+        case int() | Decimal() | float() if wanted.is_number:
+            return _fraction(value, wanted)
+        case int() if wanted.is_text and wanted is not SqlType.UUID:
+            return str(value)
+        case str() if literal.type.is_text and wanted in (SqlType.TEXT, SqlType.VARCHAR):
+            return value
+        case datetime() if literal.type is SqlType.TIMESTAMP and wanted is SqlType.DATE:
+            return value.date()
+        case date() if literal.type is SqlType.DATE and wanted is SqlType.TIMESTAMP:
+            return datetime(value.year, value.month, value.day)
+        case _:
+            return None
+
+
+def _whole(value: int | Decimal | float, wanted: SqlType) -> int:
+    """Numeric rounds halves away from zero, double precision to even."""
+    rounding = ROUND_HALF_EVEN if isinstance(value, float) else ROUND_HALF_UP
+    number = int(Decimal(value).to_integral_value(rounding))
+    if not -(2 ** _SIZES[wanted]) <= number < 2 ** _SIZES[wanted]:
+        raise ValueError(value)
+    return number
+
+
+def _fraction(value: int | Decimal | float, wanted: SqlType) -> Value:
+    if wanted is SqlType.NUMERIC:
+        return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if wanted is SqlType.FLOAT4:
+        try:
+            (single,) = struct.unpack("<f", struct.pack("<f", float(value)))
+        except OverflowError as error:
+            raise ValueError(value) from error
+        return float(single)
+    return float(value)

@@ -1,0 +1,146 @@
+"""The hush.* settings: what each does, and that a bad value fails where it is set."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.e2e.served import Client, Served
+
+COUNT = "SELECT count(*) FROM users"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "hush.epsilon = 0", "hush.epsilon = 101", "hush.epsilon = 'NaN'", "hush.epsilon = 'infinity'",
+        "hush.epsilon = lots", "hush.epsilon = -1", "hush.epsilon TO '1e999'", "hush.max_rows_per_group = 0",
+        "hush.max_rows_per_group = 1.5", "hush.max_groups = -3", "hush.intervals = maybe", "hush.fresh = 2",
+        "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 5",
+        "hush.weights = 1", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["SET {}", "SET SESSION {}", "SET LOCAL {}", "set /* x */ {};"])
+def test_bad_value_fails_at_set(served: Served, setting: str, how: str) -> None:
+    with served.connect("shop") as client, pytest.raises(psycopg.Error) as refused:
+        client.execute("BEGIN")
+        client.execute(how.format(setting).encode())
+    assert refused.value.sqlstate == "22023", setting
+
+
+@pytest.mark.parametrize("setting", ["hush.epsilon = 0.1", "hush.epsilon TO '2'", "hush.epsilon = DEFAULT",
+                                     "hush.max_groups = 3", "hush.intervals = ON", "hush.session = 'my-pool_1'",
+                                     "hush.session = ''"])  # fmt: skip
+def test_good_value_is_taken(served: Served, setting: str) -> None:
+    with served.connect("shop") as client:
+        client.execute(f"SET {setting}".encode())
+        client.execute(COUNT)
+
+
+@pytest.mark.parametrize("way", ["set_config", "options", "update"])
+def test_bad_value_that_came_in_another_way_never_takes_effect(served: Served, way: str) -> None:
+    options = {"options": "-c hush.epsilon=0"} if way == "options" else {}
+    with pytest.raises(psycopg.Error) as refused, served.connect("shop", **options) as client:
+        if way == "set_config":
+            client.execute("SELECT set_config('hush.epsilon', '0', false)")
+        elif way == "update":
+            client.execute("UPDATE pg_settings SET setting = '0' WHERE name = 'hush.epsilon'")
+        client.execute(COUNT)
+    assert refused.value.sqlstate in ("22023", "42704", "DP007")
+
+
+def test_epsilon_sets_the_noise(served: Served) -> None:
+    with served.connect("shop") as client:
+        sds = []
+        for epsilon in ("0.1", "10"):
+            client.execute(f"SET hush.epsilon = {epsilon}".encode())
+            client.execute(COUNT)
+            sds.append(client.execute("SELECT sd FROM hush.last_query").fetchall()[0][0])
+        assert sds[0] > 20 * sds[1]
+        assert client.execute("SHOW hush.epsilon").fetchall() == [("10",)]
+
+
+def test_set_local_ends_with_the_transaction(served: Served) -> None:
+    with served.connect("shop") as client:
+        client.execute("BEGIN")
+        client.execute("SET LOCAL hush.epsilon = 0.5")
+        client.execute(COUNT)
+        low = client.execute("SELECT epsilon FROM hush.last_query").fetchall()
+        client.execute("COMMIT")
+        client.execute(COUNT)
+        assert client.execute("SELECT epsilon FROM hush.last_query").fetchall() != low
+
+
+def test_setting_in_the_same_query_string_counts(served: Served) -> None:
+    with served.connect("shop") as client:
+        client.execute(b"SET hush.epsilon = 0.25; SELECT count(*) FROM users WHERE age = 44")
+        ((epsilon,),) = client.execute("SELECT epsilon FROM hush.last_query").fetchall()
+        assert epsilon == pytest.approx(0.25, rel=1e-3)
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_intervals_stand_beside_their_aggregates(served: Served, extended: bool) -> None:
+    with served.connect("shop") as client:
+        client.execute("SET hush.intervals = on")
+        cursor = client.execute(
+            "SELECT plan, count(*) AS n, round(avg(age)), sum(age) FILTER (WHERE kids = 1) FROM users"
+            " WHERE plan IS NOT DISTINCT FROM 'pro' GROUP BY plan",
+            binary=extended,
+        )
+        assert [c.name for c in cursor.description or ()] == [
+            "plan", "n", "round", "sum", "n_low", "n_high", "sum_low", "sum_high"]  # fmt: skip
+        (row,) = [r for r in cursor.fetchall() if r[0] == "pro"]
+        assert row[4] <= row[1] <= row[5]
+        assert row[6] < row[3] < row[7]
+        client.execute("SET hush.intervals = off")
+        assert len(client.execute(COUNT, binary=extended).description or ()) == 1
+
+
+def test_intervals_work_with_a_prepared_statement_made_before(served: Served) -> None:
+    with served.connect("shop") as client:
+        client.execute("SET hush.intervals = on")
+        for _ in range(3):
+            cursor = client.execute("SELECT count(*) FROM users WHERE age > %s", (30,), prepare=True)
+            assert [c.name for c in cursor.description or ()] == ["count", "count_low", "count_high"]
+        client.execute("SET hush.intervals = off")
+        cursor = client.execute("SELECT count(*) FROM users WHERE age > %s", (30,), prepare=True)
+        assert (cursor.fetchall() or [()])[0][0] > 500
+
+
+def test_nonnegative_counts_and_their_sum(served: Served) -> None:
+    question = "SELECT age, count(*) FROM users GROUP BY age"
+    with served.connect("shop") as client:
+        client.execute("SET hush.epsilon = 0.05")
+        assert min(n for _, n in client.execute(question).fetchall()) >= 0
+        client.execute("SET hush.nonnegative = off")
+        raw = [n for _, n in client.execute(question).fetchall()]
+        assert min(raw) < 0
+        client.execute("SET hush.nonnegative = on")
+        named = question.replace("count(*)", "count(*) AS n")
+        ((total,),) = client.execute(f"SELECT sum(n) FROM ({named}) t").fetchall()
+        assert total == sum(raw), "counts that are added up stay unbiased"
+
+
+def test_bounds_can_only_be_lowered(served: Served) -> None:
+    def plan(client: Client) -> str:
+        rows = client.execute("EXPLAIN SELECT status, count(*) FROM orders GROUP BY status").fetchall()
+        return next(str(line) for (line,) in rows if "Bounds" in str(line))
+
+    with served.connect("shop") as client:
+        assert "3 rows per unit, 3 per group, 3 groups" in plan(client)
+        client.execute("SET hush.max_rows_per_group = 2")
+        client.execute("SET hush.max_groups = 1")
+        assert '2 per group, 1 groups (policy, table "orders", lowered' in plan(client)
+        client.execute("SET hush.max_rows_per_group = 200")
+        client.execute("SET hush.max_groups = 900")
+        assert "3 per group, 3 groups" in plan(client)
+
+
+def test_fresh_asks_again(served: Served) -> None:
+    with served.connect("shop") as client:
+        client.execute("SET hush.epsilon = 0.1")
+        same = {client.execute(COUNT).fetchall()[0] for _ in range(5)}
+        client.execute("SET hush.fresh = on")
+        fresh = {client.execute(COUNT).fetchall()[0] for _ in range(8)}
+        assert len(same) == 1
+        assert len(fresh) > 1
