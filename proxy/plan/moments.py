@@ -25,12 +25,17 @@ class RowCount:
 
 @dataclass(frozen=True, slots=True)
 class ScaledSum:
-    """s: sum of (clamp(x, lo, hi) - middle)/half over rows that pass `where` and have x."""
+    """s: sum of (x - middle)/half, clamped to [least, most], over rows that pass `where` and have x.
+
+    least, most: -1 and 1, or closer where x is not centred.
+    """
 
     where: Scalar
     of: Scalar
     middle: float
     half: float
+    least: float = -1.0
+    most: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +261,7 @@ class _Vector:
             largest = max(abs(lo), abs(hi))
             if largest == 0:
                 return Total(Linear(()))
-            index = self._add(ScaledSum(aggregate.where, aggregate.argument, 0.0, largest))
+            index = self._add(ScaledSum(aggregate.where, aggregate.argument, 0.0, largest, lo / largest, hi / largest))
             return Total(Linear(((index, largest),)))
         middle, half = _centre(lo, hi)
         number, total = self._centred(aggregate, middle, half)

@@ -372,7 +372,7 @@ class _Writer:
             column = self._a.domains.column(scaled.of)
             if not column.nullable and isinstance(column.domain, (Bounded, Listed)):
                 z = (float(middle_of(column.domain, scaled.of.type)) - scaled.middle) / scaled.half
-                z = max(min(z, 1.0), -1.0)
+                z = max(min(z, scaled.most), scaled.least)
         if isinstance(moment, HalfSum):
             return 0 if self._may_lack(scaled.of) else math.trunc((1.0 + moment.sign * z) / 2.0 * _ROW_UNITS)
         return math.trunc(z * _ROW_UNITS)
@@ -383,11 +383,13 @@ def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
 
     Dividing by half/2^30 instead of multiplying by 2^30 at the end gives the same double: powers of two are exact.
     """
-    least, most = scaled.half / _ROW_UNITS, double(float(_ROW_UNITS))
+    step, whole = scaled.half / _ROW_UNITS, double(float(_ROW_UNITS))
     shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
-    is_exact = least * _ROW_UNITS == scaled.half  # but for the smallest doubles there are
-    units = f"({shifted} / {double(least)})" if is_exact else f"({shifted} / {double(scaled.half)} * {most})"
+    is_exact = step * _ROW_UNITS == scaled.half  # but for the smallest doubles there are
+    units = f"({shifted} / {double(step)})" if is_exact else f"({shifted} / {double(scaled.half)} * {whole})"
+    least, most = double(scaled.least * _ROW_UNITS), double(scaled.most * _ROW_UNITS)
+    inside = f"abs({units}) <= {most}" if -scaled.least == scaled.most else f"{units} BETWEEN {least} AND {most}"
     return (
-        f"(CASE WHEN abs({units}) <= {most} THEN trunc({units})::BIGINT WHEN isfinite({value})"
-        f" THEN trunc(greatest(least({units}, {most}), -{most}))::BIGINT ELSE {missing} END)"
+        f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
+        f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
     )

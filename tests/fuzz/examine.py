@@ -21,6 +21,7 @@ from tests.fuzz.planning import SALT, bind, make_context
 from tests.fuzz.worlds import World, make_world
 from tests.oracle.bounded import Oracle
 from tests.oracle.compare import differences, engine_exact
+from tests.oracle.truth import wrong_answers
 
 QUERIES = 20  # of one world
 _MANY_KEYS = 400  # more public keys than this are not published one by one here
@@ -88,10 +89,13 @@ class Examiner:
             raw = self.databases.run(plan.sql, self.databases.everybody())
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
-        oracle = Oracle(plan, self._tables, self.world.privacy.time_zone, SALT).exact()
-        found = differences(engine_exact(plan, raw), oracle)
+        oracle = Oracle(plan, self._tables, self.world.privacy.time_zone, SALT)
+        exact = oracle.exact()
+        found = differences(engine_exact(plan, raw), exact)
         if found:
             raise Broken(f"the engine differs from the oracle: {found[0]}")
+        if oracle.changes_nothing() and (wrong := wrong_answers(oracle, plan, exact)):
+            raise Broken(f"moments do not answer the query: {wrong[0]}")
         if len(plan.public_keys) <= _MANY_KEYS:
             check_published(plan, bound, raw, self.world.privacy.time_zone)
 

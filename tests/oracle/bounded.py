@@ -79,6 +79,22 @@ class Oracle:
                     parts[part] += math.trunc(weight * factor)
         return Exact(cells={k: tuple(v) for k, v in cells.items()}, parts=dict(parts))
 
+    def changes_nothing(self) -> bool:
+        """Whether no unit is over any of its bounds, so that all factors are 1."""
+        limit = self._analysed.bounds.rows_per_group
+        for unit, rows in self._by_unit().items():
+            held = self._cells(rows)
+            if any(cell.used > limit for cell in held.values()) or self._factor(held) < 1.0:
+                return False
+            if len(self._kept(unit, held)) < len(held):
+                return False
+        return True
+
+    def unbounded_rows(self) -> Iterator[tuple[Key, Row]]:
+        """Rows with their keys, those of declared constants made constant."""
+        for members in self._by_unit().values():
+            yield from members
+
     # --- rows -------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[Row]:
@@ -116,12 +132,15 @@ class Oracle:
     def _by_unit(self) -> dict[Unit, list[tuple[Key, Row]]]:
         found: dict[Unit, list[tuple[Key, Row]]] = defaultdict(list)
         for number, row in enumerate(self.rows()):
-            owner = self._analysed.owned.unit
-            unit = tuple(row[c.scan, c.name] for c in owner.columns) if isinstance(owner, UnitOf) else (number,)
-            found[unit].append((self.key(row), row))
+            found[self.unit_of(row) or (number,)].append((self.key(row), row))
         if self._analysed.has_constant_keys and not self._analysed.owned.is_one_row_per_unit:
             return {u: _with_least_key(rows) for u, rows in found.items()}
         return found
+
+    def unit_of(self, row: Row) -> Unit:
+        """The unit of a row; empty where each row is one."""
+        owner = self._analysed.owned.unit
+        return tuple(row[c.scan, c.name] for c in owner.columns) if isinstance(owner, UnitOf) else ()
 
     def key(self, row: Row) -> Key:
         """The canonical key of a row."""
@@ -198,12 +217,13 @@ class Oracle:
 
     def _scaled(self, scaled: ScaledSum, row: Row) -> float | None:
         """(x - middle)/half, clamped; of a plain column the stored x, since clamping once is enough."""
-        value = self._measured(scaled.of, row)
+        value = self.measured(scaled.of, row)
         if value is None or not math.isfinite(value):
             return None
-        return max(-1.0, min(1.0, (float(value) - scaled.middle) / scaled.half))
+        return max(scaled.least, min(scaled.most, (float(value) - scaled.middle) / scaled.half))
 
-    def _measured(self, scalar: Scalar, row: Row) -> float | None:
+    def measured(self, scalar: Scalar, row: Row) -> float | None:
+        """A measure's value before it is clamped to its bounds; the middle where the policy knows no NULL."""
         if not isinstance(scalar, ColumnRef):
             value = self.evaluator.value(scalar, row, Reading.MEASURE)
             assert value is None or isinstance(value, (int, float))

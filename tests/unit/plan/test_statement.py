@@ -173,3 +173,14 @@ def test_a_case_of_texts_never_fails_for_what_the_rows_hold(heights: str) -> Non
     for text in ("'a'", "city", "lower(city)", "coalesce(city, 'b')"):
         query = f"select count(*) from users where {text} = case when height = 10 then 'A' end"
         assert len(connection.execute(plan(query).sql).fetchall()) == 1
+
+
+def test_a_sum_alone_is_clamped_at_both_ends() -> None:
+    """It is scaled by its larger end and not centred, so zero, not minus that end, is the lowest age."""
+    connection = tables(duckdb.connect())
+    connection.execute("insert into users (user_id, age) values (1, -5000)")
+    assert connection.execute(plan("select sum(age) from users").sql).fetchall() == [(0, 0)]
+    connection.execute("update users set age = 5000")
+    of = plan("select sum(age) from users")
+    ((_, found),) = connection.execute(of.sql).fetchall()
+    assert found * of.units_per_grid[0] * 110 == pytest.approx(110)

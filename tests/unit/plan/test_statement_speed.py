@@ -74,7 +74,8 @@ def plain_row_integer(self: _Writer, moment: Moment) -> str:
     text = (
         self._renderer.unclamped(scaled.of) if isinstance(scaled.of, ColumnRef) else self._renderer.measure(scaled.of)
     )
-    z = f"greatest(least(((({text})::DOUBLE - {double(scaled.middle)}) / {double(scaled.half)}), 1e0), -1e0)"
+    z = f"((({text})::DOUBLE - {double(scaled.middle)}) / {double(scaled.half)})"
+    z = f"greatest(least({z}, {double(scaled.most)}), {double(scaled.least)})"
     if isinstance(moment, HalfSum):
         z = f"((1e0 {'+' if moment.sign > 0 else '-'} {z}) / 2e0)"
     missing = self._missing(moment, scaled)
