@@ -1,0 +1,68 @@
+"""Does a plan say what it will do, from public facts alone?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from proxy.plan.explain import explain_block, explain_lines, output_noise
+from proxy.policy.model import Neighbors
+from tests.unit.plan.shop import context, plan
+
+
+def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1) -> str:
+    of = context(pure=pure, neighbors=neighbors, group_size=group_size)
+    block = explain_block(plan(query, of), of.privacy)
+    assert json.loads(json.dumps(block)) == block
+    return "\n".join(explain_lines(block))
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select count(*) from users", ["number of rows", "noise sd", "rho 0.01", "1 rows per unit"]),
+        ("select status, count(*) from orders group by 1", ["public: every value is shown (3 values)"]),
+        ("select city, count(*) from users group by 1", ["private: shown above the threshold", "Threshold: ", "delta"]),
+        ("select city, plan, sum(age) from users group by 1, 2", ["number of units per private key"]),
+        (
+            "select avg(age) from users",
+            ["divided by the number of rows", "clamped to [0, 110]", "sum of (age - 55)/55"],
+        ),
+        ("select sum(amount) from orders", ["largest weight 1000"]),
+        ("select count(age), count(*) from users", ["missing", "present"]),
+        ("select count(*) filter (where age > 5) from users", [" where "]),
+        ("select count(distinct user_id) from orders", ["number of units", "1 per unit"]),
+        ("select sum(0 * age) from users", ["noise sd 0"]),
+    ],
+)
+def test_a_plan_is_told_in_words(query: str, words: list[str]) -> None:
+    text = told(query)
+    for word in words:
+        assert word in text
+
+
+def test_pure_accounting_is_told_as_such() -> None:
+    text = told("select status, avg(amount) from orders group by 1", pure=True)
+    assert "epsilon 0.1" in text
+    assert "l1" in text
+    assert "half of count plus" in text
+    assert "half of count minus" in text
+
+
+def test_the_derivation_names_what_multiplies_the_bound() -> None:
+    text = told("select count(*) from orders", neighbors=Neighbors.REPLACE_ONE, group_size=3)
+    assert "times 3 for the group size" in text
+    assert "times 2 because one unit is replaced" in text
+
+
+def test_the_salt_is_not_told() -> None:
+    of = plan("select store_id, count(*) from orders group by 1")
+    assert "5a17" in of.sql
+    assert "5a17" not in told("select store_id, count(*) from orders group by 1")
+
+
+def test_one_row_of_noise_for_each_aggregate() -> None:
+    noise = output_noise(plan("select count(*), sum(height), avg(height) from users"))
+    assert [n.aggregate.split("(")[0] for n in noise] == ["count", "sum", "avg"]
+    assert all(n.sd > 0 and n.half_width_95 > n.sd for n in noise)
