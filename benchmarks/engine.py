@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.measure import Work, interleaved
+from benchmarks.measure import Pair, Work, interleaved
 from benchmarks.queries import Question
 from proxy.admin.demo_data_command import generate_with_progress
 from proxy.admin.files import read_policy
@@ -32,8 +32,7 @@ class Overhead:
 
     question: Question
     orders: int
-    plain_ms: float
-    private_ms: float
+    pair: Pair
 
     @property
     def name(self) -> str:
@@ -41,7 +40,7 @@ class Overhead:
 
     @property
     def ratio(self) -> float:
-        return self.private_ms / self.plain_ms
+        return self.pair.ratio
 
     @property
     def is_within(self) -> bool:
@@ -69,7 +68,7 @@ def overheads(data: Path, questions: tuple[Question, ...], runs: int) -> Iterato
             for question in questions:
                 sql = private_sql(policy, question.sql)
                 pair = interleaved(_query(plain, question.sql), _query(private, sql), runs)
-                yield Overhead(question=question, orders=orders, plain_ms=pair.plain_ms, private_ms=pair.other_ms)
+                yield Overhead(question=question, orders=orders, pair=pair)
 
 
 def _query(connection: duckdb.DuckDBPyConnection, sql: str) -> Work:

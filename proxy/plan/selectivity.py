@@ -1,6 +1,6 @@
 """How many rows and groups will the engine meet, as far as the policy tells?
 
-Never asks the data. Both answers save work only; see docs/decisions/speed.md.
+Never asks the data. Both answers save work only; see docs/decisions/speed-unit-groups.md.
 """
 
 from __future__ import annotations

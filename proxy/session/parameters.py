@@ -32,6 +32,8 @@ def read_parameters(parameters: tuple[Parameter, ...]) -> Mapping[int, Literal |
 def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) -> Literal | Null:
     if parameter.data is None:
         return Null(kind)
+    if parameter.format and not _has_right_size(kind, parameter.data):
+        raise InvalidParameter(f"parameter ${number} is not a valid {kind.pg_name}")
     try:
         value = loaders.get_loader(parameter.oid, Format(parameter.format)).load(parameter.data)
     except Exception as error:  # the loaders' errors have no common class
@@ -45,3 +47,10 @@ def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) ->
     if not isinstance(value, (bool, int, float, Decimal, str, date, datetime)):
         raise InvalidParameter(f"parameter ${number} cannot be used with private rows")
     return Literal(value, kind)
+
+
+def _has_right_size(kind: SqlType, data: bytes) -> bool:
+    """Whether a binary value has the bytes that its type needs: the loaders read them without looking."""
+    if kind is SqlType.NUMERIC:
+        return len(data) >= 8 and len(data) == 8 + 2 * int.from_bytes(data[:2], "big")
+    return kind.value.size < 0 or len(data) == kind.value.size

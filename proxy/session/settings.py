@@ -7,6 +7,7 @@ another way, so a bad value never takes effect.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -78,18 +79,18 @@ def _epsilon(name: str, value: str, privacy: Privacy) -> None:
         raise InvalidSetting(f"{name} must be between 0.0001 and {highest:g}, not {value[:40]}")
 
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+
+
 def _number(name: str, value: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
+    number = float(value) if _NUMBER.fullmatch(value) else math.nan
     if not math.isfinite(number):
         raise InvalidSetting(f"{name} must be a number, not '{value[:40]}'")
     return number
 
 
 def _positive(name: str, value: str, _privacy: Privacy) -> None:
-    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 10**9):
+    if not (value.isascii() and value.isdigit() and len(value) <= 10 and 1 <= int(value) <= 10**9):
         raise InvalidSetting(f"{name} must be a whole number from 1, not '{value[:40]}'",
                              hint="It can only lower the policy's bound.")  # fmt: skip
 

@@ -11,7 +11,14 @@ from tests.e2e.served import ROOT, Served, public_twin, read_yaml, serving, shop
 from tests.e2e.shop_data import write_shop
 
 # One login for each test that looks at what it has spent: u1, u2, ...
-LOGINS = {"ann": "analyst", "boss": "boss", "clerk": "clerk", **{f"u{n}": "analyst" for n in range(1, 31)}}
+LOGINS = {
+    "ann": "analyst",
+    "bob": "analyst",
+    "eve": "analyst",
+    "boss": "boss",
+    "clerk": "clerk",
+    **{f"u{n}": "analyst" for n in range(1, 31)},
+}
 PLENTY = {"dataset": {"epsilon": 1_000_000}}
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
 

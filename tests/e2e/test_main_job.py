@@ -133,7 +133,7 @@ def test_the_query_for_one_person_never_sharpens(served: Served, people: list[di
 
 
 def test_a_budget_runs_out_with_a_clear_refusal(served: Served) -> None:
-    with served.connect("spend", "bob") as client:
+    with served.connect("spend", "u29") as client:
         asked = 0
         with pytest.raises(psycopg.Error) as refused:
             for asked in range(1000):
@@ -150,7 +150,7 @@ def test_a_budget_runs_out_with_a_clear_refusal(served: Served) -> None:
 
 def test_explain_costs_nothing_in_text_and_json(served: Served) -> None:
     query = "SELECT status, avg(amount) FROM orders WHERE amount > 3 GROUP BY status"
-    with served.connect("shop", "eve") as client:
+    with served.connect("shop", "u30") as client:
         text = "\n".join(str(r[0]) for r in client.execute(f"EXPLAIN {query}").fetchall())
         assert "Private SQL" in text
         assert "Sensitivity" in text

@@ -1,0 +1,70 @@
+"""What is said about a charge, and to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.errors import BudgetSpent
+from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
+from proxy.plan.charge import Cost
+from proxy.session.notices import charge_notices, spent_in_epsilon
+from tests.unit.session.make import LIMIT, PRIVACY, account, balance
+
+CHARGE = LIMIT // 10
+
+
+def receipt(*balances: Balance, charged: int = CHARGE) -> Receipt:
+    return Receipt(statement=1, items=(), charged=(Cost(charged, 0),) * len(balances), balances=balances)
+
+
+def said(found: Receipt, *, is_admin: bool = False) -> list[str]:
+    return [f"{n.severity}: {n.message}" for n in charge_notices(found, PRIVACY, is_admin=is_admin)]
+
+
+def test_dataset_figures_are_for_admins() -> None:
+    found = receipt(balance(0.5, "dataset"), balance(0.1, "user"), balance(0.2, "session"))
+    (to_user,) = said(found)
+    assert "dataset" not in to_user
+    assert to_user.startswith("NOTICE: charged epsilon 0.584; left: user ")
+    assert "dataset" in said(found, is_admin=True)[0]
+
+
+def test_unlimited_account_and_free_answer() -> None:
+    found = receipt(balance(0, "dataset"), balance(0, "user", limited=False), charged=0)
+    assert said(found) == ["NOTICE: charged nothing: your accounts paid for this release already; left: user unlimited"]
+
+
+@pytest.mark.parametrize(
+    ("spent", "warning"),
+    [(0.7, []), (0.801, ["80%"]), (0.85, ["80%"]), (0.94, []), (0.951, ["95%"]), (1.0, ["95%"])],
+)
+def test_warning_is_given_once_when_a_mark_is_passed(spent: float, warning: list[str]) -> None:
+    found = [s for s in said(receipt(balance(spent))) if s.startswith("WARNING")]
+    assert [s.split()[1] for s in found] == warning
+
+
+def test_no_warning_when_nothing_was_charged() -> None:
+    assert len(said(receipt(balance(0.99), charged=0))) == 1
+
+
+def test_refusal_speaks_of_epsilon_and_offers_what_fits() -> None:
+    shortfall = Shortfall(balance=balance(0.99, "session"), needed=Cost(CHARGE, 0))
+    error = AccountSpent("spent", detail="", hint="", shortfalls=(shortfall,))
+    told = spent_in_epsilon(error, PRIVACY)
+    assert type(told) is BudgetSpent
+    assert told.message == "too little is left of your session budget"
+    assert "costs epsilon 0.584; the session account has 0.1" in told.detail
+    assert told.hint.startswith("SET hush.epsilon = 0.1")
+
+
+def test_refusal_when_nothing_is_left_offers_repetition_only() -> None:
+    empty = Balance(account=account(), spent=Cost(LIMIT, 0))
+    error = AccountSpent("spent", detail="", hint="", shortfalls=(Shortfall(balance=empty, needed=Cost(CHARGE, 5)),))
+    told = spent_in_epsilon(error, PRIVACY)
+    assert "delta" in told.detail
+    assert told.hint == "Statements that were answered before can be repeated at no charge."
+
+
+def test_refusal_of_accounts_that_are_not_the_callers_stays_as_it_is() -> None:
+    error = AccountSpent("spent", detail="d", hint="h", shortfalls=())
+    assert spent_in_epsilon(error, PRIVACY) is error

@@ -1,0 +1,175 @@
+"""Which statements are private, what stands around their SELECT, and which go to the front untouched."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.errors import HushError
+from proxy.session.contract import Piece, Refusal
+from proxy.session.statements import Understood, Wrapper, private_words, understand
+from proxy.sql.probe import Probe
+from proxy.sql.split import Split
+from tests.unit.session.make import version
+
+COUNT = "SELECT count(*) FROM users"
+
+
+def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
+    return understand(text, version(), login, has_intervals=has_intervals)
+
+
+def piece(text: str, *, has_intervals: bool = False) -> Piece:
+    (only,) = pieces(text, has_intervals=has_intervals)
+    return only
+
+
+def handle(found: Piece) -> Understood:
+    assert isinstance(found.handle, Understood)
+    return found.handle
+
+
+def refusal(found: Piece) -> HushError:
+    assert isinstance(found.refusal, Refusal), found
+    return found.refusal.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1", "SELECT * FROM stores", "SHOW hush.epsilon", "SET search_path = users", "BEGIN",
+        "SELECT 'users'::text",
+        "SELECT * FROM pg_class WHERE relname = 'users'", "SELECT 1 AS users", "SELECT users.x FROM stores AS users",
+        "COPY users TO STDOUT", "COPY users FROM STDIN", "DELETE FROM users", "PREPARE p AS SELECT count(*) FROM users",
+        "CREATE TEMP VIEW v AS SELECT count(*) FROM users", "ANALYZE users", "SELECT hush.other(1)",
+        "FETCH 1 FROM users", "EXPLAIN DELETE FROM users", "SET hush.epsilon = 1", "SET LOCAL hush.fresh TO off",
+        "SET hush.epsilon = DEFAULT",
+        "SET x.y = 0", "SET hush.epsilon", "WITH users AS (SELECT 1) SELECT * FROM users", "COPY (SELECT 1) TO STDOUT",
+        "SELECT * FROM other.users", "",
+    ],
+)  # fmt: skip
+def test_statement_goes_to_the_front_as_it_is(text: str) -> None:
+    for found in pieces(text):
+        assert not found.is_private
+        assert found.text == found.describe_text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wrapper", "before", "after"),
+    [
+        (COUNT, Wrapper.NONE, "", ""),
+        (f"EXPLAIN {COUNT}", Wrapper.EXPLAIN_TEXT, "EXPLAIN ", ""),
+        (f"EXPLAIN VERBOSE {COUNT}", Wrapper.EXPLAIN_TEXT, "EXPLAIN VERBOSE ", ""),
+        (f"explain (verbose, format text) {COUNT}", Wrapper.EXPLAIN_TEXT, "explain (verbose, format text) ", ""),
+        (f"EXPLAIN (FORMAT JSON) {COUNT}", Wrapper.EXPLAIN_JSON, "EXPLAIN (FORMAT JSON) ", ""),
+        (f"EXPLAIN (ANALYZE false) {COUNT}", Wrapper.EXPLAIN_TEXT, "EXPLAIN (ANALYZE false) ", ""),
+        (f"COPY ({COUNT}) TO STDOUT (FORMAT csv)", Wrapper.COPY, "COPY (", ") TO STDOUT (FORMAT csv)"),
+        (f"DECLARE c CURSOR FOR {COUNT}", Wrapper.DECLARE, "DECLARE c CURSOR FOR ", ""),
+        (f"CREATE TEMP TABLE t AS {COUNT}", Wrapper.CREATE_TABLE, "CREATE TEMP TABLE t AS ", ""),
+        (f"create temporary table if not exists t as {COUNT}", Wrapper.CREATE_TABLE,
+         "create temporary table if not exists t as ", ""),
+        (f"({COUNT})", Wrapper.NONE, "", ""),
+        (f"WITH a AS (SELECT * FROM users) {COUNT}", Wrapper.NONE, "", ""),
+    ],
+)  # fmt: skip
+def test_private_select_is_found_inside_its_wrapper(text: str, wrapper: Wrapper, before: str, after: str) -> None:
+    found = piece(text)
+    assert found.is_private
+    inner = handle(found)
+    assert (inner.wrapper, inner.before, inner.after) == (wrapper, before, after)
+    assert isinstance(inner.query, Split)
+    assert inner.before + inner.query.text + inner.after == text
+    assert len(inner.query.blocks) == 1
+
+
+def test_cursor_needs_a_transaction_unless_it_is_held() -> None:
+    assert piece(f"DECLARE c CURSOR FOR {COUNT}").needs_transaction
+    assert not piece(f"DECLARE c CURSOR WITH HOLD FOR {COUNT}").needs_transaction
+
+
+def test_statements_of_a_string_keep_their_places() -> None:
+    text = f"SELECT 1; {COUNT} ; ;SET hush.epsilon = 1;\n {COUNT} WHERE age > 3 -- end"
+    found = pieces(text)
+    assert [p.is_private for p in found] == [False, True, False, True]
+    assert all(text[p.start :].startswith(p.text) for p in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate", "at"),
+    [
+        ("SELECT * FROM users", "DP004", "*"),
+        ("COPY (SELECT age FROM users) TO STDOUT", "DP004", "age"),
+        ("EXPLAIN ANALYZE SELECT count(*) FROM users", "DP006", ""),
+        ("EXPLAIN (FORMAT YAML) SELECT count(*) FROM users", "DP006", ""),
+        ("EXPLAIN (ANALYZE) SELECT count(*) FROM users", "DP006", ""),
+        ("CREATE TEMP TABLE users AS SELECT count(*) FROM users", "DP007", "users"),
+        ("CREATE TABLE users (x int)", "DP007", "users"),
+        ("SET hush.epsilon = 0", "22023", ""),
+        ('SET LOCAL "hush".weights TO 1', "22023", ""),
+        ("SELECT hush_r.x FROM users AS hush_r", "DP006", "hush_r"),
+        ("WITH RECURSIVE a AS (SELECT * FROM users) SELECT count(*) FROM a", "DP006", "users"),
+    ],
+)
+def test_refusal_is_kept_with_the_piece(text: str, sqlstate: str, at: str) -> None:
+    found = piece(text)
+    error = refusal(found)
+    assert found.is_private
+    assert found.describe_text == text, "the front's own errors come first"
+    assert error.sqlstate == sqlstate
+    assert text[error.position - 1 :].startswith(at) if at else True
+
+
+def test_unreadable_string_is_refused_as_a_whole() -> None:
+    with pytest.raises(HushError, match="cannot be read"):
+        pieces("SELECT count(*) FROM users WHERE plan = $1,$$x$$,$2 -- '")
+
+
+def test_tables_of_other_roles_are_not_known() -> None:
+    text = f"{COUNT}; SELECT count(*) FROM orders"
+    assert [p.is_private for p in pieces(text, "clerk")] == [False, True]
+    assert "users" not in private_words(version(), "clerk")
+    assert {"orders", "hush"} <= private_words(version(), "clerk")
+
+
+def test_words_of_a_name_with_quotes_include_its_spelling_in_sql() -> None:
+    assert {'odd "table', 'odd ""table'} <= private_words(version(), "ann")
+
+
+def test_system_relations_are_private_pieces() -> None:
+    found = handle(piece("SELECT * FROM hush.budget b, hush.policy"))
+    assert isinstance(found.query, Split)
+    assert [(s.name, s.needs_alias) for s in found.query.system] == [("budget", False), ("policy", True)]
+
+
+def test_probe_is_recognised() -> None:
+    assert isinstance(handle(piece("SELECT * FROM users LIMIT 0")).query, Probe)
+
+
+def test_intervals_widen_the_outermost_select() -> None:
+    found = piece("SELECT plan, count(*) AS n, avg(age) FROM users GROUP BY plan", has_intervals=True)
+    assert found.describe_text == (
+        'SELECT plan, count(*) AS n, avg(age) , hush.low(count(*)) AS "n_low", hush.high(count(*)) AS "n_high",'
+        ' hush.low(avg(age)) AS "avg_low", hush.high(avg(age)) AS "avg_high" FROM users GROUP BY plan'
+    )
+    assert found.text == "SELECT plan, count(*) AS n, avg(age) FROM users GROUP BY plan"
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT n FROM (SELECT count(*) AS n FROM users) t", "SELECT plan FROM users GROUP BY plan",
+    "SELECT * FROM hush.policy",
+    "SELECT count(*) + 1 FROM users",
+])  # fmt: skip
+def test_other_statements_are_not_widened(text: str) -> None:
+    assert piece(text, has_intervals=True).describe_text == text
+
+
+def test_raw_select_may_be_answered_empty_by_policy() -> None:
+    from dataclasses import replace
+
+    from tests.unit.sql.corpus import policy
+
+    served = policy()
+    lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
+    (rows,) = understand("SELECT age, city FROM users", lenient, "ann", has_intervals=False)
+    assert isinstance(handle(rows).query, Probe)
+    (exists,) = understand("SELECT EXISTS (SELECT 1 FROM users)", lenient, "ann", has_intervals=False)
+    assert refusal(exists).sqlstate == "DP004"
