@@ -101,7 +101,8 @@ def _document(results: Results, options: argparse.Namespace) -> dict[str, object
         "runs": options.runs,
         "engine": [
             {"query": m.name, "sql": m.question.sql, "orders": m.orders, "plain_ms": round(m.pair.plain_ms, 2),
-             "private_ms": round(m.pair.other_ms, 2), "ratio": round(m.ratio, 3), "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
+             "private_ms": round(m.pair.other_ms, 2), "ratio": round(m.ratio, 3),
+             "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
             for m in results.engine
         ],
         "fixed": [
