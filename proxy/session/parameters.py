@@ -53,4 +53,5 @@ def _has_right_size(kind: SqlType, data: bytes) -> bool:
     """Whether a binary value has the bytes that its type needs: the loaders read them without looking."""
     if kind is SqlType.NUMERIC:
         return len(data) >= 8 and len(data) == 8 + 2 * int.from_bytes(data[:2], "big")
-    return kind.value.size < 0 or len(data) == kind.value.size
+    size: int = kind.value.size
+    return size < 0 or len(data) == size

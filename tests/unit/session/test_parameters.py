@@ -56,7 +56,8 @@ def test_numbers_count_from_one_and_foreign_types_are_left_out() -> None:
     ("kind", "code", "data"),
     [
         (SqlType.INT4, 0, b"x"), (SqlType.INT4, 1, b"\0"), (SqlType.INT8, 1, b"\0" * 7),
-        (SqlType.NUMERIC, 1, b"\0\5" + b"\0" * 6), (SqlType.NUMERIC, 1, b""), (SqlType.UUID, 1, b"x" * 15), (SqlType.FLOAT8, 0, b"NaN"), (SqlType.FLOAT8, 0, b"inf"),  # noqa: E501 - one case a line
+        (SqlType.NUMERIC, 1, b"\0\5" + b"\0" * 6), (SqlType.NUMERIC, 1, b""),
+        (SqlType.UUID, 1, b"x" * 15), (SqlType.FLOAT8, 0, b"NaN"), (SqlType.FLOAT8, 0, b"inf"),
         (SqlType.NUMERIC, 0, b"NaN"), (SqlType.DATE, 0, b"infinity"), (SqlType.DATE, 1, struct.pack("!i", 2**31 - 1)),
         (SqlType.TEXT, 0, b"\xff"), (SqlType.TIMESTAMP, 0, b"20000-01-01 00:00:00"), (SqlType.UUID, 0, b"z"),
     ],

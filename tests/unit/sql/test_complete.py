@@ -1,0 +1,51 @@
+"""A tree that lacks something its text says is noticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.errors import Unsupported
+from proxy.sql.complete import check_complete
+from proxy.sql.parse import parse, tokenize
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT x FROM t WHERE a = 'b' AND c IN (1, 2.50, .5, 1e3) AND d LIKE 'x' ESCAPE '!'",
+        "SELECT count(DISTINCT x) FILTER (WHERE a IS NOT DISTINCT FROM b) FROM t",
+        "SELECT x + interval '1 month' - INTERVAL '2' day + interval '3 days 4 hours' FROM t WHERE a BETWEEN 1 AND 2",
+        "SELECT date_trunc('month', x), extract(year FROM y), count(ALL z) FROM t WHERE NOT a AND b NOT IN ('c')",
+    ],
+)
+def test_whole_trees_pass(text: str) -> None:
+    check_complete((parse(text),), tokenize(text))
+
+
+@pytest.mark.parametrize(
+    ("tree", "text"),
+    [
+        ("SELECT a FROM t", "SELECT a FROM t WHERE b = 5"), ("SELECT a FROM t", "SELECT a, 'x' FROM t"),
+        ("SELECT count(a) FROM t", "SELECT count(DISTINCT a) FROM t"), ("SELECT sum(a) FROM t",
+         "SELECT sum(a) FILTER (WHERE b) FROM t"), ("SELECT a FROM t", "SELECT a FROM ONLY t"),
+        ("SELECT a LIKE 'x' FROM t", "SELECT a LIKE 'x' ESCAPE 'x' FROM t"),
+        ("SELECT a FROM t", "SELECT a COLLATE b FROM t"),
+    ],
+)  # fmt: skip
+def test_missing_parts_are_noticed(tree: str, text: str) -> None:
+    with pytest.raises(Unsupported, match="not understood") as refused:
+        check_complete((parse(tree),), tokenize(text))
+    assert refused.value.position
+
+
+@pytest.mark.parametrize("text", ["x + interval '1 month ago'", "x + interval '1 months 2'", "x + interval 'ago 1 day'",
+                                  "x + interval '1 mon' - interval '1-2'"])  # fmt: skip
+def test_intervals_the_parser_shortens_are_noticed(text: str) -> None:
+    with pytest.raises(Unsupported, match="interval"):
+        check_complete((parse(f"SELECT {text}"),), tokenize(text))
+
+
+@pytest.mark.parametrize("text", ["SELECT 1_000", "SELECT 0o17", "SELECT 5x"])
+def test_numbers_the_parser_cuts_are_noticed(text: str) -> None:
+    with pytest.raises(Unsupported, match="number"):
+        check_complete((parse(text),), tokenize(text))
