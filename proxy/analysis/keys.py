@@ -11,7 +11,8 @@ from itertools import product
 from proxy.analysis.domains import Domains
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.algebra import Call, ColumnRef, Scalar, columns_in_order
+from proxy.sql.algebra import Call, ColumnRef, Scalar, children, columns_in_order
+from proxy.sql.intervals import number_range
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
@@ -57,19 +58,19 @@ def classify_key(scalar: Scalar, domains: Domains) -> Key:
 
 def public_values(scalar: Scalar, domains: Domains) -> tuple[Value, ...] | None:
     """The finite public domain of a key in its canonical spelling, or None."""
-    values = _enumerate(domains.of(scalar), scalar)
+    values = _enumerate(domains.of(scalar), scalar, domains)
     if values is None or len(values) > MOST_KEYS:
         return None
     spelled = (_canonical(v, scalar, domains) for v in values)
     return tuple({key_identity(v): v for v in spelled}.values())
 
 
-def _enumerate(domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+def _enumerate(domain: Domain, scalar: Scalar, domains: Domains) -> tuple[Value, ...] | None:
     match domain:
         case Listed(values):
             return values
         case Bounded(int() as lo, int() as hi) if (
-            _is_whole(scalar) and hi - lo < MOST_KEYS and _is_exact(lo, hi, scalar)
+            _is_whole(scalar) and hi - lo < MOST_KEYS and _is_exact(scalar, domains)
         ):
             return tuple(range(lo, hi + 1))
         case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE:
@@ -80,9 +81,16 @@ def _enumerate(domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
             return None
 
 
-def _is_exact(lo: int, hi: int, scalar: Scalar) -> bool:
-    """Whether no integer is missing between the ends: inferred ones were computed as doubles."""
-    return isinstance(scalar, ColumnRef) or max(abs(lo), abs(hi)) <= 2**53
+def _is_exact(scalar: Scalar, domains: Domains) -> bool:
+    """Whether no integer is missing between the ends: inferred ones were computed as doubles from those of all parts."""
+    if isinstance(scalar, ColumnRef):
+        return True
+    ends = [e for part in _parts(scalar) if (e := number_range(domains.of(part))) is not None]
+    return all(abs(end) < 2**53 for pair in ends for end in pair)
+
+
+def _parts(scalar: Scalar) -> list[Scalar]:
+    return [scalar, *(part for child in children(scalar) for part in _parts(child))]
 
 
 _WHOLE_FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "dow", "isodow", "doy", "quarter", "week")

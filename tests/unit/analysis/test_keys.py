@@ -86,3 +86,15 @@ def test_keys_nobody_listed_are_refused_in_pure_accounting() -> None:
 def test_constants_beyond_the_engine_are_refused(query: str) -> None:
     with pytest.raises(HushError):
         plans(query)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("9007199254740993 - (age = 2)::int", "private"),
+        ("9007199254740993 - 9007199254740990 - (age = 2)::int", "private"),
+        ("900719925474 - (age = 2)::int", [900719925473, 900719925474, NULL_KEY]),
+    ],
+)
+def test_integers_that_doubles_merge_are_not_listed(key: str, expected: object) -> None:
+    assert keys(f"select {key}, count(*) from users group by 1") == [expected]
