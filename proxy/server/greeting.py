@@ -89,7 +89,8 @@ async def _first_packets(connection: socket.socket, tls: Tls | NoTls) -> Startup
 
 async def _encrypted(connection: socket.socket, upgrade: Upgrade) -> Greeted | CancelRequest:
     loop = asyncio.get_running_loop()
-    transport, link = await loop.connect_accepted_socket(Link, connection, ssl=upgrade.tls.context)
+    link = Link()  # uvloop gives back its own protocol in the place of ours
+    transport, _ = await loop.connect_accepted_socket(lambda: link, connection, ssl=upgrade.tls.context)
     try:
         chosen = transport.get_extra_info("ssl_object").selected_alpn_protocol()
         if upgrade.is_direct and chosen != ALPN:
