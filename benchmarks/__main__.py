@@ -45,7 +45,7 @@ def main() -> int:
         if "wire" in options.section:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
     console.print(_table(results))
-    path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-{platform.node()}.json"
+    path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}.json"
     path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
     console.print(f"written to {path}", soft_wrap=True)
     is_within = all(m.is_within for m in results.engine) and all(f.is_within for f in results.fixed)
@@ -77,9 +77,9 @@ def _table(results: Results) -> Table:
         "measured", "orders", "plain ms", "private ms", "ratio", "cpu ratio", "at most", "", title="hushql benchmarks"
     )
     for m in results.engine:
-        most = f"{m.question.most:g}" if m.question.most else ""
-        table.add_row(m.name, f"{m.orders:,}", f"{m.pair.plain_ms:.1f}", f"{m.pair.other_ms:.1f}", f"{m.ratio:.2f}",
-                      f"{m.pair.cpu_ratio:.2f}",                      most, _verdict(m.is_within, most))  # fmt: skip
+        most, pair = f"{m.question.most:g}" if m.question.most else "", m.pair
+        table.add_row(m.name, f"{m.orders:,}", f"{pair.plain_ms:.1f}", f"{pair.other_ms:.1f}", f"{m.ratio:.2f}",
+                      f"{pair.cpu_ratio:.2f}", most, _verdict(m.is_within, most))  # fmt: skip
     table.add_section()
     for f in results.fixed:
         most = f"{f.most_ms:g} ms" if f.most_ms else ""
@@ -100,9 +100,9 @@ def _document(results: Results, options: argparse.Namespace) -> dict[str, object
         "versions": {"python": platform.python_version(), "duckdb": duckdb.__version__},
         "runs": options.runs,
         "engine": [
-            {"query": m.name, "sql": m.question.sql, "orders": m.orders, "plain_ms": round(m.pair.plain_ms, 2),
-             "private_ms": round(m.pair.other_ms, 2), "ratio": round(m.ratio, 3),
-             "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
+            {"query": m.question.name, "sql": m.question.sql, "orders": m.orders,
+             "plain_ms": round(m.pair.plain_ms, 2), "private_ms": round(m.pair.other_ms, 2),
+             "ratio": round(m.ratio, 3), "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
             for m in results.engine
         ],
         "fixed": [

@@ -82,7 +82,7 @@ def _enumerate(domain: Domain, scalar: Scalar, domains: Domains) -> tuple[Value,
 
 
 def _is_exact(scalar: Scalar, domains: Domains) -> bool:
-    """Whether no integer is missing between the ends: inferred ones were computed as doubles from those of all parts."""
+    """Whether no integer is missing between the ends: inferred ones are doubles made from those of its parts."""
     if isinstance(scalar, ColumnRef):
         return True
     ends = [e for part in _parts(scalar) if (e := number_range(domains.of(part))) is not None]

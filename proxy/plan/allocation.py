@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.analysis.analyse import ContributionBounds
 from proxy.analysis.patterns import heaviest_together_up
@@ -92,6 +93,8 @@ def _scaled_terms(finish: Finish) -> tuple[tuple[int, float], ...]:
             return tuple((i, c / scale) for i, c in value.terms)
         case Mean(number, total):
             return (*number.terms, *total.terms)
+        case _ as never:
+            assert_never(never)
 
 
 def _threshold_weight(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accuracy import half_width_95
@@ -55,6 +56,8 @@ def _principal(recipe: Finish) -> Linear:
             return value
         case Mean(total=total):
             return total
+        case _ as never:
+            assert_never(never)
 
 
 def _sd(form: Linear, plan: ReleasePlan) -> float:
@@ -69,6 +72,8 @@ def _bound(kind: AggregateKind, recipe: Finish) -> str:
             return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
         case Mean(middle=middle, half=half):
             return f"values clamped to [{middle - half:g}, {middle + half:g}]"
+        case _ as never:
+            assert_never(never)
 
 
 def describe_moment(moment: Moment) -> str:
@@ -83,6 +88,8 @@ def describe_moment(moment: Moment) -> str:
             return f"half of count {'plus' if sign > 0 else 'minus'} {describe_moment(scaled)}"
         case UnitCount(where, per_part):
             return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
+        case _ as never:
+            assert_never(never)
 
 
 def _condition(where: Scalar) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.analysis.analyse import Analysed, measure_bounds
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Scalar, conjunction, conjuncts
@@ -77,6 +78,8 @@ def condition_of(moment: Moment) -> Scalar:
             return condition_of(scaled)
         case UnitCount(where):
             return where
+        case _ as never:
+            assert_never(never)
 
 
 def _presence(of: Scalar, absent: bool) -> tuple[Scalar, ...]:
@@ -159,6 +162,8 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             return Total(move(value))
         case Mean(number, total, middle, half):
             return Mean(move(number), move(total), middle, half)
+        case _ as never:
+            assert_never(never)
 
 
 def linear_forms(finish: Finish) -> tuple[Linear, ...]:
@@ -170,6 +175,8 @@ def linear_forms(finish: Finish) -> tuple[Linear, ...]:
             return (value,)
         case Mean(number, total):
             return (number, total)
+        case _ as never:
+            assert_never(never)
 
 
 class _Vector:
@@ -201,6 +208,8 @@ class _Vector:
                 middle, half = _centre(lo, hi)
                 number, total = self._centred(aggregate, middle, half)
                 return Mean(number, total, middle, half)
+            case _ as never:
+                assert_never(never)
 
     def _counted(self, aggregate: Aggregate) -> Scalar:
         """What must be present for a row to count: TRUE when it always is."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
@@ -280,6 +281,8 @@ class _Writer:
                 return []
             case UnitOf(columns):
                 return [self._renderer.identity(c) for c in columns]
+            case _ as never:
+                assert_never(never)
 
     def _sparse_units(self) -> list[str]:
         """The unit columns without their statistics, so that the engine hashes the ids that occur."""
@@ -333,6 +336,8 @@ class _Writer:
                 return self._condition(scaled)
             case UnitCount(where):
                 return self._renderer.condition(where)
+            case _ as never:
+                assert_never(never)
 
     def _filter(self, moment: Moment) -> str:
         condition = self._condition(moment)

@@ -10,6 +10,7 @@ from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
+from proxy.sqltypes import SqlType
 
 _WARN_AT = (0.95, 0.80)
 _SMALLEST_KNOB = 0.001
@@ -34,6 +35,18 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
     left = ", ".join(_left(balance, privacy) for balance, _ in own)
     notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
+
+
+_UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
+
+
+def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy) -> tuple[Notice, ...]:
+    """A NOTICE when days and months of private times are not those of the session's time zone."""
+    zones = {"UTC" if zone in _UTC else zone for zone in (session_zone or privacy.time_zone, privacy.time_zone)}
+    if SqlType.TIMESTAMPTZ not in types or len(zones) == 1:
+        return ()
+    text = f"private times are computed in the time zone {privacy.time_zone}, not in {session_zone}"
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 
 def _left(balance: Balance, privacy: Privacy) -> str:

@@ -23,12 +23,13 @@ from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_
 from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.explain import explain_json, explain_text
-from proxy.session.notices import charge_notices
+from proxy.session.notices import charge_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
 from proxy.session.statements import Understood, Wrapper, private_words, understand
+from proxy.sql.algebra import types_in
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
@@ -156,7 +157,7 @@ class ClientSession:
         self._metrics.statement(StatementKind.PRIVATE)
         self._remember(planned, answer)
         patches = (*_block_patches(query, planned, answer), *await self._wait_system(query, asker, settings))
-        spliced = _spliced(handle, patches, count, self._notices(answer, asker, settings))
+        spliced = _spliced(handle, patches, count, self._notices(planned, answer, asker, settings))
         if any(c.pico for c in answer.receipt.charged):
             await _until_grid(started, handle.version.policy.privacy.time_grid_s)
         return spliced
@@ -216,9 +217,12 @@ class ClientSession:
         for item in answer.receipt.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
 
-    def _notices(self, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+    def _notices(self, planned: Planned, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+        privacy = asker.version.policy.privacy
         is_admin = asker.version.role_of(self._login).is_admin
-        notices = charge_notices(answer.receipt, asker.version.policy.privacy, is_admin=is_admin)
+        types = frozenset[SqlType]().union(*(types_in(b.block) for b in planned.blocks))
+        notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
+                   *zone_notices(types, settings.time_zone, privacy))  # fmt: skip
         return tuple(n for n in notices if n.severity not in settings.muted)
 
     # --- threads ----------------------------------------------------------------------------------------

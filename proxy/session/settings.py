@@ -16,7 +16,7 @@ from proxy.errors import InvalidSetting
 from proxy.policy.model import Privacy
 
 PREFIX = "hush."
-READ_FROM_FRONT = ("client_min_messages", "statement_timeout")
+READ_FROM_FRONT = ("client_min_messages", "TimeZone")
 NAMES = (
     "hush.epsilon", "hush.max_rows_per_group", "hush.max_groups", "hush.session", "hush.intervals", "hush.fresh",
     "hush.nonnegative", "hush.max_charge", "hush.target_error", "hush.weights",
@@ -30,7 +30,7 @@ class Settings:
     """The settings of one statement. epsilon: of the whole statement. max_charge: 0 means no cap.
 
     shared_session: name of the session account that pooled connections of one login share, "" for none.
-    muted: severities of notices that client_min_messages keeps from the client.
+    muted: severities of notices that client_min_messages keeps from the client. time_zone: the session's.
     """
 
     epsilon: float
@@ -41,6 +41,7 @@ class Settings:
     is_nonnegative: bool
     max_charge: float
     muted: frozenset[str]
+    time_zone: str
 
 
 def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
@@ -60,6 +61,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         max_charge=float(get("max_charge") or 0),
         muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
+        time_zone=values.get("TimeZone", ""),
     )
 
 

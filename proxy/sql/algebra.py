@@ -162,3 +162,14 @@ class Block:
 
     def scan(self, number: int) -> Scan:
         return next(s for s in self.scans if s.number == number)
+
+
+def types_in(block: Block) -> frozenset[SqlType]:
+    """Types of all scalars of a block and of their parts."""
+    waiting = [*block.where, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where))]
+    found = set()
+    while waiting:
+        scalar = waiting.pop()
+        found.add(scalar.type)
+        waiting += children(scalar)
+    return frozenset(found)

@@ -595,11 +595,6 @@ _HANDLERS: dict[type, _Handler] = {
     exp.Nullif: Binder._nullif,
     exp.Cast: Binder._cast,
     **dict.fromkeys(_UNARY, Binder._unary),
-    exp.Round: Binder._round,
-    exp.Extract: Binder._extract,
-    exp.TimestampTrunc: Binder._trunc_time,
-    exp.Substring: Binder._substring,
-    exp.Left: Binder._left,
-    exp.Trim: Binder._trim,
-    exp.DPipe: Binder._concat,
-}
+    exp.Round: Binder._round, exp.Extract: Binder._extract, exp.TimestampTrunc: Binder._trunc_time,
+    exp.Substring: Binder._substring, exp.Left: Binder._left, exp.Trim: Binder._trim, exp.DPipe: Binder._concat,
+}  # fmt: skip

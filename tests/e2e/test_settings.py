@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import psycopg
 import pytest
 
@@ -144,3 +146,21 @@ def test_fresh_asks_again(served: Served) -> None:
         fresh = {client.execute(COUNT).fetchall()[0] for _ in range(8)}
         assert len(same) == 1
         assert len(fresh) > 1
+
+
+def test_times_are_those_of_the_policys_zone_and_that_is_told(served: Served) -> None:
+    question = "SELECT date_trunc('month', seen), count(*) FROM users WHERE seen < '2024-03-01' GROUP BY 1 ORDER BY 1"
+    with served.connect("shop") as client, served.connect("truth") as exact:
+        heard: list[str] = []
+        client.add_notice_handler(lambda n: heard.append(str(n.message_primary)))
+        client.execute("SET TimeZone = 'America/New_York'")
+        client.execute("SET DateStyle = 'SQL, DMY'")
+        rows = [(at.astimezone(UTC), n) for at, n in client.execute(question, binary=True).fetchall() if n]
+        exact.execute("SET TimeZone = 'UTC'")
+        true = [(at.astimezone(UTC), n) for at, n in exact.execute(question, binary=True).fetchall()]
+        assert [at for at, _ in rows] == [at for at, _ in true]
+        assert all(abs(n - m) < 5 for (_, n), (_, m) in zip(rows, true, strict=True))
+        assert any("time zone UTC, not in America/New_York" in text for text in heard)
+        heard.clear()
+        client.execute("SELECT date_trunc('month', at), count(*) FROM orders GROUP BY 1")
+        assert not any("time zone" in text for text in heard)

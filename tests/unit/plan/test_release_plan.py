@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.dp.mechanisms import Distribution, grid_scale
 from proxy.errors import HushError, MissingBounds
+from proxy.plan.charge import Cost
 from proxy.plan.moments import Count, HalfSum, Mean, RowCount, ScaledSum, Total, UnitCount
 from proxy.plan.release_plan import AllKeys, Threshold
-from proxy.policy.model import Neighbors
-from tests.unit.plan.shop import context, plan, plans
+from proxy.policy.model import Column, Neighbors
+from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import CENSUS, context, plan, plans
 
 
 def kinds(query: str, *, pure: bool = False) -> list[str]:
@@ -221,3 +225,44 @@ def test_half_sums_follow_one_measure() -> None:
     assert [m.sign for m in sorted(halves, key=lambda m: m.sign)] == [-1, 1]
     assert {m.scaled for m in halves} == {halves[0].scaled}
     assert isinstance(halves[0].scaled, ScaledSum)
+
+
+@pytest.mark.parametrize(
+    ("query", "pure"),
+    [
+        ("select avg(amount) filter (where status = 'paid'), avg(amount) filter (where amount > 5) from orders", True),
+        ("select count(distinct user_id), avg(amount) from orders", True),
+        ("select count(distinct user_id), avg(amount) from orders", False),
+        ("select store_id, status, count(distinct user_id) from orders group by 1, 2", False),
+        ("select count(*), avg(height), sum(height) from users where height in (5)", False),
+        ("select count(*), avg(height), sum(height) from users where height in (5)", True),
+        ("select sum(height) from users where height in (0)", False),
+        ("select store_id, count(*) from orders where store_id between 1 and 3 group by 1", False),
+    ],
+)  # fmt: skip
+def test_every_kind_of_vector_has_a_bound_and_sql(query: str, pure: bool) -> None:
+    of = plan(query, context(pure=pure))
+    assert of.allocation.unit_norm >= of.allocation.cell_norm * (1 - 1e-12)
+    assert of.sql.count("SELECT") >= 1
+    if "height in (5)" in query:
+        mean = next(f for f in of.vector.finishes if isinstance(f, Mean))
+        assert (mean.middle, mean.half, mean.total.terms) == (5.0, 0.0, ())
+
+
+def test_exclusive_averages_cost_a_row_once_in_pure_accounting() -> None:
+    one = plan("select avg(amount) filter (where status = 'paid') from orders", context(pure=True))
+    two = plan("select avg(amount) filter (where status = 'paid'), avg(amount) filter (where status = 'refunded')"
+               " from orders", context(pure=True))  # fmt: skip
+    assert one.allocation.unit_norm == two.allocation.unit_norm
+
+
+def test_a_key_column_without_null_and_bounds_drops_null() -> None:
+    strict = replace(CENSUS, columns=(*CENSUS.columns, Column(name="region", type=SqlType.TEXT, nullable=False)))
+    of = replace(context(), tables=MappingProxyType({"census": strict}))
+    assert 's0."region" IS NOT NULL' in plan("select region, count(*) from census group by 1", of).sql
+
+
+def test_costs_are_never_negative_and_add_up() -> None:
+    assert Cost(1, 2) + Cost(3, 4) == Cost(4, 6)
+    with pytest.raises(ValueError, match="negative"):
+        Cost(-1, 0)

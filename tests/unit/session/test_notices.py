@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
-from proxy.session.notices import charge_notices, spent_in_epsilon
+from proxy.session.notices import charge_notices, spent_in_epsilon, zone_notices
+from proxy.sqltypes import SqlType
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
 
 CHARGE = LIMIT // 10
@@ -68,3 +71,19 @@ def test_refusal_when_nothing_is_left_offers_repetition_only() -> None:
 def test_refusal_of_accounts_that_are_not_the_callers_stays_as_it_is() -> None:
     error = AccountSpent("spent", detail="d", hint="h", shortfalls=())
     assert spent_in_epsilon(error, PRIVACY) is error
+
+
+@pytest.mark.parametrize(
+    ("kinds", "session", "policy", "is_told"),
+    [
+        ({SqlType.TIMESTAMPTZ}, "America/New_York", "UTC", True),
+        ({SqlType.TIMESTAMPTZ}, "UTC", "Europe/Zurich", True),
+        ({SqlType.TIMESTAMPTZ}, "Europe/Zurich", "Europe/Zurich", False),
+        ({SqlType.TIMESTAMPTZ}, "Etc/UTC", "UTC", False),
+        ({SqlType.TIMESTAMPTZ}, "", "Europe/Zurich", False),
+        ({SqlType.TIMESTAMP, SqlType.DATE}, "America/New_York", "UTC", False),
+    ],
+)
+def test_other_time_zone_is_told(kinds: set[SqlType], session: str, policy: str, is_told: bool) -> None:
+    found = zone_notices(frozenset(kinds), session, replace(PRIVACY, time_zone=policy))
+    assert [policy in n.message and session in n.message for n in found] == [True] * is_told
