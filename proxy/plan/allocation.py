@@ -20,6 +20,7 @@ from proxy.plan.moments import (
     Moment,
     MomentVector,
     Total,
+    UnitCount,
     condition_of,
     is_linear,
     linear_forms,
@@ -113,7 +114,7 @@ def _row_norm(
     conditions, sizes = [], []
     for index in chosen:
         moment = moments[index]
-        if not is_linear(moment) or (isinstance(moment, HalfSum) and moment.sign < 0):
+        if isinstance(moment, UnitCount) or (isinstance(moment, HalfSum) and moment.sign < 0):
             continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one
         conditions.append(condition_of(moment))
         sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])

@@ -63,7 +63,7 @@ def is_linear(moment: Moment) -> bool:
     return not isinstance(moment, UnitCount)
 
 
-def condition_of(moment: Moment) -> Scalar:
+def condition_of(moment: RowCount | ScaledSum | HalfSum) -> Scalar:
     """The condition under which a row contributes to the moment, for telling moments apart.
 
     A measure is missing under another rule than `IS NULL`: a test sees NULL outside the declared domain
@@ -76,8 +76,6 @@ def condition_of(moment: Moment) -> Scalar:
             return conjunction((*conjuncts(where), *_presence(of, False)))
         case HalfSum(scaled):
             return condition_of(scaled)
-        case UnitCount(where):
-            return where
         case _ as never:
             assert_never(never)
 

@@ -215,8 +215,6 @@ class _Writer:
             for i, m in enumerate(self._s.moments)
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
-        if not parts:
-            return "0::BIGINT"
         sizes = [f"({p}) * ({p})" if self._is_gaussian() else f"abs({p})" for p in parts]
         return f"ceil(({' + '.join(sizes)}) * {double(_NORM_UNITS / self._norm_unit())})::BIGINT"
 
