@@ -16,7 +16,7 @@ from proxy.errors import InvalidSetting
 from proxy.policy.model import Privacy
 
 PREFIX = "hush."
-READ_FROM_FRONT = ("client_min_messages", "TimeZone")
+READ_FROM_FRONT = ("client_min_messages", "statement_timeout", "TimeZone")
 NAMES = (
     "hush.epsilon", "hush.max_rows_per_group", "hush.max_groups", "hush.session", "hush.intervals", "hush.fresh",
     "hush.nonnegative", "hush.max_charge", "hush.target_error", "hush.weights",

@@ -92,7 +92,7 @@ def test_intervals_stand_beside_their_aggregates(served: Served, extended: bool)
         assert [c.name for c in cursor.description or ()] == [
             "plan", "n", "round", "sum", "n_low", "n_high", "sum_low", "sum_high"]  # fmt: skip
         (row,) = [r for r in cursor.fetchall() if r[0] == "pro"]
-        assert row[4] <= row[1] <= row[5]
+        assert row[4] - 1 <= row[1] <= row[5] + 1, "the count is rounded, its interval is not"
         assert row[6] < row[3] < row[7]
         client.execute("SET hush.intervals = off")
         assert len(client.execute(COUNT, binary=extended).description or ()) == 1
