@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import uvloop
 
 from proxy.errors import ConfigError
 from proxy.policy.model import Limits
@@ -40,9 +42,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="module")
-def secure(front: TestFront, certificates: Path) -> Iterator[Serving]:
-    serving = start_serving(front, tls=load_tls(certificates / "rsa.crt", certificates / "rsa.key"))
+@pytest.fixture(scope="module", params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def secure(request: pytest.FixtureRequest, front: TestFront, certificates: Path) -> Iterator[Serving]:
+    tls = load_tls(certificates / "rsa.crt", certificates / "rsa.key")
+    serving = start_serving(front, tls=tls, new_loop=request.param)
     yield serving
     serving.stop()
 
