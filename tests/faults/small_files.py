@@ -1,4 +1,7 @@
-"""Run as a program: `hushql` where no file may grow past so many bytes, the first argument."""
+"""Run as a program: `hushql` where no file may grow past so many bytes, the first argument.
+
+The limit is lifted once hushql is done: what the interpreter writes at its own end, such as figures of coverage, has space.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ import sys
 from proxy.__main__ import main
 
 if __name__ == "__main__":
-    most = int(sys.argv.pop(1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    main()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), before[1]))
+    try:
+        main()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -20,6 +20,7 @@ from proxy.front.runtime import RuntimeDirectory, create, end_processes, process
 
 ME = own_account()
 STRANGER = Account("stranger", 3_000_000_000, 3_000_000_000)
+PATIENCE_S = 30.0
 
 
 @pytest.fixture
@@ -106,8 +107,9 @@ def test_records_that_cannot_be_believed_delete_nothing(tmp_path: Path) -> None:
 
 
 def worker(directory: Path, *, stubborn: bool) -> subprocess.Popen[bytes]:
-    ignore = "import signal; signal.signal(signal.SIGQUIT, signal.SIG_IGN); " if stubborn else ""
-    script = f"{ignore}import time; print(flush=True); time.sleep(60)"
+    """A process that waits. It says what SIGQUIT does: below a shell's background job that would be nothing."""
+    action = "SIG_IGN" if stubborn else "SIG_DFL"
+    script = f"import signal as s; s.signal(s.SIGQUIT, s.{action}); print(flush=True); s.sigwait([s.SIGUSR1])"
     process = subprocess.Popen([sys.executable, "-S", "-c", script], cwd=directory, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
@@ -117,7 +119,7 @@ def worker(directory: Path, *, stubborn: bool) -> subprocess.Popen[bytes]:
 
 @pytest.mark.parametrize("stubborn", [False, True])
 def test_processes_that_work_inside_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool) -> None:
-    monkeypatch.setattr(module, "_QUIT_WAIT_S", 0.3)
+    monkeypatch.setattr(module, "_QUIT_WAIT_S", 0.3 if stubborn else PATIENCE_S)
     inside, outside = tmp_path / "d" / "data", tmp_path / "d2"
     inside.mkdir(parents=True)
     outside.mkdir()
@@ -128,7 +130,7 @@ def test_processes_that_work_inside_are_ended(tmp_path: Path, monkeypatch: pytes
         end_processes(tmp_path / "d", ME.uid + 1)
         assert victim.poll() is None
         end_processes(tmp_path / "d", ME.uid)
-        assert victim.wait(5) == (-9 if stubborn else -3)
+        assert victim.wait(PATIENCE_S) == (-9 if stubborn else -3)
         assert bystander.poll() is None
     finally:
         for process in (victim, bystander):
@@ -136,12 +138,13 @@ def test_processes_that_work_inside_are_ended(tmp_path: Path, monkeypatch: pytes
             process.wait()
 
 
-def test_a_deleted_directory_still_betrays_its_processes(tmp_path: Path) -> None:
+def test_a_deleted_directory_still_betrays_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_QUIT_WAIT_S", PATIENCE_S)
     inside = tmp_path / "d" / "data"
     inside.mkdir(parents=True)
     victim = worker(inside, stubborn=False)
     inside.rmdir()
     started = time.monotonic()
     end_processes(tmp_path / "d", ME.uid)
-    assert victim.wait(5) == -3
-    assert time.monotonic() - started < 5
+    assert victim.wait(PATIENCE_S) == -3
+    assert time.monotonic() - started < PATIENCE_S  # nobody waits for the dead
