@@ -1,6 +1,7 @@
 """Run as a program: `hushql` where no file may grow past so many bytes, the first argument.
 
-The limit is lifted once hushql is done: what the interpreter writes at its own end, such as figures of coverage, has space.
+The limit is lifted once hushql is done: what the interpreter writes at its own end, such as figures of coverage, has
+space.
 """
 
 from __future__ import annotations

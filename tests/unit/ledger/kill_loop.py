@@ -30,10 +30,13 @@ OPENED, ANSWERED = b"o", b"x"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """When a child dies: some time after its start or after its first charge, or (0 seconds) by its own hand."""
+    """When a child dies: some time after it said so many bytes, or (0 seconds) by its own hand.
+
+    A child says one byte when its books are open and one for each answer.
+    """
 
     after_s: float = 0.0
-    is_counted_from_opening: bool = False
+    after_bytes: int = 0
     prepare: Callable[[SqliteLedger], None] = lambda _ledger: None
 
 
@@ -65,7 +68,7 @@ def answered_by_killed_child(directory: Path, number: int, plan: Plan) -> int:
         finally:
             os._exit(3)
     os.close(writing)
-    said = os.read(reading, 1) if plan.is_counted_from_opening else b""
+    said = b"".join(os.read(reading, 1) for _ in range(plan.after_bytes))
     if plan.after_s:
         time.sleep(plan.after_s)
         os.kill(child, signal.SIGKILL)
@@ -129,7 +132,7 @@ def main() -> int:
     spent, problems, total = 0, list[str](), 0
     plans = [Plan(prepare=killing_itself_at(step)) for step in range(4)]
     plans += [
-        Plan(after_s=delays.uniform(0.001, 0.03), is_counted_from_opening=number % 3 > 0) for number in range(rounds)
+        Plan(after_s=delays.uniform(0.001, 0.03), after_bytes=(0, 1, 2, 4)[number % 4]) for number in range(rounds)
     ]
     for number, plan in enumerate(plans):
         answered = answered_by_killed_child(directory, number, plan)

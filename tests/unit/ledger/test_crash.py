@@ -29,7 +29,7 @@ def test_never_less_charged_than_answered_after_kill_9(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     summary = re.search(r"54 kills, (\d+) answers", run.stdout)
     assert summary is not None
-    assert int(summary[1]) > 54  # the children did get to work
+    assert int(summary[1]) > 54  # every second round waits for one or three of them
 
 
 KEYS = tuple("abcd")
