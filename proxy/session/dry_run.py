@@ -15,8 +15,8 @@ from proxy.front.relations import RELATIONS
 from proxy.plan.explain import explain_block, explain_lines
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import EpsilonLimit, Policy
-from proxy.sql.bind import Constants
 from proxy.sql.block import bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split

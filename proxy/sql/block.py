@@ -15,11 +15,12 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.errors import BadGroups, HushError, NotAggregate, Unsupported
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Scalar, columns_of
-from proxy.sql.bind import Constants, only, refuse
 from proxy.sql.complete import check_complete
+from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite
 from proxy.sql.parse import position_of
+from proxy.sql.refusal import only, refuse
 from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, identifier, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText

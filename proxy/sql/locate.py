@@ -14,8 +14,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
-from proxy.sql.bind import refuse
 from proxy.sql.parse import parse
+from proxy.sql.refusal import refuse
 
 
 @dataclass(frozen=True, slots=True)

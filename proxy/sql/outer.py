@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from proxy.sql.bind import refuse
 from proxy.sql.locate import TextSpan
+from proxy.sql.refusal import refuse
 
 _AFTER_GROUPS = frozenset(
     (TokenType.HAVING, TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)

@@ -15,8 +15,12 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Table
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
-from proxy.sql.bind import Binder, Constants, is_date_part, only, refuse
+from proxy.sql.bind import make_binder
+from proxy.sql.bind_times import is_date_part
+from proxy.sql.binder import Binder
 from proxy.sql.complete import check_complete
+from proxy.sql.constants import Constants
+from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -227,7 +231,7 @@ class Scopes:
                 raise refuse(node, f'column "{name}" does not exist in the rows this aggregate reads')
             return found[0]
 
-        return Binder(resolve, self._constants, self._source)
+        return make_binder(resolve, self._constants, self._source)
 
 
 def _renamed(node: exp.Expression, rows: Rows, names: tuple[str, ...]) -> Rows:

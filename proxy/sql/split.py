@@ -16,9 +16,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import NotAggregate, Unsupported
-from proxy.sql.bind import refuse
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.parse import Statement, parse, position_of
+from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare, identifier, table_name
 from proxy.sql.words import construct
 

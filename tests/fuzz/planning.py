@@ -8,8 +8,8 @@ from types import MappingProxyType
 from proxy.analysis.analyse import Lowered
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Accounting
-from proxy.sql.bind import Constants
 from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split

@@ -9,8 +9,8 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
-from proxy.sql.bind import Constants
 from proxy.sql.block import bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split

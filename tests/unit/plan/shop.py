@@ -23,8 +23,8 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
-from proxy.sql.bind import Constants
 from proxy.sql.block import bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split

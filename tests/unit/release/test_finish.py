@@ -12,8 +12,8 @@ from proxy.analysis.keys import NULL_KEY, KeyValue
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.bind import Constants
 from proxy.sql.block import BoundBlock, Carries, Injected, bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split

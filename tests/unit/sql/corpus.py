@@ -20,8 +20,8 @@ from proxy.front.relations import RELATIONS
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Policy, UnitVia
 from proxy.sql.algebra import Literal, Null
-from proxy.sql.bind import Constants, coerce_text
 from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.constants import Constants, coerce_text
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog

@@ -1,0 +1,110 @@
+"""What do comparisons, IN, LIKE, NULL tests and their combinations mean?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
+from proxy.sql.binder import Binder, Rule
+from proxy.sql.refusal import only, refuse
+from proxy.sqltypes import SqlType
+
+_COMPARISONS: dict[type[exp.Expression], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_MOST_ITEMS = 10_000
+
+
+def _compare(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    if isinstance(node.expression, exp.Any):
+        return _any(binder, node)
+    left, right = binder.together(node, node.this, node.expression)
+    return binder.call(node, _COMPARISONS[type(node)], left, right)
+
+
+def _any(binder: Binder, node: exp.Expression) -> Scalar:
+    """x = ANY(ARRAY[...]) with constants."""
+    array = node.expression.this
+    array = array.this if isinstance(array, exp.Paren) else array
+    if not isinstance(node, exp.EQ) or not isinstance(array, exp.Array):
+        raise refuse(node, "ANY is accepted as x = ANY(ARRAY[constants])", "Write x IN (...).")
+    only(array, "expressions", "value_constructor")
+    return _member(binder, node, node.this, array.expressions)
+
+
+def _logic(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    return binder.call(node, node.key.lower(), binder.condition(node.this), binder.condition(node.expression))
+
+
+def _not(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this")
+    return binder.negated(node, binder.condition(node.this), True)
+
+
+def _is(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "negate")
+    negate = bool(node.args.get("negate"))
+    if isinstance(node.expression, exp.Null):
+        return binder.negated(node, binder.call(node, "is null", binder.scalar(node.this)), negate)
+    if isinstance(node.expression, exp.Boolean):
+        wanted = Literal(bool(node.expression.this), SqlType.BOOL)
+        different = binder.call(node, "is distinct from", binder.condition(node.this), wanted)
+        return binder.negated(node, different, not negate)
+    raise refuse(node, "IS is accepted with NULL, TRUE and FALSE")
+
+
+def _distinct_from(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    left, right = binder.together(node, node.this, node.expression)
+    different = binder.call(node, "is distinct from", left, right)
+    return binder.negated(node, different, isinstance(node, exp.NullSafeEQ))
+
+
+def _between(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "low", "high")
+    found, lowest, highest = ((binder.bind(p), p) for p in (node.this, node.args["low"], node.args["high"]))
+    value, low = binder.united(node, (found, lowest))
+    again, high = binder.united(node, (found, highest))
+    return conjunction((binder.call(node, ">=", value, low), binder.call(node, "<=", again, high)))
+
+
+def _in(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expressions")
+    return _member(binder, node, node.this, node.expressions)
+
+
+def _member(binder: Binder, node: exp.Expression, argument: exp.Expression, items: list[exp.Expression]) -> Scalar:
+    if not items or len(items) > _MOST_ITEMS:
+        raise refuse(node, f"IN takes 1 to {_MOST_ITEMS} constants")
+    bound = binder.together(node, argument, *items)
+    if isinstance(bound[0], (Literal, Null)):
+        raise refuse(node, "IN needs an expression on its left")
+    constants = tuple(b for b in bound[1:] if isinstance(b, Literal))
+    if len(constants) < len(items):
+        raise refuse(node, "IN takes constants that are not NULL", "Write x IN (1, 2, 3).")
+    return Member(bound[0], constants)
+
+
+def _like(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "negate")
+    value, pattern = binder.scalar(node.this), binder.scalar(node.expression)
+    if not isinstance(pattern, Literal):
+        raise refuse(node, "LIKE needs a constant pattern")
+    text = str(pattern.value)
+    if (len(text) - len(text.rstrip("\\"))) % 2:
+        raise refuse(node, "a LIKE pattern must not end with the escape character")
+    name = "like" if isinstance(node, exp.Like) else "ilike"
+    return binder.negated(node, binder.call(node, name, value, pattern), bool(node.args.get("negate")))
+
+
+RULES: Mapping[type, Rule] = MappingProxyType({
+    **dict.fromkeys(_COMPARISONS, _compare),
+    exp.And: _logic, exp.Or: _logic, exp.Not: _not, exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from, exp.NullSafeNEQ: _distinct_from,
+    exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like,
+})  # fmt: skip

@@ -1,0 +1,77 @@
+"""What do functions of texts mean?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.binder import Binder, Rule
+from proxy.sql.refusal import only, refuse
+from proxy.sqltypes import SqlType
+
+_FUNCTIONS: dict[type[exp.Expression], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length"}
+
+
+def _function(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this")
+    return binder.call(node, _FUNCTIONS[type(node)], binder.scalar(node.this))
+
+
+def _substring(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "start", "length")
+    value = binder.scalar(node.this)
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None:
+        raise refuse(node, "substring needs a start position")
+    first = _integer(binder, start)
+    if length is None:
+        return binder.call(node, "substring from", value, Literal(max(first, 1), SqlType.INT4))
+    count = _integer(binder, length)
+    if count < 0:
+        raise refuse(node, "negative substring length is not allowed")
+    return _part(binder, node, value, max(first, 1), max(first + count, 1))
+
+
+def _left(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    count = _integer(binder, node.expression)
+    if count < 0:
+        raise refuse(node, "left takes a length that is not negative here")
+    return _part(binder, node, binder.scalar(node.this), 1, count + 1)
+
+
+def _part(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: int) -> Scalar:
+    """The characters from `first` to before `end`, counted from 1."""
+    start, length = Literal(first, SqlType.INT4), Literal(max(end - first, 0), SqlType.INT4)
+    return binder.call(node, "substring", value, start, length)
+
+
+def _integer(binder: Binder, node: exp.Expression) -> int:
+    value = binder.scalar(node)
+    if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 2**31 - 1:
+        raise refuse(node, "an integer constant is needed here")
+    return value.value
+
+
+def _trim(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "position")
+    characters = node.args.get("expression")
+    what = Literal(" ", SqlType.TEXT) if characters is None else binder.scalar(characters)
+    if not isinstance(what, Literal):
+        raise refuse(node, "trim takes constant characters")
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim")
+    return binder.call(node, name, binder.scalar(node.this), what)
+
+
+def _concat(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "safe")
+    return binder.call(node, "||", binder.scalar(node.this), binder.scalar(node.expression))
+
+
+RULES: Mapping[type, Rule] = MappingProxyType({
+    **dict.fromkeys(_FUNCTIONS, _function), exp.Substring: _substring, exp.Left: _left, exp.Trim: _trim,
+    exp.DPipe: _concat,
+})  # fmt: skip

@@ -1,0 +1,157 @@
+"""What do all rules for expressions share: meeting types, conversions, calls of the function table?
+
+The rules themselves stand in the bind_* modules, one for each kind of node; `bind` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, children
+from proxy.sql.constants import Constants, Untyped, coerce_text
+from proxy.sql.folding import fold_cast
+from proxy.sql.functions import FUNCTIONS, common_type
+from proxy.sql.intervals import as_datetime
+from proxy.sql.refusal import refuse
+from proxy.sql.words import construct
+from proxy.sqltypes import SqlType
+
+Resolve = Callable[[exp.Column], Scalar]
+MOST_WEIGHT = 20_000  # columns and constants in the text of one expression
+_SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
+
+
+class _Weights:
+    """How many columns and constants the text of each scalar holds.
+
+    Functions may write an argument twice, and a sub-select's column is written out wherever it is named, so a
+    short statement can stand for a text without end.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Scalar, int]] = {}  # by identity: equal parts weigh as often as they stand
+
+    def of(self, scalar: Scalar) -> int:
+        found = self._known.get(id(scalar))
+        if found is None:
+            found = self._known[id(scalar)] = (scalar, self._weigh(scalar))
+        return found[1]
+
+    def _weigh(self, scalar: Scalar) -> int:
+        match scalar:
+            case Call(function, args):
+                spelling = FUNCTIONS[function].duckdb
+                times = (max(1, spelling.count(f"{{{i}}}")) for i in range(len(args)))
+                return sum(self.of(a) * n for a, n in zip(args, times, strict=True))
+            case Member(argument, items):
+                return self.of(argument) + len(items)
+            case _:
+                return max(1, sum(self.of(c) for c in children(scalar)))
+
+
+class Binder:
+    """Binds scalars. resolve: turns a column name into a scalar of the scope. rules: by the exact class of a node."""
+
+    def __init__(self, resolve: Resolve, constants: Constants, source: str, rules: Mapping[type, Rule]) -> None:
+        self.resolve = resolve
+        self.constants = constants
+        self.source = source
+        self._rules = rules
+        self._weights = _Weights()
+
+    def scalar(self, node: exp.Expression) -> Scalar:
+        """The node's meaning; an untyped string becomes text. Raises Unsupported."""
+        bound = self.bind(node)
+        return Literal(bound.text, SqlType.TEXT) if isinstance(bound, Untyped) else bound
+
+    def condition(self, node: exp.Expression) -> Scalar:
+        """The node as a boolean. Raises Unsupported."""
+        bound = self.scalar(node)
+        if isinstance(bound, Null):
+            return Null(SqlType.BOOL)
+        if bound.type is not SqlType.BOOL:
+            raise refuse(node, f"a condition must be boolean, not {bound.type.pg_name}")
+        return bound
+
+    def bind(self, node: exp.Expression) -> Bound:
+        """The node's meaning by its rule. A node that only resembles one with a rule has none. Raises Unsupported."""
+        rule = self._rules.get(type(node))
+        if rule is None:
+            raise refuse(
+                node,
+                f"{construct(node)} is not supported over private rows",
+                "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
+            )
+        bound = rule(self, node)
+        if not isinstance(bound, Untyped) and self._weights.of(bound) > MOST_WEIGHT:
+            raise refuse(node, "this expression is too large", "Use fewer nested functions and sub-selects.")
+        return bound
+
+    def call(self, node: exp.Expression, name: str, *args: Scalar) -> Scalar:
+        """A row of the function table applied to bound arguments."""
+        function = FUNCTIONS.get(name)
+        result = function.types(tuple(a.type for a in args)) if function else None
+        if result is None:
+            kinds = ", ".join(a.type.pg_name for a in args)
+            raise refuse(node, f"{name} is not supported for ({kinds})", "Cast the arguments explicitly.")
+        return Call(name, args, result)
+
+    def negated(self, node: exp.Expression, bound: Scalar, negate: bool) -> Scalar:
+        return self.call(node, "not", bound) if negate else bound
+
+    # --- operands that meet ---------------------------------------------------------------------------
+
+    def together(self, node: exp.Expression, *parts: exp.Expression) -> tuple[Scalar, ...]:
+        """Bind operands that meet: untyped strings take the type of the others."""
+        return self.united(node, tuple((self.bind(p), p) for p in parts))
+
+    def united(self, node: exp.Expression, parts: Sequence[tuple[Bound, exp.Expression]]) -> tuple[Scalar, ...]:
+        """The same for operands that are bound already."""
+        typed = tuple(b.type for b, _ in parts if not isinstance(b, (Untyped, Null)))
+        wanted = common_type(typed) if typed else SqlType.TEXT
+        if wanted is None:
+            raise refuse(node, f"cannot combine {' and '.join(t.pg_name for t in typed)}", "Cast one side explicitly.")
+        return tuple(self._meet(b, wanted, p) for b, p in parts)
+
+    def _meet(self, bound: Bound, wanted: SqlType, node: exp.Expression) -> Scalar:
+        if isinstance(bound, Untyped):
+            return coerce_text(bound.text, wanted, node)
+        if isinstance(bound, Null):
+            return Null(wanted)
+        if bound.type is SqlType.DATE and wanted is not SqlType.DATE:
+            return self._as_moment(bound, wanted, node)
+        return bound
+
+    def _as_moment(self, bound: Scalar, wanted: SqlType, node: exp.Expression) -> Scalar:
+        """A date that meets a timestamp, as its midnight. Left to the engine, a far date would raise."""
+        if isinstance(bound, Literal) and isinstance(bound.value, date):
+            return Literal(as_datetime(bound.value), wanted)
+        return self.convert(node, bound, wanted)
+
+    def convert(self, node: exp.Expression, value: Scalar, wanted: SqlType) -> Scalar:
+        """An explicit cast through the row of the function table for that pair of families."""
+        if value.type is wanted:
+            return value
+        if isinstance(value, Literal):
+            try:
+                folded = fold_cast(value, wanted)
+            except ValueError as error:
+                raise refuse(node, f"this constant is out of range for {wanted.pg_name}") from error
+            if folded is not None:
+                return folded
+        source = value.type.family.value
+        if wanted.is_integer and value.type in (SqlType.FLOAT4, SqlType.FLOAT8):
+            source = "real"
+        if wanted.is_text and value.type.is_integer:
+            source = "integer"
+        if wanted.is_text and value.type is SqlType.DATE:
+            source = "date"
+        target = _SHORT_NAMES.get(wanted, wanted.pg_name)
+        return self.call(node, f"cast {source} to {target}", value)
+
+
+Bound = Scalar | Untyped
+Rule = Callable[[Binder, exp.Expression], Bound]
