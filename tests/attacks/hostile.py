@@ -24,7 +24,7 @@ from tests.wire.raw import RawClient
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a pass word"
-START_S, STOP_S = 60.0, 30.0
+START_S, STOP_S = 60.0, 60.0
 Client = psycopg.Connection[tuple[object, ...]]
 
 TARGET = 777  # the person who is missing from `without`
@@ -223,7 +223,11 @@ def serving(folder: Path) -> Iterator[Attacked]:
         yield Attacked(port=_port(process, log), log=log, folder=folder)
     finally:
         process.terminate()
-        process.wait(STOP_S)
+        try:
+            process.wait(STOP_S)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:

@@ -42,10 +42,10 @@ ENDLESS = {
 
 @pytest.mark.parametrize("case", ENDLESS)
 def test_endless_work_is_refused(case: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()  # work, not waiting for a busy machine
     with pytest.raises(Unsupported):
         plan(ENDLESS[case])
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from proxy.wire.scram import make_verifier
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases"
 PASSWORD = "a pass word"
-START_S, STOP_S = 60.0, 30.0
+START_S, STOP_S = 60.0, 60.0
 Client = psycopg.Connection[TupleRow]
 Document = dict[str, object]
 
@@ -77,7 +77,11 @@ def serving(folder: Path, policies: Sequence[Path], environment: Mapping[str, st
         yield Served(port=_port(process, log), process=process, log=log, folder=folder)
     finally:
         process.terminate()
-        process.wait(STOP_S)
+        try:
+            process.wait(STOP_S)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
