@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from typing import assert_never
 
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.sql.algebra import Block, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import extreme, number_range, time_range, union
+from proxy.sql.domain_rules import Argument
+from proxy.sql.functions import FUNCTIONS, Nulls
+from proxy.sql.intervals import union
 from proxy.sqltypes import Value
 
 
@@ -62,11 +64,8 @@ class Domains:
                 return Listed(())
             case Span():
                 return Unknown()
-            case Call("greatest" | "least" as function, args):
-                certain = tuple(of(a) for a in args if isinstance(a, Literal))
-                return extreme(function, tuple(of(a) for a in args), certain)
             case Call(function, args):
-                return FUNCTIONS[function].domain(tuple(of(a) for a in args))
+                return FUNCTIONS[function].domain(tuple(Argument(of(a), isinstance(a, Literal)) for a in args))
             case Case(branches, otherwise):
                 parts = (*(v for _, v in branches), otherwise)
                 return union(tuple(of(p) for p in parts if not isinstance(p, Null)))
@@ -86,15 +85,23 @@ class Domains:
                 return True
             case Case(branches, otherwise):
                 return any(self.may_be_null(v) for v in (*(v for _, v in branches), otherwise))
-            case Call("is null" | "is distinct from", _):
-                return False
-            case Call("coalesce" | "greatest" | "least", args):
-                return all(self.may_be_null(a) for a in args)
-            case Call(function, args):
-                is_partial = FUNCTIONS[function].partial or self.may_raise(scalar)
-                return is_partial or any(self.may_be_null(a) for a in args)
+            case Call():
+                return self.may_raise(scalar) or self._call_may_be_null(scalar)
             case Member(argument):
                 return self.may_be_null(argument)
+
+    def _call_may_be_null(self, call: Call) -> bool:
+        match FUNCTIONS[call.function].nulls:
+            case Nulls.NEVER:
+                return False
+            case Nulls.WITH_ALL:
+                return all(self.may_be_null(a) for a in call.args)
+            case Nulls.WITH_ANY:
+                return any(self.may_be_null(a) for a in call.args)
+            case Nulls.WITH_ANY_OR_NO_ANSWER:
+                return True
+            case _ as never:
+                assert_never(never)
 
     def may_raise(self, scalar: Scalar) -> bool:
         """Whether DuckDB could raise computing the scalar itself, its parts aside; such a call is rendered in TRY."""
@@ -190,6 +197,3 @@ def less_or_equal(left: Value, right: Value) -> bool:
 def inside(value: Value, domain: Bounded) -> bool:
     """Whether a constant lies in an interval."""
     return less_or_equal(domain.lo, value) and less_or_equal(value, domain.hi)
-
-
-__all__ = ["Domains", "inside", "less_or_equal", "number_range", "same_value", "time_range"]

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import product
+from typing import assert_never
 
 from proxy.analysis.domains import Domains
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Call, ColumnRef, Scalar, children, columns_in_order
+from proxy.sql.functions import FUNCTIONS, Whole
 from proxy.sql.intervals import number_range
 from proxy.sqltypes import SqlType, Value
 
@@ -93,15 +95,20 @@ def _parts(scalar: Scalar) -> list[Scalar]:
     return [scalar, *(part for child in children(scalar) for part in _parts(child))]
 
 
-_WHOLE_FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "dow", "isodow", "doy", "quarter", "week")
-
-
 def _is_whole(scalar: Scalar) -> bool:
     if scalar.type.is_integer:
         return True
-    if isinstance(scalar, Call) and scalar.function.startswith("cast number"):
-        return _is_whole(scalar.args[0])
-    return isinstance(scalar, Call) and scalar.function.removeprefix("extract ") in _WHOLE_FIELDS
+    if not isinstance(scalar, Call):
+        return False
+    match FUNCTIONS[scalar.function].whole:
+        case Whole.YES:
+            return True
+        case Whole.KEPT:
+            return all(_is_whole(a) for a in scalar.args)
+        case Whole.NO:
+            return False
+        case _ as never:
+            assert_never(never)
 
 
 def _day(value: date) -> date:

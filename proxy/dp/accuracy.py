@@ -32,9 +32,6 @@ class Interval:
             raise ValueError(f"an interval's low end is not above its high end: {self.low}, {self.high}")
 
 
-EVERYWHERE = Interval(-math.inf, math.inf)
-
-
 def half_width_up(distribution: Distribution, sd: float, confidence: float) -> float:
     """The h, rounded up, such that noise of this sd lies within [-h, h] with at least this probability.
 

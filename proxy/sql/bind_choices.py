@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Case, Null, Scalar
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.functions import common_type
 from proxy.sql.refusal import only
+from proxy.sql.signatures import common_type
 from proxy.sqltypes import SqlType
 
 

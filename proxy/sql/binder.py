@@ -13,9 +13,10 @@ from sqlglot import exp
 from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
 from proxy.sql.folding import fold_cast
-from proxy.sql.functions import FUNCTIONS, common_type
+from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
 from proxy.sql.refusal import refuse
+from proxy.sql.signatures import common_type
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 

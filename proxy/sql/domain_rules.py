@@ -1,0 +1,191 @@
+"""Which values can a function give, if its arguments lie in known domains?
+
+Rules for the rows of `sql.functions`. Claim: for arguments inside their domains, NULL aside, a rule's domain contains
+every value of the function. Two things rest on it. A bound on a measure does not: it is applied again as a clamp in the
+rendered SQL, so a rule that is too narrow there costs accuracy and never privacy. That integer arithmetic stays inside
+64 bits does: `Domains.may_raise` believes the domain, so a rule that is too narrow could let a row raise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proxy.policy.model import Bounded, Domain, Listed
+from proxy.sql.intervals import UNKNOWN, bounded, number_range, union
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What is known about one argument. is_constant: a constant of the query, which is never NULL."""
+
+    domain: Domain
+    is_constant: bool = False
+
+
+Arguments = tuple[Argument, ...]
+DomainRule = Callable[[Arguments], Domain]
+
+
+def nothing_known(_: Arguments) -> Domain:
+    """The default for a new function: all facts are lost."""
+    return UNKNOWN
+
+
+def booleans(_: Arguments) -> Domain:
+    return Listed((False, True))
+
+
+def listed(*values: bool | int | str) -> DomainRule:
+    """These values, whatever the arguments are."""
+    return lambda _: Listed(values)
+
+
+def first(arguments: Arguments) -> Domain:
+    """A value of the first argument, if any."""
+    return arguments[0].domain
+
+
+def any_of(arguments: Arguments) -> Domain:
+    """A value of one of the arguments."""
+    return union(tuple(a.domain for a in arguments))
+
+
+def each(function: Callable[[str], str]) -> DomainRule:
+    """A text function applied to every value of a finite set."""
+
+    def rule(arguments: Arguments) -> Domain:
+        domain = arguments[0].domain
+        if not isinstance(domain, Listed) or not all(isinstance(v, str) for v in domain.values):
+            return UNKNOWN
+        return Listed(tuple(dict.fromkeys(function(str(v)) for v in domain.values)))
+
+    return rule
+
+
+# --- numbers ----------------------------------------------------------------------------------------
+
+
+def whole(rule: DomainRule) -> DomainRule:
+    """The same rule for integers: ends become ints."""
+
+    def integral(arguments: Arguments) -> Domain:
+        result = rule(arguments)
+        if isinstance(result, Bounded) and isinstance(result.lo, float) and isinstance(result.hi, float):
+            return Bounded(math.floor(result.lo), math.ceil(result.hi))
+        return result
+
+    return integral
+
+
+def _corners(operation: Callable[[float, float], float]) -> DomainRule:
+    def rule(arguments: Arguments) -> Domain:
+        left, right = number_range(arguments[0].domain), number_range(arguments[1].domain)
+        if left is None or right is None:
+            return UNKNOWN
+        ends = [operation(x, y) for x in left for y in right]
+        return bounded(min(ends), max(ends))
+
+    return rule
+
+
+add = _corners(lambda x, y: x + y)
+subtract = _corners(lambda x, y: x - y)
+multiply = _corners(lambda x, y: x * y)
+
+
+def divide(arguments: Arguments) -> Domain:
+    """Quotients, when the divisor keeps away from zero."""
+    right = number_range(arguments[1].domain)
+    if right is None or right[0] <= 0 <= right[1]:
+        return UNKNOWN
+    return _corners(lambda x, y: x / y)(arguments)
+
+
+def divide_whole(arguments: Arguments) -> Domain:
+    """Integer quotients: a divisor of zero gives NULL, any other is at least 1 in size."""
+    left = number_range(arguments[0].domain)
+    if left is None:
+        return UNKNOWN
+    size = max(abs(left[0]), abs(left[1]))
+    exact = whole(divide)(arguments)
+    return exact if isinstance(exact, Bounded) else bounded(-size, size)
+
+
+def modulo(arguments: Arguments) -> Domain:
+    left, right = number_range(arguments[0].domain), number_range(arguments[1].domain)
+    if right is None:
+        return UNKNOWN
+    size = max(abs(right[0]), abs(right[1]))
+    lowest = 0.0 if left is not None and left[0] >= 0 else -size
+    highest = 0.0 if left is not None and left[1] <= 0 else size
+    return bounded(lowest, highest)
+
+
+def _monotone(function: Callable[[float], float]) -> DomainRule:
+    def rule(arguments: Arguments) -> Domain:
+        ends = number_range(arguments[0].domain)
+        return UNKNOWN if ends is None else bounded(function(ends[0]), function(ends[1]))
+
+    return rule
+
+
+same = _monotone(lambda x: x)
+floor = _monotone(lambda x: float(math.floor(x)))
+ceil = _monotone(lambda x: float(math.ceil(x)))
+
+
+def negate(arguments: Arguments) -> Domain:
+    ends = number_range(arguments[0].domain)
+    return UNKNOWN if ends is None else bounded(-ends[1], -ends[0])
+
+
+def absolute(arguments: Arguments) -> Domain:
+    ends = number_range(arguments[0].domain)
+    if ends is None:
+        return UNKNOWN
+    size = max(abs(ends[0]), abs(ends[1]))
+    return bounded(0.0 if ends[0] <= 0 <= ends[1] else min(abs(ends[0]), abs(ends[1])), size)
+
+
+def rounded(arguments: Arguments) -> Domain:
+    """Rounding to a whole number."""
+    ends = number_range(arguments[0].domain)
+    return UNKNOWN if ends is None else bounded(math.floor(ends[0]), math.ceil(ends[1]))
+
+
+def rounded_to_digits(arguments: Arguments) -> Domain:
+    """Rounding to a constant number of digits, negative ones to tens, hundreds and so on."""
+    ends, digits = number_range(arguments[0].domain), number_range(arguments[1].domain)
+    if ends is None or digits is None:
+        return UNKNOWN
+    step = 10.0 ** max(0.0, -digits[0])
+    return bounded(math.floor(ends[0] / step) * step, math.ceil(ends[1] / step) * step)
+
+
+def square_root(arguments: Arguments) -> Domain:
+    ends = number_range(arguments[0].domain)
+    if ends is None or ends[1] < 0:
+        return UNKNOWN
+    return bounded(math.sqrt(max(ends[0], 0.0)), math.sqrt(ends[1]))
+
+
+def greatest(arguments: Arguments) -> Domain:
+    """At least the largest constant: any other argument may be NULL and drop out."""
+    ends = [number_range(a.domain) for a in arguments]
+    known = [e for e in ends if e is not None]
+    if len(known) < len(ends):
+        return UNKNOWN
+    constants = [e[0] for e, a in zip(known, arguments, strict=True) if a.is_constant]
+    return bounded(max([min(e[0] for e in known), *constants]), max(e[1] for e in known))
+
+
+def least(arguments: Arguments) -> Domain:
+    """At most the smallest constant."""
+    ends = [number_range(a.domain) for a in arguments]
+    known = [e for e in ends if e is not None]
+    if len(known) < len(ends):
+        return UNKNOWN
+    constants = [e[1] for e, a in zip(known, arguments, strict=True) if a.is_constant]
+    return bounded(min(e[0] for e in known), min([max(e[1] for e in known), *constants]))

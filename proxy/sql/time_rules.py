@@ -1,0 +1,131 @@
+"""Which values can a function of a time give, if the time lies in a known domain?
+
+The claim of `domain_rules` holds here too. What is more, the lists made here become public keys: a value left out is a
+group that is not shown.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+from proxy.policy.model import Bounded, Domain, Listed
+from proxy.sql.domain_rules import Arguments, DomainRule
+from proxy.sql.intervals import UNKNOWN, as_datetime, time_range
+from proxy.sqltypes import Value
+
+_FIXED_FIELDS = {
+    "month": (1, 12),
+    "day": (1, 31),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "dow": (0, 6),
+    "isodow": (1, 7),
+    "doy": (1, 366),
+    "quarter": (1, 4),
+    "week": (1, 53),
+}
+
+
+def extracted(field: str) -> DomainRule:
+    """Values of EXTRACT(field FROM x): fixed ranges, or from the bounds of x for years and epochs."""
+
+    def rule(arguments: Arguments) -> Domain:
+        if field in _FIXED_FIELDS:
+            return Bounded(*_FIXED_FIELDS[field])
+        ends = time_range(arguments[0].domain)
+        if field == "second":
+            return Bounded(0, 60)
+        if ends is None:
+            return UNKNOWN
+        if field in ("year", "isoyear"):
+            slack = 1 if field == "isoyear" else 0
+            return Bounded(ends[0].year - slack, ends[1].year + slack)
+        if field == "epoch":
+            origin = datetime(1970, 1, 1)
+            return Bounded((ends[0] - origin).total_seconds(), (ends[1] - origin).total_seconds())
+        return UNKNOWN
+
+    return rule
+
+
+def truncate_time(unit: str, value: datetime) -> datetime:
+    """PostgreSQL's date_trunc for one timestamp."""
+    midnight = value.replace(hour=0, minute=0, second=0, microsecond=0)
+    match unit:
+        case "year":
+            return midnight.replace(month=1, day=1)
+        case "quarter":
+            return midnight.replace(month=3 * ((value.month - 1) // 3) + 1, day=1)
+        case "month":
+            return midnight.replace(day=1)
+        case "week":
+            return midnight - timedelta(days=value.weekday())
+        case "day":
+            return midnight
+        case "hour":
+            return value.replace(minute=0, second=0, microsecond=0)
+        case "minute":
+            return value.replace(second=0, microsecond=0)
+        case _:
+            return value.replace(microsecond=0)
+
+
+def next_step(unit: str, value: datetime) -> datetime:
+    """The start of the following unit; `value` is itself such a start."""
+    match unit:
+        case "year":
+            return value.replace(year=value.year + 1)
+        case "quarter" | "month":
+            months = value.month - 1 + (3 if unit == "quarter" else 1)
+            return value.replace(year=value.year + months // 12, month=months % 12 + 1)
+        case "week":
+            return value + timedelta(days=7)
+        case "day":
+            return value + timedelta(days=1)
+        case "hour":
+            return value + timedelta(hours=1)
+        case "minute":
+            return value + timedelta(minutes=1)
+        case _:
+            return value + timedelta(seconds=1)
+
+
+TRUNCATION_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+MOST_STEPS = 100_000
+_SHORTEST_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800, "month": 2_419_200,
+               "quarter": 7_776_000, "year": 31_536_000}  # fmt: skip
+
+
+def truncated(unit: str) -> DomainRule:
+    """All starts of `unit` between the bounds, when they are few enough to be a public key domain."""
+
+    def rule(arguments: Arguments) -> Domain:
+        ends = time_range(arguments[0].domain)
+        if ends is None:
+            return UNKNOWN
+        step, last = truncate_time(unit, ends[0]), truncate_time(unit, ends[1])
+        if (last - step).total_seconds() / _SHORTEST_S[unit] > MOST_STEPS:
+            return Bounded(step, last)
+        steps: list[Value] = [step]
+        while step < last:  # never past the last start, beyond which there may be no year
+            step = next_step(unit, step)
+            steps.append(step)
+        return Listed(tuple(steps))
+
+    return rule
+
+
+def to_date(arguments: Arguments) -> Domain:
+    domain = arguments[0].domain
+    if isinstance(domain, Listed) and all(isinstance(v, date) for v in domain.values):
+        return Listed(tuple(dict.fromkeys(as_datetime(v).date() for v in domain.values if isinstance(v, date))))
+    ends = time_range(domain)
+    return UNKNOWN if ends is None else Bounded(ends[0].date(), ends[1].date())
+
+
+def to_timestamp(arguments: Arguments) -> Domain:
+    domain = arguments[0].domain
+    if isinstance(domain, Listed) and all(isinstance(v, date) for v in domain.values):
+        return Listed(tuple(as_datetime(v) for v in domain.values if isinstance(v, date)))
+    ends = time_range(domain)
+    return UNKNOWN if ends is None else Bounded(*ends)
