@@ -111,13 +111,14 @@ def measure_bounds(scalar: Scalar, analysed: Analysed) -> tuple[float, float]:
     block = analysed.owned.block
     unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c)) is None]
     name = _name(block, unbounded[0]) if unbounded else "this expression"
-    line = f"tables.{name}: add  bounds: [lowest, highest]" if unbounded else ""
+    bounded = "something that has bounds, such as CASE WHEN ... THEN 1 ELSE 0 END."
+    can_be_declared = bool(unbounded) and unbounded[0].type.is_number
     raise MissingBounds(
         f"no bounds are known for {name}" if unbounded else "no bounds can be inferred for this expression",
         detail="A sum or average needs bounds on its argument; one row could otherwise change it without limit.",
-        hint=f"Ask the admin for {line}, or add a condition: WHERE {name.split('.')[-1]} BETWEEN 0 AND 100."
-        if unbounded
-        else "Use arithmetic whose result stays within known bounds.",
+        hint=f"Ask the admin for tables.{name}: add  bounds: [lowest, highest], or aggregate {bounded}"
+        if can_be_declared
+        else f"Aggregate {bounded}",
     )
 
 
