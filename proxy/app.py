@@ -24,7 +24,7 @@ from proxy.admin.files import read_policy, read_users
 from proxy.admin.reload import FileWatch, poked_by_hangup
 from proxy.analysis.units import UniqueKeys
 from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig, UsersAt
-from proxy.dp.mechanisms import Distribution
+from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
@@ -111,7 +111,8 @@ class Proxy:
         self._noise = {d: NoisePool(d) for d in Distribution}
         for pool in self._noise.values():
             self._undo.callback(pool.close)
-            pool.fill()
+        for _, policy in policies:
+            self._noise[distribution_of(policy.privacy.accounting)].warm()
         self._workers = Workers(
             thinking=ThreadPoolExecutor(2, "hushql-think"), waiting=ThreadPoolExecutor(16, "hushql-wait")
         )

@@ -12,6 +12,7 @@ import math
 import os
 import threading
 import weakref
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, assert_never
@@ -23,7 +24,9 @@ from proxy.dp.mechanisms import SCALE, Distribution
 __all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "salt_bytes"]
 
 _BATCH = 4096  # values per call of the sampler: about 50 ms
-_BATCHES_AHEAD = 4
+_BATCHES_AHEAD = 128  # 4 MiB: three quarters are the largest public domain with three moments a key, and more
+_LOW = 8  # below an eighth of a full pool the background draws without a pause
+_PAUSE_S = 0.5  # else after each batch: a proxy that just began should not look busy
 _CLOSE_TIMEOUT_S = 5.0
 
 _Draw = Callable[[int], list[int]]
@@ -90,8 +93,12 @@ class NoisePool:
             if os.getpid() == stock.process:
                 return values
 
+    def warm(self) -> None:
+        """Begin to draw ahead in the background."""
+        self._of_this_process().warm()
+
     def fill(self) -> None:
-        """Draw until the pool is full, in the caller's thread: for starting warm."""
+        """Draw until the pool is full, in the caller's thread."""
         self._of_this_process().fill()
 
     def counts(self) -> PoolCounts:
@@ -128,11 +135,16 @@ class _Stock:
         self._batch = batch
         self._full = full
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        self._wanted = threading.Event()
+        self._urgent = threading.Event()
         self._refiller: threading.Thread | None = None
         self._closed = False
-        self._ready: list[int] = []
+        self._ready = array("q")  # OpenDP's values are 64-bit integers
         self._drawn = 0
+
+    def warm(self) -> None:
+        with self._lock:
+            self._ask_for_refill()
 
     def take(self, n: int) -> tuple[int, ...]:
         values = self._remove(n)
@@ -142,7 +154,7 @@ class _Stock:
         return tuple(values)
 
     def fill(self) -> None:
-        while not self._closed and len(self._ready) < self._full:
+        while not self._closed and not self._is_full():
             self._add(self._draw(self._batch))
 
     def counts(self) -> PoolCounts:
@@ -153,9 +165,10 @@ class _Stock:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._ready = []
+            self._ready = array("q")
             refiller = self._refiller
-        self._wake.set()
+        self._wanted.set()
+        self._urgent.set()
         if refiller is not None:
             refiller.join(_CLOSE_TIMEOUT_S)
 
@@ -164,29 +177,44 @@ class _Stock:
             if self._closed:
                 raise RuntimeError("the noise pool is closed")
             start = max(0, len(self._ready) - most)
-            values = self._ready[start:]
+            values = self._ready[start:].tolist()
             del self._ready[start:]
-            if 2 * len(self._ready) < self._full:
+            if 4 * len(self._ready) < 3 * self._full:
                 self._ask_for_refill()
         return values
 
     def _add(self, values: list[int]) -> None:
         with self._lock:
             self._drawn += len(values)
-            self._ready += values
+            self._ready.extend(values)
+
+    def _is_full(self) -> bool:
+        return len(self._ready) >= self._full
+
+    def _is_low(self) -> bool:
+        return _LOW * len(self._ready) < self._full
 
     def _ask_for_refill(self) -> None:
         """Wake the drawing thread; start it if there is none, or if a failed draw ended it. The lock is held."""
         if self._refiller is None or not self._refiller.is_alive():
             self._refiller = threading.Thread(target=self._refill_forever, name="noise", daemon=True)
             self._refiller.start()
-        self._wake.set()
+        self._wanted.set()
+        if self._is_low():
+            self._urgent.set()
 
     def _refill_forever(self) -> None:
         while not self._closed:
-            self._wake.wait()
-            self._wake.clear()
-            self.fill()
+            self._wanted.wait()
+            self._wanted.clear()
+            self._refill()
+
+    def _refill(self) -> None:
+        while not self._closed and not self._is_full():
+            self._add(self._draw(self._batch))
+            if not self._is_low():
+                self._urgent.clear()
+                self._urgent.wait(_PAUSE_S)
 
 
 def _sampler(distribution: Distribution, scale: float) -> _Draw:

@@ -16,6 +16,7 @@ from functools import partial
 
 import pytest
 
+from proxy.analysis.keys import MOST_KEYS
 from proxy.dp import samplers
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.dp.samplers import Noise, NoisePool, PoolCounts, salt_bytes
@@ -151,11 +152,42 @@ def test_counts_add_up(counter: Counter, make: Make) -> None:
 def test_a_pool_refills_in_the_background_before_it_is_dry(counter: Counter, make: Make) -> None:
     pool = make(batch=10, batches_ahead=4)
     pool.fill()
-    pool.take(19)
-    assert pool.counts().drawn == 40  # more than half is left
+    pool.take(9)
+    assert pool.counts().drawn == 40  # more than three quarters are left
     pool.take(5)
     until(lambda: pool.counts().ready >= 40)
-    assert pool.counts().removed == 24
+    assert pool.counts().removed == 14
+
+
+def test_a_warm_pool_has_noise_for_the_largest_public_domain_with_three_moments(counter: Counter, make: Make) -> None:
+    """Also when it has been used a little: the background draws again once a quarter is gone."""
+    pool = make()
+    pool.fill()
+    pool.take(pool.counts().ready // 4)
+    calls = len(counter.calls)
+    assert len(pool.take(3 * MOST_KEYS)) == 300_000
+    assert len(counter.calls) <= calls + 1  # the background may have begun
+
+
+def test_a_new_pool_draws_ahead_without_being_asked_for_a_value(counter: Counter, make: Make) -> None:
+    pool = make(batch=10, batches_ahead=16)
+    pool.warm()
+    until(lambda: pool.counts().ready >= 20)  # at once up to an eighth
+
+
+def test_the_background_pauses_between_batches_unless_little_is_left(
+    counter: Counter, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samplers, "_PAUSE_S", 1000.0)
+    pool = make(batch=10, batches_ahead=16)
+    pool.warm()
+    until(lambda: pool.counts().ready >= 20)
+    assert pool.counts().drawn <= 30
+    pool.take(15)  # ends the pause
+    until(lambda: pool.counts().ready >= 20)
+    monkeypatch.setattr(samplers, "_PAUSE_S", 0.0)
+    pool.take(15)
+    until(lambda: pool.counts().ready >= 160)
 
 
 def test_values_removed_before_a_failed_draw_never_come_back(
