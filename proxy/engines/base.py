@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from proxy.errors import EngineFailed
+from proxy.errors import EngineFailed, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import RawResult
@@ -48,6 +48,11 @@ class Cancellation:
             listeners = tuple(self._listeners)
         for listener in listeners:
             listener()
+
+    def check(self) -> None:
+        """Raise QueryCanceled if stopping was requested."""
+        if self._is_requested:
+            raise QueryCanceled("canceling statement due to user request")
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call `listener` when stopping is requested; at once if it was."""

@@ -28,8 +28,7 @@ class Watch:
 
     def check(self) -> None:
         """Raise QueryCanceled if the statement should not run any longer."""
-        if self.cancellation.is_requested:
-            raise QueryCanceled("canceling statement due to user request")
+        self.cancellation.check()
         if time.monotonic() >= self.deadline_s:
             raise QueryCanceled("canceling statement due to statement timeout")
 

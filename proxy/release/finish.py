@@ -15,7 +15,7 @@ from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
 from proxy.plan.moments import Count, Finish, Linear, Mean, Total
 from proxy.plan.release_plan import ReleasePlan
-from proxy.release.noisy import NoisyCells
+from proxy.release.noisy import Check, NoisyCells
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
 
@@ -47,12 +47,27 @@ class Figure:
 
 
 def finish(
-    plan: ReleasePlan, cells: NoisyCells, columns: tuple[Injected, ...], *, nonnegative: bool, time_zone: str
+    plan: ReleasePlan,
+    cells: NoisyCells,
+    columns: tuple[Injected, ...],
+    *,
+    nonnegative: bool,
+    time_zone: str,
+    check: Check = lambda: None,
 ) -> Release:
-    """The injected relation of a release, rows in key order. nonnegative: counts go straight to the client."""
-    figures = [_figures(f, plan, cells, nonnegative=nonnegative) for f in plan.vector.finishes]
+    """The injected relation of a release, rows in key order. nonnegative: counts go straight to the client.
+
+    check: called before each column; what it raises ends the work.
+    """
+    units = plan.units_per_grid
+    vectors = [[m * u for m, u in zip(c.moments, units, strict=True)] for c in cells.cells]
+    figures = []
+    for recipe in plan.vector.finishes:
+        check()
+        figures.append(_figures(recipe, plan, vectors, nonnegative=nonnegative))
     released = []
     for column in columns:
+        check()
         match column.carries:
             case Carries.KEY:
                 values = tuple(_key_text(c.key[column.number], column.type, time_zone) for c in cells.cells)
@@ -67,20 +82,20 @@ def finish(
 # --- figures --------------------------------------------------------------------------------------------
 
 
-def _figures(recipe: Finish, plan: ReleasePlan, cells: NoisyCells, *, nonnegative: bool) -> list[Figure]:
-    vectors = [[m * u for m, u in zip(c.moments, plan.units_per_grid, strict=True)] for c in cells.cells]
+def _figures(recipe: Finish, plan: ReleasePlan, vectors: list[list[float]], *, nonnegative: bool) -> list[Figure]:
     match recipe:
         case Count(number):
-            return _counts([_linear(number, v, plan) for v in vectors], plan, nonnegative=nonnegative)
+            return _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)
         case Total(value):
-            return [_total(_linear(value, v, plan), plan) for v in vectors]
-        case Mean():
-            return [_mean(recipe, v, plan) for v in vectors]
+            return [_total(n, plan) for n in _linear(value, vectors, plan)]
+        case Mean(number=number, total=total):
+            pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
+            return [_mean(recipe, n, t) for n, t in pairs]
 
 
-def _linear(form: Linear, vector: list[float], plan: ReleasePlan) -> Noisy:
-    value = math.fsum(c * vector[i] for i, c in form.terms)
-    return Noisy(value, sd_of(form, plan))
+def _linear(form: Linear, vectors: list[list[float]], plan: ReleasePlan) -> list[Noisy]:
+    sd = sd_of(form, plan)
+    return [Noisy(math.fsum(c * v[i] for i, c in form.terms), sd) for v in vectors]
 
 
 def sd_of(form: Linear, plan: ReleasePlan) -> float:
@@ -107,10 +122,8 @@ def _total(noisy: Noisy, plan: ReleasePlan) -> Figure:
     return Figure(noisy.value, noisy.sd, noisy.value - reach, noisy.value + reach)
 
 
-def _mean(recipe: Mean, vector: list[float], plan: ReleasePlan) -> Figure:
+def _mean(recipe: Mean, number: Noisy, total: Noisy) -> Figure:
     """NULL when the noisy count is below max(1, 2 sd): a test of noisy numbers only."""
-    number = _linear(recipe.number, vector, plan)
-    total = _linear(recipe.total, vector, plan)
     lo, hi = recipe.middle - recipe.half, recipe.middle + recipe.half
     if number.value < max(1.0, 2 * number.sd):
         return Figure(None, math.inf, lo, hi)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
+from typing import TypeVar
 
 from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_identity
 from proxy.dp.samplers import Noise
@@ -24,6 +26,10 @@ from proxy.release.raw import RawResult
 _TAU_SLACK = 1.0 + 2.0**-40
 MOST_CELLS = 200_000  # of one release with private keys
 MOST_KEY_CHARS = 20_000_000  # of its private keys' texts, counted for each cell
+_AT_A_TIME = 4096  # keys, rows or values of noise between two looks at whether to stop
+
+Check = Callable[[], None]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +58,52 @@ class NoisyCells:
         return NoisyCells(tuple(NoisyCell(tuple(_decode(k) for k in key), tuple(ms)) for key, ms in content))
 
 
-def publish(plan: ReleasePlan, raw: RawResult, noise: Noise) -> NoisyCells:
+def publish(plan: ReleasePlan, raw: RawResult, noise: Noise, check: Check = lambda: None) -> NoisyCells:
     """Add noise to every coordinate that is emitted, and select private keys.
 
     Claim: for databases that differ in one unit (or the policy's group), the result is
     (rho, delta)-close at the plan's cost, if `raw` is the result of the plan's own SQL and every value
     of `noise` is an independent draw of the plan's distribution at scale 2^40.
+
+    check: called again and again; what it raises ends the work. Noise that was taken by then is lost.
     """
-    exact = _Exact(plan, raw)
-    cells = _emitted(plan, exact, noise)
+    cells = _emitted(plan, _Exact(plan, raw, check), noise, check)
     return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(_order(k) for k in c.key))))
 
 
-def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise) -> list[NoisyCell]:
+def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> list[NoisyCell]:
     match plan.selection:
         case Threshold(moment, tau):
-            return _selected(plan, exact, noise, moment, tau)
+            return _selected(plan, exact, noise, moment, tau, check)
         case AllKeys():
-            return [_noisy_cell(key, exact.cell(key), noise) for key in plan.public_keys]
+            cells = ((key, exact.cell(key)) for key in plan.public_keys)
+            return list(_noisy(cells, _draws(noise, len(plan.public_keys) * exact.size, check)))
+
+
+def _draws(noise: Noise, count: int, check: Check) -> Iterator[int]:
+    """That many values, each once."""
+    for start in range(0, count, _AT_A_TIME):
+        check()
+        yield from noise.take(min(_AT_A_TIME, count - start))
+
+
+def _checked(items: Iterable[Item], check: Check) -> Iterator[Item]:
+    for number, item in enumerate(items):
+        if number % _AT_A_TIME == 0:
+            check()
+        yield item
 
 
 class _Exact:
     """The engine's integers by key; keys outside the public domains do not exist here."""
 
-    def __init__(self, plan: ReleasePlan, raw: RawResult) -> None:
-        self._size = len(plan.vector.moments)
+    def __init__(self, plan: ReleasePlan, raw: RawResult, check: Check) -> None:
+        self.size = len(plan.vector.moments)
         self._is_private = tuple(isinstance(k, PrivateKey) for k in plan.analysed.keys)
         self._cells: dict[tuple[object, ...], tuple[int, ...]] = {}
         self.parts: dict[tuple[object, ...], tuple[tuple[KeyValue, ...], tuple[int, ...]]] = {}
         is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments)
-        for row in raw.rows:
+        for row in _checked(raw.rows, check):
             key = tuple(_read_key(v) for v in row[1 : 1 + len(self._is_private)])
             moments = tuple(_read_integer(v) for v in row[1 + len(self._is_private) :])
             if row[0] == 0:
@@ -95,7 +117,7 @@ class _Exact:
 
     def cell(self, key: tuple[KeyValue, ...]) -> tuple[int, ...]:
         """The moments of a key; zeros for one without rows."""
-        return self._cells.get(_identity(key), (0,) * self._size)
+        return self._cells.get(_identity(key), (0,) * self.size)
 
     def whole_key(self, private: tuple[KeyValue, ...], public: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
         """The key in GROUP BY order from its private and public parts."""
@@ -103,23 +125,22 @@ class _Exact:
         return tuple(next(ours) if p else next(theirs) for p in self._is_private)
 
 
-def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: float) -> list[NoisyCell]:
+def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: float, check: Check) -> list[NoisyCell]:
     """Private parts whose noisy unit count reaches tau, each with the full public product."""
     least = math.ceil(tau * plan.scale * plan.allocation.weights[moment] * _TAU_SLACK)
     candidates = list(exact.parts.values())
     counts = (
         (private, moments[moment] + draw)
-        for (private, moments), draw in zip(candidates, noise.take(len(candidates)), strict=True)
+        for (private, moments), draw in zip(candidates, _draws(noise, len(candidates), check), strict=True)
     )
     kept = [(private, count) for private, count in counts if count >= least]
     _check_size([private for private, _ in kept], len(plan.public_keys))
-    cells = []
-    for private, count in kept:
-        for public in plan.public_keys:
-            key = exact.whole_key(private, public)
-            cell = _noisy_cell(key, exact.cell(key), noise)
-            cells.append(NoisyCell(key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :])))
-    return cells
+    keys = [(exact.whole_key(private, public), count) for private, count in kept for public in plan.public_keys]
+    cells = _noisy(((key, exact.cell(key)) for key, _ in keys), _draws(noise, len(keys) * exact.size, check))
+    return [
+        NoisyCell(cell.key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :]))
+        for cell, (_, count) in zip(cells, keys, strict=True)
+    ]
 
 
 def _check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
@@ -133,9 +154,11 @@ def _check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
         )
 
 
-def _noisy_cell(key: tuple[KeyValue, ...], moments: tuple[int, ...], noise: Noise) -> NoisyCell:
-    draws = noise.take(len(moments))
-    return NoisyCell(key, tuple(m + d for m, d in zip(moments, draws, strict=True)))
+def _noisy(cells: Iterable[tuple[tuple[KeyValue, ...], tuple[int, ...]]], draws: Iterator[int]) -> Iterator[NoisyCell]:
+    """A value of its own for every coordinate; too few are an error."""
+    for key, moments in cells:
+        own = islice(draws, len(moments))
+        yield NoisyCell(key, tuple(m + d for m, d in zip(moments, own, strict=True)))
 
 
 # --- values ---------------------------------------------------------------------------------------------

@@ -154,6 +154,7 @@ def answer_statement(
                 block.columns,
                 nonnegative=settings.is_nonnegative and not query.feeds_aggregation,
                 time_zone=asker.version.policy.privacy.time_zone,
+                check=cancellation.check,
             )
             for block, plan in zip(planned.blocks, planned.plans, strict=True)
         )
@@ -177,7 +178,7 @@ def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellat
         return NoisyCells.of_payload(item.payload)
     version = asker.version
     raw = version.engine.execute(item, timeout_s=version.policy.limits.statement_timeout_s, cancellation=cancellation)
-    cells = publish(plan, raw, asker.dataset.noise[plan.distribution])
+    cells = publish(plan, raw, asker.dataset.noise[plan.distribution], cancellation.check)
     asker.dataset.ledger.store.put(item, cells.payload())
     return cells
 

@@ -157,7 +157,8 @@ class ClientSession:
         self._metrics.statement(StatementKind.PRIVATE)
         self._remember(planned, answer)
         patches = (*_block_patches(query, planned, answer), *await self._wait_system(query, asker, settings))
-        spliced = _spliced(handle, patches, count, self._notices(planned, answer, asker, settings))
+        notices = self._notices(planned, answer, asker, settings)
+        spliced = await self._wait(lambda: _spliced(handle, patches, count, notices))  # megabytes for many keys
         if any(c.pico for c in answer.receipt.charged):
             await _until_grid(started, handle.version.policy.privacy.time_grid_s)
         return spliced

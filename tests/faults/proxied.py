@@ -26,6 +26,7 @@ import psycopg
 from ruamel.yaml import YAML
 
 from proxy.admin.files import read_policy, replace_text
+from proxy.analysis.keys import MOST_KEYS
 from proxy.dp.accounting import knob_pico
 from proxy.ledger.base import Report
 from proxy.ledger.replay import inspect
@@ -40,6 +41,8 @@ EPSILON = 0.1
 PEOPLE = 60
 PATIENCE_S = 60.0
 COUNT = "select count(*) from people"
+#: As many public keys as a domain may have, with five moments each.
+WIDE = "select place, count(*), avg(place), avg(place + 1), avg(place + 2) from wide where age < {} group by place"
 #: Runs for hours: the relation behind it is a view over a hundred billion made-up rows.
 ENDLESS = "select count(*) from slow"
 Client = psycopg.Connection[tuple[object, ...]]
@@ -117,12 +120,16 @@ def write_site(folder: Path) -> Site:
 
 
 def write_data(path: Path, people: int = PEOPLE) -> None:
-    """`people`: one row for each person. `slow`: what no engine comes to the end of."""
+    """`people`: one row for each person; `wide`: the same with a key of very many possible values.
+
+    `slow`: what no engine comes to the end of.
+    """
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             "create table people as select i::integer as person_id, (i * 7 % 90)::integer as age,"
             f" i * 1000 as score from range({people}) as made(i)"
         )
+        connection.execute("create view wide as select person_id, age, age + 1 as place from people")
         connection.execute(
             "create view slow as select (i % 1000)::integer as person_id, (i % 90)::integer as age"
             " from range(100000000000) as made(i)"
@@ -132,6 +139,7 @@ def write_data(path: Path, people: int = PEOPLE) -> None:
 def policy_document() -> dict[str, object]:
     person = {"type": "integer", "key": True}
     age = {"type": "integer", "bounds": [0, 110]}
+    place = {"type": "integer", "bounds": [1, MOST_KEYS], "nullable": False}
     score = {"type": "bigint", "bounds": [0, 10**12]}
     return {
         "version": 1,
@@ -144,6 +152,11 @@ def policy_document() -> dict[str, object]:
                 "unit": "person_id",
                 "unit_unique": True,
                 "columns": {"person_id": person, "age": age, "score": score},
+            },
+            "wide": {
+                "unit": "person_id",
+                "unit_unique": True,
+                "columns": {"person_id": person, "age": age, "place": place},
             },
             "slow": {"unit": "person_id", "max_rows_per_unit": 3, "columns": {"person_id": person, "age": age}},
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from select import select
 from threading import Thread
 
@@ -12,7 +13,9 @@ import pytest
 from tests.faults.proxied import (
     COUNT,
     ENDLESS,
+    LOGINS,
     PATIENCE_S,
+    WIDE,
     Client,
     Site,
     distinct_count,
@@ -23,6 +26,7 @@ from tests.faults.proxied import (
 )
 
 SHUTDOWN = "57P01"
+DRAIN_S = 10.0
 
 
 def told_at_the_end(client: Client) -> str | None:
@@ -71,6 +75,27 @@ def test_a_statement_without_end_is_ended_when_the_proxy_ends(site: Site) -> Non
         waiting.join(PATIENCE_S)
         assert [error.sqlstate for error in errors] == [SHUTDOWN]
     assert site.spent() == site.price()
+
+
+@pytest.mark.long
+def test_statements_with_very_many_keys_do_not_hold_up_the_end(site: Site) -> None:
+    """Each would take seconds of processor time for its noise and its figures."""
+    with running(site) as proxied:
+        clients = [proxied.connect(login) for login in LOGINS]
+        asking = [
+            Thread(target=lambda c=client, n=number: refusal_of(lambda: c.execute(WIDE.format(n).encode())))
+            for number, client in enumerate(clients, 20)
+        ]
+        for thread in asking:
+            thread.start()
+        wait_until(lambda: site.spent() > 0)
+        started = time.monotonic()
+        proxied.signal(signal.SIGTERM)
+        assert proxied.wait() == 0
+        assert time.monotonic() - started < DRAIN_S + 5
+        for thread in asking:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
 
 
 def failure_of(client: Client, statement: str) -> psycopg.Error:
