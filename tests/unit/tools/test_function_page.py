@@ -1,0 +1,61 @@
+"""Does the guide list exactly the functions that are accepted, with what is true of them?"""
+
+from __future__ import annotations
+
+import pytest
+
+from tools import function_page
+from tools.function_page import PAGE, SECTIONS, Form, tables, written
+
+
+def lines_of(shown: str) -> list[str]:
+    return [line for line in tables().splitlines() if line.startswith(f"| {shown}")]
+
+
+def test_the_page_is_what_the_code_does() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == written(page), "run: .venv/bin/python -m tools.function_page"
+
+
+def test_a_stale_table_is_replaced_and_the_rest_kept() -> None:
+    page = f"before\n{function_page.BEGIN}\nold\n{function_page.END}\nafter\n"
+    assert written(page) == f"before\n{function_page.BEGIN}\n\n{tables()}\n\n{function_page.END}\nafter\n"
+    with pytest.raises(ValueError, match="must hold the lines"):
+        written("a page without markers")
+
+
+def test_a_function_without_a_spelling_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(function_page, "SECTIONS", SECTIONS[1:])
+    with pytest.raises(ValueError, match=r"no spelling .* is of .*like"):
+        tables()
+
+
+@pytest.mark.parametrize(
+    ("form", "problem"),
+    [
+        (Form("`md5(x)`", ("md5({0})",)), "no type of argument is accepted by md5"),
+        (Form("`lower(x)`, `length(x)`", ("lower({0})", "length({0})")), "differ, so they need lines of their own"),
+    ],
+)
+def test_a_wrong_line_is_an_error(monkeypatch: pytest.MonkeyPatch, form: Form, problem: str) -> None:
+    monkeypatch.setattr(function_page, "SECTIONS", (*SECTIONS, ("Wrong", (form,))))
+    with pytest.raises(ValueError, match=problem):
+        tables()
+
+
+@pytest.mark.parametrize(
+    ("shown", "facts"),
+    [
+        ("`x + y`", "two numbers | kept | kept: integer | without bounds"),
+        ("`x / y`", "two numbers | kept | kept: integer | possible"),
+        ("`lower(x)`", "text |  | kept | never"),
+        ("`length(x)`", "text | never | never | never"),
+        ("`extract(month", "time | always | always | without bounds"),
+        ("`date_part(", "time | always | never | possible"),
+        ("`NOT a`", "boolean |  | always | never"),
+        ("uuid |", "nothing else"),
+    ],
+)
+def test_facts_of_a_line(shown: str, facts: str) -> None:
+    (line,) = lines_of(shown)
+    assert facts in line
