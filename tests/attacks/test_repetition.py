@@ -272,7 +272,7 @@ def test_hanging_up_gives_nothing_back(attacked: Attacked) -> None:
         before = spent(boss, "dataset")
         client = attacked.raw()
         client.send(messages.query(b"SELECT count(*) FROM people WHERE v > 3.14159"))
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while spent(boss, "dataset") == before and time.monotonic() < deadline:
             time.sleep(0.01)
         client.socket.close()

@@ -59,7 +59,7 @@ def test_now_is_one_constant_of_a_statement(attacked: Attacked) -> None:
 
 @pytest.mark.parametrize("name", ["salt", "seed", "noise", "random", "delta", "sensitivity", "login", "policy"])
 def test_no_setting_reaches_noise_or_salt(name: str, attacked: Attacked) -> None:
-    with attacked.connect() as client:
+    with attacked.connect(epsilon=0.1) as client:  # sd 41: five equal answers are one run in 10^8
         assert refusal(client, f"SET hush.{name} = '1'")[0] == "22023"
         client.execute(f"SELECT set_config('hush.{name}', '1', false)".encode())
         first = value(client, COUNT)

@@ -45,7 +45,8 @@ def both(attacked: Attacked, sql: str) -> tuple[float, float]:
 def test_one_person_moves_an_answer_by_the_bounds_at_most(sql: str, most: float, attacked: Attacked) -> None:
     ours, theirs = both(attacked, sql)
     assert math.isfinite(ours)
-    assert abs(ours - theirs) <= most * 1.6 + 1  # noise of sd 0.11 of `most` on both sides: chance below 1e-4
+    # noise of sd 0.1 of `most` on both sides: false alarms below 1e-9; a unit that counts twice is mostly seen
+    assert abs(ours - theirs) <= most * 1.9 + 1
 
 
 def test_not_a_number_poisons_no_sum(eve: Client) -> None:
@@ -113,10 +114,11 @@ def test_an_average_over_nobody_is_null_by_noise_alone(attacked: Attacked) -> No
 def test_a_count_of_nobody_is_noisy(attacked: Attacked) -> None:
     with attacked.connect(epsilon=0.1) as client:
         client.execute("SET hush.fresh = on; SET hush.nonnegative = off")
-        found = [value(client, "SELECT count(*) FROM people WHERE name = 'nobody'") for _ in range(12)]
+        # half of the noise has either sign: 40 draws of one sign are one run in 10^12
+        found = [value(client, "SELECT count(*) FROM people WHERE name = 'nobody'") for _ in range(40)]
         assert min(found) < 0 < max(found)
         client.execute("SET hush.nonnegative = on")
-        assert min(value(client, "SELECT count(*) FROM people WHERE name = 'nobody'") for _ in range(12)) == 0
+        assert min(value(client, "SELECT count(*) FROM people WHERE name = 'nobody'") for _ in range(40)) == 0
 
 
 def test_every_answer_lies_on_one_grid(attacked: Attacked) -> None:

@@ -118,7 +118,7 @@ def test_a_huge_length_is_refused_without_waiting_for_the_bytes(shared: Proxied,
 
 
 def test_a_login_in_drops_is_cut_off_in_time(shared: Proxied) -> None:
-    """A second is what this policy gives: no drop of data prolongs it."""
+    """Three seconds are what this policy gives: no drop of data prolongs it."""
     packet = startup_packet({"user": "ann", "database": DATASET})
     with someone_else(shared), ExitStack() as open_ones:
         started = time.monotonic()
@@ -130,10 +130,10 @@ def test_a_login_in_drops_is_cut_off_in_time(shared: Proxied) -> None:
                     client.send(bytes([byte]))
                 except OSError:
                     ended += 1
-            time.sleep(0.05)
+            time.sleep(0.12)
         for client in slow:
             assert client.is_closed()
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < 20
 
 
 def test_strangers_who_only_connect_leave_room_for_logins(site: Site) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterator
+from select import select
 
 import pytest
 
@@ -89,12 +90,9 @@ def test_other_sessions_answer_while_releases_are_pending(serving: Serving) -> N
         for each in slow:
             each.send(messages.query(SLOW.encode()))
             serving.wait_until_asleep()
-        times = []
         for _ in range(50):
-            started = time.perf_counter()
             assert kinds(client.query("select 1")) == "TDCZ"
-            times.append(time.perf_counter() - started)
-        assert sorted(times)[25] < 0.05
+    assert select([each.socket for each in slow], [], [], 0)[0] == [], "the releases were pending all the time"
     for each in slow:
         cancel(serving.port, each.key)
         assert each.read_until("Z")[-2].sqlstate == "57014"
@@ -122,7 +120,7 @@ def test_statement_timeout_of_the_session_covers_releases(serving: Serving) -> N
 
 @pytest.fixture(scope="module")
 def hasty(front: TestFront) -> Iterator[Serving]:
-    serving = start_serving(front, limits=Limits(statement_timeout_s=0.3, idle_timeout_s=0.8))
+    serving = start_serving(front, limits=Limits(statement_timeout_s=0.6, idle_timeout_s=2.0))
     yield serving
     serving.stop()
 
@@ -140,7 +138,7 @@ def test_a_copy_lasts_as_long_as_the_client_sends(hasty: Serving) -> None:
         client.query("create temp table t (a int)")
         client.send(messages.query(b"copy t from stdin"))
         assert client.read_until("G")
-        for _ in range(5):
+        for _ in range(8):  # together longer than a statement may take
             time.sleep(0.1)
             client.send(messages.build(b"d", b"1\n"))
         client.send(messages.build(b"c"))
