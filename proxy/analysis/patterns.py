@@ -17,6 +17,7 @@ from proxy.sqltypes import Value
 
 _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition instead
 _EXACT_DOUBLES = 2**53
+_NUMBERS = 2.0**-50  # one number is no double of two that are further apart than this part of their size
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
 
 
@@ -70,12 +71,12 @@ def _range_contradiction(left: Scalar, right: Scalar) -> bool:
 
 
 def _is_below(low: Value, high: Value) -> bool:
-    """Whether low < high however the engine compares them with a column: as integers, doubles or local times."""
+    """Whether low < high however the engine compares them with a column: exactly, as doubles or as local times."""
     match low, high:
         case bool(), bool():
             return low < high
         case (int() | float() | Decimal(), int() | float() | Decimal()):
-            return float(low) < float(high)
+            return float(high) - float(low) > _NUMBERS * max(abs(float(low)), abs(float(high)))
         case str(), str():
             return low < high
         case date(), date():
@@ -89,7 +90,8 @@ def _is_one_point(left: Value, right: Value) -> bool:
     """Whether two constants are the same to every comparison the engine may choose."""
     match left, right:
         case (int() | float() | Decimal(), int() | float() | Decimal()):
-            return left == right and abs(float(left)) < _EXACT_DOUBLES
+            is_alike = isinstance(left, float) == isinstance(right, float)  # exact numbers and doubles compare apart
+            return is_alike and left == right and abs(float(left)) < _EXACT_DOUBLES
         case str(), str():
             return left == right
         case date(), date():

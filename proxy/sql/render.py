@@ -10,13 +10,14 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TypeGuard
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
-from proxy.policy.model import Bounded, Column, Domain, Listed
+from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
+from proxy.sql import exact
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.functions import FUNCTIONS
 from proxy.sqltypes import SqlType, Value
@@ -28,10 +29,6 @@ _ENGINE_TYPES = {
     SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
     SqlType.INTERVAL: "INTERVAL",
 }  # fmt: skip
-_ORDERED = ("<", "<=", ">", ">=")
-# Whole numbers from 0 to this one compare with every type a numeric column may have (28 decimals at most) without a
-# cast that could fail for a row; UHUGEINT has no common type with negative ones.
-_EVERY_NUMERIC_HOLDS = 10**9
 _ONE_BYTE = 250  # texts of an enumeration stored in one byte, with room for the engine's own values
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -162,36 +159,65 @@ class Renderer:
 
     def _compare_column(self, op: str, column: ColumnRef, literal: Literal) -> str:
         """column op constant, with only those sides of the domain check that the comparison leaves open."""
-        raw = self._raw(column)
         text = f"({self._compared(column, op, literal)}"
         match self._column(column).domain:
             case Bounded(lo, hi):
-                if op not in ("<", "<=", "=") or (op != "=" and not _is_at_most(literal.value, hi)):
-                    text += f" AND {self._compared(column, '<=', Literal(hi, column.type))}"
-                if op not in (">", ">=", "=") or (op != "=" and not _is_at_most(lo, literal.value)):
-                    text += f" AND {self._compared(column, '>=', Literal(lo, column.type))}"
+                if op not in ("<", "<=", "=") or (op != "=" and not _is_at_most(literal.value, hi, hi)):
+                    text += f" AND {self._end(column, '<=', hi)}"
+                if op not in (">", ">=", "=") or (op != "=" and not _is_at_most(lo, literal.value, lo)):
+                    text += f" AND {self._end(column, '>=', lo)}"
                 if op == "=":
-                    text += f" AND {self._inside(raw, Bounded(lo, hi), column.type)}"
+                    text += f" AND {self._inside(self._raw(column), Bounded(lo, hi), column.type)}"
             case Listed() as listed:
-                text += f" AND {self._inside(raw, listed, column.type)}"
-            case _:
+                text += f" AND {self._inside(self._raw(column), listed, column.type)}"
+            case Unknown():
                 pass
+            case _ as never:
+                assert_never(never)
         return text + ")"
 
     def _compared(self, column: ColumnRef, op: str, literal: Literal) -> str:
-        """One comparison; with a whole number the engine compares a numeric column as it is stored, in its scan."""
-        value = literal.value
-        if column.type is SqlType.NUMERIC and op in _ORDERED and _is_small_whole(value):
-            return f"{_stored(column)} {op} {int(value)}"
-        return f"{self._raw(column)} {op} {self._literal(literal)}"
+        """One comparison; with a whole number the engine compares a numeric column as it is stored, in its scan.
+
+        The same wherever it stands: conditions are told apart by their comparisons.
+        """
+        real = (self._raw(column), self._literal(literal))
+        if not exact.compares_exactly(column, literal):
+            return f"{real[0]} {op} {real[1]}"
+        if column.type is SqlType.NUMERIC and exact.is_small_whole(literal.value):
+            return f"{_stored(column)} {op} {int(literal.value)}"
+        return exact.compare(op, (_stored(column), exact.digits_of(literal.value)), real)
+
+    def _end(self, column: ColumnRef, op: str, end: Value) -> str:
+        """One side of a domain check."""
+        if column.type is SqlType.NUMERIC and exact.is_small_whole(end):
+            return f"{_stored(column)} {op} {int(end)}"
+        return f"{self._raw(column)} {op} {self._value(end, column.type)}"
 
     def _member_column(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
-        raw = self._raw(column)
-        text = f"({raw} IN ({', '.join(self._literal(i) for i in items)})"
+        text = f"({self._is_member(column, items)}"
         domain = self._column(column).domain
-        if isinstance(domain, (Bounded, Listed)):
-            text += f" AND {self._inside(raw, domain, column.type)}"
+        if not isinstance(domain, Unknown):
+            text += f" AND {self._inside(self._raw(column), domain, column.type)}"
         return text + ")"
+
+    def _is_member(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
+        if any(exact.compares_exactly(column, i) for i in items) and all(exact.is_exact(i) for i in items):
+            if column.type is SqlType.NUMERIC and all(exact.is_small_whole(i.value) for i in items):
+                return f"{_stored(column)} IN ({', '.join(exact.digits_of(i.value) for i in items)})"
+            found = exact.member(_stored(column), [exact.digits_of(i.value) for i in items])
+            if found:
+                return found
+        return f"{self._raw(column)} IN ({', '.join(self._literal(i) for i in items)})"
+
+    def _present(self, columns: Iterable[ColumnRef], test: str) -> str:
+        """A test that is NULL where a column is, in its domain."""
+        conditions = []
+        for column in columns:
+            domain = self._column(column).domain
+            inside = self._inside(self._raw(column), domain, column.type)
+            conditions.append(f"{_stored(column)} IS NOT NULL" if isinstance(domain, Unknown) else inside)
+        return f"CASE WHEN {' AND '.join(conditions)} THEN {test} END"
 
     # --- columns ----------------------------------------------------------------------------------------
 
@@ -232,8 +258,10 @@ class Renderer:
                 return f"{raw} IN ({', '.join(self._value(v, kind) for v in values)})"
             case Listed():
                 return "FALSE"
-            case _:
+            case Unknown():
                 return "TRUE"
+            case _ as never:
+                assert_never(never)
 
     # --- constants ----------------------------------------------------------------------------------------
 
@@ -275,14 +303,32 @@ class Renderer:
                 return f"CAST(NULL AS {_ENGINE_TYPES[kind]})"
             case Span(months, days, microseconds):
                 return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
+            case Member(ColumnRef() as column, items) if any(exact.compares_exactly(column, i) for i in items):
+                return self._present((column,), f"({self._is_member(column, items)})")
             case Member(argument, items):
                 left = self._spell(argument, Reading.TEST)
                 return f"({left} IN ({', '.join(self._literal(i) for i in items)}))"
             case Case(branches, otherwise, kind):
                 return self._case(branches, otherwise, kind, reading)
+            case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (left, right)) if exact.compares_exactly(left, right):
+                return self._compare_exactly(op, left, right)
             case Call(function, args):
                 text = self._call(function, args, reading)
                 return f"TRY({text})" if self._may_raise(scalar) else text
+
+    def _compare_exactly(self, op: str, left: Scalar, right: Scalar) -> str:
+        """A comparison of exact numbers that is NULL where it cannot be computed."""
+        match left, right:
+            case ColumnRef(), Literal():
+                return self._present((left,), f"({self._compared(left, op, right)})")
+            case Literal(), ColumnRef():
+                return self._present((right,), f"({self._compared(right, _MIRRORED[op], left)})")
+            case ColumnRef(), ColumnRef():
+                doubles = (self._raw(left), self._raw(right))
+                test = exact.compare(op, (_stored(left), _stored(right)), doubles)
+                return self._present((left, right), f"({test})")
+            case _:
+                raise AssertionError("one side of an exact comparison is a column")
 
     def _case(
         self, branches: tuple[tuple[Scalar, Scalar], ...], otherwise: Scalar, kind: SqlType, reading: Reading
@@ -301,16 +347,6 @@ class Renderer:
         if row.types(tuple(a.type for a in args)) is SqlType.BOOL:
             inner = Reading.TEST
         return f"({fill(row.duckdb, tuple(f'({self._spell(a, inner)})' for a in args))})"
-
-
-def _is_small_whole(value: Value) -> TypeGuard[int | float | Decimal]:
-    match value:
-        case bool():
-            return False
-        case int() | float() | Decimal():
-            return math.isfinite(value) and 0 <= value <= _EVERY_NUMERIC_HOLDS and value == int(value)
-        case _:
-            return False
 
 
 def _stored(reference: ColumnRef) -> str:
@@ -348,17 +384,14 @@ def natural_type(value: Value) -> SqlType:
             return SqlType.TEXT
 
 
-_EXACT_DOUBLES = 2**53
-
-
-def _is_at_most(low: Value, high: Value) -> bool:
-    """Whether low <= high holds beyond doubt, whatever type the engine compares the two in."""
-    match low, high:
-        case (int() | float() | Decimal(), int() | float() | Decimal()):
-            return bool(low <= high) and max(abs(float(low)), abs(float(high))) <= _EXACT_DOUBLES
-        case datetime(), datetime():
+def _is_at_most(low: Value, high: Value, end: Value) -> bool:
+    """Whether low <= high holds beyond doubt, whatever type the engine compares the two in; see `exact`."""
+    match low, high, end:
+        case (int() | float() | Decimal(), int() | float() | Decimal(), int() | float() | Decimal()):
+            return exact.is_surely_at_most(low, high, end)
+        case datetime(), datetime(), _:
             return low.tzinfo is None and high.tzinfo is None and low <= high
-        case (date(), date()) if type(low) is type(high):
+        case (date(), date(), _) if type(low) is type(high):
             return low <= high
         case _:
             return False

@@ -23,14 +23,14 @@ from proxy.sql.algebra import TRUE, ColumnRef, Scalar, Scan, columns_of
 from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
-from tests.oracle.scalars import Evaluator, Reading, Row, Value, middle, order, stored
+from tests.oracle.scalars import Evaluator, Reading, Row, Stored, Value, middle, order, stored
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40
 
 Tables = Mapping[str, Sequence[Mapping[str, object]]]
 Key = tuple[Value, ...]
-Unit = tuple[Value, ...]
+Unit = tuple[Stored, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Oracle:
                 yield row
 
     def _joined(
-        self, scans: list[Scan], links: list[tuple[ColumnRef, ColumnRef]], row: dict[tuple[int, str], Value]
-    ) -> Iterator[dict[tuple[int, str], Value]]:
+        self, scans: list[Scan], links: list[tuple[ColumnRef, ColumnRef]], row: dict[tuple[int, str], Stored]
+    ) -> Iterator[dict[tuple[int, str], Stored]]:
         if not scans:
             yield row
             return
@@ -300,7 +300,7 @@ class Oracle:
         return [math.trunc(v * factor) for v in self._weighted(cell, self._plan.scale)]
 
 
-def _is_linked(row: Mapping[tuple[int, str], Value], left: ColumnRef, right: ColumnRef) -> bool:
+def _is_linked(row: Row, left: ColumnRef, right: ColumnRef) -> bool:
     ours, theirs = (left.scan, left.name), (right.scan, right.name)
     if ours not in row or theirs not in row:
         return True  # joined later
@@ -323,7 +323,7 @@ def _is_less(left: Value, right: Value) -> bool:
     return order(math.nan if left == "NaN" else left, math.nan if right == "NaN" else right) < 0
 
 
-def canonical(value: Value, kind: SqlType) -> str | None:
+def canonical(value: Stored, kind: SqlType) -> str | None:
     """The engine's text of a key or unit."""
     if value is None:
         return None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from typing import TypeGuard
 from zoneinfo import ZoneInfo
 
 from proxy.policy.model import Bounded, Column, Domain, Listed
@@ -21,7 +22,8 @@ from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 
 Value = None | bool | int | float | str
-Row = Mapping[tuple[int, str], Value]
+Stored = Value | Decimal  # as it is stored: numeric is exact until something is computed from it
+Row = Mapping[tuple[int, str], Stored]
 
 
 class NoValue(Exception):
@@ -36,15 +38,18 @@ class Reading(Enum):
     KEY = "key"
 
 
-def stored(value: object, kind: SqlType, zone: str) -> Value:
+def stored(value: object, kind: SqlType, zone: str) -> Stored:
     """A cell of a table as the oracle computes with it."""
     if value is None or isinstance(value, bool):
         return value
     if kind.family is Family.TIME:
         assert isinstance(value, (date, str))
         return times.moment_of(value, zone if kind is SqlType.TIMESTAMPTZ else "UTC")
-    if isinstance(value, Decimal) or (kind.is_number and not kind.is_integer):
-        assert isinstance(value, (Decimal, int, float))
+    if kind is SqlType.NUMERIC:
+        assert isinstance(value, (Decimal, int))
+        return Decimal(value)
+    if kind.is_number and not kind.is_integer:
+        assert isinstance(value, (int, float))
         return float(value)
     assert isinstance(value, (int, float, str))
     return value
@@ -71,8 +76,8 @@ class Evaluator:
             case Null():
                 return None
             case Member(argument, items):
-                left = self.value(argument, row, Reading.TEST)
-                return None if left is None else any(equal(left, self.constant(i.value, i.type)) for i in items)
+                compared = [self._compared(argument, i, row) for i in items]
+                return None if None in compared else 0 in compared
             case Case(branches, otherwise, kind):
                 for condition, result in branches:
                     if self.value(condition, row, Reading.TEST) is True:
@@ -96,8 +101,10 @@ class Evaluator:
     # --- columns ----------------------------------------------------------------------------------------
 
     def raw(self, reference: ColumnRef, row: Row) -> Value:
-        """The stored value; a padded text without its padding."""
+        """The stored value to compute with; a padded text without its padding."""
         value = row[reference.scan, reference.name]
+        if isinstance(value, Decimal):
+            return float(value)
         return value.rstrip(" ") if isinstance(value, str) and reference.type is SqlType.BPCHAR else value
 
     def is_inside(self, reference: ColumnRef, value: Value) -> bool:
@@ -127,6 +134,9 @@ class Evaluator:
                 if found is not None:
                     return found
             return None
+        if name in _COMPARISONS:
+            found = self._compared(call.args[0], call.args[1], row)
+            return None if found is None else _COMPARISONS[name](found)
         if name.startswith("time "):
             return self._shift(call, row, inner)
         values = [self.value(a, row, inner) for a in call.args]
@@ -139,6 +149,18 @@ class Evaluator:
         except NoValue:
             return None
 
+    def _compared(self, left: Scalar, right: Scalar, row: Row) -> int | None:
+        """-1, 0 or 1; None where a side is NULL. Columns and constants that are no doubles compare exactly."""
+        ours, theirs = self.value(left, row, Reading.TEST), self.value(right, row, Reading.TEST)
+        if ours is None or theirs is None:
+            return None
+        if not _is_exact(left) or not _is_exact(right):
+            return order(ours, theirs)
+        exact, other = (s.value if isinstance(s, Literal) else row[s.scan, s.name] for s in (left, right))
+        assert isinstance(exact, (int, Decimal))
+        assert isinstance(other, (int, Decimal))
+        return (exact > other) - (exact < other)
+
     def _shift(self, call: Call, row: Row, reading: Reading) -> Value:
         moment, span = self.value(call.args[0], row, reading), call.args[1]
         assert isinstance(span, Span)
@@ -148,6 +170,12 @@ class Evaluator:
         sign = 1 if call.function == "time + interval" else -1
         found = times.shifted(moment, sign * span.months, sign * span.days, sign * span.microseconds)
         return None if isinstance(found, int) and abs(found) >= 2**63 else found
+
+
+def _is_exact(scalar: Scalar) -> TypeGuard[ColumnRef | Literal]:
+    is_double = isinstance(scalar, Literal) and isinstance(scalar.value, float)
+    return isinstance(scalar, (ColumnRef, Literal)) and not is_double and (
+        scalar.type.is_integer or scalar.type is SqlType.NUMERIC)  # fmt: skip
 
 
 # --- domains --------------------------------------------------------------------------------------------
@@ -266,8 +294,6 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
 
 def compute(name: str, call: Call, values: list[Value]) -> Value:
     """A function of present arguments. Raises NoValue."""
-    if name in _COMPARISONS:
-        return _COMPARISONS[name](order(values[0], values[1]))
     if name == "not":
         return not values[0]
     if name.startswith("integer "):
