@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import urllib.request
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -81,3 +84,19 @@ def test_two_registries_share_nothing() -> None:
     Metrics(first).session_opened()
     Metrics(second)
     assert second.get_sample_value("hushql_sessions") == 0
+
+
+def test_figures_are_served_until_stopped_and_a_taken_port_is_refused(metrics: Metrics) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(errors.ConfigError, match=f"cannot serve metrics on 127.0.0.1 port {port}"):
+            metrics.serve("127.0.0.1", port)
+    stop = metrics.serve("127.0.0.1", port)
+    try:
+        metrics.session_opened()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            assert b"hushql_sessions 1.0" in answer.read()
+    finally:
+        stop()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port)).close()

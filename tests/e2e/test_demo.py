@@ -1,0 +1,118 @@
+"""`hushql demo`: the first thing that a newcomer sees, as a script and at a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from proxy import demo
+from proxy.config import DemoConfig, DemoEngine
+from proxy.errors import ConfigError
+from tests.e2e.served import ROOT
+
+PATIENCE_S = 60.0
+TOLD = (
+    "Making up a shop at scale 0.001",
+    "500 customers",
+    "1. A count.",
+    "NOTICE: charged epsilon 0.5",
+    "2. A grouped sum",
+    "Privacy plan: ",
+    "more lines",
+    "NOTICE: charged nothing",
+    "ERROR DP004: rows of a private table cannot be shown",
+    "HINT: Ask for aggregates",
+    "queries_left",
+    "Connect with any PostgreSQL client:",
+    "dbname=shop",
+    "dbname=adult",
+)
+
+
+def command(state: Path, *more: str) -> list[str]:
+    fixed = ["demo", "--scale", "0.001", "--listen", "127.0.0.1:0", "--state", str(state)]
+    return [sys.executable, "-m", "proxy", *fixed, *more]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def told(state: Path, adult_csv: Path) -> str:
+    """What a first demo prints that nobody watches."""
+    done = subprocess.run(
+        command(state, "--adult", str(adult_csv)), env=environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("part", TOLD)
+def test_the_tour_shows_the_product_and_ends_by_itself(part: str, told: str) -> None:
+    assert part in told
+    assert "Serving until" not in told
+
+
+def test_at_a_terminal_it_serves_until_it_is_interrupted(state: Path, told: str) -> None:
+    """The data of the first time are served again."""
+    screen, terminal = pty.openpty()
+    with subprocess.Popen(
+        command(state), env=environment(), stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL
+    ) as shown:
+        os.close(terminal)
+        try:
+            text = read_until(screen, "Serving until Ctrl-C.")
+            assert "Making up" not in text
+            found = re.search(r'psql "(host=127.0.0.1 port=\d+ user=demo password=demo dbname=shop)"', text)
+            assert found is not None
+            with psycopg.connect(found[1]) as client:
+                assert client.execute("SELECT count(*) FROM stores").rowcount == 1
+            shown.send_signal(signal.SIGINT)
+            assert shown.wait(PATIENCE_S) == 0
+        finally:
+            shown.kill()
+            os.close(screen)
+
+
+def read_until(screen: int, wanted: str) -> str:
+    seen, deadline = "", time.monotonic() + PATIENCE_S
+    while wanted not in seen:
+        assert select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0], seen
+        seen += os.read(screen, 65536).decode()
+    return seen
+
+
+def test_another_engine_is_refused(tmp_path: Path) -> None:
+    other = next(engine for engine in DemoEngine if engine is not DemoEngine.DUCKDB)
+    with pytest.raises(ConfigError, match="the demo runs on engine duckdb"):
+        demo.demo(DemoConfig(engine=other, state=tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_installation_without_the_policy_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert demo._policy("shop.yaml").is_file()
+    monkeypatch.setattr(demo, "__file__", str(tmp_path / "proxy" / "demo.py"))
+    with pytest.raises(ConfigError, match=r"shop\.yaml is missing from this installation"):
+        demo._policy("shop.yaml")
+    shipped = tmp_path / "proxy" / "policies" / "shop.yaml"
+    shipped.parent.mkdir(parents=True)
+    shipped.touch()
+    assert demo._policy("shop.yaml") == shipped
