@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from proxy.policy.model import Policy, PostgresSource, Table, UnitVia
 from proxy.policy.users import UNCHECKED
 from proxy.server import datasets as served
 from proxy.server.listener import Server
+from proxy.server.sockets import are_local, bind
 from proxy.server.tls import load_tls
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
@@ -105,6 +107,9 @@ class Proxy:
     async def _start(self) -> Server:
         policies = [(path, read_policy(path, os.environ)) for path in self._config.policies]
         _check_distinct(policies)
+        tls, sockets = self._tls(), self._sockets()
+        if isinstance(self._config.metrics, Listen):
+            self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
         self._ledger = SqliteLedger(self._config.state)
         self._undo.callback(self._ledger.close)
         _remove_spilled(self._config.state)
@@ -120,11 +125,11 @@ class Proxy:
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy))
-        server = Server(self._options(), self._served(), salt_bytes_of_any_size)
+        mock_secret = _kept_secret(self._config.state / "mock.secret")
+        options = served.ServerOptions(sockets=sockets, tls=tls, mock_secret=mock_secret)
+        server = Server(options, self._served(), salt_bytes_of_any_size)
         await server.start()
         self._undo.push_async_callback(server.stop, _DRAIN_S)
-        if isinstance(self._config.metrics, Listen):
-            self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
         watch = self._watch(server)
         running = asyncio.get_running_loop().create_task(watch.run())
         running.add_done_callback(_watch_ended)
@@ -132,13 +137,22 @@ class Proxy:
         self._undo.enter_context(poked_by_hangup(watch))
         return server
 
-    def _options(self) -> served.ServerOptions:
-        config = self._config
-        tls = served.NoTls() if isinstance(config.tls, NoTls) else load_tls(config.tls.cert, config.tls.key)
-        return served.ServerOptions(
-            host=config.listen.host, port=config.listen.port, tls=tls,
-            mock_secret=_kept_secret(config.state / "mock.secret"),
-        )  # fmt: skip
+    def _tls(self) -> served.Tls | served.NoTls:
+        tls = self._config.tls
+        return served.NoTls() if isinstance(tls, NoTls) else load_tls(tls.cert, tls.key)
+
+    def _sockets(self) -> tuple[socket.socket, ...]:
+        listen = self._config.listen
+        sockets = bind(listen.host, listen.port)
+        for bound in sockets:
+            self._undo.callback(bound.close)
+        if isinstance(self._config.tls, NoTls) and not are_local(sockets):
+            _log.warning(
+                "listening on %s without TLS: passwords stay secret, but whoever is on the way can read and change"
+                " questions and answers; `hushql serve` takes --tls-cert and --tls-key",
+                listen,
+            )
+        return sockets
 
     def _served(self) -> Mapping[str, served.Dataset]:
         return {

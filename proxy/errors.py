@@ -129,12 +129,6 @@ class Untranslatable(HushError):
     sqlstate = "22P05"
 
 
-class TlsRequired(HushError):
-    """The listener takes encrypted connections only."""
-
-    sqlstate = "28000"
-
-
 class UnknownDatabase(HushError):
     """No dataset of that name is served."""
 

@@ -5,6 +5,7 @@ Values only, handed over by the composition root and replaced as a whole when a 
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -50,16 +51,14 @@ class NoTls:
 class ServerOptions:
     """How the server listens.
 
-    host: a name or address; port 0 takes a free one. mock_secret: random bytes that stay the same for the life of an
-    installation, for logins of users that do not exist. needs_tls: refuse unencrypted sessions. max_greeting:
-    connections at most that have not logged in yet. check_every_s: how often time-outs are looked at.
+    sockets: bound, see `proxy.server.sockets`; the server closes them. mock_secret: random bytes that stay the same for
+    the life of an installation, for logins of users that do not exist. max_greeting: connections at most that have not
+    logged in yet. check_every_s: how often time-outs are looked at.
     """
 
-    host: str
-    port: int
+    sockets: tuple[socket.socket, ...]
     mock_secret: bytes = field(repr=False)
     tls: Tls | NoTls = field(default_factory=NoTls)
-    needs_tls: bool = False
     max_greeting: int = 100
     check_every_s: float = 0.25
     close_within_s: float = 5.0

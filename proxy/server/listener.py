@@ -11,11 +11,12 @@ import hmac
 import logging
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from ipaddress import ip_address
+from typing import Any
 
 from proxy.errors import (
-    ConfigError,
     FrontFailed,
     HushError,
     QueryCanceled,
@@ -27,6 +28,7 @@ from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
 from proxy.server.link import Link
 from proxy.server.login import Admitted, log_in
+from proxy.server.sockets import listen, port_of
 from proxy.wire.channel import Marks
 from proxy.wire.dispatch import Understanding
 from proxy.wire.relay import Relay, RelayLimits
@@ -35,7 +37,6 @@ from proxy.wire.scram import AUTHENTICATION_OK
 from proxy.wire.startup import CancelRequest, front_packet
 
 _log = logging.getLogger(__name__)
-_BACKLOG = 256
 _TOKEN_BYTES = 16
 _PAUSE_WITHOUT_DESCRIPTORS_S = 0.1
 _STOP_STEP_S = 0.05
@@ -55,9 +56,8 @@ class Server:
         self._options = options
         self._datasets = datasets
         self._random_bytes = random_bytes
-        self._listening: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._greeting: set[asyncio.Task[None]] = set()
+        self._greeting: dict[asyncio.Task[Any], str] = {}  # who has shown no password yet, and from where
         self._sessions: set[ClientSession] = set()
         self._taken: Counter[tuple[str, ...]] = Counter()
 
@@ -65,18 +65,16 @@ class Server:
 
     async def start(self) -> None:
         """Listen. Raises ConfigError when the address cannot be had."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._listening = _listen(self._options.host, self._options.port)
-        except OSError as error:
-            raise ConfigError(f"cannot listen on {self._options.host} port {self._options.port}: {error}") from error
-        self._tasks = {loop.create_task(self._accept(listening)) for listening in self._listening}
-        self._tasks.add(loop.create_task(self._watch()))
+        for bound in self._options.sockets:
+            listen(bound)
+        for bound in self._options.sockets:
+            self._do(self._accept(bound))
+        self._do(self._watch())
 
     @property
     def port(self) -> int:
         """The port that is listened on, also when a free one was asked for."""
-        return int(self._listening[0].getsockname()[1])
+        return port_of(self._options.sockets[0])
 
     def serve(self, datasets: Datasets) -> None:
         """Use these datasets for sessions that begin from now on."""
@@ -94,11 +92,12 @@ class Server:
 
     async def stop(self, drain_s: float) -> None:
         """Stop listening, let sessions finish their transaction for that long, then end them all."""
-        for task in (*self._tasks, *self._greeting):
+        tasks = tuple(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._greeting, return_exceptions=True)
-        for listening in self._listening:
-            listening.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for bound in self._options.sockets:
+            bound.close()
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + drain_s
         while self._sessions:
@@ -114,21 +113,33 @@ class Server:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(listening)
+                connection, address = await loop.sock_accept(listening)
             except OSError as error:  # out of descriptors, or the client is gone already
                 _log.warning("a connection was not accepted: %s", error)
                 await asyncio.sleep(_PAUSE_WITHOUT_DESCRIPTORS_S)
                 continue
-            connection.setsockopt(
-                socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-            )  # asyncio leaves accepted sockets as they are
+            # asyncio leaves accepted sockets as they are
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if len(self._greeting) >= self._options.max_greeting:
-                _turn_away(connection)
-                continue
-            task = loop.create_task(self._meet(connection))
-            self._greeting.add(task)
-            task.add_done_callback(self._greeting.discard)
+            self._make_room()
+            task = self._do(self._meet(connection))
+            self._greeting[task] = origin_of(address[0])
+            task.add_done_callback(lambda ended: self._greeting.pop(ended, ""))
+            await asyncio.sleep(0)  # a task that is cancelled before it has begun does not close its connection
+
+    def _make_room(self) -> None:
+        """When as many wait as may, end the oldest of those from where most come: a login takes a moment only."""
+        if len(self._greeting) >= self._options.max_greeting:
+            ((busiest, _),) = Counter(self._greeting.values()).most_common(1)
+            oldest = next(task for task, origin in self._greeting.items() if origin == busiest)
+            del self._greeting[oldest]
+            oldest.cancel()
+
+    def _do(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _meet(self, connection: socket.socket) -> None:
         """One connection until it is a session, a cancel request or closed."""
@@ -148,6 +159,7 @@ class Server:
         try:
             async with asyncio.timeout_at(deadline_s):
                 admitted = await log_in(greeted, self._datasets, self._options, self._random_bytes)
+                self._greeting.pop(_this_task())
                 await self._open(greeted, admitted)
             return
         except HushError as reason:
@@ -246,30 +258,13 @@ async def _connect(socket_path: str) -> Link:
     return link
 
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for each address of the host, all on one port. Raises OSError."""
-    found: list[socket.socket] = []
-    try:
-        for family, _, _, _, address in socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            chosen = int(found[0].getsockname()[1]) if found else port
-            listening = socket.create_server((str(address[0]), chosen), family=family, backlog=_BACKLOG)
-            listening.setblocking(False)
-            found.append(listening)
-    except OSError:
-        for listening in found:
-            listening.close()
-        raise
-    return found
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
-def _turn_away(connection: socket.socket) -> None:
-    """Refuse a connection without spending a task on it."""
-    error = TooManyConnections("sorry, too many clients already")
-    try:
-        connection.send(error_response(error, severity="FATAL"))
-    except OSError as lost:
-        _log.info("a connection was turned away: %s", lost)
-    finally:
-        connection.close()
+def origin_of(address: str) -> str:
+    """Who counts as one stranger: an address of IPv4, the network of 2^64 addresses that one of IPv6 is from."""
+    found = ip_address(address)
+    return str(found) if found.version == 4 else str(ip_address(int(found) >> 64 << 64))

@@ -14,7 +14,6 @@ from proxy.errors import (
     AuthenticationFailed,
     ConfigError,
     ProtocolViolation,
-    TlsRequired,
     UnknownDatabase,
 )
 from proxy.policy.model import Login
@@ -47,8 +46,6 @@ async def log_in(
     the same error.
     """
     user, database = greeted.startup.user, greeted.startup.database
-    if options.needs_tls and not greeted.is_encrypted:
-        raise TlsRequired("this server takes encrypted connections only", hint="Connect with sslmode=require.")
     if not user:
         raise AuthenticationFailed("no user name was given")
     greeted.link.write(negotiation(greeted.startup))

@@ -100,7 +100,9 @@ def test_a_state_directory_that_others_may_read_is_refused(site: Site) -> None:
 def test_a_port_in_use_is_refused(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        check_refused(site, MISUSED, f"cannot listen on 127.0.0.1 port {port}", listen=f"127.0.0.1:{port}")
+        words = f"cannot listen on 127.0.0.1 port {port}: Address already in use. Name another"
+        check_refused(site, MISUSED, words, listen=f"127.0.0.1:{port}")
+    assert not site.state.exists(), "nothing was started before"
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from proxy.front.front import FrontAddress, Lease
 from proxy.policy.model import Limits, Login, NoLimit, Role, Users
 from proxy.server.datasets import Dataset, NoTls, ServerOptions, Tls
 from proxy.server.listener import Server
+from proxy.server.sockets import bind
 from proxy.wire.scram import make_verifier
 from tests.wire.fake_session import Diary, FakeSessions
 from tests.wire.front import GUARD, PORT, TestFront
@@ -87,7 +88,6 @@ def start_serving(
     *,
     limits: Limits | None = None,
     tls: Tls | NoTls | None = None,
-    needs_tls: bool = False,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Serving:
     """Serve the database `shop` from `front` with fake sessions."""
@@ -105,9 +105,8 @@ def start_serving(
     async def make() -> Serving:
         sessions = FakeSessions()
         dataset = Dataset(users=users(), limits=limits or Limits(), sessions=sessions, lease=lease, guard=GUARD)
-        options = ServerOptions(
-            host="127.0.0.1", port=0, mock_secret=b"m" * 32, tls=tls or NoTls(), needs_tls=needs_tls, check_every_s=0.05
-        )
+        sockets = bind("127.0.0.1", 0)
+        options = ServerOptions(sockets=sockets, mock_secret=b"m" * 32, tls=tls or NoTls(), check_every_s=0.05)
         server = Server(options, {"shop": dataset}, os.urandom)
         await server.start()
         return Serving(loop, server, dataset, sessions.diary, thread, leases)

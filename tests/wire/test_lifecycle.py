@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
@@ -16,12 +19,13 @@ from proxy.errors import BudgetSpent, ConfigError, FrontFailed
 from proxy.front.front import FrontAddress, Lease
 from proxy.policy.model import Limits
 from proxy.server.datasets import ServerOptions
-from proxy.server.listener import Server
+from proxy.server.listener import Server, origin_of
+from proxy.server.sockets import are_local, bind
 from proxy.session.contract import Session
 from proxy.wire import messages
 from tests.wire.fake_session import FakeSessions
 from tests.wire.front import TestFront
-from tests.wire.raw import RawClient, kinds, status
+from tests.wire.raw import PASSWORD, USER, RawClient, kinds, startup_packet, status
 from tests.wire.serving import Serving, start_serving, with_limits
 
 SLOW = "select /* slow */ count(*) from users"
@@ -180,29 +184,121 @@ def test_terminate_closes_everything(serving: Serving) -> None:
     until(lambda: serving.leases == [])
 
 
-def test_connections_that_do_not_log_in_are_limited(front: TestFront) -> None:
+@contextmanager
+def strangers(serving: Serving, address: str, count: int) -> Iterator[list[socket.socket]]:
+    """Connections from an address of this machine that say nothing."""
+    with ExitStack() as open_ones:
+        yield [
+            open_ones.enter_context(
+                socket.create_connection(("127.0.0.1", serving.port), timeout=20, source_address=(address, 0))
+            )
+            for _ in range(count)
+        ]
+
+
+def waiting_for(serving: Serving) -> int:
+    return serving.call(lambda: len(serving.server._greeting))
+
+
+def test_the_oldest_stranger_makes_room_for_who_comes_later(front: TestFront) -> None:
     serving = start_serving(front)
-    waiting: list[RawClient] = []
     try:
-        waiting.extend(RawClient(serving.port) for _ in range(100))
-        until(lambda: serving.call(lambda: len(serving.server._greeting)) == 100)
-        with RawClient(serving.port) as client:
-            assert client.read().sqlstate == "53300"
-        waiting.pop().socket.close()
-        until(lambda: serving.call(lambda: len(serving.server._greeting)) == 99)
-        with serving.raw() as client:
-            assert kinds(client.query("select 1")) == "TDCZ"
+        with strangers(serving, "127.0.0.1", 100) as silent:
+            until(lambda: waiting_for(serving) == 100)
+            with serving.raw() as client:
+                assert kinds(client.query("select 1")) == "TDCZ"
+            assert silent[0].recv(1) == b""
+            until(lambda: waiting_for(serving) == 99)
+            silent[1].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent[1].recv(1)
     finally:
-        for client in waiting:
-            client.socket.close()
         serving.stop()
 
 
-def test_an_address_in_use_is_an_error(serving: Serving) -> None:
-    options = ServerOptions(host="127.0.0.1", port=serving.port, mock_secret=b"x")
-    server = Server(options, {}, os.urandom)
-    with pytest.raises(ConfigError, match="cannot listen"):
-        asyncio.run(server.start())
+def test_the_address_with_the_most_strangers_makes_room_first(front: TestFront) -> None:
+    serving = start_serving(front)
+    try:
+        with RawClient(serving.port) as slow:
+            slow.send(startup_packet({"user": USER, "database": "shop"}))
+            until(lambda: waiting_for(serving) == 1)
+            with strangers(serving, "127.0.0.2", 250) as silent:
+                assert silent[149].recv(1) == b""
+                until(lambda: waiting_for(serving) == 100)
+                assert slow.answer_scram(USER, PASSWORD)[-1].kind == "Z"
+    finally:
+        serving.stop()
+
+
+def test_who_has_shown_a_password_makes_room_for_nobody(front: TestFront) -> None:
+    class Held(FakeSessions):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked, self.may_open = asyncio.Event(), asyncio.Event()
+
+        async def open(self, login: str, database: str, session_id: str) -> Session:
+            self.asked.set()
+            await self.may_open.wait()
+            return await super().open(login, database, session_id)
+
+    serving = start_serving(front)
+    try:
+        held = Held()
+        serving.call(lambda: serving.server.serve({"shop": replace(serving.dataset, sessions=held)}))
+        with ThreadPoolExecutor(1) as other:
+            logging_in = other.submit(serving.raw)
+            serving.run(asyncio.wait_for(held.asked.wait(), 10))
+            with strangers(serving, "127.0.0.1", 150) as silent:
+                assert silent[49].recv(1) == b""
+                serving.call(held.may_open.set)
+                with logging_in.result(20) as client:
+                    assert kinds(client.query("select 1")) == "TDCZ"
+    finally:
+        serving.stop()
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [("127.0.0.2", "127.0.0.2"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"), ("fe80::1%lo", "fe80::")],
+)
+def test_a_network_of_ipv6_counts_as_one_stranger(address: str, origin: str) -> None:
+    assert origin_of(address) == origin
+
+
+# --- the address -----------------------------------------------------------------------------------------
+
+
+def test_an_address_in_use_is_one_clear_error(serving: Serving) -> None:
+    with pytest.raises(ConfigError) as refused:
+        bind("127.0.0.1", serving.port)
+    assert refused.value.message == f"cannot listen on 127.0.0.1 port {serving.port}: Address already in use"
+
+
+def test_a_name_that_means_no_address_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"cannot listen on nowhere.invalid port 1: "):
+        bind("nowhere.invalid", 1)
+
+
+def test_an_address_that_is_taken_between_binding_and_listening_is_an_error() -> None:
+    bound, taken = bind("127.0.0.1", 0), socket.socket()
+    with taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(bound[0].getsockname())
+        taken.listen()
+        server = Server(ServerOptions(sockets=bound, mock_secret=b"x"), {}, os.urandom)
+        with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1 port \d+: Address already in use"):
+            asyncio.run(server.start())
+    bound[0].close()
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"), [("127.0.0.1", True), ("127.0.0.7", True), ("localhost", True), ("0.0.0.0", False)]
+)
+def test_addresses_that_others_can_reach_are_known(host: str, is_local: bool) -> None:
+    sockets = bind(host, 0)
+    assert are_local(sockets) is is_local
+    for bound in sockets:
+        bound.close()
 
 
 ROWS = 40_000
