@@ -102,7 +102,7 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
             Form("`-x`, `abs(x)`", ("-{0}", "abs({0})"), "NULL where integers leave the range of bigint"),
             Form("`floor(x)`, `ceil(x)`", ("floor({0})", "ceil({0})")),
             Form("`round(x)`, `trunc(x)`", ("round({0})", "trunc({0})")),
-            Form("`round(x, 2)`", ("round({0}, 2)",), "from -20 to 20 digits, a constant"),
+            Form("`round(x, 2)`", ("round({0}, 2)", "round({0}, -2)"), "from -20 to 20 digits, a constant"),
             Form("`sqrt(x)`", ("sqrt({0})",), "NULL where x is negative"),
         ),
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -13,6 +12,7 @@ from proxy.sql.bind_times import time_arithmetic
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
+from proxy.sqltypes import SqlType
 
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
@@ -38,7 +38,7 @@ def _operator(binder: Binder, node: exp.Expression) -> Scalar:
 def _negative(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this")
     value = binder.scalar(node.this)
-    if isinstance(value, Literal) and isinstance(value.value, (int, Decimal, float)) and value.type.is_number:
+    if isinstance(value, Literal) and isinstance(value.value, float):
         return Literal(-value.value, value.type)
     return binder.call(node, "integer negate" if value.type.is_integer else "negate", value)
 
@@ -54,11 +54,11 @@ def _round(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "decimals")
     value, digits = binder.scalar(node.this), node.args.get("decimals")
     if digits is None:
-        return binder.call(node, "round", value)
+        return binder.call(node, "round" if value.type is SqlType.NUMERIC else "round real", value)
     bound = binder.scalar(digits)
     if not isinstance(bound, Literal) or not isinstance(bound.value, int) or not -20 <= bound.value <= 20:
         raise refuse(node, "round takes a constant number of digits from -20 to 20")
-    return binder.call(node, "round digits", value, bound)
+    return binder.call(node, "round digits" if bound.value >= 0 else "round tens", value, bound)
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({

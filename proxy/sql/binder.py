@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
-from proxy.sql.folding import fold_cast
+from proxy.sql.folding import fold_call, fold_cast
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
 from proxy.sql.refusal import refuse
@@ -95,10 +95,10 @@ class Binder:
         """A row of the function table applied to bound arguments."""
         function = FUNCTIONS.get(name)
         result = function.types(tuple(a.type for a in args)) if function else None
-        if result is None:
+        if function is None or result is None:
             kinds = ", ".join(a.type.pg_name for a in args)
             raise refuse(node, f"{name} is not supported for ({kinds})", "Cast the arguments explicitly.")
-        return Call(name, args, result)
+        return fold_call(function.fold, args, result) or Call(name, args, result)
 
     def negated(self, node: exp.Expression, bound: Scalar, negate: bool) -> Scalar:
         return self.call(node, "not", bound) if negate else bound

@@ -51,9 +51,8 @@ def is_small_whole(value: Value) -> TypeGuard[int | float | Decimal]:
 def digits_of(value: Value) -> str:
     """A constant in decimal digits; "" if they are more than the engine's exact types hold."""
     assert isinstance(value, (int, Decimal))
-    number = Decimal(value)
-    whole = number == number.to_integral_value()
-    text = format(number.to_integral_value() if whole else number.normalize(), "f")
+    text = format(Decimal(value), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
     return text if sum(c.isdigit() for c in text) <= _DIGITS else ""
 
 

@@ -1,18 +1,22 @@
-"""Which constant does the cast of a constant give?
+"""Which constant does a cast or a function of constants give?
 
-Drivers write `$1::integer`. Folded, such a parameter is as good as a constant for IN lists and bounds. What is not
-folded here is computed by the engine as any other cast is.
+Drivers write `$1::integer`, people `12 * 4`. Folded, such an expression is as good as a constant for IN lists and
+bounds. It is also exact then, as numeric is in PostgreSQL, while the engine computes with doubles. What is not folded
+here is computed by the engine as for any other argument.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
-from proxy.sql.algebra import Literal
+from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.decimals import FoldRule
 from proxy.sqltypes import SqlType, Value
 
+_MOST_DIGITS = 1000  # longer numbers are left to the engine
 _SIZES = {SqlType.INT2: 15, SqlType.INT4: 31, SqlType.INT8: 63}
 
 
@@ -62,3 +66,22 @@ def _fraction(value: int | Decimal | float, wanted: SqlType) -> Value:
             raise ValueError(value) from error
         return float(single)
     return float(value)
+
+
+def fold_call(rule: FoldRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:
+    """The constant that a function of exact numbers is, or None where it is left to the engine."""
+    values = tuple(a.value for a in args if isinstance(a, Literal) and a.type.is_number)
+    exact = tuple(Decimal(v) for v in values if isinstance(v, (int, Decimal)))
+    if len(exact) < len(args) or wanted in (SqlType.FLOAT4, SqlType.FLOAT8):
+        return None
+    try:
+        found = rule(exact)
+    except ArithmeticError:
+        return None
+    if found is None or isinstance(found, bool):
+        return None if found is None else Literal(found, wanted)
+    if wanted.is_integer:
+        limit = 2 ** _SIZES[wanted]
+        return Literal(int(found), wanted) if -limit <= found < limit else None
+    is_short = max(len(found.as_tuple().digits), -found.adjusted()) <= _MOST_DIGITS and math.isfinite(float(found))
+    return Literal(found or abs(found), wanted) if is_short else None

@@ -9,14 +9,17 @@ and a function that cannot give an answer gives NULL: no row may ever raise.
 from __future__ import annotations
 
 import enum
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from proxy.policy.model import Domain
+from proxy.sql import decimals
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
+from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
 from proxy.sql.intervals import INT64_SAFE, number_range, time_range
 from proxy.sql.signatures import TypeRule
@@ -56,6 +59,7 @@ class Function:
 
     types: result type for argument types, None when there is no such signature.
     duckdb: spelling. nulls: when the result is NULL. domain: its values for arguments with known values.
+    fold: its value for numeric and integer constants.
     may_raise: whether DuckDB could raise, given the argument domains and the result's domain; such a call is
     rendered inside TRY, and NULL where it would have raised. Its arguments never raise themselves, since an
     engine may compute a part apart from what stands around it.
@@ -67,6 +71,7 @@ class Function:
     nulls: Nulls = Nulls.WITH_ANY
     domain: DomainRule = domains.nothing_known
     whole: Whole = Whole.NO
+    fold: FoldRule = decimals.not_folded
     may_raise: Hazard = _never
 
 
@@ -97,11 +102,16 @@ def _always(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
 _BOOLEAN, _NUMBER, _TEXT, _TIME = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
 
 
+_COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+                ">=": operator.ge}  # fmt: skip
+
+
 def _conditions() -> tuple[Function, ...]:
     comparisons = tuple(
-        Function(name=op, types=types.comparison, duckdb=f"{{0}} {op} {{1}}", domain=domains.booleans)
-        for op in ("=", "<>", "<", "<=", ">", ">=")
-    )
+        Function(name=name, types=types.comparison, duckdb=f"{{0}} {name} {{1}}", domain=domains.booleans,
+                 fold=decimals.compared(holds))
+        for name, holds in _COMPARISONS.items()
+    )  # fmt: skip
     return (
         *comparisons,
         Function(name="and", types=types.fixed(SqlType.BOOL, _BOOLEAN, _BOOLEAN), duckdb="{0} AND {1}",
@@ -128,44 +138,58 @@ def _choices() -> tuple[Function, ...]:
     )  # fmt: skip
 
 
-def _integers() -> tuple[Function, ...]:
-    def row(operator: str, duckdb: str, domain: DomainRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
-        return Function(name=f"integer {operator}", types=types.integers, duckdb=duckdb, nulls=nulls,
-                        domain=domains.whole(domain), may_raise=_overflows)  # fmt: skip
+# A half in decimal digits, as in round(1.005, 2), is a double that may lie below it. The factor lifts it above, and no
+# other number of 15 digits that far: with this size in units of the last digit kept, such a number has no fraction.
+_ABOVE_ONE = "1.0000000000000004e0"
+_FRACTIONS_END = "1e14"
 
+
+def _integers() -> tuple[Function, ...]:
+    def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
+        return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
+                        domain=domains.whole(domain), fold=fold, may_raise=_overflows)  # fmt: skip
+
+    partial = Nulls.WITH_ANY_OR_NO_ANSWER
     return (
-        row("+", "{0} + {1}", domains.add),
-        row("-", "{0} - {1}", domains.subtract),
-        row("*", "{0} * {1}", domains.multiply),
-        row("/", "{0} // nullif({1}, 0)", domains.divide_whole, Nulls.WITH_ANY_OR_NO_ANSWER),
-        row("%", "{0} % nullif({1}, 0)", domains.modulo, Nulls.WITH_ANY_OR_NO_ANSWER),
-        row("negate", "-({0})", domains.negate),
-        row("abs", "abs({0})", domains.absolute),
+        row("+", "{0} + {1}", domains.add, decimals.add),
+        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
+        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
+        row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, partial),
+        row("%", "{0} % nullif({1}, 0)", domains.modulo, decimals.modulo, partial),
+        row("negate", "-({0})", domains.negate, decimals.negate),
+        row("abs", "abs({0})", domains.absolute, decimals.absolute),
     )
 
 
 def _fractions() -> tuple[Function, ...]:
     def row(
-        name: str, duckdb: str, domain: DomainRule, *, nulls: Nulls = Nulls.WITH_ANY, of: TypeRule = types.fractions
-    ) -> Function:
-        return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain)
+        name: str, duckdb: str, domain: DomainRule, fold: FoldRule, *, nulls: Nulls = Nulls.WITH_ANY,
+        of: TypeRule = types.fractions,
+    ) -> Function:  # fmt: skip
+        return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold)
 
     partial, rounding = Nulls.WITH_ANY_OR_NO_ANSWER, types.real_or_numeric
     return (
-        row("+", "{0} + {1}", domains.add),
-        row("-", "{0} - {1}", domains.subtract),
-        row("*", "{0} * {1}", domains.multiply),
-        row("/", "{0} / nullif({1}, 0e0)", domains.divide, nulls=partial),
-        row("%", "{0} % nullif({1}, 0e0)", domains.modulo, nulls=partial),
-        row("negate", "-({0})", domains.negate),
-        row("abs", "abs({0})", domains.absolute),
-        row("floor", "floor({0}::DOUBLE)", domains.floor, of=rounding),
-        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, of=rounding),
-        row("round", "round({0}::DOUBLE)", domains.rounded, of=rounding),
-        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, of=rounding),
-        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, nulls=partial, of=rounding),
-        Function(name="round digits", types=types.exact_and_digits, duckdb="round({0}::DOUBLE, {1}::INTEGER)",
-                 domain=domains.rounded_to_digits, may_raise=_always),
+        row("+", "{0} + {1}", domains.add, decimals.add),
+        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
+        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
+        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=partial),
+        row("%", "{0} % nullif({1}, 0e0)", domains.modulo, decimals.modulo, nulls=partial),
+        row("negate", "-({0})", domains.negate, decimals.negate),
+        row("abs", "abs({0})", domains.absolute, decimals.absolute),
+        row("floor", "floor({0}::DOUBLE)", domains.floor, decimals.floor, of=rounding),
+        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, of=rounding),
+        row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, of=types.numeric),
+        row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, of=types.no_numeric),
+        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, of=rounding),
+        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, decimals.not_folded,
+            nulls=partial, of=rounding),
+        Function(name="round digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
+                 fold=decimals.rounded, may_raise=_always,
+                 duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
+                        f"round({{0}}::DOUBLE * {_ABOVE_ONE}, {{1}}::INTEGER) ELSE {{0}}::DOUBLE END"),
+        Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_digits,
+                 fold=decimals.rounded, may_raise=_always, duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
     )  # fmt: skip
 
 

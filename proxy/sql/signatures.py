@@ -79,6 +79,15 @@ def real_or_numeric(types: Types) -> SqlType | None:
     return SqlType.NUMERIC if types[0] is SqlType.NUMERIC else SqlType.FLOAT8
 
 
+def numeric(types: Types) -> SqlType | None:
+    return SqlType.NUMERIC if types == (SqlType.NUMERIC,) else None
+
+
+def no_numeric(types: Types) -> SqlType | None:
+    """Double precision for integers and floats."""
+    return None if numeric(types) else real_or_numeric(types)
+
+
 def exact_and_digits(types: Types) -> SqlType | None:
     fits = len(types) == 2 and (types[0].is_integer or types[0] is SqlType.NUMERIC) and types[1].is_integer
     return SqlType.NUMERIC if fits else None

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 from typing import TypeGuard
 from zoneinfo import ZoneInfo
@@ -338,23 +338,10 @@ def _real(name: str, values: list[float]) -> Value:
             return abs(left)
         case "sqrt":
             return None if left < 0 else math.sqrt(left) if math.isfinite(left) else left
-        case "round digits":
+        case "round digits" | "round tens":
             return _round_digits(left, int(right))
         case _:
             return _rounded(name, left)
-
-
-_ROUNDINGS: dict[str, Callable[[float], float]] = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc}
-
-
-def _rounded(name: str, left: float) -> float:
-    if not math.isfinite(left):
-        return left
-    return float(_half_away(left) if name == "round" else _ROUNDINGS[name](left))
-
-
-def _remainder(left: float, right: float) -> float:
-    return math.nan if math.isinf(left) or math.isnan(left) or math.isnan(right) else math.fmod(left, right)
 
 
 def _half_away(value: float) -> float:
@@ -362,14 +349,30 @@ def _half_away(value: float) -> float:
     return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else whole
 
 
+_ROUNDINGS: dict[str, Callable[[float], float]] = {
+    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "round": _half_away, "round real": round,
+}  # fmt: skip
+
+
+def _rounded(name: str, left: float) -> float:
+    if not math.isfinite(left):
+        return left
+    return float(_ROUNDINGS[name](left))
+
+
+def _remainder(left: float, right: float) -> float:
+    return math.nan if math.isinf(left) or math.isnan(left) or math.isnan(right) else math.fmod(left, right)
+
+
 def _round_digits(value: float, digits: int) -> float:
+    """Halves of the decimal digits go away from zero; a double stands for its first 15 digits."""
     if not math.isfinite(value):
         return value
-    factor = 10.0 ** abs(digits)
-    scaled = value * factor if digits >= 0 else value / factor
-    if not math.isfinite(scaled):
-        return value
-    return float(_half_away(scaled)) / factor if digits >= 0 else float(_half_away(scaled)) * factor
+    if digits < 0:
+        return float(_half_away(value / 10.0**-digits)) * 10.0**-digits
+    if abs(value) * 10.0**digits >= 1e14:
+        return value  # no fraction is left among the digits
+    return float(Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
 def _text(name: str, values: list[Value]) -> Value:

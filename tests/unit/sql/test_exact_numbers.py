@@ -14,7 +14,7 @@ import pytest
 from proxy.analysis.domains import Domains
 from proxy.analysis.patterns import are_disjoint
 from proxy.policy.model import Bounded, Column, RowUnit, Table
-from proxy.sql.algebra import Block, Scalar
+from proxy.sql.algebra import Block, Call, Scalar
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
@@ -39,9 +39,11 @@ NUMBERS = Table(
 CLOSE = ("0.3", "0.2999999999999999999999999999", "0.3000000000000000000000000001", "0.30000000000000004",
          "4.9999999999999999999999999999", "5", "5.0000000000000000000000000001", "-0.3", "0", "-5",
          "1000.3", "1000.2999999999999999999999999", "1000.3000000000000000000000001",
-         "1234567890.1", "1234567890.1000000000000000001", "9999999999.9999999999999999999999999999")  # fmt: skip
+         "1234567890.1", "1234567890.1000000000000000001", "1234567890.1000000000000000000000000001",
+         "9999999999.9999999999999999999999999999")  # fmt: skip
 CONSTANTS = ("0.3", "0.30", "0.3000000000000000000000000001", "5", "5.0", "-0.3", "-5", "0", "1000.3", "1e3",
-             "1234567890.1", "20000000000", "1e300", "1e-300", "99999999999999999999999999999999999999")  # fmt: skip
+             "1234567890.1", "1234567890.1000000000000000000000000001", "-1234567890.1000000000000000000000000001",
+             "20000000000", "1e300", "1e-300", "99999999999999999999999999999999999999")  # fmt: skip
 OPERATORS: dict[str, Callable[[Decimal, Decimal], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -177,3 +179,30 @@ def test_no_number_passes_two_conditions_that_are_called_disjoint(close: duckdb.
             told += 1
             assert not ours & theirs, (left, right)
     assert told > 100
+
+
+HALVES = {
+    "round(f)": (("0.5", 0.0), ("1.5", 2.0), ("2.5", 2.0), ("-0.5", 0.0), ("-2.5", -2.0), ("-3.5", -4.0)),
+    "round(n)": (("0.5", 1.0), ("1.5", 2.0), ("2.5", 3.0), ("-0.5", -1.0), ("-2.5", -3.0), ("0.4999999", 0.0)),
+    "round(n, 2)": (("1.005", 1.01), ("-1.005", -1.01), ("2.345", 2.35), ("2.3449999", 2.34), ("1073.125", 1073.13)),
+    "round(n, 0)": (("2.5", 3.0), ("-0.5", -1.0), ("7", 7.0)),
+    "round(n, 20)": (("1.005", 1.005), ("-7", -7.0)),
+    "round(n, -2)": (("1250", 1300.0), ("-1250", -1300.0), ("1249.9999", 1200.0)),
+    "round(i, -2)": (("1250", 1300.0), ("-1350", -1400.0), ("123456789012345678", 123456789012345700.0)),
+    "round(i)": (("7", 7.0), ("-7", -7.0)),
+    "n::integer": (("2.5", 3.0), ("-2.5", -3.0)),
+    "f::integer": (("2.5", 2.0), ("-2.5", -2.0), ("3.5", 4.0)),
+}
+
+
+@pytest.mark.parametrize("expression", HALVES)
+def test_halves_are_rounded_as_postgresql_rounds_the_type(expression: str) -> None:
+    """round(double precision) to even, round(numeric) away from zero."""
+    values, results = zip(*HALVES[expression], strict=True)
+    (measured,) = block_of(f"{expression} IS NULL").where
+    assert isinstance(measured, Call)
+    domains = Domains(block_of("TRUE"))
+    text = Renderer(domains.column, domains.may_raise, "UTC").measure(measured.args[0])
+    with stored_as("DECIMAL(28,8)", values) as connection:
+        rows = connection.execute(f"SELECT {text} FROM numbers AS s0 WHERE n IS NOT NULL ORDER BY rowid").fetchall()
+    assert tuple(float(value) for (value,) in rows) == results

@@ -1,4 +1,4 @@
-"""Casts of constants give PostgreSQL's constants."""
+"""Casts and functions of constants give PostgreSQL's constants."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.sql.algebra import Literal
+from proxy.sql.algebra import Call, Literal, Null, Scalar
+from proxy.sql.bind import make_binder
+from proxy.sql.constants import Constants
 from proxy.sql.folding import fold_cast
+from proxy.sql.parse import parse
 from proxy.sqltypes import SqlType, Value
 
 
@@ -56,3 +59,55 @@ def test_what_does_not_fit_is_an_error(value: Value, wanted: SqlType) -> None:
     source = SqlType.NUMERIC if isinstance(value, Decimal) else SqlType.INT8
     with pytest.raises(ValueError, match=r"^"):
         fold_cast(Literal(value, source), wanted)
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [  # as PostgreSQL 18 prints them
+        ("0.1 + 0.2", "0.3"), ("0.10 * 3", "0.30"), ("1 - 0.9", "0.1"), ("1.0 / 3", "0.33333333333333333333"),
+        ("2 / 3.0", "0.66666666666666666667"), ("1000000.0 / 7", "142857.142857142857"),
+        ("1 / 8.0", "0.12500000000000000000"),
+        ("0.00001 / 3", "0.000003333333333333333333"),
+        ("7 / 2", "3"), ("-7 / 2", "-3"), ("-7 % 3", "-1"), ("7.5 % 2", "1.5"), ("-7.5 % 2", "-1.5"),
+        ("- 0.5", "-0.5"), ("abs(-0.5)", "0.5"), ("floor(-0.5)", "-1"), ("ceil(-0.5)", "0"),
+        ("trunc(-2.7)", "-2"), ("round(2.5)", "3"), ("round(-2.5)", "-3"), ("round(1.005, 2)", "1.01"),
+        ("round(1250, -2)", "1300"), ("12345678901234567890.5 + 0.25", "12345678901234567890.75"),
+        ("-123456789012345678901234567890.123456789", "-123456789012345678901234567890.123456789"),
+        ("2147483647 - 2147483647", "0"),
+    ],
+)  # fmt: skip
+def test_exact_constants_are_computed_in_digits(expression: str, result: str) -> None:
+    found = bound(expression)
+    assert isinstance(found, Literal)
+    assert found.value == Decimal(result)
+    assert str(found.value) != "-0"
+    assert found.type in (SqlType.INT4, SqlType.NUMERIC)
+
+
+@pytest.mark.parametrize(("expression", "result"), [("0.1 + 0.2 = 0.3", True), ("1.0 / 3 * 3 = 1", False),
+                                                    ("7 > 2.5", True)])  # fmt: skip
+def test_exact_constants_are_compared_in_digits(expression: str, result: bool) -> None:
+    assert bound(expression) == Literal(result, SqlType.BOOL)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "1 / 0",
+        "1.5 % 0",
+        "2147483647 + 1",
+        "1e300 * 1e300",
+        "0.1::float8 + 0.2",
+        "sqrt(2.0)",
+        "floor(3)",
+        "1e-900 * 1e-900",
+    ],
+)
+def test_what_has_no_exact_constant_is_left_to_the_engine(expression: str) -> None:
+    assert isinstance(bound(expression), Call)
+
+
+def bound(expression: str) -> Scalar:
+    source = f"SELECT {expression}"
+    binder = make_binder(lambda _: Null(SqlType.TEXT), Constants({}, datetime(2026, 1, 1)), source)
+    return binder.scalar(parse(source).expressions[0])
