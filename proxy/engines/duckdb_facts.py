@@ -14,6 +14,7 @@ from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.engines.duckdb_files import quote_name, quote_relation, quote_text
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
+from proxy.sql.exact import MOST_DECIMALS
 from proxy.sqltypes import SqlType
 
 _INT2 = ("TINYINT", "UTINYINT", "SMALLINT")
@@ -81,8 +82,16 @@ def _check_table(connection: duckdb.DuckDBPyConnection, table: Table, columns: l
             yield f"{name}: the data have no such column"
         elif not accepts(column.type, engine_type):
             yield f"{name}: is {engine_type.partition('(')[0]} in the data, {column.type.pg_name} in the policy"
+        elif _decimals(engine_type) > MOST_DECIMALS:
+            yield f"{name}: is DECIMAL with more than {MOST_DECIMALS} digits after the point; numeric holds fewer here"
         else:
             columns.append(EngineColumn(table=table.name, column=column.name, engine_type=engine_type))
+
+
+def _decimals(engine_type: str) -> int:
+    """Digits after the point of DECIMAL(width,scale); 0 for other types."""
+    _, _, scale = engine_type.removesuffix(")").partition(",")
+    return int(scale) if engine_type.startswith("DECIMAL(") else 0
 
 
 def _types(connection: duckdb.DuckDBPyConnection, table: Table) -> dict[str, str]:

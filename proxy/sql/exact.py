@@ -16,9 +16,11 @@ from typing import TypeGuard
 from proxy.sql.algebra import ColumnRef, Literal, Scalar
 from proxy.sqltypes import SqlType, Value
 
-# Whole numbers from 0 to this one have a common type with every type that a numeric column may have (28 decimals at
-# most, checked when data are opened), into which no row's cast fails; UHUGEINT has none with negative ones.
+# Whole numbers from 0 to this one have a common type with every type that a numeric column may have, into which no
+# row's cast fails; UHUGEINT has none with negative ones. More decimals would leave no place for their ten digits: data
+# with such a column are not served.
 EVERY_NUMERIC_HOLDS = 10**9
+MOST_DECIMALS = 28
 _DIGITS = 38
 _MARGIN = 2.0**-50
 

@@ -65,6 +65,23 @@ def test_every_missing_or_wrong_column_is_named_at_once(tmp_path: Path) -> None:
         assert part in message
 
 
+@pytest.mark.parametrize(("kind", "is_served"), [("decimal(38, 28)", True), ("decimal(38, 29)", False)])
+def test_more_decimals_than_a_whole_number_compares_with_are_refused(
+    tmp_path: Path, kind: str, is_served: bool
+) -> None:
+    columns = (Column(name="id", type=SqlType.INT4, key=True), Column(name="x", type=SqlType.NUMERIC))
+    measured = Table(
+        name="measured", relation=("measured",), ownership=UnitColumns(("id",)), unit_unique=True, columns=columns
+    )
+    served = policy(database(tmp_path / "shop.duckdb", f"create table measured (id integer, x {kind})"), measured)
+    with closing(DuckDBEngine(served, tmp_path / "spill")) as engine:
+        if is_served:
+            assert engine.check_facts(served).columns[1].engine_type == "DECIMAL(38,28)"
+            return
+        with pytest.raises(ConfigError, match=r"measured\.x: is DECIMAL with more than 28 digits after the point"):
+            engine.check_facts(served)
+
+
 def test_declared_facts_are_enforced_not_believed(tmp_path: Path) -> None:
     """unit_unique with two rows of a unit, and a path through a key that is not unique."""
     with pytest.raises(ConfigError) as refused:
