@@ -129,7 +129,9 @@ class _Writer:
             texts += [f"coalesce(sum_no_overflow(x{i}) {rows}, 0) AS m{i}_{place}" for i in self._scaled[1:]]
         many = f"SELECT {units} FROM packed WHERE total > {_PACKED_ROWS}"
         unpacked = ", ".join(text for place, _ in self._cells for text in self._unpacked(place))
-        again = self._counted(f"held SEMI JOIN ({many}) USING ({units})", ", ".join(self._t.sparse_units(self._t.units)))
+        again = self._counted(
+            f"held SEMI JOIN ({many}) USING ({units})", ", ".join(self._t.sparse_units(self._t.units))
+        )
         return [
             f"packed AS MATERIALIZED (SELECT {', '.join(texts)} FROM held GROUP BY {units})",
             f"cells AS (SELECT {unpacked}\n  FROM packed WHERE total <= {_PACKED_ROWS}\n  UNION ALL {again})",
