@@ -12,7 +12,7 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import statement
+from proxy.plan import statement, terms
 from proxy.plan.allocation import allocate
 from proxy.plan.moments import HalfSum, Moment, ScaledSum, UnitCount
 from proxy.policy.model import Bounded
@@ -22,6 +22,7 @@ from proxy.sqltypes import SqlType
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 _Writer = statement._Writer
+Terms = terms.Terms
 
 
 def _always(value: object) -> Callable[..., object]:
@@ -35,16 +36,16 @@ def _text(patch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
 
 
 def rows_of_a_cell_are_not_limited(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Writer, "_row_factor", _always("1e0"))
+    patch.setattr(Terms, "row_factor", _always("1e0"))
 
 
 def heavy_units_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Writer, "_heavy_limit", _always(10**30))
+    patch.setattr(Terms, "heavy_limit", _always(10**30))
 
 
 def bound_is_half_again_too_large(patch: pytest.MonkeyPatch) -> None:
-    original = _Writer._heavy_limit
-    patch.setattr(_Writer, "_heavy_limit", lambda self: math.floor(original(self) * 2.25))
+    original = Terms.heavy_limit
+    patch.setattr(Terms, "heavy_limit", lambda self: math.floor(original(self) * 2.25))
 
 
 def measures_are_centred_without_a_clamp(patch: pytest.MonkeyPatch) -> None:
@@ -53,7 +54,7 @@ def measures_are_centred_without_a_clamp(patch: pytest.MonkeyPatch) -> None:
         small = f"isfinite({value}) AND abs({z}) < 1e15"
         return f"(CASE WHEN {small} THEN trunc({z})::BIGINT ELSE {missing} END)"
 
-    patch.setattr(statement, "_scaled_integer", unclamped)
+    patch.setattr(terms, "_scaled_integer", unclamped)
 
 
 def null_units_stay(patch: pytest.MonkeyPatch) -> None:
@@ -77,7 +78,7 @@ def _is_presence(condition: object, columns: tuple[ColumnRef, ...]) -> bool:
 
 
 def doubles_are_summed_and_truncated_later(patch: pytest.MonkeyPatch) -> None:
-    pattern = re.compile(r"sum\(trunc\((m\d+::DOUBLE[^()]*(?:\(f, 1e0\))?)\)::BIGINT\)")
+    pattern = re.compile(r"sum\(trunc\((m\d+(?:_\d+)?::DOUBLE[^()]*(?:\(f, 1e0\))?)\)::BIGINT\)")
     _text(patch, lambda sql: pattern.sub(r"trunc(sum(\1 / 3) * 3)::BIGINT", sql))
 
 
@@ -90,32 +91,32 @@ def keys_are_cut_by_their_rows_in_all_units(patch: pytest.MonkeyPatch) -> None:
 
 
 def weights_belong_to_other_moments(patch: pytest.MonkeyPatch) -> None:
-    original = _Writer._weighted
+    original = Terms.weighted
 
-    def shifted(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
+    def shifted(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
         weights = self._s.allocation.weights
         factor = weights[(index + 1) % len(weights)] / weights[index]
-        return original(self, index, moment, scale * factor)
+        return original(self, index, moment, scale * factor, cell)
 
-    patch.setattr(_Writer, "_weighted", shifted)
+    patch.setattr(Terms, "weighted", shifted)
 
 
 def unit_counts_are_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
-    original = _Writer._weighted
+    original = Terms.weighted
 
-    def scaled(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
-        return original(self, index, moment, scale) + (" * r" if isinstance(moment, UnitCount) else "")
+    def scaled(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
+        return original(self, index, moment, scale, cell) + (f" * r{cell}" if isinstance(moment, UnitCount) else "")
 
-    patch.setattr(_Writer, "_weighted", scaled)
+    patch.setattr(Terms, "weighted", scaled)
 
 
 def row_sums_are_not_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
-    original = _Writer._weighted
+    original = Terms.weighted
 
-    def unscaled(self: statement._Writer, index: int, moment: Moment, scale: float) -> str:
-        return original(self, index, moment, scale).removesuffix(" * r")
+    def unscaled(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
+        return original(self, index, moment, scale, cell).removesuffix(f" * r{cell}")
 
-    patch.setattr(_Writer, "_weighted", unscaled)
+    patch.setattr(Terms, "weighted", unscaled)
 
 
 def conditions_on_one_column_count_as_disjoint(patch: pytest.MonkeyPatch) -> None:
@@ -123,7 +124,7 @@ def conditions_on_one_column_count_as_disjoint(patch: pytest.MonkeyPatch) -> Non
 
 
 def keys_outside_their_domain_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(statement, "domain_filters", _always(()))
+    patch.setattr(terms, "domain_filters", _always(()))
 
 
 def tests_see_values_outside_the_domain(patch: pytest.MonkeyPatch) -> None:
@@ -139,7 +140,7 @@ def private_parts_count_once_for_each_public_key(patch: pytest.MonkeyPatch) -> N
 
 
 def private_parts_weigh_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Writer, "_part_norm", _always("0::BIGINT"))
+    patch.setattr(Terms, "part_norm", _always("0::BIGINT"))
 
 
 def spellings_are_merged_by_the_columns_collation(patch: pytest.MonkeyPatch) -> None:
@@ -147,7 +148,7 @@ def spellings_are_merged_by_the_columns_collation(patch: pytest.MonkeyPatch) -> 
 
 
 def null_stands_for_zero_in_a_measure(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Writer, "_missing", _always(0))
+    patch.setattr(Terms, "_missing", _always(0))
 
 
 def missing_measures_are_taken_for_null_tests(patch: pytest.MonkeyPatch) -> None:
@@ -176,13 +177,13 @@ def unit_counts_of_filters_share_one_weight(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_pair_of_half_sums_is_one_sided(patch: pytest.MonkeyPatch) -> None:
-    original = _Writer._row_integer
+    original = Terms.row_integer
 
-    def one_sided(self: statement._Writer, moment: Moment) -> str:
+    def one_sided(self: Terms, moment: Moment) -> str:
         text = original(self, moment)
         return text.replace("(1e0 - ", "(1e0 + ") if isinstance(moment, HalfSum) else text
 
-    patch.setattr(_Writer, "_row_integer", one_sided)
+    patch.setattr(Terms, "row_integer", one_sided)
 
 
 def bounds_are_read_the_wrong_way_round(patch: pytest.MonkeyPatch) -> None:

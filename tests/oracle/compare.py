@@ -47,13 +47,16 @@ def engine_exact(plan: ReleasePlan, raw: Sequence[tuple[object, ...]]) -> Exact:
     return Exact(cells=cells, parts=parts)
 
 
-def differences(engine: Exact, oracle: Exact) -> list[str]:
-    """What differs, as sentences; empty when all integers and all keys are equal."""
+def differences(engine: Exact, oracle: Exact, *, are_keys_public: bool) -> list[str]:
+    """What differs, as sentences; empty when all integers and all keys are equal.
+
+    are_keys_public: every key is shown whatever is found, so that a cell of zeros is the same as none.
+    """
     found = []
     nothing: tuple[int, ...] = ()
     for key in engine.cells.keys() | oracle.cells.keys():
         ours, theirs = engine.cells.get(key, nothing), oracle.cells.get(key, nothing)
-        if ours != theirs and (key or any(ours) or any(theirs)):
+        if ours != theirs and (any(ours) or any(theirs) or not are_keys_public):
             found.append(f"cell {key!r}: engine {ours}, oracle {theirs}")
     found += [
         f"part {part!r}: engine {engine.parts.get(part)}, oracle {oracle.parts.get(part)}"

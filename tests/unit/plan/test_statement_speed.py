@@ -11,9 +11,10 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_facts import ACCEPTED
-from proxy.plan import statement
+from proxy.plan import side_by_side, statement
 from proxy.plan.moments import HalfSum, Moment, ScaledSum
-from proxy.plan.statement import _scaled_integer, _Writer
+from proxy.plan.statement import _Writer
+from proxy.plan.terms import Terms, _scaled_integer
 from proxy.sql.algebra import TRUE, ColumnRef, Literal
 from proxy.sql.render import Renderer, double
 from proxy.sqltypes import SqlType
@@ -26,9 +27,14 @@ QUERIES = (
     "select sum(amount) from orders",
     "select status, sum(amount) from orders group by status",
     "select status, avg(amount), count(*), count(distinct user_id) from orders group by 1",
+    "select status, count(distinct user_id), count(distinct user_id) filter (where amount > 3) from orders group by 1",
+    "select status, sum(amount) filter (where amount > 3), count(*) filter (where store_id = 2) from orders group by 1",
+    "select plan, status, count(*) from orders o join users u on o.user_id = u.user_id group by plan, status",
+    "select status, sum(amount) from orders where status = 'paid' or status is null group by status",
     "select status, count(*) filter (where amount >= 100) from orders where status = 'paid' group by 1",
     "select status, sum(amount) from orders o join stores s on o.store_id = s.store_id where region = 'n' group by 1",
     "select u.plan, sum(o.amount) from orders o join users u on o.user_id = u.user_id group by 1",
+    "select status, sum(amount), sum(amount * 2), count(amount) from orders group by status",
     "select plan, avg(age), sum(height) from users group by plan",
 )
 
@@ -67,13 +73,11 @@ def shops() -> Iterator[list[duckdb.DuckDBPyConnection]]:
         connection.close()
 
 
-def plain_row_integer(self: _Writer, moment: Moment) -> str:
+def plain_row_integer(self: Terms, moment: Moment) -> str:
     """The definition, word by word."""
     scaled = moment.scaled if isinstance(moment, HalfSum) else moment
     assert isinstance(scaled, ScaledSum)
-    text = (
-        self._renderer.unclamped(scaled.of) if isinstance(scaled.of, ColumnRef) else self._renderer.measure(scaled.of)
-    )
+    text = self.renderer.unclamped(scaled.of) if isinstance(scaled.of, ColumnRef) else self.renderer.measure(scaled.of)
     z = f"((({text})::DOUBLE - {double(scaled.middle)}) / {double(scaled.half)})"
     z = f"greatest(least({z}, {double(scaled.most)}), {double(scaled.least)})"
     if isinstance(moment, HalfSum):
@@ -82,15 +86,21 @@ def plain_row_integer(self: _Writer, moment: Moment) -> str:
     return f"(CASE WHEN isfinite(({text})::DOUBLE) THEN trunc({z} * 1073741824e0)::BIGINT ELSE {missing} END)"
 
 
+def cells_of(rows: list[tuple[object, ...]]) -> list[str]:
+    """The cells, in any order; one of zeros alone is the same as none."""
+    return sorted(repr(row) for row in rows if any(isinstance(v, int) and v for v in row))
+
+
 def spell_plainly(patch: pytest.MonkeyPatch) -> None:
     """Undo every short cut."""
 
     def compared(self: Renderer, column: ColumnRef, op: str, literal: Literal) -> str:
         return f"{self._raw(column)} {op} {self._literal(literal)}"
 
-    patch.setattr(_Writer, "_row_integer", plain_row_integer)
+    patch.setattr(Terms, "row_integer", plain_row_integer)
     patch.setattr(_Writer, "_candidates", lambda *_: "")
-    patch.setattr(_Writer, "_short_key_texts", _Writer._key_texts)
+    patch.setattr(Terms, "short_key_texts", Terms.key_texts)
+    patch.setattr(statement, "is_side_by_side", lambda _: False)
     patch.setattr(statement, "expects_few_rows", lambda *_: False)
     patch.setattr(Renderer, "_is_read_whole", lambda *_: False)
     patch.setattr(Renderer, "_compared", compared)
@@ -103,12 +113,42 @@ def test_short_cuts_change_no_integer(
 ) -> None:
     of = context(pure=pure, lowered=Lowered(rows_per_group=4, groups=groups))
     quick = plan(query, of).sql
+    with monkeypatch.context() as patch:
+        patch.setattr(side_by_side, "_PACKED_ROWS", 40)  # the busiest unit has more rows
+        split = plan(query, of).sql
+    with monkeypatch.context() as patch:
+        patch.setattr(statement, "is_side_by_side", lambda _: False)
+        apart = plan(query, of).sql
     spell_plainly(monkeypatch)
     slow = plan(query, of).sql
     assert quick != slow
     for connection in shops:
-        found, wanted = (sorted(map(repr, connection.execute(sql).fetchall())) for sql in (quick, slow))
-        assert found == wanted
+        quickly, parted, cells, wanted = (
+            cells_of(connection.execute(sql).fetchall()) for sql in (quick, split, apart, slow)
+        )
+        assert quickly == parted == cells == wanted
+
+
+def test_rows_and_sum_share_an_aggregate_when_they_are_of_the_same_rows() -> None:
+    packed = "packed AS"
+    assert packed in plan("select status, sum(amount) from orders group by 1").sql
+    assert packed
+    assert packed not in plan("select status, count(*) from orders group by 1").sql
+    assert (
+        packed not in plan("select status, count(*) filter (where amount > 3), sum(amount) from orders group by 1").sql
+    )
+
+
+def test_units_of_many_rows_are_read_again() -> None:
+    """Beyond 32,767 rows of one unit the shared aggregate would run over."""
+    query = plan("select status, sum(amount) from orders group by 1")
+    with duckdb.connect() as connection:
+        connection.execute("create table orders (user_id integer, amount decimal(18,4), status varchar)")
+        connection.execute("insert into orders select 1, 1000, 'paid' from range(200000)")
+        connection.execute("insert into orders select 2, 1000, 'paid' from range(32767)")
+        cells = {key: total for _, key, total in connection.execute(query.sql).fetchall()}
+    assert cells["paid"] == 2 * math.trunc(query.scale * query.allocation.cell_norm)
+    assert cells["refunded"] == cells[None] == 0
 
 
 def test_every_unit_above_the_limit_is_a_candidate() -> None:
@@ -182,9 +222,14 @@ def test_a_narrow_filter_hashes_only_the_units_it_finds() -> None:
 
 
 def test_inferred_values_do_not_limit_the_groups_of_a_unit() -> None:
-    few = "WHERE q >"
-    assert few in plan("select status, count(*) from orders group by 1").sql
-    assert few not in plan("select date_trunc('month', made), count(*) from orders group by 1").sql
-    assert few not in plan("select status, store_id, count(*) from orders group by 1, 2").sql
+    few, row = "WHERE q >", "GROUP BY u0"
+    assert row in plan("select status, count(*) from orders group by 1").sql
+    many = "sum(amount), sum(amount * 2), sum(amount * 3), count(*) filter (where amount < 3)"
+    assert few in plan(f"select status, {many} from orders group by 1").sql
+    for keys in ("date_trunc('month', made)", "upper(status)"):
+        query = plan(f"select {keys}, count(*) from orders group by 1").sql
+        assert few not in query
+        assert "packed" not in query
+        assert "normed" not in query
     joined = "from orders o join users u on o.user_id = u.user_id"
     assert few in plan(f"select plan, status, count(*) {joined} group by 1, 2").sql

@@ -1,0 +1,238 @@
+"""How are the rows, keys and moments of one private statement spelled, whatever its shape?
+
+Each method gives the text of one expression over the rows (`s0`, `s1`, ...), over a cell (`n`, `m0`, ..., `r`) or
+over a unit. See docs/claims/integer-grid.md and docs/claims/bounding.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import assert_never
+
+from proxy.analysis.analyse import Analysed
+from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
+from proxy.analysis.units import EveryRow, UnitOf
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.allocation import Allocation
+from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
+from proxy.policy.model import Bounded, Listed, Unknown
+from proxy.sql.algebra import TRUE, ColumnRef, Scalar, conjuncts
+from proxy.sql.render import Renderer, double, middle_of, quote
+from proxy.sql.scope import link
+from proxy.sqltypes import SqlType
+
+ROW_UNITS = 2**30  # integer units of a row moment
+_NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What to render: the analysed block, its moments and weights, and the grid.
+
+    scale: S, grid units per weighted unit. salt: hexadecimal, orders keys above K.
+    """
+
+    analysed: Analysed
+    moments: tuple[Moment, ...]
+    allocation: Allocation
+    distribution: Distribution
+    scale: float
+    salt: str
+    time_zone: str
+
+
+class Terms:
+    """The expressions of one statement."""
+
+    def __init__(self, statement: Statement) -> None:
+        self._s = statement
+        self._a = statement.analysed
+        domains = self._a.domains
+        self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone)
+        self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
+        self.keys = [f"k{i}" for i in range(len(self._a.keys))]
+
+    # --- rows -----------------------------------------------------------------------------------------------
+
+    def unit_columns(self) -> list[str]:
+        match self._a.owned.unit:
+            case EveryRow():
+                return []
+            case UnitOf(columns):
+                return [self.renderer.identity(c) for c in columns]
+            case _ as never:
+                assert_never(never)
+
+    def sparse_units(self, texts: list[str]) -> list[str]:
+        """Unit columns without their statistics, so that the engine hashes the ids that occur. texts: in order."""
+        unit = self._a.owned.unit
+        columns = unit.columns if isinstance(unit, UnitOf) else ()
+        return [f"({t} | 0)" if c.type.is_integer else t for t, c in zip(texts, columns, strict=True)]
+
+    def key_texts(self) -> list[str]:
+        return [
+            self.renderer.private_key(k.scalar) if isinstance(k, PrivateKey) else self.renderer.key(k.scalar)
+            for k in self._a.keys
+        ]
+
+    def short_key_texts(self) -> list[str]:
+        """Keys for grouping alone, their order left open: listed texts as one byte that reads as the text."""
+        return [
+            self.renderer.listed_key(k.scalar) if isinstance(k, PublicKey) else text
+            for k, text in zip(self._a.keys, self.key_texts(), strict=True)
+        ]
+
+    def tables(self) -> str:
+        return ", ".join(f"{'.'.join(map(quote, s.table.relation))} AS s{s.number}" for s in self._a.owned.block.scans)
+
+    def where(self) -> str:
+        conditions = [self._row_condition(w) for w in self._a.owned.block.where]
+        for column, domain, keeps_null in domain_filters(self._a.keys, self._a.domains):
+            inside = self.renderer.in_domain(column, domain)
+            raw = f"s{column.scan}.{quote(column.name)}"
+            if isinstance(domain, Unknown):
+                inside = f"{raw} IS NOT NULL"
+            conditions.append(f"({inside} OR {raw} IS NULL)" if keeps_null else f"({inside})")
+        return " AND ".join(dict.fromkeys(conditions)) or "TRUE"
+
+    def _row_condition(self, condition: Scalar) -> str:
+        pair = link(condition)
+        if pair is not None:
+            side = self.renderer.link if SqlType.NUMERIC in {c.type for c in pair} else self.renderer.identity
+            return " = ".join(side(c) for c in pair)
+        return self.renderer.condition(condition)
+
+    def condition(self, moment: Moment) -> str:
+        match moment:
+            case RowCount(where, of, absent):
+                parts = [self.renderer.condition(where)] if conjuncts(where) else []
+                if of != TRUE:
+                    parts.append(f"NOT {self._present(of)}" if absent else self._present(of))
+                return " AND ".join(parts) or "TRUE"
+            case ScaledSum(where, of):
+                return self.condition(RowCount(where, of) if self._may_lack(of) else RowCount(where, TRUE))
+            case HalfSum(scaled):
+                return self.condition(scaled)
+            case UnitCount(where):
+                return self.renderer.condition(where)
+            case _ as never:
+                assert_never(never)
+
+    def filter(self, moment: Moment) -> str:
+        condition = self.condition(moment)
+        return "" if condition == "TRUE" else f" FILTER (WHERE {condition})"
+
+    def _may_lack(self, scalar: Scalar) -> bool:
+        return self._a.domains.may_be_null(scalar)
+
+    def _present(self, scalar: Scalar) -> str:
+        """TRUE or FALSE, never NULL: whether a measure has a value."""
+        plain = isinstance(scalar, ColumnRef) and scalar.type.is_number
+        text = self.renderer.unclamped(scalar) if plain else self.renderer.measure(scalar)
+        if scalar.type.is_number and not scalar.type.is_integer:
+            return f"coalesce(isfinite({text}), FALSE)"
+        return f"({text} IS NOT NULL)"
+
+    def row_integer(self, moment: Moment) -> str:
+        """A row's moment as an integer of 2^-30: clamped, truncated toward zero, 0 where it has no value."""
+        scaled = moment.scaled if isinstance(moment, HalfSum) else moment
+        assert isinstance(scaled, ScaledSum)
+        plain = isinstance(scaled.of, ColumnRef)
+        text = self.renderer.unclamped(scaled.of) if plain else self.renderer.measure(scaled.of)
+        value = f"({text})::DOUBLE"
+        missing = self._missing(moment, scaled)
+        if isinstance(moment, HalfSum):
+            z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
+            half = f"((1e0 {'+' if moment.sign > 0 else '-'} greatest(least({z}, 1e0), -1e0)) / 2e0)"
+            clamped = f"greatest(least({half}, 1e0), -1e0)"
+            units = double(float(ROW_UNITS))
+            return f"(CASE WHEN isfinite({value}) THEN trunc({clamped} * {units})::BIGINT ELSE {missing} END)"
+        return _scaled_integer(value, scaled, missing)
+
+    def _missing(self, moment: Moment, scaled: ScaledSum) -> int:
+        """The integer of a row whose measure has no value: that of the middle, where the policy declares one."""
+        z = 0.0
+        if isinstance(scaled.of, ColumnRef):
+            column = self._a.domains.column(scaled.of)
+            if not column.nullable and isinstance(column.domain, (Bounded, Listed)):
+                z = (float(middle_of(column.domain, scaled.of.type)) - scaled.middle) / scaled.half
+                z = max(min(z, scaled.most), scaled.least)
+        if isinstance(moment, HalfSum):
+            return 0 if self._may_lack(scaled.of) else math.trunc((1.0 + moment.sign * z) / 2.0 * ROW_UNITS)
+        return math.trunc(z * ROW_UNITS)
+
+    # --- cells ----------------------------------------------------------------------------------------------
+
+    def rows_used(self) -> str:
+        """Rows that some linear moment uses."""
+        conditions = list(dict.fromkeys(self.condition(m) for m in self._s.moments if is_linear(m)))
+        if not conditions:
+            return "1"
+        if "TRUE" in conditions:
+            return "count(*)"
+        return f"count(*) FILTER (WHERE {' OR '.join(f'({c})' for c in conditions)})"
+
+    def row_factor(self, cell: str = "") -> str:
+        """r = min(1, C/n). cell: the ending of the columns' names, here and below."""
+        limit = self._a.bounds.rows_per_group
+        return f"CASE WHEN n{cell} > {limit} THEN {double(float(limit))} / n{cell} ELSE 1e0 END"
+
+    def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
+        weight, value = self._s.allocation.weights[index] * scale, f"m{index}{cell}::DOUBLE"
+        if isinstance(moment, (ScaledSum, HalfSum)):
+            return f"{value} * {double(weight / ROW_UNITS)} * r{cell}"
+        return f"{value} * {double(weight)}" + (f" * r{cell}" if is_linear(moment) else "")
+
+    def on_grid(self, index: int, moment: Moment, factor: str, cell: str = "") -> str:
+        return f"trunc({self.weighted(index, moment, self._s.scale, cell)}{factor})::BIGINT"
+
+    # --- norms ----------------------------------------------------------------------------------------------
+
+    def is_gaussian(self) -> bool:
+        return self._s.distribution is Distribution.GAUSSIAN
+
+    def norm(self, cell: str = "") -> str:
+        """A cell's squared 2-norm (or 1-norm) in units of W^2 (W) / 2^40, rounded up."""
+        parts = [
+            self.weighted(i, m, 1.0, cell)
+            for i, m in enumerate(self._s.moments)
+            if not (isinstance(m, UnitCount) and m.per_part)
+        ]
+        sizes = [f"({p}) * ({p})" if self.is_gaussian() else f"abs({p})" for p in parts]
+        return f"ceil(({' + '.join(sizes)}) * {double(_NORM_UNITS / self.norm_unit())})::BIGINT"
+
+    def norm_unit(self) -> float:
+        norm = self._s.allocation.cell_norm
+        return norm * norm if self.is_gaussian() else norm
+
+    def part_norm(self) -> str:
+        weight = next(
+            self._s.allocation.weights[i]
+            for i, m in enumerate(self._s.moments)
+            if isinstance(m, UnitCount) and m.per_part
+        )
+        size = weight * weight if self.is_gaussian() else weight
+        return f"{math.ceil(size * _NORM_UNITS / self.norm_unit())}::BIGINT"
+
+    def heavy_limit(self) -> int:
+        """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
+        ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
+        return math.floor(_NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
+
+
+def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
+    """trunc(2^30 clamp((x - middle)/half)), with as few operations for a row inside its bounds as possible.
+
+    Dividing by half/2^30 instead of multiplying by 2^30 at the end gives the same double: powers of two are exact.
+    """
+    step, whole = scaled.half / ROW_UNITS, double(float(ROW_UNITS))
+    shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
+    is_exact = step * ROW_UNITS == scaled.half  # but for the smallest doubles there are
+    units = f"({shifted} / {double(step)})" if is_exact else f"({shifted} / {double(scaled.half)} * {whole})"
+    least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
+    inside = f"abs({units}) <= {most}" if -scaled.least == scaled.most else f"{units} BETWEEN {least} AND {most}"
+    return (
+        f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
+        f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
+    )
