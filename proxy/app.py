@@ -10,34 +10,31 @@ import contextlib
 import importlib.util
 import logging
 import os
-import shutil
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from proxy.admin.files import read_policy, read_users
-from proxy.admin.reload import FileWatch, poked_by_hangup
-from proxy.analysis.units import UniqueKeys
-from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig, UsersAt
+from proxy.admin.files import read_policy
+from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading
+from proxy.admin.reload import poked_by_hangup
+from proxy.admin.state import kept_secret, remove_spilled
+from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
-from proxy.errors import ConfigError, HushError
+from proxy.errors import ConfigError
 from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
-from proxy.policy.model import Policy, PostgresSource, Table, UnitVia
-from proxy.policy.users import UNCHECKED
+from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.listener import Server
 from proxy.server.sockets import are_local, bind
@@ -50,35 +47,7 @@ from proxy.session.session import ClientSession, Workers
 
 _log = logging.getLogger("hushql")
 _DRAIN_S = 10.0
-_SECRET_BYTES = 32
 _FOREIGN = "proxy.common"  # a package of the distribution proxy.py
-_SPILL = "spill-"  # of one engine: what did not fit in memory
-
-
-@dataclass(slots=True)
-class _PublicSource:
-    """The engine that the front copies public tables from; during a reload it is the new one."""
-
-    engine: Engine
-
-    def rows(self, table: Table) -> Iterator[tuple[object, ...]]:
-        return self.engine.public_rows(table)
-
-
-@dataclass(slots=True, kw_only=True)
-class Hosted:
-    """One served policy file: its dataset, its front, and the files it is reloaded from."""
-
-    path: Path
-    users_path: Path
-    dataset: Dataset
-    front: Front
-    public: _PublicSource
-    plans: PlanCache
-
-    @property
-    def name(self) -> str:
-        return self.dataset.current.policy.dataset
 
 
 class Proxy:
@@ -88,9 +57,7 @@ class Proxy:
         self._config = config
         self._metrics = Metrics(CollectorRegistry())
         self._hosted: list[Hosted] = []
-        self._replaced: list[Engine] = []
         self._undo = contextlib.AsyncExitStack()
-        self._undo.callback(self._close_all_replaced)
 
     async def start(self) -> Server:
         """Open everything and listen. Raises HushError; what was opened is closed again."""
@@ -112,7 +79,7 @@ class Proxy:
             self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
         self._ledger = SqliteLedger(self._config.state)
         self._undo.callback(self._ledger.close)
-        _remove_spilled(self._config.state)
+        remove_spilled(self._config.state)
         self._noise = {d: NoisePool(d) for d in Distribution}
         for pool in self._noise.values():
             self._undo.callback(pool.close)
@@ -123,14 +90,17 @@ class Proxy:
         )
         self._undo.callback(self._workers.thinking.shutdown, cancel_futures=True)
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
+        opener = Opener(state=self._config.state, users=self._config.users, open_engine=_open_engine)
         for path, policy in policies:
-            self._hosted.append(await self._host(path, policy))
-        mock_secret = _kept_secret(self._config.state / "mock.secret")
+            self._hosted.append(await self._host(path, policy, opener))
+        mock_secret = kept_secret(self._config.state / "mock.secret")
         options = served.ServerOptions(sockets=sockets, tls=tls, mock_secret=mock_secret)
-        server = Server(options, self._served(), salt_bytes_of_any_size)
+        server = Server(options, self._served(), salt_bytes)
+        reloading = self._reloading(server, opener)
+        self._undo.callback(reloading.close)
         await server.start()
         self._undo.push_async_callback(server.stop, _DRAIN_S)
-        watch = self._watch(server)
+        watch = reloading.watch()
         running = asyncio.get_running_loop().create_task(watch.run())
         running.add_done_callback(_watch_ended)
         self._undo.push_async_callback(_cancelled, running)
@@ -168,121 +138,36 @@ class Proxy:
 
     # --- one dataset --------------------------------------------------------------------------------------
 
-    async def _host(self, path: Path, policy: Policy) -> Hosted:
-        users_path = self._users_path(policy)
-        version = await self._opened(policy, users_path)
+    async def _host(self, path: Path, policy: Policy, opener: Opener) -> Hosted:
+        version = await opener.open(policy)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
-        public = _PublicSource(version.engine)
+        public = PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
-        return Hosted(path=path, users_path=users_path, dataset=dataset, front=front, public=public, plans=PlanCache())
-
-    async def _opened(self, policy: Policy, users_path: Path) -> Version:
-        """`_version` on another thread. When cancelled, what that thread opens is closed again."""
-        opening = asyncio.ensure_future(asyncio.to_thread(self._version, policy, users_path))
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            with contextlib.suppress(HushError):
-                (await opening).engine.close()
-            raise
-
-    def _version(self, policy: Policy, users_path: Path) -> Version:
-        """Open the data and check what the policy declares about them. Raises HushError."""
-        is_shared = isinstance(self._config.users, UsersAt)
-        users = read_users(users_path, UNCHECKED if is_shared else tuple(policy.tables))
-        if isinstance(policy.source, PostgresSource):
-            raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
-        salt = _kept_secret(self._config.state / f"{policy.dataset}.salt").hex()
-        engine = DuckDBEngine(policy, self._config.state / f"{_SPILL}{policy.dataset}-{salt_bytes(16).hex()[:8]}")
-        try:
-            facts = engine.check_facts(policy)
-        except BaseException:
-            engine.close()
-            raise
-        unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
-        parents = frozenset(_parent_keys(policy))
-        return Version(
-            policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC),
+        return Hosted(
+            path=path, users_path=opener.users_path(policy), dataset=dataset, front=front, public=public,
+            plans=PlanCache(),
         )  # fmt: skip
-
-    def _users_path(self, policy: Policy) -> Path:
-        if isinstance(self._config.users, UsersAt):
-            return self._config.users.path
-        return Path(policy.users_file)
 
     def _front_options(self) -> FrontOptions:
         front = self._config.front
         binaries = front.directory if isinstance(front, BinariesIn) else Search()
         return FrontOptions(state_dir=self._config.state, binaries=binaries)
 
-    # --- reloading ------------------------------------------------------------------------------------------
+    def _reloading(self, server: Server, opener: Opener) -> Reloading:
+        def serve_new(hosted: Hosted, old: Version) -> None:
+            server.serve(self._served())
+            for login in set(old.users.logins) - set(hosted.dataset.current.users.logins):
+                server.end_login(hosted.name, login)
 
-    def _watch(self, server: Server) -> FileWatch:
-        files = {h.path: h.path.read_text("utf-8") for h in self._hosted}
-        files |= {h.users_path: h.users_path.read_text("utf-8") for h in self._hosted}
+        return Reloading(self._hosted, opener, self._metrics, serve_new, drain_s=_DRAIN_S)
 
-        async def changed(path: Path, _text: str) -> None:
-            for hosted in self._hosted:
-                if path in (hosted.path, hosted.users_path):
-                    await self._reload(hosted, server)
 
-        def troubled(path: Path, error: ConfigError) -> None:
-            for hosted in self._hosted:
-                if path in (hosted.path, hosted.users_path):
-                    self._keep_old(hosted, error)
-
-        return FileWatch(files, changed, troubled)
-
-    async def _reload(self, hosted: Hosted, server: Server) -> None:
-        """Take an edited policy or users file if it is right; else keep the old one and say so."""
-        old = hosted.dataset.current
-        try:
-            policy = await asyncio.to_thread(read_policy, hosted.path, os.environ)
-            if policy.dataset != hosted.name:
-                raise ConfigError(f'the dataset cannot be renamed from "{hosted.name}" while it is served')
-            if self._users_path(policy) != hosted.users_path:
-                raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
-            version = await self._opened(policy, self._users_path(policy))
-            hosted.public.engine = version.engine
-            try:
-                await hosted.front.apply(policy, version.users)
-            except BaseException:
-                hosted.public.engine = old.engine
-                version.engine.close()
-                raise
-        except HushError as error:
-            self._keep_old(hosted, error)
-            return
-        hosted.dataset.swap(version)
-        server.serve(self._served())
-        for login in set(old.users.logins) - set(version.users.logins):
-            server.end_login(hosted.name, login)
-        self._close_later(old)
-        self._metrics.reloaded(is_accepted=True)
-        _log.info("policy %s is in force", hosted.path)
-
-    def _keep_old(self, hosted: Hosted, error: HushError) -> None:
-        hosted.dataset.trouble = f"the edited file was not taken: {error.text()}"
-        self._metrics.reloaded(is_accepted=False)
-        _log.error("%s was not taken, the old policy stays in force: %s", hosted.path, error.text())
-
-    def _close_later(self, old: Version) -> None:
-        """Close the engine of a replaced version when no statement can be using it any more."""
-        self._replaced.append(old.engine)
-        loop = asyncio.get_running_loop()
-        loop.call_later(old.policy.limits.statement_timeout_s + _DRAIN_S, self._close_replaced, old.engine)
-
-    def _close_replaced(self, engine: Engine) -> None:
-        if engine in self._replaced:
-            self._replaced.remove(engine)
-            engine.close()
-
-    def _close_all_replaced(self) -> None:
-        for engine in tuple(self._replaced):
-            self._close_replaced(engine)
+def _open_engine(policy: Policy, spill: Path) -> Engine:
+    if isinstance(policy.source, PostgresSource):
+        raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
+    return DuckDBEngine(policy, spill)
 
 
 class _Sessions:
@@ -368,34 +253,6 @@ def _watch_ended(task: asyncio.Task[None]) -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def salt_bytes_of_any_size(size: int) -> bytes:
-    """Random bytes from the one door; it refuses to give fewer than 16."""
-    return salt_bytes(max(size, 16))[:size]
-
-
-def _kept_secret(path: Path) -> bytes:
-    """A secret that is drawn once and kept with mode 0600. Raises ConfigError."""
-    try:
-        with contextlib.suppress(FileExistsError):
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(salt_bytes(_SECRET_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-        secret = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be used: {error.strerror}") from error
-    if len(secret) != _SECRET_BYTES:
-        raise ConfigError(f"{path} is damaged", hint="Remove it; a new one is drawn at the next start.")
-    return secret
-
-
-def _remove_spilled(state: Path) -> None:
-    """Rows that the engines of a killed proxy have left on disk. The state directory is ours by now."""
-    for left in state.glob(f"{_SPILL}*"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
 def _close_engine(dataset: Dataset) -> None:
     dataset.current.engine.close()
 
@@ -406,13 +263,6 @@ def _check_distinct(policies: list[tuple[Path, Policy]]) -> None:
         if policy.dataset in seen:
             raise ConfigError(f'{path} and {seen[policy.dataset]} both serve a dataset called "{policy.dataset}"')
         seen[policy.dataset] = path
-
-
-def _parent_keys(policy: Policy) -> Iterator[tuple[str, str]]:
-    """Keys of path parents, which `check_facts` found unique."""
-    for table in policy.tables.values():
-        if isinstance(table.ownership, UnitVia):
-            yield table.ownership.parent, table.ownership.parent_key
 
 
 def _tell(event: FrontEvent) -> None:

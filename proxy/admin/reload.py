@@ -2,7 +2,8 @@
 
 Files are looked at in a fixed rhythm: a change is its identity, size or time, so that editors which write in
 place and those which rename a new file over the old are both seen. A file is read once two looks in a row agree,
-so that half-written ones are not. What a new text means, and whether it is right, is the caller's business.
+so that half-written ones are not. What a new text means, and whether it is right, is the caller's business; the caller
+may ask to be told again of what it could not take.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from proxy.admin.files import read_text
 from proxy.errors import ConfigError
 
-OnChange = Callable[[Path, str], Awaitable[None]]
-OnTrouble = Callable[[Path, ConfigError], None]
+#: Gets the files that changed; returns those whose next change is to be told whatever it is, even of the time alone.
+OnChange = Callable[[frozenset[Path]], Awaitable[frozenset[Path]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,45 +37,40 @@ class _Nothing:
     """No file is there, as for a moment while some editors save."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """What stands in the place of a text that cannot be read."""
+
+
 _Sight = _Look | _Nothing
 
 
 @dataclass(slots=True)
 class _Watched:
-    """seen: the last look. settled: the look whose content was read. text: that content.
-
-    is_troubled: it could not be read, and whoever was told of that is to be told when it can be again.
-    """
+    """seen: the last look. settled: the look that was judged last. text: as it was then."""
 
     seen: _Sight
     settled: _Sight
-    text: str
-    is_forced: bool = False
-    is_troubled: bool = False
+    text: str | _Unreadable
 
 
 class FileWatch:
-    """Tells of new content of files, one call at a time, in one task.
+    """Tells of new content of files, all of one look together, in one task.
 
-    `poke` (SIGHUP) makes the next look read every file and tell of it even if nothing changed.
-    A file that cannot be read is told to `on_trouble` once, and the last content stays in force; when it can be read
-    again its content is told even if it is the old one.
+    A file that vanishes or cannot be read has new content, and once more when it can be read again.
+    `poke` (SIGHUP) makes the next look tell of every file even if nothing changed.
     """
 
-    def __init__(
-        self, files: dict[Path, str], on_change: OnChange, on_trouble: OnTrouble, *, interval_s: float = 1.0
-    ) -> None:
-        """files: each path with the text that is in force now."""
-        self._files = {path: _Watched(_Nothing(), _Nothing(), text) for path, text in files.items()}
+    def __init__(self, files: Iterable[Path], on_change: OnChange, *, interval_s: float = 1.0) -> None:
+        """What the files hold now is known."""
+        self._files = {path: _Watched(_Nothing(), _Nothing(), _text(path)) for path in files}
+        self._awaited: dict[Path, _Watched] = {}
         self._on_change = on_change
-        self._on_trouble = on_trouble
         self._interval_s = interval_s
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
-        """Read everything at once, as an admin who sends SIGHUP wants."""
-        for watched in self._files.values():
-            watched.is_forced = True
+        """Tell of everything at once, as an admin who sends SIGHUP wants."""
         self._poked.set()
 
     async def run(self) -> None:
@@ -84,29 +80,46 @@ class FileWatch:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):  # wait_for of Python 3.11 may swallow a cancellation
                     await self._poked.wait()
-            self._poked.clear()
 
     async def look(self) -> None:
         """Look at every file once."""
-        for path, watched in self._files.items():
-            await self._look(path, watched)
+        is_poked = self._poked.is_set()
+        self._poked.clear()
+        changed = [path for path, watched in self._files.items() if await self._has_changed(path, watched, is_poked)]
+        changed += [path for path, watched in self._awaited.items() if await _has_moved(path, watched)]
+        if changed:
+            awaited = await self._on_change(frozenset(changed))
+            known = {} if is_poked else self._awaited
+            self._awaited = {path: known.get(path) or await _first_look(path) for path in awaited}
 
-    async def _look(self, path: Path, watched: _Watched) -> None:
-        sight = await asyncio.to_thread(_sight, path)
-        is_steady, watched.seen = sight == watched.seen, sight
-        if not watched.is_forced and (not is_steady or sight == watched.settled):
-            return
-        is_forced, watched.is_forced, watched.settled = watched.is_forced, False, sight
-        try:
-            text = await asyncio.to_thread(read_text, path, "file")
-        except ConfigError as error:
-            watched.is_troubled = True
-            self._on_trouble(path, error)
-            return
-        was_troubled, watched.is_troubled = watched.is_troubled, False
-        if text != watched.text or is_forced or was_troubled:
-            watched.text = text
-            await self._on_change(path, text)
+    async def _has_changed(self, path: Path, watched: _Watched, is_poked: bool) -> bool:
+        if not await _has_moved(path, watched) and not is_poked:
+            return False
+        watched.settled = watched.seen
+        before, watched.text = watched.text, await asyncio.to_thread(_text, path)
+        return is_poked or watched.text != before
+
+
+async def _first_look(path: Path) -> _Watched:
+    sight = await asyncio.to_thread(_sight, path)
+    return _Watched(sight, sight, _Unreadable())
+
+
+async def _has_moved(path: Path, watched: _Watched) -> bool:
+    """Whether two looks in a row saw the same, which is not what was seen before them."""
+    sight = await asyncio.to_thread(_sight, path)
+    is_steady, watched.seen = sight == watched.seen, sight
+    has_moved = is_steady and sight != watched.settled
+    if has_moved:
+        watched.settled = sight
+    return has_moved
+
+
+def _text(path: Path) -> str | _Unreadable:
+    try:
+        return read_text(path, "file")
+    except ConfigError:
+        return _Unreadable()
 
 
 def _sight(path: Path) -> _Sight:

@@ -19,6 +19,7 @@ import pytest
 
 from proxy import app
 from proxy.admin.reload import FileWatch
+from proxy.admin.state import kept_secret
 from proxy.config import ExplainRequest, Listen, ServeConfig, UsersAt
 from proxy.errors import ConfigError, FrontFailed
 from proxy.front.front import Front
@@ -75,7 +76,7 @@ def test_an_engine_that_cannot_be_served_yet_is_refused(site: Site) -> None:
 
 def test_a_secret_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
-        app._kept_secret(tmp_path / "nowhere" / "tiny.salt")
+        kept_secret(tmp_path / "nowhere" / "tiny.salt")
 
 
 def test_a_plan_is_explained_without_serving(site: Site) -> None:

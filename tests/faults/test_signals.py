@@ -139,6 +139,34 @@ def test_a_hangup_takes_a_right_policy_and_keeps_the_old_one_for_a_wrong_one(sit
         assert proxied.process.poll() is None
 
 
+def test_a_hangup_reads_files_once(site: Site) -> None:
+    """Also an edit of the moment before is not taken twice."""
+    with running(site) as proxied:
+        for number in (1, 2):
+            site.write_policy(limits={"max_sessions": 50 + number})
+            proxied.signal(signal.SIGHUP)
+            wait_until(lambda n=number: proxied.said().count("is in force") >= n)  # type: ignore[misc]
+        site.policy.write_text("nonsense")
+        wait_until(lambda: "was not taken" in proxied.said())
+        assert proxied.said().count("is in force") == 2
+        assert proxied.said().count("was not taken") == 1
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["missing", "damaged"])
+def test_a_policy_that_waits_for_its_data_is_taken_when_they_come(site: Site, is_there: bool) -> None:
+    new = site.folder / "new.duckdb"
+    if is_there:
+        new.write_text("not a database")
+    with running(site) as proxied, proxied.connect() as client:
+        site.write_policy(source={"engine": "duckdb", "path": new.name, "data_version": "2"})
+        wait_until(lambda: "was not taken" in proxied.said())
+        assert client.execute(distinct_count(1).encode()).rowcount == 1
+        site.data.replace(new)
+        wait_until(lambda: "is in force" in proxied.said())
+        assert client.execute(distinct_count(1).encode()).rowcount == 1
+        assert proxied.said().count("was not taken") == 1
+
+
 def test_a_policy_that_vanishes_while_it_is_served_changes_nothing(site: Site) -> None:
     with running(site) as proxied, proxied.connect() as client:
         site.policy.unlink()

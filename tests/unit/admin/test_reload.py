@@ -15,19 +15,19 @@ import pytest
 from proxy.admin.reload import FileWatch, poked_by_hangup
 from proxy.errors import ConfigError
 
+Names = list[set[str]]
+
 
 @dataclass(slots=True)
 class Heard:
-    """What a watch told."""
+    """What a watch told, by file names. awaited: what it is asked to tell of next, whatever changes of it."""
 
-    changes: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
+    changes: Names = field(default_factory=list)
+    awaited: frozenset[Path] = frozenset()
 
-    async def change(self, path: Path, text: str) -> None:
-        self.changes.append(text)
-
-    def trouble(self, path: Path, error: ConfigError) -> None:
-        self.troubles.append(error.message)
+    async def change(self, paths: frozenset[Path]) -> frozenset[Path]:
+        self.changes.append({path.name for path in paths})
+        return self.awaited
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def looks(path: Path, *steps: Callable[[], object]) -> Heard:
+def looks(path: Path, *steps: Callable[[], object], awaited: frozenset[Path] = frozenset()) -> Names:
     """Watch while the steps happen, with one look before, between and after them, and two more at the end."""
-    heard = Heard()
+    heard = Heard(awaited=awaited)
 
     async def scenario() -> None:
-        watch = FileWatch({path: "one"}, heard.change, heard.trouble)
+        watch = FileWatch([path], heard.change)
         await watch.look()
         for step in steps:
             step()
@@ -54,93 +54,178 @@ def looks(path: Path, *steps: Callable[[], object]) -> Heard:
         await watch.look()
 
     asyncio.run(scenario())
-    return heard
+    return heard.changes
 
 
 def wait() -> None:
     """Nothing happens between two looks."""
 
 
+ONCE: Names = [{"p.yaml"}]
+
+
 def test_nothing_is_told_of_an_unchanged_file(path: Path) -> None:
-    assert looks(path, wait, wait) == Heard()
+    assert looks(path, wait, wait) == []
 
 
 def test_write_in_place_and_rename_over_are_both_noticed(path: Path) -> None:
     other = write(path.with_suffix(".new"), "three")
-    heard = looks(path, lambda: write(path, "two"), wait, lambda: other.replace(path), wait)
-    assert heard == Heard(["two", "three"], [])
+    assert looks(path, lambda: write(path, "two"), wait, lambda: other.replace(path), wait) == ONCE * 2
 
 
 def test_same_content_is_not_told(path: Path) -> None:
-    heard = looks(path, lambda: os.utime(path, (1, 1)), wait, lambda: write(path, "one"), wait)
-    assert heard == Heard()
+    assert looks(path, lambda: os.utime(path, (1, 1)), wait, lambda: write(path, "one"), wait) == []
 
 
-def test_vanished_file_is_trouble_once_and_its_return_a_change(path: Path) -> None:
-    heard = looks(path, wait, path.unlink, wait, wait, wait, lambda: write(path, "back"), wait)
-    assert heard == Heard(["back"], [f"file {path} cannot be read: No such file or directory"])
+def test_vanished_file_is_told_once_and_its_return_too(path: Path) -> None:
+    assert looks(path, wait, path.unlink, wait, wait, wait) == ONCE
+    write(path, "one")
+    assert looks(path, wait, path.unlink, wait, wait, wait, lambda: write(path, "one"), wait) == ONCE * 2
 
 
-def test_file_that_is_gone_for_one_look_is_no_trouble(path: Path) -> None:
-    assert looks(path, wait, path.unlink, lambda: write(path, "back")) == Heard(["back"], [])
+def test_file_that_is_gone_for_one_look_is_told_of_once(path: Path) -> None:
+    assert looks(path, wait, path.unlink, lambda: write(path, "back")) == ONCE
 
 
-def test_file_that_grows_is_not_read_until_it_rests(path: Path) -> None:
+def test_file_that_grows_is_not_told_until_it_rests(path: Path) -> None:
     growing = [lambda i=i: write(path, "x" * i) for i in range(10, 30)]
-    assert looks(path, *growing) == Heard(["x" * 29], [])
+    assert looks(path, *growing) == ONCE
 
 
-def test_text_that_cannot_be_read_is_trouble(path: Path) -> None:
-    heard = looks(path, lambda: path.write_bytes(b"\xff\xff\xff\xff"), wait)
-    assert heard == Heard([], [f"file {path} is not UTF-8 text, at byte 0"])
+def test_text_that_cannot_be_read_is_told_once(path: Path) -> None:
+    assert looks(path, lambda: path.write_bytes(b"\xff\xff\xff\xff"), wait, wait) == ONCE
 
 
-def test_hangup_tells_of_unchanged_files_without_waiting(path: Path) -> None:
-    async def scenario() -> str:
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+def test_files_that_change_together_are_told_together(path: Path) -> None:
+    users, heard = write(path.with_name("u.yaml"), "one"), Heard()
 
-        async def tell(_: Path, text: str) -> None:
-            told.set_result(text)
+    async def scenario() -> None:
+        watch = FileWatch([path, users], heard.change)
+        for _ in range(2):
+            await watch.look()
+        write(path, "two")
+        write(users, "two")
+        for _ in range(3):
+            await watch.look()
 
-        watch = FileWatch({path: "one"}, tell, lambda *_: None, interval_s=3600.0)
+    asyncio.run(scenario())
+    assert heard.changes == [{"p.yaml", "u.yaml"}]
+
+
+# --- what an untaken change waits for ---------------------------------------------------------------------
+
+
+def test_awaited_file_that_appears_is_told(path: Path) -> None:
+    data = path.with_name("data")
+    assert looks(path, lambda: write(path, "two"), wait, wait, awaited=frozenset({data})) == ONCE
+    data.unlink(missing_ok=True)
+    write(path, "one")
+    found = looks(
+        path, lambda: write(path, "two"), wait, wait, lambda: write(data, ""), wait, awaited=frozenset({data})
+    )
+    assert found == [{"p.yaml"}, {"data"}]
+
+
+def test_awaited_file_that_was_there_is_told_when_it_changes(path: Path) -> None:
+    data = write(path.with_name("data"), "wrong")
+    awaited = frozenset({data})
+    assert looks(path, lambda: write(path, "two"), wait, wait, awaited=awaited) == ONCE
+    write(path, "one")
+    found = looks(path, lambda: write(path, "two"), wait, lambda: write(data, "right"), wait, wait, awaited=awaited)
+    assert found == [{"p.yaml"}, {"data"}]
+
+
+def test_awaited_text_is_told_when_it_is_only_touched(path: Path) -> None:
+    touch = lambda: os.utime(path, (1, 1))  # noqa: E731
+    found = looks(path, lambda: write(path, "two"), wait, touch, wait, wait, awaited=frozenset({path}))
+    assert found == ONCE * 2
+
+
+def test_what_is_no_longer_awaited_is_not_told(path: Path) -> None:
+    data, heard = path.with_name("data"), Heard(awaited=frozenset({path.with_name("data")}))
+
+    async def scenario() -> None:
+        watch = FileWatch([path], heard.change)
+        await watch.look()
+        write(path, "two")
         await watch.look()
         await watch.look()
+        heard.awaited = frozenset()
+        write(path, "three")
+        await watch.look()
+        await watch.look()
+        write(data, "")
+        await watch.look()
+        await watch.look()
+
+    asyncio.run(scenario())
+    assert heard.changes == ONCE * 2
+
+
+# --- the rhythm -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_hangup_tells_once_of_all_files_without_waiting(path: Path, is_awaited: bool) -> None:
+    """Also of those that were edited the moment before, and of nothing twice."""
+    users, heard = write(path.with_name("u.yaml"), "one"), Heard(awaited=frozenset({path} if is_awaited else ()))
+
+    async def scenario() -> None:
+        told = asyncio.Event()
+
+        async def change(paths: frozenset[Path]) -> frozenset[Path]:
+            told.set()
+            return await heard.change(paths)
+
+        watch = FileWatch([path, users], change, interval_s=3600.0)
+        for text in ("first", "second"):
+            write(path, text)
+            await watch.look()
+            await watch.look()
+        told.clear()
+        heard.changes.clear()
+        write(path, "two")
         task = asyncio.create_task(watch.run())
         with poked_by_hangup(watch):
             os.kill(os.getpid(), signal.SIGHUP)
-            text = await asyncio.wait_for(told, 10)
+            await asyncio.wait_for(told.wait(), 10)
+        for _ in range(3):
+            await watch.look()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait_for(task, 10)
-        return text
 
-    assert asyncio.run(scenario()) == "one"
+    asyncio.run(scenario())
+    assert heard.changes == [{"p.yaml", "u.yaml"}]
 
 
 def test_watch_looks_again_after_its_interval(path: Path) -> None:
-    async def scenario() -> str:
-        told: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async def scenario() -> frozenset[Path]:
+        told: asyncio.Future[frozenset[Path]] = asyncio.get_running_loop().create_future()
 
-        async def tell(_: Path, text: str) -> None:
-            told.set_result(text)
+        async def tell(paths: frozenset[Path]) -> frozenset[Path]:
+            told.set_result(paths)
+            return frozenset()
 
-        watch = FileWatch({path: "old"}, tell, lambda *_: None, interval_s=0.001)
+        watch = FileWatch([path], tell, interval_s=0.001)
+        write(path, "two")
         task = asyncio.create_task(watch.run())
-        text = await asyncio.wait_for(told, 10)
+        found = await asyncio.wait_for(told, 10)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait_for(task, 10)
-        return text
+        return found
 
-    assert asyncio.run(scenario()) == "one"
+    assert asyncio.run(scenario()) == {path}
 
 
 def test_exception_of_the_caller_ends_the_watch(path: Path) -> None:
-    async def fail(_: Path, __: str) -> None:
+    async def fail(_: frozenset[Path]) -> frozenset[Path]:
         raise ConfigError("no")
 
     async def scenario() -> None:
-        watch = FileWatch({path: "old"}, fail, lambda *_: None, interval_s=0.001)
+        watch = FileWatch([path], fail, interval_s=0.001)
+        write(path, "two")
         await asyncio.wait_for(watch.run(), 10)
 
     with pytest.raises(ConfigError, match="no"):

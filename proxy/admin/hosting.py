@@ -1,0 +1,198 @@
+"""How does a policy file become a version of a dataset, and what becomes of the dataset when its files change?
+
+An edited file is taken as a whole or not at all. One that could not be taken is tried again when it, or the data it
+names, are touched. Which engine keeps the data is decided above.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from proxy.admin.files import read_policy, read_users
+from proxy.admin.reload import FileWatch
+from proxy.admin.state import kept_secret, new_spill
+from proxy.analysis.units import UniqueKeys
+from proxy.config import UsersAt, UsersSource
+from proxy.engines.base import Engine
+from proxy.errors import ConfigError, HushError
+from proxy.front.front import Front
+from proxy.metrics import Metrics
+from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
+from proxy.policy.users import UNCHECKED
+from proxy.session.dataset import Dataset, Version
+from proxy.session.plancache import PlanCache
+
+_log = logging.getLogger("hushql")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opener:
+    """Opens versions. open_engine: given a policy and where to spill; raises ConfigError."""
+
+    state: Path
+    users: UsersSource
+    open_engine: Callable[[Policy, Path], Engine]
+
+    async def open(self, policy: Policy) -> Version:
+        """Open the data and check what the policy declares about them, on another thread. Raises HushError.
+
+        When cancelled, what that thread opens is closed again.
+        """
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, policy))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with contextlib.suppress(HushError):
+                (await opening).engine.close()
+            raise
+
+    def users_path(self, policy: Policy) -> Path:
+        return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
+
+    def _open(self, policy: Policy) -> Version:
+        is_shared = isinstance(self.users, UsersAt)
+        users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
+        salt = kept_secret(self.state / f"{policy.dataset}.salt").hex()
+        engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
+        try:
+            facts = engine.check_facts(policy)
+        except BaseException:
+            engine.close()
+            raise
+        unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
+        parents = frozenset(_parent_keys(policy))
+        return Version(
+            policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
+            loaded_at=datetime.now(UTC),
+        )  # fmt: skip
+
+
+@dataclass(slots=True)
+class PublicSource:
+    """The engine that the front copies public tables from; during a reload it is the new one."""
+
+    engine: Engine
+
+    def rows(self, table: Table) -> Iterator[tuple[object, ...]]:
+        return self.engine.public_rows(table)
+
+
+@dataclass(slots=True, kw_only=True)
+class Hosted:
+    """One served policy file: its dataset, its front, and the files it is reloaded from.
+
+    awaited: files whose next change makes it worth trying again; none when the policy on disk is in force.
+    """
+
+    path: Path
+    users_path: Path
+    dataset: Dataset
+    front: Front
+    public: PublicSource
+    plans: PlanCache
+    awaited: frozenset[Path] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return self.dataset.current.policy.dataset
+
+    @property
+    def files(self) -> frozenset[Path]:
+        return frozenset((self.path, self.users_path))
+
+    async def reload(self, opener: Opener) -> Version:
+        """Serve what the files say now; the version that was replaced. Raises HushError: nothing has changed then."""
+        self.awaited = self.files
+        policy = await asyncio.to_thread(read_policy, self.path, os.environ)
+        self.awaited |= frozenset(_data_files(policy))
+        if policy.dataset != self.name:
+            raise ConfigError(f'the dataset cannot be renamed from "{self.name}" while it is served')
+        if opener.users_path(policy) != self.users_path:
+            raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
+        version = await opener.open(policy)
+        old, self.public.engine = self.dataset.current, version.engine
+        try:
+            await self.front.apply(policy, version.users)
+        except BaseException:
+            self.public.engine = old.engine
+            version.engine.close()
+            raise
+        self.awaited = frozenset()
+        return self.dataset.swap(version)
+
+
+class Reloading:
+    """Takes edited files, or keeps what is in force and says why.
+
+    on_new: told of a dataset with a new version, and of the version that it replaces. Replaced engines are closed
+    `drain_s` after no statement can be using them any more, and all of them by `close`.
+    """
+
+    def __init__(
+        self, hosted: Sequence[Hosted], opener: Opener, metrics: Metrics, on_new: Callable[[Hosted, Version], None],
+        *, drain_s: float,
+    ) -> None:  # fmt: skip
+        self._hosted = hosted
+        self._opener = opener
+        self._metrics = metrics
+        self._on_new = on_new
+        self._drain_s = drain_s
+        self._replaced: list[Engine] = []
+
+    def watch(self) -> FileWatch:
+        """What looks at the files; to be run by the caller."""
+        return FileWatch(frozenset[Path]().union(*(h.files for h in self._hosted)), self._changed)
+
+    def close(self) -> None:
+        for engine in tuple(self._replaced):
+            self._close_replaced(engine)
+
+    async def _changed(self, paths: frozenset[Path]) -> frozenset[Path]:
+        for hosted in self._hosted:
+            if paths & (hosted.files | hosted.awaited):
+                await self._reload(hosted)
+        return frozenset[Path]().union(*(h.awaited for h in self._hosted))
+
+    async def _reload(self, hosted: Hosted) -> None:
+        try:
+            old = await hosted.reload(self._opener)
+        except HushError as error:
+            hosted.dataset.trouble = f"the edited file was not taken: {error.text()}"
+            self._metrics.reloaded(is_accepted=False)
+            _log.error("%s was not taken, the old policy stays in force: %s", hosted.path, error.text())
+            return
+        self._on_new(hosted, old)
+        self._replaced.append(old.engine)
+        wait_s = old.policy.limits.statement_timeout_s + self._drain_s
+        asyncio.get_running_loop().call_later(wait_s, self._close_replaced, old.engine)
+        self._metrics.reloaded(is_accepted=True)
+        _log.info("policy %s is in force", hosted.path)
+
+    def _close_replaced(self, engine: Engine) -> None:
+        if engine in self._replaced:
+            self._replaced.remove(engine)
+            engine.close()
+
+
+def _data_files(policy: Policy) -> Iterator[Path]:
+    match policy.source:
+        case DuckDBFile(path):
+            yield Path(path)
+        case DataFiles(files):
+            yield from (Path(path) for _, path in files)
+        case PostgresSource():
+            pass
+
+
+def _parent_keys(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Keys of path parents, which `check_facts` found unique."""
+    for table in policy.tables.values():
+        if isinstance(table.ownership, UnitVia):
+            yield table.ownership.parent, table.ownership.parent_key
