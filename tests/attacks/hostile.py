@@ -6,7 +6,6 @@ Dataset `hostile` holds the person whom an attacker is after, `without` is the s
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import duckdb
 import psycopg
 
 from proxy.wire.scram import make_verifier
+from tests import places
 from tests.wire.raw import RawClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,7 +216,7 @@ def serving(folder: Path) -> Iterator[Attacked]:
         process = subprocess.Popen(
             [sys.executable, "-m", "proxy", "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
              str(folder / "state")],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, stdout=output,
+            env={**places.environment(), "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, stdout=output,
             stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:

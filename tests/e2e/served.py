@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 
 from proxy.front.binaries import wheel_directory
 from proxy.wire.scram import make_verifier
+from tests import places
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases"
@@ -70,7 +71,7 @@ def serving(folder: Path, policies: Sequence[Path], environment: Mapping[str, st
         process = subprocess.Popen(
             [sys.executable, "-m", "proxy", "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
              str(folder / "state"), "--front-bin", str(wheel_directory()[0])],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+            env={**places.environment(), "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:

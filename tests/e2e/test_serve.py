@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.e2e.served import Served, hushql, serving, shop_policy, write_users, write_yaml
+from tests.e2e.served import START_S, Served, serving, shop_policy, write_users, write_yaml
 from tests.e2e.shop_data import write_shop
+from tests.faults.nursery import nursery
 
-WAIT_S = 20.0
+WAIT_S = 60.0
+Complaint = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -34,32 +36,39 @@ def running(shop: Path) -> Iterator[Served]:
         yield served
 
 
-def start(policy: Path, state: Path, listen: str = "127.0.0.1:0", *more: str) -> subprocess.CompletedProcess[str]:
-    return hushql("serve", str(policy), "--listen", listen, "--state", str(state), *more)
-
-
-def complaint(done: subprocess.CompletedProcess[str]) -> str:
+@pytest.fixture
+def complaint(tmp_path: Path) -> Complaint:
     """What a start that fails says: nothing on standard output, one message, no trace."""
-    assert done.returncode in (1, 2), (done.stdout, done.stderr)
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    lines = [line for line in done.stderr.splitlines() if line and " INFO " not in line]
-    assert len(lines) == 1, done.stderr
-    return lines[0]
+
+    numbers = count()
+
+    def told(policy: Path, state: Path, listen: str = "127.0.0.1:0", *more: str) -> str:
+        number = next(numbers)
+        log, output = tmp_path / f"log-{number}", tmp_path / f"output-{number}"
+        arguments = ("serve", str(policy), "--listen", listen, "--state", str(state), *more)
+        status, said = nursery().bear(arguments, tmp_path, log, output).wait(START_S), log.read_text()
+        assert status in (1, 2), said
+        assert output.read_text() == ""
+        assert "Traceback" not in said
+        lines = [line for line in said.splitlines() if line and " INFO " not in line]
+        assert len(lines) == 1, said
+        return lines[0]
+
+    return told
 
 
-def test_port_in_use(shop: Path, tmp_path: Path) -> None:
+def test_port_in_use(shop: Path, tmp_path: Path, complaint: Complaint) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = complaint(start(shop / "shop.yaml", tmp_path / "state", f"127.0.0.1:{port}"))
+        said = complaint(shop / "shop.yaml", tmp_path / "state", f"127.0.0.1:{port}")
     assert str(port) in said
     assert "in use" in said
 
 
-def test_second_proxy_on_one_state(shop: Path, running: Served) -> None:
-    said = complaint(start(shop / "shop.yaml", running.folder / "state"))
+def test_second_proxy_on_one_state(shop: Path, running: Served, complaint: Complaint) -> None:
+    said = complaint(shop / "shop.yaml", running.folder / "state")
     assert "state" in said
     with running.connect("shop") as client:
         assert client.execute("SELECT 1").fetchall() == [(1,)]
@@ -76,34 +85,33 @@ def test_second_proxy_on_one_state(shop: Path, running: Served) -> None:
         ({"tables": {"ghosts": {"unit": "a", "unit_unique": True, "columns": {"a": {"type": "uuid"}}}}}, "ghosts"),
     ],
 )  # fmt: skip
-def test_wrong_policy(shop: Path, tmp_path: Path, change: dict[str, object], words: str) -> None:
+def test_wrong_policy(shop: Path, tmp_path: Path, change: dict[str, object], words: str, complaint: Complaint) -> None:
     policy = write_yaml(shop / f"wrong-{tmp_path.name}.yaml", shop_policy(**change))
-    assert words in complaint(start(policy, tmp_path / "state"))
+    assert words in complaint(policy, tmp_path / "state")
 
 
-def test_policy_that_is_no_yaml_or_is_not_there(shop: Path, tmp_path: Path) -> None:
+def test_policy_that_is_no_yaml_or_is_not_there(shop: Path, tmp_path: Path, complaint: Complaint) -> None:
     (tmp_path / "broken.yaml").write_text("version: [1\n")
-    assert "broken.yaml:" in complaint(start(tmp_path / "broken.yaml", tmp_path / "state"))
-    assert "missing.yaml" in complaint(start(tmp_path / "missing.yaml", tmp_path / "state"))
+    assert "broken.yaml:" in complaint(tmp_path / "broken.yaml", tmp_path / "state")
+    assert "missing.yaml" in complaint(tmp_path / "missing.yaml", tmp_path / "state")
 
 
-def test_data_that_break_a_declared_fact(tmp_path: Path, shop: Path) -> None:
+def test_data_that_break_a_declared_fact(tmp_path: Path, shop: Path, complaint: Complaint) -> None:
     tables = dict(shop_policy()["tables"])  # type: ignore[call-overload]  # a mapping by the schema
     tables["orders"] = {**tables["orders"], "unit_unique": True}
     policy = write_yaml(shop / "false.yaml", shop_policy(tables=tables))
-    assert "orders" in complaint(start(policy, tmp_path / "state"))
+    assert "orders" in complaint(policy, tmp_path / "state")
 
 
-def test_state_that_cannot_be_used(shop: Path, tmp_path: Path) -> None:
+def test_state_that_cannot_be_used(shop: Path, tmp_path: Path, complaint: Complaint) -> None:
     (tmp_path / "file").write_text("")
-    assert "file" in complaint(start(shop / "shop.yaml", tmp_path / "file"))
-    assert "file" in complaint(start(shop / "shop.yaml", tmp_path / "file" / "below"))
+    assert "file" in complaint(shop / "shop.yaml", tmp_path / "file")
+    assert "file" in complaint(shop / "shop.yaml", tmp_path / "file" / "below")
 
 
-def test_front_programs_that_are_none(shop: Path, tmp_path: Path) -> None:
-    assert "initdb" in complaint(
-        start(shop / "shop.yaml", tmp_path / "state", "127.0.0.1:0", "--front-bin", str(tmp_path))
-    )
+def test_front_programs_that_are_none(shop: Path, tmp_path: Path, complaint: Complaint) -> None:
+    said = complaint(shop / "shop.yaml", tmp_path / "state", "127.0.0.1:0", "--front-bin", str(tmp_path))
+    assert "initdb" in said
 
 
 def test_end_by_signal_is_clean(tmp_path: Path, shop: Path) -> None:

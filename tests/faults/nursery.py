@@ -1,11 +1,13 @@
 """Proxies in quick succession: the program is loaded once, and every proxy is a fork of it.
 
-Run as a program it reads lines of JSON, {"arguments": [...], "folder": "...", "log": "..."}. For each it writes the
-number of a process that runs `hushql` with these arguments, and in the end that one's exit status into <log>.status.
+Run as a program it reads lines of JSON, {"arguments": [...], "folder": "...", "log": "...", "output": "..."}. For each
+it writes the number of a process that runs `hushql` with these arguments, and in the end that one's exit status into
+<log>.status.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
@@ -15,10 +17,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from tests import places
 
 ROOT = Path(__file__).resolve().parents[2]
 _STATUS_S = 10.0
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +62,8 @@ class Born:
 
 
 def environment() -> dict[str, str]:
-    """Of a proxy. Its PostgreSQL lives in memory where it can: that is half the time of a start."""
-    memory = Path("/dev/shm")
-    places = {"TMPDIR": str(memory)} if os.access(memory, os.W_OK | os.X_OK) else {}
-    return {**os.environ, "PYTHONPATH": str(ROOT), **places}
+    """Of a proxy."""
+    return {**places.environment(), "PYTHONPATH": str(ROOT)}
 
 
 class Nursery:
@@ -71,18 +75,27 @@ class Nursery:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def bear(self, arguments: Sequence[str], folder: Path, log: Path) -> Born:
-        """Start `hushql` with these arguments in a folder."""
+    def bear(self, arguments: Sequence[str], folder: Path, log: Path, output: Path | None = None) -> Born:
+        """Start `hushql` with these arguments in a folder. log: its standard error, and its output if nothing else."""
         orders, pids = self._process.stdin, self._process.stdout
         assert orders is not None
         assert pids is not None
-        orders.write(json.dumps({"arguments": list(arguments), "folder": str(folder), "log": str(log)}) + "\n")
+        order = {"arguments": list(arguments), "folder": str(folder), "log": str(log), "output": str(output or log)}
+        orders.write(json.dumps(order) + "\n")
         orders.flush()
         pid = int(pids.readline())
         return Born(pid, os.pidfd_open(pid), _status_of(log))
 
     def close(self) -> None:
         self._process.communicate()
+
+
+@cache
+def nursery() -> Nursery:
+    """One for the whole test run."""
+    made = Nursery()
+    atexit.register(made.close)
+    return made
 
 
 def _status_of(log: Path) -> Path:
@@ -120,11 +133,12 @@ def watch_over(order: dict[str, object]) -> bool:
 def settle(order: dict[str, object]) -> None:
     """Be like a program that was just started."""
     os.chdir(str(order["folder"]))
-    nothing, log = os.open(os.devnull, os.O_RDONLY), os.open(str(order["log"]), os.O_WRONLY | os.O_TRUNC)
-    for number, source in ((0, nothing), (1, log), (2, log)):
+    nothing, log = os.open(os.devnull, os.O_RDONLY), os.open(str(order["log"]), _FRESH, 0o600)
+    output = log if order["output"] == order["log"] else os.open(str(order["output"]), _FRESH, 0o600)
+    for number, source in ((0, nothing), (1, output), (2, log)):
         os.dup2(source, number)
-    os.close(nothing)
-    os.close(log)
+    for source in {nothing, log, output}:
+        os.close(source)
     arguments = order["arguments"]
     assert isinstance(arguments, list)
     sys.argv = ["hushql", *arguments]

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +32,7 @@ from proxy.ledger.replay import inspect
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
 from proxy.wire.scram import SALT_BYTES, make_verifier
-from tests.faults.nursery import Nursery, environment
+from tests.faults.nursery import environment, nursery
 
 DATASET, PASSWORD = "tiny", "a pass word"
 LOGINS = ("ann", "bob", "cat", "dan")
@@ -232,15 +231,7 @@ def launch(site: Site, *, listen: str = "127.0.0.1:0", state: Path | None = None
     """Start `hushql serve` and return at once."""
     log = site.new_log()
     arguments = serve_arguments(site, listen, state)
-    return Proxied(site=site, process=_nursery().bear(arguments, site.folder, log), log=log)
-
-
-@cache
-def _nursery() -> Nursery:
-    """One for the whole test run."""
-    made = Nursery()
-    atexit.register(made.close)
-    return made
+    return Proxied(site=site, process=nursery().bear(arguments, site.folder, log), log=log)
 
 
 def launch_program(site: Site, *program: str) -> Proxied:
@@ -300,10 +291,10 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def hushql(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself."""
-    return subprocess.run(
-        [sys.executable, "-m", "proxy", *arguments], env=environment(),
-        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        log, output = Path(folder, "log"), Path(folder, "output")
+        status = nursery().bear(arguments, Path(folder), log, output).wait(PATIENCE_S)
+        return subprocess.CompletedProcess(arguments, status, output.read_text(), log.read_text())
 
 
 # --- what the system knows of it --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def check(site: Site, rounds: int) -> None:
 
 
 def test_never_less_charged_than_answered_over_the_wire(site: Site) -> None:
-    check(site, 8)
+    check(site, 5)
 
 
 @pytest.mark.long

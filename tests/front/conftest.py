@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,9 +11,18 @@ import psycopg
 import pytest
 
 from proxy.front.front import Front, FrontOptions
+from tests import places
 from tests.front.samples import installed_servers, policy, store_rows, users
 
 Client = psycopg.Connection[tuple[object, ...]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fast_fronts() -> Iterator[None]:
+    """Fronts choose the system's place for temporary files, as a test's own paths are too long for a socket."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(places.fast()))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from tests import places
 from tests.wire.front import TestFront, remove, start_front
 from tests.wire.serving import Serving, start_serving
 
@@ -16,7 +17,7 @@ from tests.wire.serving import Serving, start_serving
 @pytest.fixture(scope="session")
 def front_directory() -> Iterator[Path]:
     """Short enough for a socket's name, and open to the account PostgreSQL runs as."""
-    directory = Path(tempfile.mkdtemp(prefix="hush-wire-"))
+    directory = Path(tempfile.mkdtemp(prefix="hush-wire-", dir=places.fast()))
     directory.chmod(0o755)
     yield directory
     remove(directory)

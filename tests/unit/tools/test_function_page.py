@@ -8,8 +8,10 @@ from tools import function_page
 from tools.function_page import PAGE, SECTIONS, Form, tables, written
 
 
-def lines_of(shown: str) -> list[str]:
-    return [line for line in tables().splitlines() if line.startswith(f"| {shown}")]
+@pytest.fixture(scope="module")
+def made() -> str:
+    """The tables, which take a second to make."""
+    return tables()
 
 
 def test_the_page_is_what_the_code_does() -> None:
@@ -17,9 +19,9 @@ def test_the_page_is_what_the_code_does() -> None:
     assert page == written(page), "run: .venv/bin/python -m tools.function_page"
 
 
-def test_a_stale_table_is_replaced_and_the_rest_kept() -> None:
+def test_a_stale_table_is_replaced_and_the_rest_kept(made: str) -> None:
     page = f"before\n{function_page.BEGIN}\nold\n{function_page.END}\nafter\n"
-    assert written(page) == f"before\n{function_page.BEGIN}\n\n{tables()}\n\n{function_page.END}\nafter\n"
+    assert written(page) == f"before\n{function_page.BEGIN}\n\n{made}\n\n{function_page.END}\nafter\n"
     with pytest.raises(ValueError, match="must hold the lines"):
         written("a page without markers")
 
@@ -56,6 +58,6 @@ def test_a_wrong_line_is_an_error(monkeypatch: pytest.MonkeyPatch, form: Form, p
         ("uuid |", "nothing else"),
     ],
 )
-def test_facts_of_a_line(shown: str, facts: str) -> None:
-    (line,) = lines_of(shown)
+def test_facts_of_a_line(shown: str, facts: str, made: str) -> None:
+    (line,) = (line for line in made.splitlines() if line.startswith(f"| {shown}"))
     assert facts in line
