@@ -27,7 +27,8 @@ class HushError(Exception):
 
     def text(self) -> str:
         """The whole error as one readable line, for logs and the command line."""
-        return " ".join(part for part in (self.message, self.detail, self.hint) if part)
+        first = f"{self.message}." if self.detail or self.hint else self.message
+        return " ".join(part for part in (first, self.detail, self.hint) if part)
 
 
 # --- the client's statement -------------------------------------------------------------------

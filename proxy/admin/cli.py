@@ -75,7 +75,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 def _misused(error: typer.TyperException) -> int:
     """Wrong arguments: one line, with where help is. Help that was asked for by giving none is printed already."""
-    words = " ".join(str(getattr(error, "format_message", lambda: error)()).split())
+    words = " ".join(error.format_message().split()).replace("Value error, ", "")
+    command = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)  # typer keeps its context to itself
     if words:
-        typer.echo(f"{PROGRAM}: {words} (try '{PROGRAM} --help')", err=True)
+        typer.echo(f"{PROGRAM}: {words} (try '{command} --help')", err=True)
     return MISUSED

@@ -32,13 +32,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right
 
 def print_error(error: HushError) -> None:
     """What went wrong, on standard error: one line, or one for each problem of a file; never a traceback."""
-    text = error.message if isinstance(error, FileProblems) else f"hushql: {_sentences(error)}"
+    text = error.message if isinstance(error, FileProblems) else f"hushql: {' '.join(error.text().split())}"
     typer.echo("\n".join(_safe(line) for line in text.splitlines()), err=True)
-
-
-def _sentences(error: HushError) -> str:
-    first = error.message + ("." if error.detail or error.hint else "")
-    return " ".join(" ".join((first, error.detail, error.hint)).split())
 
 
 def _safe(text: str) -> str:

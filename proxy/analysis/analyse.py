@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,8 +11,11 @@ from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
-from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_in_order, columns_of
+from proxy.sql.algebra import TRUE, Block, Scalar, columns_in_order, columns_of
 from proxy.sql.intervals import number_range
+from proxy.sql.render import quote
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,27 +107,31 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
     )
 
 
-def measure_bounds(scalar: Scalar, analysed: Analysed) -> tuple[float, float]:
-    """[lo, hi] of a measure. Raises MissingBounds with the line to add to the policy."""
-    ends = number_range(analysed.domains.of(scalar))
+def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> tuple[float, float]:
+    """[lo, hi] of a measure of the rows that pass `where`. Raises MissingBounds with what would bound it."""
+    ends = number_range(analysed.domains.of(scalar, where))
     if ends is not None:
         return ends
-    block = analysed.owned.block
-    unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c)) is None]
-    name = _name(block, unbounded[0]) if unbounded else "this expression"
-    bounded = "something that has bounds, such as CASE WHEN ... THEN 1 ELSE 0 END."
-    can_be_declared = bool(unbounded) and unbounded[0].type.is_number
+    unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c, where)) is None]
+    detail = "A sum or average needs bounds on its argument; one row could otherwise change it without limit."
+    if not unbounded or not unbounded[0].type.is_number:
+        raise MissingBounds(
+            "no bounds can be inferred for this expression", detail=detail,
+            hint="Clamp it between numbers of your own: least(greatest(<expression>, 0), 100).",
+        )  # fmt: skip
+    table, column = analysed.owned.block.scan(unbounded[0].scan).table.name, unbounded[0].name
+    name = _spelled(column)
     raise MissingBounds(
-        f"no bounds are known for {name}" if unbounded else "no bounds can be inferred for this expression",
-        detail="A sum or average needs bounds on its argument; one row could otherwise change it without limit.",
-        hint=f"Ask the admin for tables.{name}: add  bounds: [lowest, highest], or aggregate {bounded}"
-        if can_be_declared
-        else f"Aggregate {bounded}",
-    )
+        f'no bounds are known for "{table}"."{column}"', detail=detail,
+        hint=f"Add a condition with numbers of your own, WHERE {name} BETWEEN 0 AND 100, or clamp it,"
+        f" least(greatest({name}, 0), 100). The admin can declare them for everybody: bounds: [0, 100]"
+        f" at tables.{table}.columns.{column}.",
+    )  # fmt: skip
 
 
-def _name(block: Block, reference: ColumnRef) -> str:
-    return f"{block.scan(reference.scan).table.name}.columns.{reference.name}"
+def _spelled(name: str) -> str:
+    """An identifier as it is written in SQL."""
+    return name if _PLAIN.fullmatch(name) else quote(name)
 
 
 __all__ = ["Analysed", "ContributionBounds", "Lowered", "PublicKey", "UnitOf", "analyse", "measure_bounds"]

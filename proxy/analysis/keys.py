@@ -14,7 +14,7 @@ from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Call, ColumnRef, Scalar, children, columns_in_order
 from proxy.sql.functions import FUNCTIONS, Whole
-from proxy.sql.intervals import number_range
+from proxy.sql.intervals import number_range, time_range
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
@@ -75,7 +75,7 @@ def _enumerate(domain: Domain, scalar: Scalar, domains: Domains) -> tuple[Value,
             _is_whole(scalar) and hi - lo < MOST_KEYS and _is_exact(scalar, domains)
         ):
             return tuple(range(lo, hi + 1))
-        case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE:
+        case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE and time_range(domain) is not None:
             first, last = _day(lo), _day(hi)
             days = (last - first).days
             return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None

@@ -23,7 +23,6 @@ from proxy.plan.moments import (
     UnitCount,
     condition_of,
     is_linear,
-    linear_forms,
 )
 
 
@@ -78,7 +77,7 @@ def _uses(vector: MomentVector) -> list[float]:
             uses[index] += coefficient * coefficient
     for finish in vector.finishes:
         if isinstance(finish, Mean):
-            together = {i for form in linear_forms(finish) for i, _ in form.terms}
+            together = {i for i, _ in _scaled_terms(finish)}
             most = max((uses[i] for i in together), default=0.0)
             for index in together:
                 uses[index] = most

@@ -164,19 +164,6 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             assert_never(never)
 
 
-def linear_forms(finish: Finish) -> tuple[Linear, ...]:
-    """The linear combinations a recipe reads."""
-    match finish:
-        case Count(number):
-            return (number,)
-        case Total(value):
-            return (value,)
-        case Mean(number, total):
-            return (number, total)
-        case _ as never:
-            assert_never(never)
-
-
 class _Vector:
     def __init__(self, analysed: Analysed, pure: bool) -> None:
         self._analysed = analysed
@@ -202,7 +189,7 @@ class _Vector:
             case AggregateKind.SUM:
                 return self._sum(aggregate)
             case AggregateKind.AVG:
-                lo, hi = measure_bounds(aggregate.argument, self._analysed)
+                lo, hi = measure_bounds(aggregate.argument, self._analysed, aggregate.where)
                 middle, half = _centre(lo, hi)
                 number, total = self._centred(aggregate, middle, half)
                 return Mean(number, total, middle, half)
@@ -245,7 +232,7 @@ class _Vector:
         if len(arguments) != 1:
             return None
         argument = arguments.pop()
-        middle, half = _centre(*measure_bounds(argument, self._analysed))
+        middle, half = _centre(*measure_bounds(argument, self._analysed, where))
         return ScaledSum(where, argument, middle, half) if half > 0 else None
 
     def _is_alone(self, aggregate: Aggregate) -> bool:
@@ -263,7 +250,7 @@ class _Vector:
         return True
 
     def _sum(self, aggregate: Aggregate) -> Finish:
-        lo, hi = measure_bounds(aggregate.argument, self._analysed)
+        lo, hi = measure_bounds(aggregate.argument, self._analysed, aggregate.where)
         if self._is_alone(aggregate):
             largest = max(abs(lo), abs(hi))
             if largest == 0:

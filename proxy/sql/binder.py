@@ -6,7 +6,7 @@ The rules themselves stand in the bind_* modules, one for each kind of node; `bi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 
 from sqlglot import exp
 
@@ -87,9 +87,21 @@ class Binder:
                 "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
             )
         bound = rule(self, node)
+        if isinstance(bound, Literal):
+            return self._in_zone(bound, node)
         if not isinstance(bound, Untyped) and self._weights.of(bound) > MOST_WEIGHT:
             raise refuse(node, "this expression is too large", "Use fewer nested functions and sub-selects.")
         return bound
+
+    def _in_zone(self, literal: Literal, node: exp.Expression) -> Literal:
+        """An instant as the policy's zone shows it, which is what the engine compares it as."""
+        moment, zone = literal.value, self.constants.now.tzinfo
+        if not isinstance(moment, datetime) or moment.tzinfo is None or zone is None:
+            return literal
+        try:
+            return Literal(moment.astimezone(zone).replace(tzinfo=None), literal.type)
+        except OverflowError:
+            raise refuse(node, "this time is too far away", "Use years from 2 to 9998.") from None
 
     def call(self, node: exp.Expression, name: str, *args: Scalar) -> Scalar:
         """A row of the function table applied to bound arguments."""
@@ -119,7 +131,7 @@ class Binder:
 
     def _meet(self, bound: Bound, wanted: SqlType, node: exp.Expression) -> Scalar:
         if isinstance(bound, Untyped):
-            return coerce_text(bound.text, wanted, node)
+            return self._in_zone(coerce_text(bound.text, wanted, node), node)
         if isinstance(bound, Null):
             return Null(wanted)
         if bound.type is SqlType.DATE and wanted is not SqlType.DATE:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.intervals import UNKNOWN, bounded, number_range, union
+from proxy.sql.intervals import UNKNOWN, Number, between, bounded, number_ends, number_range, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +173,23 @@ def square_root(arguments: Arguments) -> Domain:
 
 def greatest(arguments: Arguments) -> Domain:
     """At least the largest constant: any other argument may be NULL and drop out."""
-    ends = [number_range(a.domain) for a in arguments]
-    known = [e for e in ends if e is not None]
-    if len(known) < len(ends):
+    ends = _all_ends(arguments)
+    if not ends:
         return UNKNOWN
-    constants = [e[0] for e, a in zip(known, arguments, strict=True) if a.is_constant]
-    return bounded(max([min(e[0] for e in known), *constants]), max(e[1] for e in known))
+    constants = [e[0] for e, a in zip(ends, arguments, strict=True) if a.is_constant]
+    return between(max([min(e[0] for e in ends), *constants]), max(e[1] for e in ends))
 
 
 def least(arguments: Arguments) -> Domain:
     """At most the smallest constant."""
-    ends = [number_range(a.domain) for a in arguments]
-    known = [e for e in ends if e is not None]
-    if len(known) < len(ends):
+    ends = _all_ends(arguments)
+    if not ends:
         return UNKNOWN
-    constants = [e[1] for e, a in zip(known, arguments, strict=True) if a.is_constant]
-    return bounded(min(e[0] for e in known), min([max(e[1] for e in known), *constants]))
+    constants = [e[1] for e, a in zip(ends, arguments, strict=True) if a.is_constant]
+    return between(min(e[0] for e in ends), min([max(e[1] for e in ends), *constants]))
+
+
+def _all_ends(arguments: Arguments) -> list[tuple[Number, Number]]:
+    """The ends of each argument, infinite where nothing is known; none if the arguments are no numbers."""
+    ends = [number_ends(a.domain) for a in arguments]
+    return [(-math.inf, math.inf) if e is None else e for e in ends] if any(ends) else []

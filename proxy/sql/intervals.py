@@ -1,6 +1,8 @@
 """Which interval does a domain span?
 
-What rules and analyses read from domains; `domain_rules` and `time_rules` make them.
+What rules and analyses read from domains; `domain_rules` and `time_rules` make them. An inferred domain may be open to
+one side, with an infinite end there. It bounds nothing yet, but may meet the other end later, as in
+`least(greatest(x, 0), 100)`.
 """
 
 from __future__ import annotations
@@ -8,40 +10,67 @@ from __future__ import annotations
 import math
 from datetime import date, datetime
 from decimal import Decimal
+from typing import assert_never
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sqltypes import Value
 
+Number = int | float | Decimal
+
 UNKNOWN = Unknown()
+FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)  # infinite ends of times
 INT64_SAFE = float(2**62)  # a margin of two: interval ends are doubles
 
 
-def number_range(domain: Domain) -> tuple[float, float] | None:
-    """[lo, hi] of a numeric domain as doubles; None when unbounded or not numeric."""
+def _values(domain: Domain) -> tuple[Value, ...]:
+    """The ends of an interval, or all listed values; none if nothing is known."""
     match domain:
         case Bounded(lo, hi):
-            ends: tuple[Value, ...] = (lo, hi)
-        case Listed(values) if values:
-            ends = values
-        case _:
-            return None
-    numbers = [float(v) for v in ends if isinstance(v, (int, float, Decimal)) and not isinstance(v, bool)]
-    if len(numbers) != len(ends) or not all(map(math.isfinite, numbers)):
+            return (lo, hi)
+        case Listed(values):
+            return values
+        case Unknown():
+            return ()
+        case _ as never:
+            assert_never(never)
+
+
+def number_ends(domain: Domain) -> tuple[Number, Number] | None:
+    """[lo, hi] of a numeric domain, as they are written; an end may be infinite. None for other domains."""
+    ends = _values(domain)
+    numbers = [v for v in ends if isinstance(v, (int, float, Decimal)) and not isinstance(v, bool)]
+    if not numbers or len(numbers) != len(ends) or any(math.isnan(n) for n in numbers):
         return None
     return min(numbers), max(numbers)
 
 
+def number_range(domain: Domain) -> tuple[float, float] | None:
+    """[lo, hi] of a numeric domain as doubles; None when unbounded or not numeric."""
+    ends = number_ends(domain)
+    if ends is None:
+        return None
+    lo, hi = float(ends[0]), float(ends[1])
+    return (lo, hi) if math.isfinite(lo) and math.isfinite(hi) else None
+
+
 def time_range(domain: Domain) -> tuple[datetime, datetime] | None:
     """[lo, hi] of a date or timestamp domain; None when unbounded or of another family."""
-    match domain:
-        case Bounded(lo, hi):
-            ends: tuple[Value, ...] = (lo, hi)
-        case Listed(values) if values:
-            ends = values
-        case _:
-            return None
+    ends = _values(domain)
     moments = [as_datetime(v) for v in ends if isinstance(v, date)]
-    return (min(moments), max(moments)) if len(moments) == len(ends) else None
+    if not moments or len(moments) != len(ends) or FIRST in moments or LAST in moments:
+        return None
+    return min(moments), max(moments)
+
+
+def half_open(end: Value, *, is_upper: bool) -> Domain:
+    """Everything up to (from) a number or time; the other end is infinite."""
+    match end:
+        case bool() | str():
+            return UNKNOWN
+        case int() | float() | Decimal():
+            return Bounded(-math.inf, end) if is_upper else Bounded(end, math.inf)
+        case date():
+            return Bounded(FIRST, end) if is_upper else Bounded(end, LAST)
 
 
 def as_datetime(value: date) -> datetime:
@@ -56,6 +85,11 @@ def bounded(lo: float, hi: float) -> Domain:
     return Bounded(lo, hi) if math.isfinite(lo) and math.isfinite(hi) else UNKNOWN
 
 
+def between(lo: Number, hi: Number) -> Domain:
+    """The interval, of which an end may be infinite; nothing when both are."""
+    return UNKNOWN if math.isinf(lo) and math.isinf(hi) else Bounded(lo, hi)
+
+
 def union(domains: tuple[Domain, ...]) -> Domain:
     """Any of several domains (COALESCE, CASE): finite if all are, else the covering interval."""
     if all(isinstance(d, Listed) for d in domains):
@@ -64,10 +98,10 @@ def union(domains: tuple[Domain, ...]) -> Domain:
             for value in domain.values if isinstance(domain, Listed) else ():
                 merged.setdefault((type(value), value), value)
         return Listed(tuple(merged.values()))
-    numbers = [number_range(d) for d in domains]
+    numbers = [number_ends(d) for d in domains]
     known = [n for n in numbers if n is not None]
     if known and len(known) == len(numbers):
-        return bounded(min(n[0] for n in known), max(n[1] for n in known))
+        return between(min(n[0] for n in known), max(n[1] for n in known))
     times = [time_range(d) for d in domains]
     moments = [t for t in times if t is not None]
     if moments and len(moments) == len(times):

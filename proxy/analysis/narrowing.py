@@ -1,0 +1,124 @@
+"""Which values are left of a domain, once a condition holds?
+
+Only conditions that compare the very same scalar with constants say anything. Ends are closed: what `<` leaves of whole
+numbers, dates and timestamps ends one step before. An end may be infinite; see `sql.intervals`.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from proxy.policy.model import Bounded, Domain, Listed, Unknown
+from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.intervals import as_datetime, half_open
+from proxy.sqltypes import SqlType, Value
+
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_STEP = {SqlType.DATE: timedelta(days=1), SqlType.TIMESTAMP: timedelta(microseconds=1),
+         SqlType.TIMESTAMPTZ: timedelta(microseconds=1)}  # fmt: skip
+
+
+def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
+    """The domain of a scalar, cut by one condition that every row passes."""
+    match condition:
+        case Member(argument, items) if argument == scalar:
+            return _cut(domain, tuple(i.value for i in items))
+        case Call("=", (left, Literal(value))) | Call("=", (Literal(value), left)) if left == scalar:
+            return _cut(domain, (value,))
+        case Call("<" | "<=" | ">" | ">=" as op, (left, Literal(value))) if left == scalar:
+            return _limit(domain, op, value, scalar.type)
+        case Call("<" | "<=" | ">" | ">=" as op, (Literal(value), left)) if left == scalar:
+            return _limit(domain, _MIRRORED[op], value, scalar.type)
+        case Call("not", (inner,)):
+            for implied in negations(inner):
+                domain = narrow(domain, scalar, implied)
+            return domain
+        case _:
+            return domain
+
+
+def negations(condition: Scalar) -> tuple[Scalar, ...]:
+    """Comparisons that hold where a condition does not, NULL aside. Those it cannot tell are left out."""
+    match condition:
+        case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, args):
+            return (Call(_NEGATED[op], args, SqlType.BOOL),)
+        case Call("or", (left, right)):
+            return (*negations(left), *negations(right))
+        case Call("not", (inner,)):
+            return conjuncts(inner)
+        case _:
+            return ()
+
+
+def _cut(domain: Domain, values: tuple[Value, ...]) -> Domain:
+    """Only these values, in the domain's own order and spelling where it has one."""
+    match domain:
+        case Listed(known):
+            return Listed(tuple(k for k in known if any(same_value(k, v) for v in values)))
+        case Bounded():
+            return Listed(tuple(dict.fromkeys(v for v in values if inside(v, domain))))
+        case Unknown():
+            return Listed(tuple(dict.fromkeys(values)))
+
+
+def _limit(domain: Domain, op: str, value: Value, kind: SqlType) -> Domain:
+    is_upper = op in ("<", "<=")
+    end = _closed(value, kind, is_upper=is_upper, is_strict=op in ("<", ">"))
+    match domain:
+        case Listed(known):
+            return Listed(tuple(k for k in known if (less_or_equal(k, end) if is_upper else less_or_equal(end, k))))
+        case Bounded(lo, hi):
+            if not inside(end, domain):
+                return domain
+            return Bounded(lo, end) if is_upper else Bounded(end, hi)
+        case Unknown():
+            return half_open(end, is_upper=is_upper)
+
+
+def _closed(value: Value, kind: SqlType, *, is_upper: bool, is_strict: bool) -> Value:
+    """The last value of the type that a comparison leaves on its side."""
+    sign = -1 if is_upper else 1
+    if kind.is_integer and isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        whole = math.floor(value) if is_upper else math.ceil(value)
+        return whole + sign if is_strict and whole == value else whole
+    is_moment = isinstance(value, datetime) if kind is not SqlType.DATE else type(value) is date
+    if is_strict and kind in _STEP and is_moment and isinstance(value, date):
+        try:
+            return value + sign * _STEP[kind]
+        except OverflowError:
+            return value
+    return value
+
+
+def _comparable(left: Value, right: Value) -> tuple[Value, Value]:
+    """Dates meet timestamps as midnights; time zones are dropped (all are the policy's)."""
+    if isinstance(left, date) and isinstance(right, date) and type(left) is not type(right):
+        return as_datetime(left), as_datetime(right)
+    if isinstance(left, datetime) and isinstance(right, datetime):
+        return left.replace(tzinfo=None), right.replace(tzinfo=None)
+    if isinstance(left, Decimal) != isinstance(right, Decimal):
+        return float(left) if isinstance(left, Decimal) else left, float(right) if isinstance(right, Decimal) else right
+    return left, right
+
+
+def same_value(left: Value, right: Value) -> bool:
+    """SQL equality of two constants of one family."""
+    a, b = _comparable(left, right)
+    return a == b
+
+
+def less_or_equal(left: Value, right: Value) -> bool:
+    """SQL order of two constants of one family; False when they do not compare."""
+    a, b = _comparable(left, right)
+    try:
+        return bool(a <= b)  # type: ignore[operator]  # families are equal, checked by the binder
+    except TypeError:
+        return False
+
+
+def inside(value: Value, domain: Bounded) -> bool:
+    """Whether a constant lies in an interval."""
+    return less_or_equal(domain.lo, value) and less_or_equal(value, domain.hi)
