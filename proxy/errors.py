@@ -27,7 +27,8 @@ class HushError(Exception):
 
     def text(self) -> str:
         """The whole error as one readable line, for logs and the command line."""
-        first = f"{self.message}." if self.detail or self.hint else self.message
+        first = f"{self.message} at character {self.position}" if self.position else self.message
+        first = f"{first}." if self.detail or self.hint else first
         return " ".join(part for part in (first, self.detail, self.hint) if part)
 
 
@@ -92,6 +93,12 @@ class NoParameter(HushError):
     """A statement of the simple protocol names a parameter."""
 
     sqlstate = "42P02"
+
+
+class UndefinedName(HushError):
+    """A column or table that the statement names does not exist."""
+
+    sqlstate = "42703"
 
 
 class QueryCanceled(HushError):

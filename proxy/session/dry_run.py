@@ -10,16 +10,17 @@ from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, limit_pico, pool_atto
 from proxy.dp.selection import delta_share
-from proxy.errors import Unsupported
+from proxy.errors import HushError, Unsupported
 from proxy.front.relations import RELATIONS
 from proxy.plan.explain import explain_block, explain_lines
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
-from proxy.sql.parse import limited_depth, split_statements
+from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
+from proxy.sql.table_command import write_out
 
 
 def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
@@ -27,8 +28,16 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
 
     Keys that public tables are joined on count as unique: a served dataset checks that on its data.
     """
-    with limited_depth():
-        plans = _plans(policy, sql)
+    statements = split_statements(sql)
+    if len(statements) != 1:
+        raise Unsupported("expected one statement", hint="Give one SELECT.")
+    written = write_out(statements[0])
+    try:
+        with limited_depth():
+            plans = _plans(policy, written.statement)
+    except HushError as error:
+        error.position = statements[0].start + written.original(error.position) if error.position else 0
+        raise
     blocks = [explain_block(p, policy.privacy) for p in plans]
     if as_json:
         return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks}, indent=2)
@@ -38,12 +47,9 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
     return "\n".join(lines)
 
 
-def _plans(policy: Policy, sql: str) -> list[ReleasePlan]:
+def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
     catalog = Catalog(policy.tables)
-    statements = split_statements(sql)
-    if len(statements) != 1:
-        raise Unsupported("expected one statement", hint="Give one SELECT.")
-    cut = split(statements[0], catalog, frozenset(RELATIONS))
+    cut = split(statement, catalog, frozenset(RELATIONS))
     if not cut.blocks:
         raise Unsupported(
             "the statement reads no private table",

@@ -130,7 +130,7 @@ class ClientSession:
         try:
             planned = await self._plan(handle.query, asker, settings, parameters)
         except HushError as error:
-            error.position += len(handle.before) if error.position else 0
+            error.position = handle.position(error.position)
             raise
         if handle.wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON):
             self._metrics.statement(StatementKind.EXPLAIN)

@@ -19,6 +19,7 @@ from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.probe import Probe, probe
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
+from proxy.sql.table_command import WrittenOut, write_out
 from proxy.sql.widen import widen
 
 SYSTEM_RELATIONS = frozenset(RELATIONS)
@@ -44,6 +45,11 @@ class Understood:
     before: str
     query: Split | Probe
     after: str
+    written: WrittenOut
+
+    def position(self, position: int) -> int:
+        """Where in the client's statement a 1-based position of the SELECT is; 0 stays unknown."""
+        return len(self.before) + self.written.original(position) if position else 0
 
 
 def understand(text: str, version: Version, login: str, *, has_intervals: bool) -> tuple[Piece, ...]:
@@ -88,7 +94,7 @@ class _Reader:
             self._check_shadow(statement)
             return _forwarded(statement)
         wrapper, first, last = _unwrap(statement)
-        if statement.tokens[first].text.upper() not in ("SELECT", "WITH", "(", "VALUES"):
+        if statement.tokens[first].text.upper() not in ("SELECT", "WITH", "(", "VALUES", "TABLE"):
             return _forwarded(statement)
         return self._select(statement, wrapper, first, last)
 
@@ -101,25 +107,32 @@ class _Reader:
     def _select(self, statement: Statement, wrapper: Wrapper, first: int, last: int) -> Piece:
         start, end = statement.tokens[first].start, statement.tokens[last - 1].end + 1
         inner = split_statements(statement.text[start:end])[0]
-        cut = self._cut(inner, start)
+        written = write_out(inner)
+        try:
+            cut = self._cut(written.statement)
+        except HushError as error:
+            raise _moved(error, written, start) from None
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
         is_explain = wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON)
         if wrapper is Wrapper.CREATE_TABLE:
             self._check_shadow(statement)
         before, after = statement.text[:start], statement.text[end:]
+        asked = inner.text if cut.text == written.statement.text else cut.text
         return Piece(
             text=statement.text,
             start=statement.start,
             is_private=True,
-            describe_text=before + cut.text if is_explain else cut.text,
+            describe_text=before + asked if is_explain else asked,
             prefix_chars=0 if is_explain else start,
             needs_transaction=wrapper is Wrapper.DECLARE and not _is_with_hold(statement, first),
             returns_rows=wrapper in (Wrapper.NONE, Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON),
-            handle=Understood(version=self._version, wrapper=wrapper, before=before, query=cut, after=after),
+            handle=Understood(
+                version=self._version, wrapper=wrapper, before=before, query=cut, after=after, written=written
+            ),
         )
 
-    def _cut(self, inner: Statement, offset: int) -> Split | Probe:
+    def _cut(self, inner: Statement) -> Split | Probe:
         try:
             cut = split(inner, self._catalog, SYSTEM_RELATIONS)
             if self._has_intervals:
@@ -127,13 +140,11 @@ class _Reader:
                 if widened != inner.text:
                     cut = split(split_statements(widened)[0], self._catalog, SYSTEM_RELATIONS)
             return cut
-        except NotAggregate as error:
+        except NotAggregate:
             found = probe(inner, self._catalog, allow_all=self._version.policy.privacy.raw_select_empty)
             if found is not None:
                 return found
-            raise _moved(error, offset) from None
-        except HushError as error:
-            raise _moved(error, offset) from None
+            raise
 
     def _check_shadow(self, statement: Statement) -> None:
         """A temporary object called like a private table would make later queries mean something else."""
@@ -163,8 +174,8 @@ class _Reader:
 _FUNCTIONS = frozenset(("low", "high", "sd"))
 
 
-def _moved(error: HushError, offset: int) -> HushError:
-    position = error.position + offset if error.position else 0
+def _moved(error: HushError, written: WrittenOut, offset: int) -> HushError:
+    position = written.original(error.position) + offset if error.position else 0
     return type(error)(error.message, detail=error.detail, hint=error.hint, position=position)
 
 

@@ -195,6 +195,7 @@ class _Above:
         elif (key := self._key(node)) is not None:
             self._replace(node, key)
         elif isinstance(node, exp.Column):
+            self._binder.scalar(node)  # that there is no such column is said first
             raise NotAggregate(
                 f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
                 hint="Group by it, or aggregate it.",

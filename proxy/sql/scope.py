@@ -21,6 +21,7 @@ from proxy.sql.binder import Binder
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.refusal import only, refuse
+from proxy.sql.unknown_names import unknown_column
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -228,7 +229,8 @@ class Scopes:
             if len(found) > 1:
                 raise refuse(node, f'column reference "{name}" is ambiguous')
             if not found:
-                raise refuse(node, f'column "{name}" does not exist in the rows this aggregate reads')
+                columns = {r.alias: tuple(c for c, _ in r.rows.columns) for r in relations}
+                raise unknown_column(node, prefix, name, columns)
             return found[0]
 
         return make_binder(resolve, self._constants, self._source)

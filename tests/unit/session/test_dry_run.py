@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from proxy.errors import HushError
+from proxy.errors import HushError, UndefinedName
 from proxy.session.dry_run import dry_run
 from tests.unit.sql.corpus import policy
 
@@ -40,3 +40,24 @@ def test_what_has_no_plan_is_an_error_with_advice(text: str) -> None:
     with pytest.raises(HushError) as refused:
         dry_run(policy(), text, as_json=False)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint", "at"),
+    [
+        (" SELECT count(*) FROM users WHERE agee > 3", 'column "agee" does not exist', '"users.age"', "agee"),
+        ("SELECT sum(u.agee) FROM users u", "column u.agee does not exist", '"u.age"', "u.agee"),
+        ("WITH w AS (TABLE users) SELECT count(*) FROM w WHERE zzz = 1", 'column "zzz" does not exist', "w.age", "zzz"),
+        ("SELECT plan, count(*) FROM users GROUP BY plan ORDER BY plam", 'column "plam" does not exist', "plan",
+         "plam"),
+        ("SELECT count(*) FROM users u WHERE x.age > 3", 'missing FROM-clause entry for table "x"', "u", "x.age"),
+    ],
+)  # fmt: skip
+def test_wrong_name_is_told_as_postgresql_tells_it(text: str, message: str, hint: str, at: str) -> None:
+    with pytest.raises(UndefinedName) as refused:
+        dry_run(policy(), text, as_json=False)
+    error = refused.value
+    assert (error.message, error.sqlstate) == (message, "42703")
+    assert hint in error.hint
+    assert text[error.position - 1 :].startswith(at)
+    assert f"at character {error.position}" in error.text()

@@ -107,6 +107,8 @@ def test_statements_of_a_string_keep_their_places() -> None:
         ('SET LOCAL "hush".weights TO 1', "22023", ""),
         ("SELECT hush_r.x FROM users AS hush_r", "DP006", "hush_r"),
         ("WITH RECURSIVE a AS (SELECT * FROM users) SELECT count(*) FROM a", "DP006", "users"),
+        ("TABLE users", "DP004", "TABLE"),
+        ("WITH w AS (TABLE users) SELECT hush_r.x FROM w", "DP006", "hush_r"),
     ],
 )
 def test_refusal_is_kept_with_the_piece(text: str, sqlstate: str, at: str) -> None:
@@ -116,6 +118,23 @@ def test_refusal_is_kept_with_the_piece(text: str, sqlstate: str, at: str) -> No
     assert found.describe_text == text, "the front's own errors come first"
     assert error.sqlstate == sqlstate
     assert text[error.position - 1 :].startswith(at) if at else True
+
+
+def test_table_command_over_private_rows_is_a_select() -> None:
+    text = "EXPLAIN WITH w AS (TABLE users) SELECT max(age) FROM w"
+    found = piece(text)
+    assert found.describe_text == text
+    asked = handle(found)
+    assert asked.query.text == "WITH w AS (SELECT * FROM users) SELECT max(age) FROM w"
+    assert asked.position(asked.query.text.index("max") + 1) == text.index("max") + 1
+    assert asked.position(0) == 0
+
+
+def test_table_command_shows_relations_of_the_proxy() -> None:
+    asked = handle(piece("TABLE hush.budget"))
+    assert isinstance(asked.query, Split)
+    assert [s.name for s in asked.query.system] == ["budget"]
+    assert isinstance(handle(piece("TABLE users LIMIT 0")).query, Probe)
 
 
 def test_unreadable_string_is_refused_as_a_whole() -> None:

@@ -26,6 +26,7 @@ from proxy.sql.describe import describe_aggregate
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
+from proxy.sql.table_command import write_out
 from proxy.sqltypes import TYPE_NAMES
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
@@ -70,7 +71,7 @@ def policy() -> Policy:
 def cut(sql: str, served: Policy) -> Split:
     statements = split_statements(sql)
     assert len(statements) == 1
-    return split(statements[0], Catalog(served.tables), frozenset(RELATIONS))
+    return split(write_out(statements[0]).statement, Catalog(served.tables), frozenset(RELATIONS))
 
 
 def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...] = ()) -> tuple[BoundBlock, ...]:

@@ -1,0 +1,55 @@
+"""What is said of a column that the rows of a private SELECT do not have?
+
+Through the wire PostgreSQL has read the statement before and says most of it in its own words. What it knows and the
+algebra does not (outer rows, whole rows, system columns) is refused; all else is said as PostgreSQL says it, for those
+who plan without a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from proxy.errors import HushError, UndefinedName
+from proxy.sql.parse import position_of
+from proxy.sql.refusal import refuse
+
+_NOT_AN_EXPRESSION = (exp.From, exp.Join, exp.CTE, exp.Subquery, exp.SetOperation, type(None))
+_SYSTEM_COLUMNS = frozenset(("ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"))
+
+
+def unknown_column(node: exp.Column, prefix: str, name: str, columns: Mapping[str, Iterable[str]]) -> HushError:
+    """The error for a column that was not found. columns: those of the FROM clause, by alias."""
+    if _may_be_outer(node):
+        return refuse(node, f'column "{name}" is not one of the rows this aggregate reads',
+                      "A sub-query over private rows cannot depend on the query around it.")  # fmt: skip
+    if not prefix and name in columns:
+        return refuse(node, f'the whole row "{name}" is not supported over private rows', "Name its columns.")
+    if name in _SYSTEM_COLUMNS:
+        return refuse(node, f'the system column "{name}" is not supported over private rows')
+    if prefix and prefix not in columns:
+        return UndefinedName(f'missing FROM-clause entry for table "{prefix}"', position=position_of(node),
+                             hint=f"The tables of this SELECT are called {', '.join(columns)}.")  # fmt: skip
+    spelled = f"{prefix}.{name}" if prefix else f'"{name}"'
+    return UndefinedName(f"column {spelled} does not exist", hint=_advice(prefix, name, columns),
+                         position=position_of(node))  # fmt: skip
+
+
+def _advice(prefix: str, name: str, columns: Mapping[str, Iterable[str]]) -> str:
+    known = {f"{a}.{c}": c for a, listed in columns.items() if prefix in ("", a) for c in listed}
+    similar = get_close_matches(name, known.values(), 1)
+    if similar:
+        return f'Perhaps you meant to reference the column "{next(k for k in known if known[k] == similar[0])}".'
+    return f"The columns are {', '.join(known)}."
+
+
+def _may_be_outer(node: exp.Expr) -> bool:
+    """Whether a query around the column's own stands inside an expression, and may so see the rows of another."""
+    query = node.find_ancestor(exp.Query)
+    while query is not None:
+        if not isinstance(query.parent, _NOT_AN_EXPRESSION):
+            return True
+        query = query.find_ancestor(exp.Query)
+    return False
