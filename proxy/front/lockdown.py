@@ -24,10 +24,9 @@ REVOKED_FUNCTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "locks shared by all logins",
         (
             "pg_advisory_lock", "pg_advisory_lock_shared", "pg_advisory_unlock", "pg_advisory_unlock_shared",
-            "pg_advisory_unlock_all", "pg_advisory_xact_lock", "pg_advisory_xact_lock_shared",
-            "pg_try_advisory_lock", "pg_try_advisory_lock_shared", "pg_try_advisory_xact_lock",
-            "pg_try_advisory_xact_lock_shared",
-        ),
+            "pg_advisory_xact_lock", "pg_advisory_xact_lock_shared", "pg_try_advisory_lock",
+            "pg_try_advisory_lock_shared", "pg_try_advisory_xact_lock", "pg_try_advisory_xact_lock_shared",
+        ),  # not pg_advisory_unlock_all: pools call it when a connection comes back, and it finds no lock
     ),
     ("ends or disturbs other sessions of the login", ("pg_terminate_backend", "pg_cancel_backend")),
     (
@@ -55,6 +54,16 @@ REVOKED_FUNCTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # Overloads of a name whose other overloads stay: these take a query as text.
 REVOKED_SIGNATURES = ("pg_catalog.ts_rewrite(tsquery, text)",)
 
+# An aggregate calls any function, set_config too, by a name that the proxy does not see.
+_NO_AGGREGATES = """CREATE FUNCTION information_schema.hush_refuse_aggregate() RETURNS event_trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $body$
+BEGIN
+  RAISE EXCEPTION USING ERRCODE = 'DP007', MESSAGE = 'aggregates cannot be created';
+END$body$;
+REVOKE ALL ON FUNCTION information_schema.hush_refuse_aggregate() FROM PUBLIC;
+CREATE EVENT TRIGGER hush_refuse_aggregate ON ddl_command_start WHEN TAG IN ('CREATE AGGREGATE')
+EXECUTE FUNCTION information_schema.hush_refuse_aggregate();"""
+
 REVOKED_LANGUAGES = ("plpgsql", "sql")
 
 
@@ -70,9 +79,11 @@ def lockdown_sql() -> str:
             "REVOKE CREATE ON SCHEMA public FROM PUBLIC;",
             *(f"REVOKE USAGE ON LANGUAGE {language} FROM PUBLIC;" for language in REVOKED_LANGUAGES),
             *(f"REVOKE EXECUTE ON FUNCTION {signature} FROM PUBLIC;" for signature in REVOKED_SIGNATURES),
+            "REVOKE UPDATE ON pg_catalog.pg_settings FROM PUBLIC;",  # a SET that the proxy does not see
             "DO $body$ DECLARE found record; BEGIN FOR found IN SELECT p.oid::regprocedure AS signature",
             "FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = 'pg_catalog'::regnamespace",
             f"AND p.proname IN ({names})",
             "LOOP EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', found.signature); END LOOP; END $body$;",
+            _NO_AGGREGATES,
         )
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from proxy.errors import FrontFailed, HushError
+from proxy.front.definitions import definitions_sql
 from proxy.front.lockdown import lockdown_sql
 from proxy.front.process import AdminConnection, Blueprint, Postmaster, log_tail, start_postmaster, write_ident
 from proxy.front.quoting import quote_name
@@ -160,7 +161,7 @@ class FrontServer:
             if policy.dataset != "postgres":
                 await _run(connection, "DROP DATABASE postgres")
             await _run(connection, "REVOKE CONNECT ON DATABASE template1 FROM PUBLIC")
-            await _run(connection, lockdown_sql(), schema_sql(policy, self.spec.visible))
+            await _run(connection, lockdown_sql(), definitions_sql(), schema_sql(policy, self.spec.visible))
             for name in self.spec.visible.tables:
                 if policy.tables[name].is_public:
                     await self._load(connection, policy.tables[name])

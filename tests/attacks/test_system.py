@@ -125,6 +125,38 @@ def test_activity_shows_no_statement_of_anybody(attacked: Attacked) -> None:
         assert "hush_injected" not in seen
 
 
+def test_views_show_no_statement_of_anybody(attacked: Attacked) -> None:
+    with attacked.connect(login="bob") as bob, attacked.connect(login="eve") as client:
+        bob.execute(b"CREATE TEMP VIEW v AS SELECT count(*) FROM people WHERE name = 'a secret name'")
+        bob.execute(b"CREATE TEMP VIEW w AS SELECT label FROM labels WHERE label = 'a secret name'")
+        for sql in (
+            "SELECT * FROM pg_views",
+            "SELECT pg_get_viewdef(oid) FROM pg_class",
+            "SELECT pg_get_ruledef(oid) FROM pg_rewrite",
+            "SELECT * FROM information_schema.views",
+        ):
+            assert "a secret name" not in str(rows(client, sql))
+        assert refusal(client, "SELECT ev_action FROM pg_rewrite")[0] == "42501"
+
+
+def test_no_way_around_the_list_of_settings(attacked: Attacked) -> None:
+    with attacked.connect() as client:
+        client.execute("CREATE TEMP VIEW knobs AS SELECT * FROM pg_settings")
+        for sql in (
+            "UPDATE knobs SET setting = '8GB' WHERE name = 'work_mem'",
+            "UPDATE U&\"pg\\005fsettings\" SET setting = '8GB' WHERE name = 'work_mem'",
+            "CREATE AGGREGATE pg_temp.a(text, boolean) (SFUNC = set_config, STYPE = text, INITCOND = 'work_mem')",
+            "SELECT set_config(name, '8GB', false) FROM pg_settings WHERE name = 'work_mem'",
+            "SELECT \"set_config\" /* */ ('work_mem', '8GB', false)",
+            "SELECT U&\"set_\\0063onfig\"('work_mem', '8GB', false)",
+            "SET U&\"work\\005fmem\" = '8GB'",
+        ):
+            assert refusal(client, sql)[0] in ("42501", "DP007"), sql
+        assert rows(client, "SHOW work_mem") == [("4MB",)]
+    with pytest.raises(psycopg.OperationalError, match="cannot be changed here"):
+        attacked.connect(options="-c work_mem=8GB")
+
+
 def test_a_login_sees_own_accounts_and_history_only(attacked: Attacked) -> None:
     with (
         attacked.connect(login="bob") as bob,

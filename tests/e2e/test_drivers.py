@@ -120,6 +120,26 @@ def test_asyncpg(served: Served, truth: Truth) -> None:
     asyncio.run(ask())
 
 
+def test_asyncpg_pool(served: Served) -> None:
+    """A connection that goes back to the pool is reset, and its next user finds the policy's settings."""
+
+    async def ask() -> list[str]:
+        pool = asyncpg.create_pool(
+            host="127.0.0.1", port=served.port, user="ann", password=PASSWORD, database="adult", min_size=1, max_size=1
+        )
+        found = []
+        async with pool:
+            for _ in range(2):
+                async with pool.acquire() as client:
+                    found.append(str(await client.fetchval("SHOW hush.epsilon")))
+                    await client.execute("SET hush.epsilon = 0.125")
+                    assert await client.fetchval("SELECT count(*) FROM adult WHERE age >= 40") > 0
+        return found
+
+    first, second = asyncio.run(ask())
+    assert first == second != "0.125"
+
+
 def test_sqlalchemy(served: Served, truth: Truth) -> None:
     url = f"postgresql+psycopg://ann:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{served.port}/adult"
     engine = create_engine(url)

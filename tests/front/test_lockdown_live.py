@@ -53,6 +53,8 @@ DENIED = (
     "ALTER ROLE bob PASSWORD 'x'",
     "ALTER ROLE alice CONNECTION LIMIT -1",
     "CHECKPOINT",
+    "UPDATE pg_settings SET setting = '8GB' WHERE name = 'work_mem'",
+    "UPDATE pg_catalog.U&\"pg\\005fsettings\" SET setting = '8GB' WHERE name = 'work_mem'",
     "SET temp_file_limit = -1",
     "SET log_statement = 'all'",
     "SET track_activities = on",
@@ -85,6 +87,38 @@ def test_what_drivers_need_stays_allowed(alice: Client) -> None:
     alice.execute("SELECT pg_database_size(current_database())")
 
 
+def test_settings_are_not_changed_through_a_view_or_an_aggregate(alice: Client) -> None:
+    """Both would call set_config where the proxy, which reads the text, cannot see it."""
+    before = alice.execute("SHOW work_mem").fetchone()
+    alice.execute("CREATE TEMP VIEW knobs AS SELECT name, setting FROM pg_settings")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        alice.execute("UPDATE knobs SET setting = '8GB' WHERE name = 'work_mem'")
+    for words in ("CREATE AGGREGATE", "CREATE OR REPLACE AGGREGATE"):
+        sql = f"{words} pg_temp.knob(text, boolean) (SFUNC = set_config, STYPE = text, INITCOND = 'work_mem')"
+        with pytest.raises(psycopg.Error, match="aggregates cannot be created") as raised:
+            alice.execute(sql.encode())
+        assert raised.value.sqlstate == "DP007"
+    assert alice.execute("SHOW work_mem").fetchone() == before
+
+
+RESETS = (
+    "DISCARD ALL",
+    # asyncpg, when a connection goes back to its pool
+    "SELECT pg_advisory_unlock_all();CLOSE ALL;UNLISTEN *;RESET ALL",
+    # Npgsql, likewise, if it keeps prepared statements
+    "SET SESSION AUTHORIZATION DEFAULT;CLOSE ALL;SELECT pg_advisory_unlock_all();RESET ALL;DISCARD TEMP",
+)
+
+
+@pytest.mark.parametrize("statements", RESETS)
+def test_pools_can_reset_a_connection(alice: Client, statements: str) -> None:
+    alice.execute("SET application_name = 'before'")
+    alice.execute("DECLARE c CURSOR WITH HOLD FOR SELECT 1")
+    for statement in statements.split(";"):
+        alice.execute(statement.encode())
+    assert alice.execute("SELECT current_setting('application_name'), count(*) FROM pg_cursors").fetchone() == ("", 0)
+
+
 def test_statements_of_others_are_invisible(connect: Callable[[str], Client]) -> None:
     """Neither another login nor another session of the same login shows what it runs, or how often."""
     other, same, asking = connect("bob"), connect("alice"), connect("alice")
@@ -95,6 +129,50 @@ def test_statements_of_others_are_invisible(connect: Callable[[str], Client]) ->
     assert seen == (0,)
     counted = asking.execute("SELECT sum(seq_scan)::int, sum(n_live_tup)::int FROM pg_stat_user_tables")
     assert counted.fetchone() == (0, 0)
+
+
+READERS = (
+    "SELECT viewname, definition FROM pg_views",
+    "SELECT table_name, view_definition FROM information_schema.views",
+    "SELECT relname, pg_get_viewdef(oid), pg_get_viewdef(oid, true), pg_get_viewdef(oid, 80) FROM pg_class",
+    "SELECT pg_get_viewdef(n), pg_get_viewdef(n, true) FROM (SELECT oid::regclass::text AS n FROM pg_class) AS c",
+    "SELECT rulename, pg_get_ruledef(oid), pg_get_ruledef(oid, true) FROM pg_rewrite",
+)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_view_s_query_is_read_by_its_owner_alone(connect: Callable[[str], Client], reader: str) -> None:
+    """Claim of `definitions_sql`: no login reads the text of another login's view."""
+    owner, other = connect("bob"), connect("alice")
+    owner.execute("CREATE TEMP VIEW mine AS SELECT 'of bob' AS x FROM stores")
+    assert "of bob" in str(owner.execute(reader.encode()).fetchall())
+    seen = other.execute(reader.encode()).fetchall()
+    assert len(seen) > 100
+    assert "of bob" not in str(seen)
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "SELECT ev_action FROM pg_rewrite",
+        "SELECT ev_qual FROM pg_rewrite",
+        "SELECT r FROM pg_rewrite AS r",
+        "SELECT hush_kept_pg_get_viewdef(oid) FROM pg_class",
+        "SELECT pg_catalog.hush_kept_pg_get_ruledef(oid, true) FROM pg_rewrite",
+    ],
+)
+def test_the_stored_form_of_views_is_kept_from_logins(alice: Client, reader: str) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        alice.execute(reader.encode())
+
+
+def test_views_of_the_catalogue_are_spelled_out_as_ever(alice: Client) -> None:
+    assert "pg_get_viewdef" in str(alice.execute("SELECT pg_get_viewdef('pg_views'::regclass, true)").fetchone())
+    missing = "SELECT count(*) FROM pg_views WHERE schemaname IN ('pg_catalog', 'information_schema')"
+    assert alice.execute(f"{missing} AND definition IS NULL".encode()).fetchone() == (0,)
+    assert alice.execute("SELECT pg_get_viewdef(1::oid), pg_get_viewdef(NULL::oid, true)").fetchone() == (None, None)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        alice.execute("SELECT pg_get_viewdef('nowhere_at_all')")
 
 
 def test_the_log_keeps_no_statement(front: Front, connect: Callable[[str], Client]) -> None:
