@@ -121,3 +121,4 @@ TYPE_NAMES: dict[str, SqlType] = {
 }
 
 BY_OID: dict[int, SqlType] = {t.oid: t for t in SqlType}
+BY_ARRAY_OID: dict[int, SqlType] = {t.array_oid: t for t in SqlType}

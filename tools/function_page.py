@@ -69,7 +69,7 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
         (
             Form("`x = y`, `<>`, `<`, `<=`, `>`, `>=`", tuple(f"{{0}} {op} {{1}}" for op in _COMPARISONS)),
             Form("`x BETWEEN y AND z`", ("{0} BETWEEN {1} AND {1}",)),
-            Form("`x IN (1, 2)`, `x = ANY(ARRAY[1, 2])`",
+            Form("`x IN (1, 2)`, `x = ANY(ARRAY[1, 2])`, `x <> ALL($1)`",
                  (*(f"{{0}} IN ({m})" for m in _MEMBERS), "{0} = ANY(ARRAY[1, 2])"),
                  "constants only, none of them NULL, at most 10,000"),
             Form("`a AND b`, `a OR b`", ("{0} AND {1}", "{0} OR {1}")),

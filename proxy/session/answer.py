@@ -7,7 +7,7 @@ Runs in worker threads; nothing here awaits.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -26,9 +26,8 @@ from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import spent_in_epsilon
 from proxy.session.relations import history_name
 from proxy.session.settings import Settings
-from proxy.sql.algebra import Literal, Null
-from proxy.sql.bind import Constants
 from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.constants import Bindings, Constants
 from proxy.sql.parse import limited_depth
 from proxy.sql.split import BlockText, Split
 
@@ -69,9 +68,7 @@ class Answer:
     receipt: Receipt
 
 
-def plan_statement(
-    query: Split, asker: Asker, settings: Settings, parameters: Mapping[int, Literal | Null], now: datetime
-) -> Planned:
+def plan_statement(query: Split, asker: Asker, settings: Settings, parameters: Bindings, now: datetime) -> Planned:
     """Bind and plan every block of a statement. Costs nothing. Raises HushError."""
     with limited_depth():
         return _plan(query, asker, settings, Constants(parameters, now))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
-from proxy.sql.binder import Binder, Rule
+from proxy.sql.bind_values import cast_type, parameter
+from proxy.sql.binder import Binder, Bound, Rule
+from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
@@ -16,24 +18,66 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _MOST_ITEMS = 10_000
+_ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
+
+Part = tuple[Bound, exp.Expression]
+Parts = Sequence[Part]
 
 
 def _compare(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    if isinstance(node.expression, exp.Any):
-        return _any(binder, node)
+    if isinstance(node.expression, exp.Any) or _is_all(node.expression):
+        return _quantified(binder, node)
     left, right = binder.together(node, node.this, node.expression)
     return binder.call(node, _COMPARISONS[type(node)], left, right)
 
 
-def _any(binder: Binder, node: exp.Expression) -> Scalar:
-    """x = ANY(ARRAY[...]) with constants."""
-    array = node.expression.this
-    array = array.this if isinstance(array, exp.Paren) else array
-    if not isinstance(node, exp.EQ) or not isinstance(array, exp.Array):
-        raise refuse(node, "ANY is accepted as x = ANY(ARRAY[constants])", "Write x IN (...).")
-    only(array, "expressions", "value_constructor")
-    return _member(binder, node, node.this, array.expressions)
+def _is_all(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1
+
+
+def _quantified(binder: Binder, node: exp.Expression) -> Scalar:
+    """x = ANY(array) and x <> ALL(array), the array being constant."""
+    wanted = exp.NEQ if _is_all(node.expression) else exp.EQ
+    if not isinstance(node, wanted):
+        raise refuse(node, "ANY is accepted with =, and ALL with <>", _ARRAYS)
+    items = _elements(binder, node, node.expression.this if wanted is exp.EQ else node.expression.expressions[0])
+    argument = binder.bind(node.this)
+    if not items:
+        return Literal(wanted is exp.NEQ, SqlType.BOOL)
+    return binder.negated(node, _member(binder, node, (argument, node.this), items), wanted is exp.NEQ)
+
+
+def _elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
+    while isinstance(array, exp.Paren):
+        array = array.this
+    match array:
+        case exp.Array():
+            only(array, "expressions", "value_constructor")
+            return [(binder.bind(item), item) for item in array.expressions]
+        case exp.Parameter():
+            value = parameter(binder, array)
+            if isinstance(value, Elements):
+                return [(item, array) for item in value.items]
+        case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
+            only(array, "this", "to")
+            kind = cast_type(node, element)
+            return [
+                (_converted(binder, bound, kind, item), item) for bound, item in _elements(binder, node, array.this)
+            ]
+        case _:
+            pass
+    raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
+
+
+def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression) -> Bound:
+    match bound:
+        case Untyped(text):
+            return coerce_text(text, kind, node)
+        case Literal():
+            return binder.convert(node, bound, kind)
+        case _:
+            return bound
 
 
 def _logic(binder: Binder, node: exp.Expression) -> Scalar:
@@ -75,13 +119,14 @@ def _between(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _in(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expressions")
-    return _member(binder, node, node.this, node.expressions)
+    argument, *items = ((binder.bind(part), part) for part in (node.this, *node.expressions))
+    return _member(binder, node, argument, items)
 
 
-def _member(binder: Binder, node: exp.Expression, argument: exp.Expression, items: list[exp.Expression]) -> Scalar:
+def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) -> Scalar:
     if not items or len(items) > _MOST_ITEMS:
         raise refuse(node, f"IN takes 1 to {_MOST_ITEMS} constants")
-    bound = binder.together(node, argument, *items)
+    bound = binder.united(node, (argument, *items))
     if isinstance(bound[0], (Literal, Null)):
         raise refuse(node, "IN needs an expression on its left")
     constants = tuple(b for b in bound[1:] if isinstance(b, Literal))

@@ -12,7 +12,7 @@ from sqlglot import exp
 from proxy.sql.algebra import Literal, Null, Scalar
 from proxy.sql.bind_times import read_span
 from proxy.sql.binder import Binder, Bound, Rule
-from proxy.sql.constants import Untyped, coerce_text
+from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import TYPE_NAMES, SqlType
 
@@ -51,6 +51,14 @@ def _paren(binder: Binder, node: exp.Expression) -> Bound:
 
 
 def _parameter(binder: Binder, node: exp.Expression) -> Bound:
+    value = parameter(binder, node)
+    if isinstance(value, Elements):
+        raise refuse(node, "an array parameter is accepted in x = ANY($1) and x <> ALL($1)")
+    return value
+
+
+def parameter(binder: Binder, node: exp.Expression) -> Literal | Null | Elements:
+    """The value of $1."""
     only(node, "this")
     digits = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
     if not digits.isdigit():
@@ -59,14 +67,14 @@ def _parameter(binder: Binder, node: exp.Expression) -> Bound:
         raise refuse(
             node,
             f"parameter ${digits} has a type that is not supported over private rows",
-            "Pass numbers, texts, booleans, dates and timestamps, each as a parameter of its own.",
+            "Pass numbers, texts, booleans, dates and timestamps, and arrays of them to x = ANY($1).",
         )
     return binder.constants.parameters[int(digits)]
 
 
 def _cast(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "to")
-    wanted = _cast_type(node)
+    wanted = cast_type(node, node.args["to"])
     value = binder.bind(node.this)
     if isinstance(value, Untyped):
         return read_span(node, value.text) if wanted is SqlType.INTERVAL else coerce_text(value.text, wanted, node)
@@ -75,8 +83,8 @@ def _cast(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.convert(node, value, wanted)
 
 
-def _cast_type(node: exp.Expression) -> SqlType:
-    to = node.args["to"]
+def cast_type(node: exp.Expression, to: exp.Expression) -> SqlType:
+    """The type that a cast names."""
     if to.expressions or to.args.get("nested"):
         raise refuse(node, "a cast takes a plain type name here", "Leave out length and precision.")
     name = to.sql(dialect="postgres").lower()

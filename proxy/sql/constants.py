@@ -18,10 +18,20 @@ from proxy.sqltypes import Family, SqlType, Value
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """The value of an array parameter."""
+
+    items: tuple[Literal | Null, ...]
+
+
+Bindings = Mapping[int, Literal | Null | Elements]
+
+
+@dataclass(frozen=True, slots=True)
 class Constants:
     """What a query may use besides its text: parameter values by number, and the time of planning."""
 
-    parameters: Mapping[int, Literal | Null]
+    parameters: Bindings
     now: datetime
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from uuid import UUID
 
 import pytest
+from psycopg.adapt import PyFormat, Transformer
 
 from proxy.errors import InvalidParameter
 from proxy.session.contract import Parameter
 from proxy.session.parameters import read_parameters
 from proxy.sql.algebra import Literal, Null
+from proxy.sql.constants import Elements
 from proxy.sqltypes import SqlType, Value
 
 
@@ -46,7 +50,7 @@ def test_binary_format(kind: SqlType, data: bytes, value: Value) -> None:
 
 def test_numbers_count_from_one_and_foreign_types_are_left_out() -> None:
     found = read_parameters((
-        Parameter(oid=1007, format=0, data=b"{1}"), Parameter(oid=SqlType.INT4.oid, format=0, data=None),
+        Parameter(oid=1187, format=0, data=b"{}"), Parameter(oid=SqlType.INT4.oid, format=0, data=None),
         Parameter(oid=SqlType.INTERVAL.oid, format=0, data=b"1 day"), Parameter(oid=23, format=0, data=b"5"),
     ))  # fmt: skip
     assert found == {2: Null(SqlType.INT4), 4: Literal(5, SqlType.INT4)}
@@ -65,3 +69,56 @@ def test_numbers_count_from_one_and_foreign_types_are_left_out() -> None:
 def test_what_cannot_be_a_constant_is_an_error(kind: SqlType, code: int, data: bytes) -> None:
     with pytest.raises(InvalidParameter, match=r"\$1"):
         read_parameters((Parameter(oid=kind.oid, format=code, data=data),))
+
+
+ELEMENTS = (
+    (SqlType.INT4, b"{1,NULL,-3}", (1, None, -3)), (SqlType.NUMERIC, b"{}", ()),
+    (SqlType.BOOL, b"{t,f}", (True, False)),
+    (SqlType.TEXT, b'{a,"b,\\"c",NULL,"NULL"}', ("a", 'b,"c', None, "NULL")),
+    (SqlType.DATE, b"{2024-02-29}", (date(2024, 2, 29),)),
+    (SqlType.UUID, b"{00000000-0000-0000-0000-000000000001}", ("00000000-0000-0000-0000-000000000001",)),
+    (SqlType.TIMESTAMP, b'{"2024-01-01 12:00:00"}', (datetime(2024, 1, 1, 12),)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text", "values"), ELEMENTS)
+def test_arrays_are_read_in_both_formats(kind: SqlType, text: bytes, values: tuple[Value | None, ...]) -> None:
+    expected = Elements(tuple(Null(kind) if v is None else Literal(v, kind) for v in values))
+    loaded = [UUID(str(v)) if kind is SqlType.UUID and v else v for v in values]
+    numbers = [struct.pack("!i", v) if isinstance(v, int) else v for v in loaded]
+    binary = _binary_array(kind, numbers if kind is SqlType.INT4 else loaded)
+    assert read_parameters((Parameter(oid=kind.array_oid, format=0, data=text),)) == {1: expected}
+    assert read_parameters((Parameter(oid=kind.array_oid, format=1, data=binary),)) == {1: expected}
+
+
+def _binary_array(kind: SqlType, values: Sequence[object]) -> bytes:
+    """The bytes of an array, elements written by psycopg's own dumpers."""
+    head = struct.pack("!iii", int(bool(values)), 0, kind.oid) + (struct.pack("!ii", len(values), 1) if values else b"")
+    dumpers = Transformer()
+    parts = []
+    for value in values:
+        data = value if value is None or isinstance(value, bytes) else (
+            dumpers.get_dumper(value, PyFormat.BINARY).dump(value)
+        )  # fmt: skip
+        parts.append(struct.pack("!i", -1) if data is None else struct.pack("!i", len(data)) + bytes(data))
+    return head + b"".join(parts)
+
+
+ONE = struct.pack("!iiiiiii", 1, 0, 23, 1, 1, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("code", "data"),
+    [(0, b"1"), (0, b"{1"), (0, b"{{1},{2}}"), (0, b"{x}"), (0, b"\xff"), (1, b""), (1, ONE[:-1]), (1, ONE + b"\0"),
+     (1, ONE.replace(b"\x17", b"\x15")), (1, struct.pack("!iii", 2, 0, 23)),
+     (1, struct.pack("!iiiii", 1, 0, 23, 2**31 - 1, 1)), (1, struct.pack("!iiiiii", 1, 0, 23, 1, 1, -2)),
+     (1, struct.pack("!iiiiiih", 1, 0, 23, 1, 1, 2, 5))],
+)  # fmt: skip
+def test_what_is_no_array_is_an_error(code: int, data: bytes) -> None:
+    with pytest.raises(InvalidParameter, match=r"\$1"):
+        read_parameters((Parameter(oid=SqlType.INT4.array_oid, format=code, data=data),))
+
+
+def test_an_array_that_is_null_is_null() -> None:
+    found = read_parameters((Parameter(oid=SqlType.INT4.array_oid, format=0, data=None),))
+    assert found == {1: Null(SqlType.INT4)}

@@ -21,7 +21,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Policy, UnitVia
 from proxy.sql.algebra import Literal, Null
 from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants, coerce_text
+from proxy.sql.constants import Constants, Elements, coerce_text
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
@@ -105,7 +105,13 @@ def _key(key: Key) -> str:
     return f"public {len(key.values)}" if isinstance(key, PublicKey) else "private"
 
 
-def _constant(kind: str, value: object) -> Literal | Null:
+def _constant(kind: str, value: object) -> Literal | Null | Elements:
+    if isinstance(value, list):
+        return Elements(tuple(_single(kind.removesuffix("[]"), item) for item in value))
+    return _single(kind, value)
+
+
+def _single(kind: str, value: object) -> Literal | Null:
     if value is None:
         return Null(TYPE_NAMES[kind])
     if isinstance(value, str):
