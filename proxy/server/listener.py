@@ -191,7 +191,9 @@ class Server:
             undo.pop_all()
         greeted.link.write(AUTHENTICATION_OK)
         marks = Marks(marker=self._token(), guard=admitted.dataset.guard)
-        understanding = Understanding(may_be_private=session.may_be_private, setting_names=session.setting_names)
+        understanding = Understanding(
+            may_be_private=session.may_be_private, setting_names=session.setting_names, refused=session.refused
+        )
         relay = Relay(marks, understanding, RelayLimits(max_statement_bytes=limits.max_statement_bytes))
         ends = Ends(
             client=greeted.link,

@@ -7,6 +7,7 @@ Runs in worker threads; nothing here awaits.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
+from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
@@ -34,12 +36,13 @@ from proxy.sql.split import BlockText, Split
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Whose statement it is and what it pays with."""
+    """Whose statement it is, what it pays with, and who counts it."""
 
     dataset: Dataset
     version: Version
     login: str
     accounts: tuple[Account, ...]
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +138,7 @@ def answer_statement(
     plans = planned.distinct()
     wanted = tuple(Wanted(Request(key=release_key(p, asker.version), cost=p.cost), p.sql) for p in plans)
     question = Question(login=history_name(asker.version, asker.login), query=text, at=datetime.now(UTC))
-    try:
-        receipt = ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
-    except AccountSpent as error:
-        raise spent_in_epsilon(error, asker.version.policy.privacy) from None
+    receipt = _reserve(asker, wanted, question, settings)
     try:
         cells = {
             plan.fingerprint: _compute(plan, item, asker, cancellation)
@@ -162,6 +162,18 @@ def answer_statement(
         raise
     ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
     return Answer(releases=releases, receipt=receipt)
+
+
+def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings) -> Receipt:
+    """Charge the statement, and count how long a charge took."""
+    started = time.perf_counter()
+    try:
+        receipt = asker.dataset.ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
+    except AccountSpent as error:
+        raise spent_in_epsilon(error, asker.version.policy.privacy) from None
+    if any(cost != Cost(0, 0) for cost in receipt.charged):
+        asker.metrics.reserved(time.perf_counter() - started)
+    return receipt
 
 
 def release_key(plan: ReleasePlan, version: Version) -> ReleaseKey:

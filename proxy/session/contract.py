@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from proxy.errors import HushError
 from proxy.wire.exchange import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Spliced
 
 __all__ = [
@@ -53,6 +54,10 @@ class Session(Protocol):
         settings: Mapping[str, str],
     ) -> Spliced:
         """Charge, compute and splice one private statement. Raises HushError when refused."""
+        ...
+
+    def refused(self, error: HushError) -> None:
+        """The client was shown this refusal, whoever made it; called once for each."""
         ...
 
     async def close(self) -> None:

@@ -93,14 +93,14 @@ class ClientSession:
         settings: Mapping[str, str],
     ) -> Spliced:
         """See the contract."""
-        try:
-            piece = await self._up_to_date(piece, settings)
-            if isinstance(piece.refusal, Refusal):
-                raise piece.refusal.error
-            return await self._release(piece, parameters, settings)
-        except HushError as error:
-            self._metrics.refused(error)
-            raise
+        piece = await self._up_to_date(piece, settings)
+        if isinstance(piece.refusal, Refusal):
+            raise piece.refusal.error
+        return await self._release(piece, parameters, settings)
+
+    def refused(self, error: HushError) -> None:
+        """See the contract."""
+        self._metrics.refused(error)
 
     async def close(self) -> None:
         """See the contract; nothing is held between statements."""
@@ -169,7 +169,9 @@ class ClientSession:
     def _asker(self, version: Version, settings: Settings) -> Asker:
         session = f"shared/{settings.shared_session}" if settings.shared_session else self._id
         accounts = version.accounts(self._login, session)
-        return Asker(dataset=self._dataset, version=version, login=self._login, accounts=accounts)
+        return Asker(
+            dataset=self._dataset, version=version, login=self._login, accounts=accounts, metrics=self._metrics
+        )
 
     async def _plan(self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]) -> Planned:
         limits = tuple((a.limited, a.limit) for a in asker.accounts)

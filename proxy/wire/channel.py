@@ -70,8 +70,10 @@ class Marks:
 class Channel:
     """The front's side of one session; bytes for both ends collect in `to_client` and `to_front`."""
 
-    def __init__(self, marks: Marks, book: Book, woken: Callable[[], None]) -> None:
-        """woken: called when the ticket that a flow waits for may be complete."""
+    def __init__(
+        self, marks: Marks, book: Book, woken: Callable[[], None], refused: Callable[[HushError], None]
+    ) -> None:
+        """woken: called when the ticket that a flow waits for may be done. refused: for each of our errors shown."""
         self.marks = marks
         self.book = book
         self.to_client: list[bytes] = []
@@ -88,6 +90,7 @@ class Channel:
         self.is_fatal = False  # the front has said why it hangs up
         self.completed = 0  # replies that were final; grows while a statement makes progress
         self._woken = woken
+        self._refused = refused
         self._guard = marks.guard.encode("utf-8")
         self._rest = bytearray()
         self._rest_needs = 0
@@ -302,6 +305,7 @@ class Channel:
         is_ours = self.marks.marker in fields.get(MESSAGE, "") or (bool(fields) and self._guard in raw)
         if is_ours or (isinstance(entry.refusal, Refusal) and _is_about_several(fields)):
             error: HushError = entry.refusal.error if isinstance(entry.refusal, Refusal) else GUARDED
+            self._refused(error)
             return error_response(error, codec=self.codec, shift=entry.shift + entry.refusal_shift)
         if entry.place is Place.NOWHERE and fields:
             return placeless_error(fields, self.codec)

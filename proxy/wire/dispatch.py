@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
+from proxy.errors import HushError, PolicyForbids, ProtocolViolation, SessionLimit
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
@@ -37,10 +37,11 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
-    """What the relay must know of the session to decide quickly."""
+    """What the relay must know of the session to decide quickly. refused: called for each refusal that is shown."""
 
     may_be_private: Callable[[str], bool]
     setting_names: tuple[str, ...]
+    refused: Callable[[HushError], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import urllib.error
@@ -111,6 +112,49 @@ def test_logins_of_all_datasets_and_metrics_where_they_are_asked_for(site: Site)
     assert "people" not in told
     with pytest.raises(urllib.error.URLError):
         read_metrics(port)
+
+
+def test_a_charge_is_timed_and_a_refusal_counted_once(site: Site) -> None:
+    """Refused while reading, while planning, by the relay; a reused answer and an error of PostgreSQL are neither."""
+    port = free_port()
+    options = ServeConfig(
+        policies=(site.policy,), state=site.state, listen=Listen(LOCAL, 0), metrics=Listen(LOCAL, port)
+    )
+
+    async def check() -> str:
+        proxied = app.Proxy(options)
+        server = await proxied.start()
+        try:
+            assert await asyncio.to_thread(outcomes, server.port) == ["", "", *REFUSALS.values(), "22012"]
+            return await asyncio.to_thread(read_metrics, port)
+        finally:
+            await proxied.stop()
+
+    told = asyncio.run(check())
+    assert "hushql_reserve_seconds_count 1.0" in told
+    found = dict(re.findall(r'hushql_refusals_total\{sqlstate="(\w+)"\} (\S+)', told))
+    assert found == dict.fromkeys(REFUSALS.values(), "1.0")
+
+
+REFUSALS = {
+    "select age from people": "DP004",
+    "select avg(score * 1e300 * age) from people": "DP002",
+    "alter role ann password 'x'": "DP007",
+}
+
+
+def outcomes(port: int) -> list[str]:
+    """The SQLSTATEs that statements of one session end with, "" of those that are answered."""
+    found = []
+    dsn = f"host={LOCAL} port={port} dbname={DATASET} user=ann password='{PASSWORD}'"
+    with psycopg.connect(dsn, autocommit=True) as client:
+        for sql in (COUNT, COUNT, *REFUSALS, "select 1/0"):
+            try:
+                client.execute(sql.encode())
+                found.append("")
+            except psycopg.Error as error:
+                found.append(error.sqlstate or "?")
+    return found
 
 
 def read_metrics(port: int) -> str:

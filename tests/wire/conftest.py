@@ -42,6 +42,7 @@ def serving(shared: Serving) -> Serving:
     """The shared server with an empty diary."""
     shared.diary.prepared.clear()
     shared.diary.released.clear()
+    shared.diary.refused.clear()
     shared.diary.cancelled = 0
     shared.call(shared.diary.sleeping.clear)
     return shared

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from proxy.errors import BudgetSpent, NotAggregate, Unsupported
+from proxy.errors import BudgetSpent, HushError, NotAggregate, Unsupported
 from proxy.session.contract import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Session, Spliced
 from proxy.wire.lexer import Span, statements
 
@@ -41,6 +41,7 @@ class Diary:
     """What all sessions of a test were asked."""
 
     opened: list[tuple[str, str, str]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     closed: int = 0
     prepared: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     released: list[Released] = field(default_factory=list)
@@ -100,6 +101,9 @@ class FakeSession:
         if piece.text.lower().startswith("explain"):
             return _explained()
         return _spliced(piece, len(parameters))
+
+    def refused(self, error: HushError) -> None:
+        self._diary.refused.append(error.sqlstate)
 
     async def close(self) -> None:
         self._diary.closed += 1

@@ -51,6 +51,27 @@ def test_a_refusal_leaves_the_transaction_as_postgres_would(sql: str, is_extende
         assert kinds(client.query("select 1")) == "TDCZ"
 
 
+OWN_ERRORS = ("selec 1", "select nothing from users", "select /* refuse */ nothing from users", "select 1/0")
+
+
+@pytest.mark.parametrize("is_extended", [False, True], ids=["simple", "extended"])
+@pytest.mark.parametrize("sql", (*REFUSED, 'table U&"\\0075sers"'))
+def test_each_refusal_is_told_to_the_session_once(sql: str, is_extended: bool, serving: Serving) -> None:
+    """Whether it was made while reading, while releasing, by the relay's own rules or by the guard."""
+    with serving.raw() as client:
+        shown = [r.sqlstate for _ in range(2) for r in send(client, sql, is_extended=is_extended) if r.kind == "E"]
+        assert serving.call(lambda: list(serving.diary.refused)) == shown
+        assert len(shown) == 2
+
+
+@pytest.mark.parametrize("is_extended", [False, True], ids=["simple", "extended"])
+@pytest.mark.parametrize("sql", OWN_ERRORS)
+def test_errors_of_postgres_are_no_refusals(sql: str, is_extended: bool, serving: Serving) -> None:
+    with serving.raw() as client:
+        assert [r.kind for r in send(client, sql, is_extended=is_extended)].count("E") == 1
+    assert serving.call(lambda: list(serving.diary.refused)) == []
+
+
 def test_a_refusal_after_a_savepoint_can_be_rolled_back(serving: Serving) -> None:
     with serving.raw() as client:
         client.query("begin; create temp table t (a int); savepoint s")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.channel import Marks
 from proxy.wire.dispatch import Understanding
@@ -30,9 +33,9 @@ def row(*values: bytes | None) -> bytes:
     return build(b"D", b"".join(parts))
 
 
-def relay(limits: RelayLimits | None = None) -> Relay:
+def relay(limits: RelayLimits | None = None, refused: Callable[[HushError], None] = lambda _error: None) -> Relay:
     """A relay whose session has begun; texts with `users` may be private."""
-    understanding = Understanding(may_be_private=lambda text: "users" in text, setting_names=NAMES)
+    understanding = Understanding(may_be_private=lambda text: "users" in text, setting_names=NAMES, refused=refused)
     made = Relay(MARKS, understanding, limits or RelayLimits())
     made.start(b"hello")
     made.from_front(STARTED + READY)
