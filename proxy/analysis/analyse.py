@@ -15,6 +15,7 @@ from proxy.sql.algebra import TRUE, Block, Scalar, columns_in_order, columns_of
 from proxy.sql.intervals import number_range
 from proxy.sql.render import quote
 
+_LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -110,6 +111,12 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
 def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> tuple[float, float]:
     """[lo, hi] of a measure of the rows that pass `where`. Raises MissingBounds with what would bound it."""
     ends = number_range(analysed.domains.of(scalar, where))
+    if ends is not None and max(abs(ends[0]), abs(ends[1])) > _LARGEST:
+        raise MissingBounds(
+            "the bounds of this expression are too large",
+            detail="Sums are computed for bounds of up to 1e100; noise is as large as the bounds.",
+            hint="Clamp it between smaller numbers: least(greatest(<expression>, 0), 100).",
+        )
     if ends is not None:
         return ends
     unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c, where)) is None]

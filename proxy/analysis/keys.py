@@ -15,6 +15,7 @@ from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Call, ColumnRef, Scalar, children, columns_in_order
 from proxy.sql.functions import FUNCTIONS, Whole
 from proxy.sql.intervals import number_range, time_range
+from proxy.sql.letters import lower
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
@@ -118,7 +119,7 @@ def _day(value: date) -> date:
 def _canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
     if isinstance(value, str) and isinstance(scalar, ColumnRef):
         if domains.column(scalar).case_blind:
-            value = value.lower()
+            value = lower(value)
         if scalar.type is SqlType.BPCHAR:
             value = value.rstrip(" ")
     if isinstance(value, date) and not isinstance(value, datetime) and scalar.type is not SqlType.DATE:

@@ -17,6 +17,7 @@ from proxy.sqltypes import SqlType, Value
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_EXACT_DOUBLES = 2**53
 _STEP = {SqlType.DATE: timedelta(days=1), SqlType.TIMESTAMP: timedelta(microseconds=1),
          SqlType.TIMESTAMPTZ: timedelta(microseconds=1)}  # fmt: skip
 
@@ -25,9 +26,9 @@ def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
     """The domain of a scalar, cut by one condition that every row passes."""
     match condition:
         case Member(argument, items) if argument == scalar:
-            return _cut(domain, tuple(i.value for i in items))
+            return _cut(domain, tuple(i.value for i in items), scalar.type)
         case Call("=", (left, Literal(value))) | Call("=", (Literal(value), left)) if left == scalar:
-            return _cut(domain, (value,))
+            return _cut(domain, (value,), scalar.type)
         case Call("<" | "<=" | ">" | ">=" as op, (left, Literal(value))) if left == scalar:
             return _limit(domain, op, value, scalar.type)
         case Call("<" | "<=" | ">" | ">=" as op, (Literal(value), left)) if left == scalar:
@@ -53,8 +54,11 @@ def negations(condition: Scalar) -> tuple[Scalar, ...]:
             return ()
 
 
-def _cut(domain: Domain, values: tuple[Value, ...]) -> Domain:
+def _cut(domain: Domain, constants: tuple[Value, ...], kind: SqlType) -> Domain:
     """Only these values, in the domain's own order and spelling where it has one."""
+    if kind.is_integer and any(_is_blurred(c) for c in constants):
+        return domain
+    values = tuple(v for c in constants if (v := _of_type(c, kind)) is not None)
     match domain:
         case Listed(known):
             return Listed(tuple(k for k in known if any(same_value(k, v) for v in values)))
@@ -64,7 +68,21 @@ def _cut(domain: Domain, values: tuple[Value, ...]) -> Domain:
             return Listed(tuple(dict.fromkeys(values)))
 
 
+def _is_blurred(constant: Value) -> bool:
+    """Whether a constant of double precision equals several whole numbers, since it is compared as a double."""
+    return isinstance(constant, float) and not abs(constant) < _EXACT_DOUBLES
+
+
+def _of_type(constant: Value, kind: SqlType) -> Value | None:
+    """The value of the type that equals a constant; None if there is none, as for 2.5 among whole numbers."""
+    if not kind.is_integer or not isinstance(constant, (float, Decimal)):
+        return constant
+    return int(constant) if constant == int(constant) else None
+
+
 def _limit(domain: Domain, op: str, value: Value, kind: SqlType) -> Domain:
+    if kind.is_integer and _is_blurred(value):
+        return domain
     is_upper = op in ("<", "<=")
     end = _closed(value, kind, is_upper=is_upper, is_strict=op in ("<", ">"))
     match domain:
@@ -99,8 +117,10 @@ def _comparable(left: Value, right: Value) -> tuple[Value, Value]:
         return as_datetime(left), as_datetime(right)
     if isinstance(left, datetime) and isinstance(right, datetime):
         return left.replace(tzinfo=None), right.replace(tzinfo=None)
-    if isinstance(left, Decimal) != isinstance(right, Decimal):
-        return float(left) if isinstance(left, Decimal) else left, float(right) if isinstance(right, Decimal) else right
+    if isinstance(left, Decimal) and isinstance(right, float):
+        return float(left), right
+    if isinstance(left, float) and isinstance(right, Decimal):
+        return left, float(right)
     return left, right
 
 

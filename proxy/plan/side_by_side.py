@@ -23,7 +23,7 @@ _PLACE = 46  # bits below the number of rows
 def is_side_by_side(statement: Statement) -> bool:
     """Whether every key is a column of few listed values and all aggregates of a unit fit into one row."""
     keys, domains = statement.analysed.keys, statement.analysed.domains
-    if not all(isinstance(k, PublicKey) and isinstance(k.scalar, ColumnRef) for k in keys):
+    if not all(isinstance(k, PublicKey) and isinstance(k.scalar, ColumnRef) and k.values for k in keys):
         return False
     return 0 < most_values(keys, domains) * (1 + len(statement.moments)) <= _MOST_AGGREGATES
 

@@ -185,14 +185,14 @@ def _identity(key: Iterable[KeyValue]) -> tuple[object, ...]:
 
 
 def _order(value: KeyValue) -> tuple[int, object]:
-    """Keys ascending as PostgreSQL sorts them under collation C, NULL last."""
+    """Keys ascending as PostgreSQL sorts them under collation C: NaN after infinity, NULL last."""
     match value:
         case NullKey():
-            return (1, 0)
+            return (2, 0)
         case str():
             return (0, value.encode("utf-8", "surrogatepass"))
-        case float() if math.isnan(value):
-            return (0, math.inf)
+        case float() | Decimal() if math.isnan(value):
+            return (1, 0)
         case _:
             return (0, key_identity(value))
 

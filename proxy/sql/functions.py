@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from proxy.policy.model import Domain
-from proxy.sql import decimals
+from proxy.sql import decimals, letters
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
@@ -203,8 +203,8 @@ def _texts() -> tuple[Function, ...]:
     return (
         row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
-        row("lower", "lower({0})", domains.each(str.lower)),
-        row("upper", "upper({0})", domains.each(str.upper)),
+        row("lower", "lower({0})", domains.each(letters.lower)),
+        row("upper", "upper({0})", domains.each(letters.upper)),
         row("length", "length({0})", result=SqlType.INT4),
         row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2)),
         row("substring from", "substring({0}, {1})", of=types.text_and_integers(1)),

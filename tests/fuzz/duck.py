@@ -82,6 +82,8 @@ class Databases:
             case date():
                 return f"'{value.isoformat()}'::{kind}"
             case str():
+                if kind == "TIMESTAMPTZ" and "infinity" not in value:
+                    value += "+00"
                 escaped = value.replace("'", "''")
                 text = " || chr(0) || ".join(f"'{part}'" for part in escaped.split("\x00"))
                 return f"({text})::{kind.removesuffix(' COLLATE NOCASE')}"

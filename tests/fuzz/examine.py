@@ -22,6 +22,7 @@ from tests.fuzz.planning import SALT, bind, make_context
 from tests.fuzz.worlds import World, make_world
 from tests.oracle.bounded import Oracle
 from tests.oracle.compare import differences, engine_exact
+from tests.oracle.inferred import wrong_inferences
 from tests.oracle.truth import wrong_answers
 
 QUERIES = 20  # of one world
@@ -96,6 +97,8 @@ class Examiner:
         found = differences(engine_exact(plan, raw), exact, are_keys_public=are_public)
         if found:
             raise Broken(f"the engine differs from the oracle: {found[0]}")
+        if unexpected := next(wrong_inferences(oracle, plan), ""):
+            raise Broken(f"inferred wrongly: {unexpected}")
         if oracle.changes_nothing() and (wrong := wrong_answers(oracle, plan, exact)):
             raise Broken(f"moments do not answer the query: {wrong[0]}")
         if len(plan.public_keys) <= _MANY_KEYS:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.policy.model import Accounting, Bounded, Column, Domain, UnitColumns, Unknown
-from proxy.sqltypes import SqlType
+from proxy.sqltypes import Family, SqlType
 from tests.fuzz.worlds import World
 
 
@@ -44,12 +44,22 @@ _FIELDS = ("year", "month", "day", "dow", "isodow", "doy", "quarter", "week", "h
            "isoyear")  # fmt: skip
 _PERIODS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
+_ENDS = {
+    Family.NUMBER: ("0", "1", "2", "5", "10", "100", "-2.5", "2.5", "0.1", "1e3", "-5", "9007199254740993",
+                    "9007199254740993.0", "9007199254740992.5", "2.5::float8", "0.0"),
+    Family.TEXT: ("'a'", "'A'", "'zz'", "'a '", "''", "'é'", "'b'"),
+    Family.TIME: ("date '2024-01-01'", "'2024-02-29'", "date '2024-03-31'", "date '2023-12-31'",
+                  "timestamp '2024-03-31 02:30'", "timestamptz '2024-02-29 23:59:59.999999+00'",
+                  "timestamptz '2024-10-27 01:30+02'", "current_date"),
+}  # fmt: skip
+
 
 class _Writer:
     def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng
         self._is_measuring = False
+        self._narrowed: list[str] = []
         self._from = self._relation()
 
     def query(self) -> str:
@@ -59,8 +69,11 @@ class _Writer:
         if rng.random() < 0.2:
             keys = keys[: rng.choice((0, 0, 1))]
             aggregates = self._partition()
+        elif rng.random() < 0.25:
+            aggregates = self._narrowing(keys)
         items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
         where = [*self._from.conditions, *(self._bool(2) for _ in range(rng.choice((0, 0, 1, 2))))]
+        where += self._narrowed
         text = f"{self._from.prefix}select {', '.join(items)} from {self._from.text}"
         if where:
             text += " where " + " and ".join(f"({w})" for w in where)
@@ -217,6 +230,42 @@ class _Writer:
             shapes = [f"count(distinct {self._from.unit})"]
         found = [f"{rng.choice(shapes)} filter (where {t})" for t in tests[: rng.randint(1, 6)]]
         return found + [s for s in shapes if rng.random() < 0.4]
+
+    def _narrowing(self, keys: list[str]) -> list[str]:
+        """Aggregates and a key of one column that conditions give its bounds."""
+        rng = self._rng
+        column = self._from_types((*_NUMBERS, *_NUMBERS, *_TIMES, *_TEXTS))
+        if column is None:
+            return ["count(*)"]
+        text, ends = column.text, _ENDS[column.type.family]
+
+        def test() -> str:
+            sides = [f"{text} {rng.choice(('<', '<=', '>', '>=', '='))} {rng.choice(ends)}",
+                     f"{rng.choice(ends)} {rng.choice(('<', '<=', '>', '>='))} {text}",
+                     f"{text} between {rng.choice(ends)} and {rng.choice(ends)}",
+                     f"{text} in ({rng.choice(ends)}, {rng.choice(ends)})"]  # fmt: skip
+            found = rng.choice(sides)
+            return f"not ({found} or {rng.choice(sides)})" if rng.random() < 0.3 else found
+
+        value = rng.choice((text, text, f"case when {test()} then {text} when {test()} then {rng.choice(ends)} end",
+                            f"case when {test()} then {rng.choice(ends)} else {text} end"))  # fmt: skip
+        self._narrowed = [test() for _ in range(rng.choice((0, 1, 2, 2)))]
+        if rng.random() < 0.6:
+            keys[:] = [value]
+        if column.type.family is not Family.NUMBER:
+            return ["count(*)", f"count({value}) filter (where {test()})"]
+        measure = rng.choice((value, value, f"least(greatest({value}, 0), 10)", f"({value}) * 2", f"- ({value})"))
+        condition = " and ".join(test() for _ in range(rng.choice((1, 2, 2))))
+        shapes = [f"sum({measure})", f"avg({measure})", f"sum({measure}) filter (where {condition})",
+                  f"avg({measure}) filter (where {condition})"]  # fmt: skip
+        return [rng.choice(shapes) for _ in range(rng.choice((1, 2)))]
+
+    def _from_types(self, types: tuple[SqlType, ...]) -> Name | None:
+        kind = self._rng.choice(types)
+        fitting = [c for c in self._from.columns if c.type is kind] or [
+            c for c in self._from.columns if c.type in types
+        ]
+        return self._rng.choice(fitting) if fitting else None
 
     # --- expressions ------------------------------------------------------------------------------------
 

@@ -205,7 +205,7 @@ PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (null_units_stay, "both", 30003),
     (doubles_are_summed_and_truncated_later, "sensitivity", 30000),
     (keys_above_the_limit_stay, "sensitivity", 30000),
-    (keys_are_cut_by_their_rows_in_all_units, "sensitivity", 30000),
+    (keys_are_cut_by_their_rows_in_all_units, "sensitivity", 30024),
     (weights_belong_to_other_moments, "meaning", 30000),
     (unit_counts_are_scaled_with_their_rows, "meaning", 30001),
     (row_sums_are_not_scaled_with_their_rows, "sensitivity", 30001),

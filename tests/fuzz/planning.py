@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from types import MappingProxyType
+from zoneinfo import ZoneInfo
 
 from proxy.analysis.analyse import Lowered
+from proxy.errors import Unsupported
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Accounting
 from proxy.sql.block import BoundBlock, bind_block
@@ -39,8 +41,12 @@ def bind(world: World, query: str) -> BoundBlock:
     """The one block of a query. Raises HushError."""
     catalog = Catalog(world.tables)
     cut = split(split_statements(query)[0], catalog, frozenset())
+    if len(cut.blocks) != 1:  # a part of a query, made smaller, may have none
+        raise Unsupported("the query has no block of its own")
     (block,) = cut.blocks
-    return bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
+    return bind_block(
+        block, catalog, Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(world.privacy.time_zone))), query
+    )
 
 
 def plan_query(world: World, query: str, context: PlanContext) -> ReleasePlan:

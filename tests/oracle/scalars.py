@@ -397,8 +397,8 @@ def _text(name: str, values: list[Value]) -> Value:
 
 
 def _one_letter(letter: str, case: str) -> str:
-    changed = letter.lower() if case == "lower" else letter.upper()
-    return changed if len(changed) == 1 else letter
+    changes = (letter.lower(), {"İ": "i"}) if case == "lower" else (letter.upper(), {"ß": "ẞ"})
+    return changes[0] if len(changes[0]) == 1 else changes[1].get(letter, letter)
 
 
 def _pattern(like: str) -> str:

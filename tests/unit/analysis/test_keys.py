@@ -43,6 +43,21 @@ def test_conditions_make_keys_public() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("order_id in (2, 2.5, 3.0)", [2, 3]),
+        ("order_id = 2.5", []),
+        ("order_id in (9007199254740993.0, 9007199254740992.0)", [2**53 + 1, 2**53]),
+        ("order_id between 9007199254740992.5 and 9007199254740994.0", [2**53 + 1, 2**53 + 2]),
+        ("order_id = 9007199254740992.0::float8", "private"),
+        ("order_id between 0 and 2 and order_id < 9007199254740992::float8", [0, 1, 2]),
+    ],
+)
+def test_whole_keys_are_the_whole_numbers_that_constants_equal(condition: str, expected: object) -> None:
+    assert keys(f"select order_id, count(*) from orders where {condition} group by 1") == [expected]
+
+
+@pytest.mark.parametrize(
     ("left", "right", "same"),
     [
         (5, 5.0, True),

@@ -16,6 +16,7 @@ from proxy.plan.charge import Cost
 from proxy.plan.moments import Count, HalfSum, Mean, RowCount, ScaledSum, Total, UnitCount
 from proxy.plan.release_plan import AllKeys, Threshold
 from proxy.policy.model import Column, Neighbors, RowUnit, Table
+from proxy.release.finish import sd_of
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import CENSUS, context, plan, plans
 
@@ -218,6 +219,23 @@ def test_a_sum_without_bounds_is_refused_with_advice_that_is_accepted(measured: 
     assert (condition is None) == (name == "this expression")
     if condition:
         plans(f"select avg({measured}) from {table} {condition[0]}")
+
+
+@pytest.mark.parametrize("aggregate", ["avg", "sum"])
+@pytest.mark.parametrize(
+    ("low", "high"), [("-1.7e308", "1.7e308"), ("1e308", "1.7e308"), ("0", "1e200"), ("-1e100", "1.1e100")]
+)
+def test_bounds_whose_squares_no_double_holds_are_refused(aggregate: str, low: str, high: str) -> None:
+    with pytest.raises(MissingBounds, match="too large"):
+        plans(f"select {aggregate}(least(greatest(weight, {low}), {high})) from users")
+    with pytest.raises(MissingBounds, match="too large"):
+        plans(f"select {aggregate}(weight), count(*) from users where weight between {low} and {high}")
+
+
+def test_the_largest_bounds_have_finite_noise() -> None:
+    of = plan("select sum(weight), avg(weight), count(*) from users where weight between -1e100 and 1e100")
+    assert all(math.isfinite(sd) for sd in of.sds)
+    assert all(math.isfinite(sd_of(f.value, of)) for f in of.vector.finishes if isinstance(f, Total))
 
 
 def test_a_column_with_an_odd_name_is_advised_in_quotes() -> None:

@@ -233,3 +233,9 @@ def test_inferred_values_do_not_limit_the_groups_of_a_unit() -> None:
         assert "normed" not in query
     joined = "from orders o join users u on o.user_id = u.user_id"
     assert few in plan(f"select plan, status, count(*) {joined} group by 1, 2").sql
+
+
+def test_a_condition_that_no_listed_value_meets_is_no_error(shops: list[duckdb.DuckDBPyConnection]) -> None:
+    of = plan("select status, count(*), sum(amount) from orders where status = 'lost' group by status")
+    assert of.public_keys == ()
+    assert cells_of(shops[0].execute(of.sql).fetchall()) == []

@@ -161,6 +161,15 @@ def test_nan_is_one_key() -> None:
     assert cell.moments == (10**15,) * size
 
 
+def test_infinity_and_nan_stand_in_one_order_whatever_the_engines() -> None:
+    of = plan("select weight, count(*) from users group by 1")
+    size = len(of.vector.moments)
+    rows = [(0, key, *(10**15,) * size) for key in (float("nan"), None, float("inf"), 2.0, float("-inf"))]
+    forwards, backwards = (publish(of, raw(*r), Scripted([])) for r in (rows, rows[::-1]))
+    assert forwards.payload() == backwards.payload()
+    assert [str(c.key[0]) for c in forwards.cells[:4]] == ["-inf", "2.0", "inf", "nan"]
+
+
 def test_moments_are_whole_numbers_or_the_release_fails() -> None:
     of = plan(PUBLIC)
     size = len(of.vector.moments)
