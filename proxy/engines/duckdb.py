@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -26,6 +26,8 @@ from proxy.release.raw import RawResult
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000
+_MOST_IDLE = 8
+_FEW_ROWS = 1000
 
 
 class DuckDBEngine:
@@ -37,6 +39,8 @@ class DuckDBEngine:
         self._spill = spill
         self._lock = threading.Lock()
         self._watchdog = Watchdog()
+        self._is_closed = False
+        self._idle: list[duckdb.DuckDBPyConnection] = []
 
     def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
         """Run one reserved SELECT.
@@ -44,7 +48,7 @@ class DuckDBEngine:
         Raises EngineStopped, or QueryCanceled after `timeout_s` seconds or when cancellation is requested.
         """
         with (
-            closing(self._cursor()) as cursor,
+            self._connected() as cursor,
             self._watchdog.watch(cursor.interrupt, timeout_s, cancellation) as watch,
         ):
             try:
@@ -76,8 +80,27 @@ class DuckDBEngine:
         """Interrupt what runs, wait until it is gone, let go of the data and remove what spilled."""
         self._watchdog.close()
         with self._lock:
-            self._connection.close()
+            self._is_closed = True
+            for connection in (*self._idle, self._connection):
+                connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
+
+    @contextmanager
+    def _connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection for one statement. It serves the next one too, unless the statement fails."""
+        with self._lock:
+            idle = self._idle.pop() if self._idle else None
+        cursor = self._cursor() if idle is None else idle
+        try:
+            yield cursor
+        except BaseException:
+            cursor.close()
+            raise
+        with self._lock:
+            if not self._is_closed and len(self._idle) < _MOST_IDLE:
+                self._idle.append(cursor)
+                return
+        cursor.close()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
@@ -102,5 +125,8 @@ def _run(cursor: duckdb.DuckDBPyConnection, sql: str, watch: Watch) -> RawResult
     watch.check()
     cursor.execute(statements[0])
     rows = cursor.fetchall()
+    found = RawResult(len(cursor.description or ()), tuple(rows))
+    if len(rows) > _FEW_ROWS:
+        cursor.execute("select 0")  # the connection would hold them until its next statement
     watch.check()
-    return RawResult(len(cursor.description or ()), tuple(rows))
+    return found

@@ -6,6 +6,7 @@ interrupt that arrives before the engine has begun is forgotten by it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +44,7 @@ class Watchdog:
         self._wake = threading.Condition()
         self._running: set[Watch] = set()
         self._is_closed = False
+        self._sleeps_until_s = math.inf
         self._thread = threading.Thread(target=self._run, name="engine-watchdog", daemon=True)
         self._thread.start()
 
@@ -57,7 +59,8 @@ class Watchdog:
             if self._is_closed:
                 raise EngineStopped("Closed")
             self._running.add(one)
-            self._wake.notify()
+            if one.deadline_s < self._sleeps_until_s:  # waking the thread costs more than a small statement
+                self._wake.notify()
         cancellation.listen(self._notify)
         try:
             yield one
@@ -83,8 +86,9 @@ class Watchdog:
                 due = [one for one in self._running if self._is_closed or one.is_due(now_s)]
                 for one in due:
                     one.interrupt()
-                self._wake.wait(_REPEAT_S if due else self._patience(now_s))
+                self._sleeps_until_s = now_s + _REPEAT_S if due else self._next_s(now_s)
+                self._wake.wait(self._sleeps_until_s - now_s)
 
-    def _patience(self, now_s: float) -> float:
-        """Seconds until the next deadline, never more than a minute."""
-        return min((one.deadline_s - now_s for one in self._running), default=60.0)
+    def _next_s(self, now_s: float) -> float:
+        """The next deadline, at most a minute away."""
+        return min((one.deadline_s for one in self._running), default=now_s + 60.0)

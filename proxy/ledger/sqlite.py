@@ -116,12 +116,22 @@ class SqliteLedger:
         for request in dict.fromkeys(one.request for one in wanted):
             found = () if fresh else self._store.completed(request.key)
             if found:
-                best = max(found, key=lambda i: (sum(self._books.has_paid(a, i) for a in accounts), i))
-                picks[request.key] = Pick(request, best)
+                picks[request.key] = Pick(request, self._most_paid(accounts, found))
             else:
                 picks[request.key] = Pick(request, next_id)
                 next_id += 1
         return picks
+
+    def _most_paid(self, accounts: tuple[Account, ...], found: tuple[int, ...]) -> int:
+        """Of releases, newest first, the newest that most accounts paid for."""
+        best, most = 0, -1
+        for release_id in found:
+            payers = sum(self._books.has_paid(account, release_id) for account in accounts)
+            if payers > most:
+                best, most = release_id, payers
+            if payers == len(accounts):
+                break
+        return best
 
     def _item(self, one: Wanted, pick: Pick, stored: dict[int, Stored]) -> Reserved | Stored:
         if pick.release_id in stored:

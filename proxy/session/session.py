@@ -137,7 +137,7 @@ class ClientSession:
             return await self._wait(lambda: self._explained(handle, planned, asker, settings, len(parameters)))
         if not planned.blocks:
             self._metrics.statement(StatementKind.RELATION)
-            patches = await self._wait(lambda: self._system(handle.query, asker, settings))
+            patches = await self._wait(lambda: self._system(handle.query, asker, settings, self._last))
             return _spliced(handle, patches, len(parameters), ())
         return await self._answered(handle, planned, asker, settings, len(parameters), piece.text)
 
@@ -149,22 +149,26 @@ class ClientSession:
         loop = asyncio.get_running_loop()
         started = loop.time()
         cancellation = Cancellation()
+
+        def work() -> tuple[Answer, LastQuery, Spliced]:
+            """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
+            answer = answer_statement(query, planned, asker, settings, cancellation, text)
+            last = _last_query(planned, answer)
+            patches = (*_block_patches(query, planned, answer), *self._system(query, asker, settings, (last,)))
+            return answer, last, _spliced(handle, patches, count, _notices(planned, answer, asker, settings))
+
         try:
-            answer = await self._wait(lambda: answer_statement(query, planned, asker, settings, cancellation, text))
+            answer, last, spliced = await self._wait(work)
         except asyncio.CancelledError:
             cancellation.request()
             raise
+        self._last = (last,)
         self._metrics.statement(StatementKind.PRIVATE)
-        self._remember(planned, answer)
-        patches = (*_block_patches(query, planned, answer), *await self._wait_system(query, asker, settings))
-        notices = self._notices(planned, answer, asker, settings)
-        spliced = await self._wait(lambda: _spliced(handle, patches, count, notices))  # megabytes for many keys
+        for item in answer.receipt.items:
+            self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
         if any(c.pico for c in answer.receipt.charged):
             await _until_grid(started, handle.version.policy.privacy.time_grid_s)
         return spliced
-
-    async def _wait_system(self, query: Split, asker: Asker, settings: Settings) -> tuple[Patch, ...]:
-        return await self._wait(lambda: self._system(query, asker, settings)) if query.system else ()
 
     def _asker(self, version: Version, settings: Settings) -> Asker:
         session = f"shared/{settings.shared_session}" if settings.shared_session else self._id
@@ -186,15 +190,17 @@ class ClientSession:
             self._plans.keep_planned(key, planned)
         return planned
 
-    def _viewer(self, asker: Asker, settings: Settings) -> Viewer:
+    def _viewer(self, asker: Asker, settings: Settings, last: tuple[LastQuery, ...]) -> Viewer:
         return Viewer(
             dataset=self._dataset, version=asker.version, login=self._login, accounts=asker.accounts,
-            last=self._last, epsilon=settings.epsilon,
+            last=last, epsilon=settings.epsilon,
         )  # fmt: skip
 
-    def _system(self, query: Split | Probe, asker: Asker, settings: Settings) -> tuple[Patch, ...]:
+    def _system(
+        self, query: Split | Probe, asker: Asker, settings: Settings, last: tuple[LastQuery, ...]
+    ) -> tuple[Patch, ...]:
         assert isinstance(query, Split)
-        viewer = self._viewer(asker, settings)
+        viewer = self._viewer(asker, settings, last)
         patches = []
         for reference in query.system:
             columns = system_columns(reference.name, viewer)
@@ -203,30 +209,13 @@ class ClientSession:
         return tuple(patches)
 
     def _explained(self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int) -> Spliced:
-        viewer = self._viewer(asker, settings)
+        viewer = self._viewer(asker, settings, self._last)
         is_json = handle.wrapper is Wrapper.EXPLAIN_JSON
         if is_json:
             lines = [explain_json(planned, asker, viewer, settings)]
         else:
             lines = explain_text(planned, asker, viewer, settings)
         return _lines(lines, "json" if is_json else "text", count)
-
-    def _remember(self, planned: Planned, answer: Answer) -> None:
-        receipt = answer.receipt
-        own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind != "dataset"]
-        cost = max(own, key=lambda c: c.pico)
-        outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
-        self._last = (LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0),)
-        for item in answer.receipt.items:
-            self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
-
-    def _notices(self, planned: Planned, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
-        privacy = asker.version.policy.privacy
-        is_admin = asker.version.role_of(self._login).is_admin
-        types = frozenset[SqlType]().union(*(types_in(b.block) for b in planned.blocks))
-        notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
-                   *zone_notices(types, settings.time_zone, privacy))  # fmt: skip
-        return tuple(n for n in notices if n.severity not in settings.muted)
 
     # --- threads ----------------------------------------------------------------------------------------
 
@@ -235,6 +224,26 @@ class ClientSession:
 
     async def _wait(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
+
+
+# --- what a statement leaves behind -----------------------------------------------------------------------
+
+
+def _last_query(planned: Planned, answer: Answer) -> LastQuery:
+    receipt = answer.receipt
+    own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind != "dataset"]
+    cost = max(own, key=lambda c: c.pico)
+    outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
+    return LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0)
+
+
+def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+    privacy = asker.version.policy.privacy
+    is_admin = asker.version.role_of(asker.login).is_admin
+    types = frozenset[SqlType]().union(*(types_in(b.block) for b in planned.blocks))
+    notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
+               *zone_notices(types, settings.time_zone, privacy))  # fmt: skip
+    return tuple(n for n in notices if n.severity not in settings.muted)
 
 
 # --- splicing ---------------------------------------------------------------------------------------------
