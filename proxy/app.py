@@ -109,7 +109,7 @@ class Proxy:
 
     def _tls(self) -> served.Tls | served.NoTls:
         tls = self._config.tls
-        return served.NoTls() if isinstance(tls, NoTls) else load_tls(tls.cert, tls.key)
+        return served.NoTls() if isinstance(tls, NoTls) else load_tls(tls.cert, tls.key, is_required=tls.is_required)
 
     def _sockets(self) -> tuple[socket.socket, ...]:
         listen = self._config.listen

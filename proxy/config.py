@@ -49,10 +49,11 @@ class NoTls:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Certificate chain and private key, PEM."""
+    """Certificate chain and private key, PEM. is_required: whether clients must use them."""
 
     cert: Path
     key: Path
+    is_required: bool = False
 
 
 Tls = NoTls | TlsFiles

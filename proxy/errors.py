@@ -143,6 +143,12 @@ class UnknownDatabase(HushError):
     sqlstate = "3D000"
 
 
+class NotEncrypted(HushError):
+    """The server demands TLS and the client does without."""
+
+    sqlstate = "28000"
+
+
 class AuthenticationFailed(HushError):
     """Login refused; the message never says whether the user exists."""
 

@@ -62,6 +62,7 @@ Cert = Annotated[
 Key = Annotated[
     Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM, mode 0600.", show_default=False)
 ]
+RequireTls = Annotated[bool, typer.Option("--require-tls", help="Refuse clients that do not encrypt.")]
 FrontBin = Annotated[
     Path | None,
     typer.Option("--front-bin", metavar="DIR", help="initdb and postgres of the front.", show_default="found"),
@@ -92,6 +93,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         state: State = _STATE,
         tls_cert: Cert = None,
         tls_key: Key = None,
+        require_tls: RequireTls = False,
         front_bin: FrontBin = None,
         users: UsersFile = None,
         metrics: MetricsAt = "",
@@ -102,7 +104,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             policies=tuple(policies),
             state=state,
             listen=parse_listen(listen),
-            tls=_tls(tls_cert, tls_key),
+            tls=_tls(tls_cert, tls_key, is_required=require_tls),
             front=_front(front_bin),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             metrics=parse_listen(metrics) if metrics else NoMetrics(),
@@ -155,12 +157,14 @@ def _register_explain(app: typer.Typer, runners: Runners) -> None:
         typer.echo(runners.explain(ExplainRequest(policy=policy, sql=text, as_json=as_json)))
 
 
-def _tls(cert: Path | None, key: Path | None) -> Tls:
+def _tls(cert: Path | None, key: Path | None, *, is_required: bool) -> Tls:
     if cert is None and key is None:
+        if is_required:
+            raise ConfigError("--require-tls needs a certificate", hint="Give --tls-cert and --tls-key.")
         return NoTls()
     if cert is None or key is None:
         raise ConfigError("--tls-cert and --tls-key belong together", hint="Give both or neither.")
-    return TlsFiles(cert, key)
+    return TlsFiles(cert, key, is_required)
 
 
 def _front(directory: Path | None) -> FrontBinaries:

@@ -36,10 +36,14 @@ Datasets = Mapping[str, Dataset]
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Encryption as the server offers it. binding: the certificate's tls-server-end-point data, may be empty."""
+    """Encryption as the server offers it, or demands it.
+
+    binding: the certificate's tls-server-end-point data, may be empty.
+    """
 
     context: ssl.SSLContext = field(repr=False)
     binding: bytes
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

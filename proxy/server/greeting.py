@@ -10,7 +10,7 @@ import asyncio
 import socket
 from dataclasses import dataclass
 
-from proxy.errors import HushError, ProtocolViolation
+from proxy.errors import HushError, NotEncrypted, ProtocolViolation
 from proxy.server.datasets import NoTls, Tls
 from proxy.server.link import Link
 from proxy.wire.responses import error_response
@@ -50,8 +50,9 @@ class Upgrade:
 async def greet(connection: socket.socket, tls: Tls | NoTls) -> Greeted | CancelRequest:
     """Read what a client wants and upgrade the connection as it asks.
 
-    Takes over the socket. Raises ProtocolViolation (the client was told) and OSError (it hung up); the socket is
-    closed then, as it is after a `CancelRequest`.
+    Takes over the socket. Raises ProtocolViolation and NotEncrypted (the client was told) and OSError (it hung up); the
+    socket is closed then, as it is after a `CancelRequest`. That may come in the clear even where TLS is demanded, as
+    libpq's PQcancel sends it: its key does no more than to cancel.
     """
     try:
         found = await _first_packets(connection, tls)
@@ -77,6 +78,10 @@ async def _first_packets(connection: socket.socket, tls: Tls | NoTls) -> Startup
         return Upgrade(tls, is_direct=True)
     for _ in range(_MAX_REQUESTS):
         packet = await _read_packet(loop, connection)
+        if isinstance(packet, Startup) and isinstance(tls, Tls) and tls.is_required:
+            error = NotEncrypted("this server demands TLS", hint="Connect with sslmode=verify-full, or require.")
+            await loop.sock_sendall(connection, error_response(error, severity="FATAL"))
+            raise error
         if not isinstance(packet, EncryptionRequest):
             return packet
         if packet.is_tls and isinstance(tls, Tls):

@@ -11,7 +11,7 @@ from proxy.wire.certificate import end_point
 from proxy.wire.startup import ALPN
 
 
-def load_tls(certificate: Path, key: Path) -> Tls:
+def load_tls(certificate: Path, key: Path, *, is_required: bool = False) -> Tls:
     """Read a PEM chain, the server's own certificate first, and its unencrypted key. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -23,7 +23,7 @@ def load_tls(certificate: Path, key: Path) -> Tls:
         raise ConfigError(f"{certificate}: the certificate or its key {key} cannot be used") from error
     start = text.index(ssl.PEM_HEADER)
     end = text.index(ssl.PEM_FOOTER, start) + len(ssl.PEM_FOOTER)
-    return Tls(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")))
+    return Tls(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")), is_required)
 
 
 def _no_password() -> str:

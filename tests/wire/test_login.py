@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 import uvloop
 
@@ -18,6 +19,7 @@ from proxy.errors import ConfigError
 from proxy.policy.model import Limits
 from proxy.server.tls import load_tls
 from proxy.wire import messages
+from proxy.wire.startup import cancel_packet
 from tests.wire.front import TestFront
 from tests.wire.raw import GSS_REQUEST, PASSWORD, SSL_REQUEST, RawClient, kinds, startup_packet
 from tests.wire.serving import Serving, start_serving
@@ -252,6 +254,47 @@ def test_channel_binding_with_other_certificates(kind: str, front: TestFront, ce
     try:
         with serving.connect(sslmode="require", channel_binding=binding) as connection:
             assert connection.execute("select 1").fetchone() == (1,)
+    finally:
+        serving.stop()
+
+
+def test_tls_can_be_demanded(front: TestFront, certificates: Path) -> None:
+    """Who goes on in the clear is told so before naming a password; libpq's `allow` then encrypts by itself."""
+    serving = start_serving(front, tls=load_tls(certificates / "ec.crt", certificates / "ec.key", is_required=True))
+    try:
+        for is_asked in (False, True):
+            with RawClient(serving.port) as client:
+                if is_asked:
+                    client.send(GSS_REQUEST)
+                    assert client.socket.recv(1) == b"N"
+                client.send(startup_packet({"user": "alice", "database": "shop"}))
+                error = client.read()
+                assert (error.sqlstate, error.fields["S"], error.fields["M"]) == (
+                    "28000", "FATAL", "this server demands TLS")  # fmt: skip
+                assert client.is_closed()
+        with pytest.raises(psycopg.OperationalError, match="this server demands TLS"):
+            serving.connect(sslmode="disable")
+        assert serving.diary.opened == []
+        for mode, negotiation in (("allow", "postgres"), ("require", "postgres"), ("require", "direct")):
+            with serving.connect(sslmode=mode, sslnegotiation=negotiation) as connection:
+                assert connection.pgconn.ssl_in_use
+                assert connection.execute("select count(*) from users").fetchone() == (4,)
+    finally:
+        serving.stop()
+
+
+def test_what_runs_encrypted_may_be_cancelled_in_the_clear(front: TestFront, certificates: Path) -> None:
+    serving = start_serving(front, tls=load_tls(certificates / "ec.crt", certificates / "ec.key", is_required=True))
+    try:
+        with RawClient(serving.port) as client, RawClient(serving.port) as other:
+            client.send(SSL_REQUEST)
+            assert client.socket.recv(1) == b"S"
+            client.socket = client_context().wrap_socket(client.socket)
+            client.log_in()
+            client.send(messages.query(b"select /* slow */ count(*) from users"))
+            serving.wait_until_asleep()
+            other.send(cancel_packet(client.key))
+            assert client.read_until("Z")[-2].sqlstate == "57014"
     finally:
         serving.stop()
 

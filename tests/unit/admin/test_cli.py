@@ -69,6 +69,7 @@ def test_every_command_has_help(command: CommandLine, name: str) -> None:
         (["serve", SHOP, "--listen", "6432"], "hushql: cannot read the address '6432'. Write host:port"),
         (["serve", SHOP, "--listen", "a:70000"], "hushql: port 70000 is not a port."),
         (["serve", SHOP, "--tls-cert", "c.pem"], "hushql: --tls-cert and --tls-key belong together."),
+        (["serve", SHOP, "--require-tls"], "hushql: --require-tls needs a certificate."),
         (["serve", SHOP, SHOP], "hushql: policy "),
         (["serve", "nowhere.yaml"], "hushql: policy nowhere.yaml does not exist"),
         (["serve", SHOP, "--log-level", "loud"], "hushql: Invalid value for '--log-level'"),
@@ -95,13 +96,13 @@ def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: P
         (tmp_path / name).touch(mode=0o600)
     files = ("--tls-cert", "cert"), ("--tls-key", "key"), ("--front-bin", "."), ("--users", "users"), ("--state", "s")
     words = [word for option, name in files for word in (option, str(tmp_path / name))]
-    assert command("serve", str(policy), "--listen", "[::1]:0", "--log-level", "error", *words) == 0
+    assert command("serve", str(policy), "--listen", "[::1]:0", "--log-level", "error", "--require-tls", *words) == 0
     assert command.served == [
         ServeConfig(
             policies=(policy,),
             state=tmp_path / "s",
             listen=Listen("::1", 0),
-            tls=TlsFiles(tmp_path / "cert", tmp_path / "key"),
+            tls=TlsFiles(tmp_path / "cert", tmp_path / "key", is_required=True),
             front=BinariesIn(tmp_path),
             users=UsersAt(tmp_path / "users"),
             log_level=LogLevel.ERROR,
