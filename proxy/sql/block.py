@@ -23,7 +23,7 @@ from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, identifier, output_name
-from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText
+from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -114,12 +114,23 @@ def _between(tokens: tuple[Token, ...], start: int, end: int) -> tuple[Token, ..
 def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[Scalar, ...]:
     group = select.args.get("group")
     if group is None:
-        return ()
+        return _distinct_keys(select, scope)
     for name, value in group.args.items():
         if name != "expressions" and value:
             raise BadGroups(f"GROUP BY with {name.replace('_', ' ')} is not supported",
                             hint="List plain grouping expressions.", position=position_of(group))  # fmt: skip
     found = [_key(node, select, scope, names) for node in group.expressions]
+    return tuple(dict.fromkeys(k for k in found if columns_of(k)))
+
+
+def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[Scalar, ...]:
+    """SELECT DISTINCT x, y is SELECT x, y ... GROUP BY x, y."""
+    distinct = select.args.get("distinct")
+    if distinct is None or is_aggregate(select):
+        return ()
+    if distinct.args.get("on") is not None:
+        raise refuse(distinct, "DISTINCT ON over private rows is not supported", "Write SELECT DISTINCT or GROUP BY.")
+    found = [scope.binder.scalar(_unaliased(item)) for item in select.expressions]
     return tuple(dict.fromkeys(k for k in found if columns_of(k)))
 
 

@@ -235,7 +235,7 @@ class _Walker:
         for inner in _inner_queries(select):
             self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
                                         "supported")  # fmt: skip
-        if not is_aggregate(select):
+        if not is_aggregate(select) and not select.args.get("distinct"):
             return self._rows(select)
         span = self._spans[id(select)]
         self.blocks.append(BlockText(
@@ -248,9 +248,6 @@ class _Walker:
         if any(isinstance(n, exp.Window) for e in select.expressions for n in e.walk()):
             raise refuse(select, "a window function over private rows is not supported",
                          "Aggregate first: sum(count(*)) OVER (...) runs over groups.")  # fmt: skip
-        if select.args.get("distinct"):
-            raise refuse(select, "SELECT DISTINCT over private rows is not supported",
-                         "Write SELECT x FROM ... GROUP BY x with an aggregate.")  # fmt: skip
         return Kind.PRIVATE
 
     def _source(self, node: exp.Expression, ctes: _Names) -> Kind:
