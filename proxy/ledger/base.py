@@ -13,10 +13,8 @@ from typing import Protocol
 
 from proxy.errors import BudgetSpent
 from proxy.ledger.chain import Entry
-from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
-
-ACCOUNT_KINDS = ("dataset", "user", "session")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ class Asked:
 class Total:
     """All that one account ever spent."""
 
-    kind: str
+    kind: AccountKind
     name: str
     spent: Cost
 
@@ -120,11 +118,11 @@ class AccountSpent(BudgetSpent):
     """Nothing was charged: at least one account has too little left.
 
     shortfalls: the caller's own accounts that are short; empty when only the dataset's account is, whose figures
-    a user must not see.
+    a user must not see. What a client is told of it is composed by `session.notices`, in epsilon.
     """
 
-    def __init__(self, message: str, *, detail: str, hint: str, shortfalls: tuple[Shortfall, ...]) -> None:
-        super().__init__(message, detail=detail, hint=hint)
+    def __init__(self, shortfalls: tuple[Shortfall, ...]) -> None:
+        super().__init__("an account has too little left")
         self.shortfalls = shortfalls
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import AccountSpent, Balance, Question, Shortfall, Total
 from proxy.ledger.chain import GENESIS, Entry, Line, Priced, decode, digest, preview
-from proxy.plan.charge import PICO, Account, Cost, Request
+from proxy.plan.charge import Account, AccountKind, Cost, Request
 
 NOTHING = Cost(0, 0)
 
@@ -31,10 +31,10 @@ class Books:
         self.seq = 0
         self.head = GENESIS
         self.last_release = 0
-        self._spent: dict[tuple[str, str], Cost] = {}
-        self._paid: dict[tuple[str, str], set[int]] = {}
+        self._spent: dict[tuple[AccountKind, str], Cost] = {}
+        self._paid: dict[tuple[AccountKind, str], set[int]] = {}
 
-    def spent(self, kind: str, name: str) -> Cost:
+    def spent(self, kind: AccountKind, name: str) -> Cost:
         return self._spent.get((kind, name), NOTHING)
 
     def has_paid(self, account: Account, release_id: int) -> bool:
@@ -99,7 +99,7 @@ class Books:
             if (account := limits.get((line.kind, line.name))) is not None and not _fits(line.total, account.limit)
         ]
         if short:
-            raise _refusal(tuple(s for s in short if s.balance.account.kind != "dataset"))
+            raise AccountSpent(tuple(s for s in short if s.balance.account.kind.is_own))
 
     def _problem(self, entry: Entry) -> str:
         """Why `entry` cannot be the next one; empty when it can."""
@@ -142,35 +142,3 @@ def _priced(pick: Pick) -> Priced:
 
 def _fits(total: Cost, limit: Cost) -> bool:
     return total.pico <= limit.pico and total.atto <= limit.atto
-
-
-def _refusal(shortfalls: tuple[Shortfall, ...]) -> AccountSpent:
-    """The refusal in words. Own accounts come first: the dataset's is named only when it alone is short."""
-    if not shortfalls:
-        return AccountSpent(
-            "the privacy budget of this dataset is spent",
-            detail="All users together have used up what the dataset's owner allows. Nothing was charged.",
-            hint="Statements that were answered before can be repeated; ask the administrator about the rest.",
-            shortfalls=(),
-        )
-    kinds = " and ".join(dict.fromkeys(s.balance.account.kind for s in shortfalls))
-    return AccountSpent(
-        f"too little is left of your {kinds} budget",
-        detail=" ".join(_figures(s) for s in shortfalls) + " Nothing was charged.",
-        hint="Lower hush.epsilon, ask for fewer columns or blocks, or repeat a statement that was answered before.",
-        shortfalls=shortfalls,
-    )
-
-
-def _figures(shortfall: Shortfall) -> str:
-    kind, left, needed = shortfall.balance.account.kind, shortfall.balance.remaining, shortfall.needed
-    text = f"The statement costs {_decimal(needed.pico)}, the {kind} account has {_decimal(left.pico)} left"
-    if needed.atto > left.atto:
-        text += f" (delta: {needed.atto}e-18 of {left.atto}e-18)"
-    return text + "."
-
-
-def _decimal(pico: int) -> str:
-    """pico / 1e12 in full, without trailing zeros."""
-    whole, part = divmod(pico, PICO)
-    return f"{whole}.{part:012d}".rstrip("0").rstrip(".")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from proxy.errors import LedgerFailed
-from proxy.plan.charge import Cost
+from proxy.plan.charge import AccountKind, Cost
 
 GENESIS = "0" * 64
 PREVIEW_CHARS = 1000
@@ -33,7 +33,7 @@ class Priced:
 class Line:
     """What one account pays: the sum over `releases`. `total` is all it has spent, this entry included."""
 
-    kind: str
+    kind: AccountKind
     name: str
     releases: tuple[int, ...]
     cost: Cost
@@ -96,7 +96,13 @@ def decode(body: str) -> Entry:
                 for i, f, v, pico, atto in document["releases"]
             ),
             lines=tuple(
-                Line(kind=k, name=n, releases=tuple(r), cost=Cost(pico, atto), total=Cost(pico_total, atto_total))
+                Line(
+                    kind=AccountKind(k),
+                    name=n,
+                    releases=tuple(r),
+                    cost=Cost(pico, atto),
+                    total=Cost(pico_total, atto_total),
+                )
                 for k, n, r, pico, atto, pico_total, atto_total in document["lines"]
             ),
         )

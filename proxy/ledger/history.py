@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from proxy.ledger.base import Asked, Outcome, Question
 from proxy.ledger.chain import Entry, decode, preview
-from proxy.plan.charge import Cost
+from proxy.plan.charge import AccountKind, Cost
 
 MAX_WAITING = 1000
 
@@ -87,9 +87,10 @@ def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked,
 
 
 def _charged(entry: Entry, outcome: str | None) -> Asked:
-    own = {line.kind: line.cost for line in entry.lines if line.kind != "dataset"}
-    cost = own.get("user", Cost(0, 0))
-    return Asked(at=entry.at, query=entry.query, cost=cost, reused="user" not in own, outcome=_outcome(outcome))
+    paid = {line.kind: line.cost for line in entry.lines}
+    is_reused = AccountKind.USER not in paid
+    cost = paid.get(AccountKind.USER, Cost(0, 0))
+    return Asked(at=entry.at, query=entry.query, cost=cost, reused=is_reused, outcome=_outcome(outcome))
 
 
 def _repeated(at: str, query: str, outcome: str | None) -> Asked:

@@ -16,7 +16,6 @@ from pathlib import Path
 from proxy.errors import LedgerFailed
 from proxy.ledger import history, replay, schema
 from proxy.ledger.base import (
-    ACCOUNT_KINDS,
     Asked,
     Balance,
     Outcome,
@@ -30,7 +29,7 @@ from proxy.ledger.books import NOTHING, Books, Pick
 from proxy.ledger.chain import Entry, decode, encode
 from proxy.ledger.directory import OwnedDirectory, make_private
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, read_mark
-from proxy.plan.charge import Account, ReleaseKey, Reserved
+from proxy.plan.charge import Account, AccountKind, ReleaseKey, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
 _DISK_HINT = "Look at the free space and the health of the disk of the state directory."
@@ -256,9 +255,9 @@ class SqliteLedger:
 def _check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -> None:
     """Refuse calls that no correct session makes, before anything is charged. Raises ValueError."""
     names = {(a.kind, a.name) for a in accounts}
-    if len(names) != len(accounts) or not all(a.kind in ACCOUNT_KINDS for a in accounts):
-        raise ValueError("accounts must be different and of a known kind")
-    if [a.kind for a in accounts].count("dataset") != 1:
+    if len(names) != len(accounts):
+        raise ValueError("accounts must be different")
+    if [a.kind for a in accounts].count(AccountKind.DATASET) != 1:
         raise ValueError("exactly one dataset account pays for every statement")
     by_key: dict[ReleaseKey, Wanted] = {}
     if not wanted or any(by_key.setdefault(one.request.key, one) != one for one in wanted):

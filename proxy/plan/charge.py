@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 PICO = 10**12  # rho and epsilon are counted in 1e-12, rounded up when spent
@@ -35,11 +36,24 @@ class ReleaseKey:
     data_version: str
 
 
+class AccountKind(enum.StrEnum):
+    """Who pays for a statement: all users of the dataset together, the login, its session."""
+
+    DATASET = "dataset"
+    USER = "user"
+    SESSION = "session"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the caller's alone, so that its figures tell nothing about others."""
+        return self is not AccountKind.DATASET
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses."""
 
-    kind: str  # "dataset" | "user" | "session"
+    kind: AccountKind
     name: str
     limited: bool
     limit: Cost

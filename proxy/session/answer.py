@@ -25,7 +25,7 @@ from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells, publish
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
-from proxy.session.notices import spent_in_epsilon
+from proxy.session.notices import budget_spent
 from proxy.session.relations import history_name
 from proxy.session.settings import Settings
 from proxy.sql.block import BoundBlock, bind_block
@@ -170,7 +170,7 @@ def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, setti
     try:
         receipt = asker.dataset.ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
     except AccountSpent as error:
-        raise spent_in_epsilon(error, asker.version.policy.privacy) from None
+        raise budget_spent(error, asker.version.policy.privacy) from None
     if any(cost != Cost(0, 0) for cost in receipt.charged):
         asker.metrics.reserved(time.perf_counter() - started)
     return receipt

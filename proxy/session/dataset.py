@@ -18,7 +18,7 @@ from proxy.dp.samplers import Noise
 from proxy.engines.base import Engine
 from proxy.errors import AuthenticationFailed
 from proxy.ledger.base import Ledger
-from proxy.plan.charge import Account, Cost
+from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.sql.scope import Catalog
 
@@ -57,13 +57,13 @@ class Version:
         own = self.users.logins[login].budget
         user = own if isinstance(own, EpsilonLimit) else budgets.user
         return (
-            _account("dataset", name, budgets.dataset, privacy),
-            _account("user", f"{name}/{login}", user, privacy),
-            _account("session", f"{name}/{login}/{session_account}", budgets.session, privacy),
+            _account(AccountKind.DATASET, name, budgets.dataset, privacy),
+            _account(AccountKind.USER, f"{name}/{login}", user, privacy),
+            _account(AccountKind.SESSION, f"{name}/{login}/{session_account}", budgets.session, privacy),
         )
 
 
-def _account(kind: str, name: str, limit: AccountLimit, privacy: Privacy) -> Account:
+def _account(kind: AccountKind, name: str, limit: AccountLimit, privacy: Privacy) -> Account:
     if isinstance(limit, EpsilonLimit):
         most = Cost(limit_pico(privacy, limit.epsilon), pool_atto(privacy))
         return Account(kind=kind, name=name, limited=True, limit=most)

@@ -78,7 +78,7 @@ def _limit(balance: Balance, asker: Asker) -> float:
 def _is_paid(asker: Asker, viewer: Viewer, fingerprint: str, planned: Planned, settings: Settings) -> bool:
     """Whether the viewer's own accounts all paid for the stored release: no other account is looked at."""
     plan = next(p for p in planned.plans if p.fingerprint == fingerprint)
-    own = tuple(a for a in own_accounts(viewer) if a.kind != "dataset")
+    own = tuple(a for a in own_accounts(viewer) if a.kind.is_own)
     found = asker.dataset.ledger.seen(own, release_key(plan, asker.version))
     return isinstance(found, Stored) and not settings.is_fresh
 

@@ -14,6 +14,7 @@ from proxy.sqltypes import SqlType
 
 _WARN_AT = (0.95, 0.80)
 _SMALLEST_KNOB = 0.001
+_REPEAT = "Statements that were answered before can be repeated at no charge."
 
 
 def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tuple[Notice, ...]:
@@ -24,7 +25,7 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
     own = [
         (balance, charged)
         for balance, charged in zip(receipt.balances, receipt.charged, strict=True)
-        if is_admin or balance.account.kind != "dataset"
+        if is_admin or balance.account.kind.is_own
     ]
     most = max((charged.pico for _, charged in own), default=0)
     charge = (
@@ -68,10 +69,17 @@ def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
     return ()
 
 
-def spent_in_epsilon(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
-    """The refusal of a charge with the caller's own figures in epsilon."""
+def budget_spent(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
+    """The refusal of a charge, with the caller's own figures in epsilon.
+
+    The dataset's account is named only when it alone is short, and without figures.
+    """
     if not error.shortfalls:
-        return error
+        return BudgetSpent(
+            "the privacy budget of this dataset is spent",
+            detail="All users together have used up what the dataset's owner allows. Nothing was charged.",
+            hint=f"{_REPEAT} Ask the administrator about the rest.",
+        )
     kinds = " and ".join(dict.fromkeys(s.balance.account.kind for s in error.shortfalls))
     return BudgetSpent(
         f"too little is left of your {kinds} budget",
@@ -92,7 +100,6 @@ def _shortfall(shortfall: Shortfall, privacy: Privacy) -> str:
 
 def _lower_knob(shortfalls: tuple[Shortfall, ...], privacy: Privacy) -> str:
     left = min(epsilon_spent(privacy, s.balance.remaining.pico) for s in shortfalls)
-    again = "Statements that were answered before can be repeated at no charge."
     if left < _SMALLEST_KNOB:
-        return again
-    return f"SET hush.epsilon = {math.floor(left * 1000) / 1000:g} would fit. {again}"
+        return _REPEAT
+    return f"SET hush.epsilon = {math.floor(left * 1000) / 1000:g} would fit. {_REPEAT}"

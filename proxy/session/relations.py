@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from proxy.dp.accounting import epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
-from proxy.plan.charge import ATTO, PICO, Account, Cost
+from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost
 from proxy.plan.explain import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version
@@ -55,7 +55,7 @@ def own_accounts(viewer: Viewer) -> tuple[Account, ...]:
     """The accounts whose figures the viewer may see."""
     if viewer.version.role_of(viewer.login).is_admin:
         return viewer.accounts
-    return tuple(a for a in viewer.accounts if a.kind != "dataset")
+    return tuple(a for a in viewer.accounts if a.kind.is_own)
 
 
 def _budget(viewer: Viewer) -> Sequence[Row]:
@@ -87,11 +87,11 @@ def _shown_name(account: Account) -> str:
     """An account's name for people: logins by name, unnamed sessions as the present one."""
     parts = account.name.split("/")
     match account.kind, parts:
-        case "session", [_, _, "shared", name]:
+        case AccountKind.SESSION, [_, _, "shared", name]:
             return name
-        case "session", _:
+        case AccountKind.SESSION, _:
             return "this session"
-        case "user", [_, login]:
+        case AccountKind.USER, [_, login]:
             return login
         case _:
             return account.name

@@ -231,7 +231,7 @@ class ClientSession:
 
 def _last_query(planned: Planned, answer: Answer) -> LastQuery:
     receipt = answer.receipt
-    own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind != "dataset"]
+    own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
     outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
     return LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0)

@@ -13,7 +13,7 @@ import pytest
 from proxy.ledger.base import Question, Wanted
 from proxy.ledger.schema import FILE_NAME
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.plan.charge import ATTO, PICO, Account, Cost, ReleaseKey, Request
+from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost, ReleaseKey, Request
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.policy.case_files import BASE
 
@@ -23,8 +23,8 @@ LIMIT = Cost(10 * PICO, ATTO)
 
 def charge(ledger: SqliteLedger, name: str) -> None:
     accounts = (
-        Account(kind="dataset", name="shop", limited=True, limit=LIMIT),
-        Account(kind="user", name="shop/alice", limited=False, limit=LIMIT),
+        Account(kind=AccountKind.DATASET, name="shop", limited=True, limit=LIMIT),
+        Account(kind=AccountKind.USER, name="shop/alice", limited=False, limit=LIMIT),
     )
     key = ReleaseKey(fingerprint=name, policy_digest="d", data_version="1")
     wanted = (Wanted(Request(key=key, cost=Cost(RHO, 25_000)), "select 1"),)

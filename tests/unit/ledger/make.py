@@ -9,13 +9,13 @@ from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 from proxy.ledger.base import Question, Wanted
-from proxy.plan.charge import ATTO, PICO, Account, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
 def account(kind: str, name: str = "", *, pico: int = PICO, atto: int = ATTO, limited: bool = True) -> Account:
-    return Account(kind=kind, name=name or f"the {kind}", limited=limited, limit=Cost(pico, atto))
+    return Account(kind=AccountKind(kind), name=name or f"the {kind}", limited=limited, limit=Cost(pico, atto))
 
 
 def payers(pico: int = PICO, user: str = "alice", session: str = "s1") -> tuple[Account, ...]:

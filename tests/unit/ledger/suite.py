@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from proxy.errors import BudgetSpent, LedgerFailed
-from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt
+from proxy.ledger.base import AccountSpent, Balance, Ledger, Outcome, Question, Receipt
 from proxy.ledger.chain import PREVIEW_CHARS
 from proxy.plan.charge import Cost, Reserved
 from proxy.release.store import Missing, Stored
@@ -70,16 +70,17 @@ class LedgerSuite:
         ledger.reserve(accounts, want("a", 1, 7), ask())
         with pytest.raises(AccountSpent) as refused:
             ledger.reserve(accounts, want("b", 1, 4), ask())
-        assert "delta: 4e-18 of 3e-18" in refused.value.detail
+        (short,) = refused.value.shortfalls
+        assert (short.needed.atto, short.balance.remaining.atto) == (4, 3)
         ledger.reserve(accounts, want("c", 1, 3), ask())
 
     def test_one_account_that_is_short_stops_all_charges(self, ledger: Ledger) -> None:
         accounts = payers(pico=999)
         with pytest.raises(BudgetSpent) as refused:
             ledger.reserve(accounts, want(), ask())
-        assert refused.value.message == "too little is left of your user budget"
-        assert "costs 0.000000001, the user account has 0.000000000999 left" in refused.value.detail
-        assert refused.value.hint
+        assert isinstance(refused.value, AccountSpent)
+        (short,) = refused.value.shortfalls
+        assert (short.needed, short.balance) == (PRICE, Balance(account=accounts[1], spent=NOTHING))
         assert [b.spent for b in ledger.balances(accounts)] == [NOTHING] * 3
         assert ledger.all_accounts() == ()
 
@@ -87,7 +88,6 @@ class LedgerSuite:
         accounts = (account("dataset", pico=0), account("user", pico=5), account("session", pico=6))
         with pytest.raises(AccountSpent) as refused:
             ledger.reserve(accounts, want(), ask())
-        assert refused.value.message == "too little is left of your user and session budget"
         assert [(s.balance.account.kind, s.needed) for s in refused.value.shortfalls] == [
             ("user", PRICE),
             ("session", PRICE),
@@ -124,7 +124,6 @@ class LedgerSuite:
             (account("user"),),
             (account("dataset", "a"), account("dataset", "b")),
             (account("dataset"), account("user"), account("user")),
-            (account("dataset"), account("stranger")),
         ],
     )
     def test_impossible_accounts_are_refused(self, ledger: Ledger, accounts: tuple[object, ...]) -> None:
@@ -169,7 +168,7 @@ class LedgerSuite:
             ledger.reserve(poor, want("stored"), ask())
         with pytest.raises(AccountSpent) as new:
             ledger.reserve(poor, want("new"), ask())
-        assert stored.value.text() == new.value.text()
+        assert (stored.value.text(), stored.value.shortfalls) == (new.value.text(), new.value.shortfalls)
 
     def test_a_spent_account_may_repeat_what_it_paid_for(self, ledger: Ledger) -> None:
         finish(ledger, ledger.reserve(payers(pico=1000), want(), ask()))

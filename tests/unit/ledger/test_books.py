@@ -9,7 +9,7 @@ import pytest
 from proxy.errors import LedgerFailed
 from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Entry, Line, decode, digest, encode
-from proxy.plan.charge import Cost, Request
+from proxy.plan.charge import AccountKind, Cost, Request
 from tests.unit.ledger.make import ask, key, payers
 
 PRICE = Cost(1000, 7)
@@ -38,7 +38,7 @@ def test_a_drafted_entry_applies_and_survives_writing(books: Books, entry: Entry
     assert decode(body) == entry
     books.apply(body)
     assert (books.seq, books.head, books.last_release) == (2, digest(body), 2)
-    assert books.spent("user", "alice") == Cost(2000, 14)
+    assert books.spent(AccountKind.USER, "alice") == Cost(2000, 14)
 
 
 def line_of(entry: Entry, **changes: object) -> Entry:
@@ -85,10 +85,15 @@ def test_a_negative_charge_cannot_be_read(entry: Entry) -> None:
         decode(encode(entry).replace("1000", "-1000"))
 
 
+def test_an_account_of_an_unknown_kind_cannot_be_read(entry: Entry) -> None:
+    with pytest.raises(LedgerFailed, match="cannot be read"):
+        decode(encode(entry).replace('["user",', '["stranger",'))
+
+
 def test_an_unknown_field_is_not_overlooked(entry: Entry) -> None:
     with pytest.raises(LedgerFailed, match="changed by hand"):
         decode(encode(entry).replace('"kind"', '"extra":1,"kind"'))
 
 
 def test_a_line_names_its_account(entry: Entry) -> None:
-    assert entry.lines[1] == Line(kind="user", name="alice", releases=(2,), cost=PRICE, total=Cost(2000, 14))
+    assert entry.lines[1] == Line(kind=AccountKind.USER, name="alice", releases=(2,), cost=PRICE, total=Cost(2000, 14))

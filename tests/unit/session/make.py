@@ -9,7 +9,7 @@ from typing import cast
 from proxy.analysis.units import UniqueKeys
 from proxy.engines.base import Engine
 from proxy.ledger.base import Balance
-from proxy.plan.charge import Account, Cost
+from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import EpsilonLimit, Login, NoLimit, Policy, Privacy, Role, Users
 from proxy.session.dataset import Version
 from tests.unit.sql.corpus import policy
@@ -20,7 +20,7 @@ LIMIT = 83_438_437_215
 
 
 def account(kind: str = "user", *, limited: bool = True) -> Account:
-    return Account(kind=kind, name=f"shop/{kind}", limited=limited, limit=Cost(LIMIT if limited else 0, 0))
+    return Account(kind=AccountKind(kind), name=f"shop/{kind}", limited=limited, limit=Cost(LIMIT if limited else 0, 0))
 
 
 def balance(spent: float, kind: str = "user", *, limited: bool = True) -> Balance:

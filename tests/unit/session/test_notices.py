@@ -9,7 +9,7 @@ import pytest
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
-from proxy.session.notices import charge_notices, spent_in_epsilon, zone_notices
+from proxy.session.notices import budget_spent, charge_notices, zone_notices
 from proxy.sqltypes import SqlType
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
 
@@ -52,8 +52,8 @@ def test_no_warning_when_nothing_was_charged() -> None:
 
 def test_refusal_speaks_of_epsilon_and_offers_what_fits() -> None:
     shortfall = Shortfall(balance=balance(0.99, "session"), needed=Cost(CHARGE, 0))
-    error = AccountSpent("spent", detail="", hint="", shortfalls=(shortfall,))
-    told = spent_in_epsilon(error, PRIVACY)
+    error = AccountSpent((shortfall,))
+    told = budget_spent(error, PRIVACY)
     assert type(told) is BudgetSpent
     assert told.message == "too little is left of your session budget"
     assert "costs epsilon 0.584; the session account has 0.1" in told.detail
@@ -62,15 +62,25 @@ def test_refusal_speaks_of_epsilon_and_offers_what_fits() -> None:
 
 def test_refusal_when_nothing_is_left_offers_repetition_only() -> None:
     empty = Balance(account=account(), spent=Cost(LIMIT, 0))
-    error = AccountSpent("spent", detail="", hint="", shortfalls=(Shortfall(balance=empty, needed=Cost(CHARGE, 5)),))
-    told = spent_in_epsilon(error, PRIVACY)
+    error = AccountSpent((Shortfall(balance=empty, needed=Cost(CHARGE, 5)),))
+    told = budget_spent(error, PRIVACY)
     assert "delta" in told.detail
     assert told.hint == "Statements that were answered before can be repeated at no charge."
 
 
-def test_refusal_of_accounts_that_are_not_the_callers_stays_as_it_is() -> None:
-    error = AccountSpent("spent", detail="d", hint="h", shortfalls=())
-    assert spent_in_epsilon(error, PRIVACY) is error
+def test_refusal_for_the_dataset_shows_no_figures() -> None:
+    told = budget_spent(AccountSpent(()), PRIVACY)
+    assert told.message == "the privacy budget of this dataset is spent"
+    assert "Nothing was charged." in told.detail
+    assert not any(c.isdigit() for c in told.text())
+
+
+def test_refusal_names_every_account_of_the_caller_that_is_short() -> None:
+    short = tuple(Shortfall(balance=balance(0.99, kind), needed=Cost(CHARGE, 0)) for kind in ("user", "session"))
+    told = budget_spent(AccountSpent(short), PRIVACY)
+    assert told.message == "too little is left of your user and session budget"
+    assert "the user account has" in told.detail
+    assert "the session account has" in told.detail
 
 
 @pytest.mark.parametrize(
