@@ -131,7 +131,9 @@ class Binder:
 
     def _meet(self, bound: Bound, wanted: SqlType, node: exp.Expression) -> Scalar:
         if isinstance(bound, Untyped):
-            return self._in_zone(coerce_text(bound.text, wanted, node), node)
+            bound = coerce_text(bound.text, wanted, node)
+        if isinstance(bound, Literal):  # elements of an array have no rule that has done so
+            bound = self._in_zone(bound, node)
         if isinstance(bound, Null):
             return Null(wanted)
         if bound.type is SqlType.DATE and wanted is not SqlType.DATE:

@@ -43,6 +43,20 @@ def test_conditions_make_keys_public() -> None:
 
 
 @pytest.mark.parametrize(
+    "condition",
+    [
+        "made in ('2024-02-01 00:00+02', '2024-02-03 00:00+00')",
+        "made in (timestamptz '2024-02-01 00:00+02', timestamptz '2024-02-03 00:00+00')",
+        "made = any(array['2024-02-01 00:00+02', '2024-02-03 00:00+00']::timestamptz[])",
+        "made = any(array[timestamptz '2024-02-01 00:00+02', '2024-02-03 00:00+00'])",
+    ],
+)
+def test_instants_are_keys_in_the_policys_zone(condition: str) -> None:
+    of = plan(f"select made, count(*) from orders where {condition} group by 1", context(time_zone="America/New_York"))
+    assert of.public_keys == ((datetime(2024, 1, 31, 17),), (datetime(2024, 2, 2, 19),))
+
+
+@pytest.mark.parametrize(
     ("condition", "expected"),
     [
         ("order_id in (2, 2.5, 3.0)", [2, 3]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from types import MappingProxyType
+from zoneinfo import ZoneInfo
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
@@ -122,7 +123,7 @@ def plans(text: str, of: PlanContext | None = None) -> list[ReleasePlan]:
     of = of or context()
     catalog = Catalog(of.tables)
     cut = split(split_statements(text)[0], catalog, frozenset())
-    constants = Constants(MappingProxyType({}), NOW)
+    constants = Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(of.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, text) for b in cut.blocks]
     return [plan_release(b.block, of) for b in bound]
 
