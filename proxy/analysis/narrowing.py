@@ -83,11 +83,12 @@ def _of_type(constant: Value, kind: SqlType) -> Value | None:
 def _limit(domain: Domain, op: str, value: Value, kind: SqlType) -> Domain:
     if kind.is_integer and _is_blurred(value):
         return domain
-    is_upper = op in ("<", "<=")
-    end = _closed(value, kind, is_upper=is_upper, is_strict=op in ("<", ">"))
+    is_upper, is_strict = op in ("<", "<="), op in ("<", ">")
+    end = _closed(value, kind, is_upper=is_upper, is_strict=is_strict)
     match domain:
         case Listed(known):
-            return Listed(tuple(k for k in known if (less_or_equal(k, end) if is_upper else less_or_equal(end, k))))
+            sides = (k for k in known if (less_or_equal(k, value) if is_upper else less_or_equal(value, k)))
+            return Listed(tuple(k for k in sides if not (is_strict and same_value(k, value))))
         case Bounded(lo, hi):
             if not inside(end, domain):
                 return domain

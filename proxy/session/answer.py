@@ -86,7 +86,7 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
             blocks.append(bind_block(text, catalog, constants, query.text))
     whole = knob_pico(privacy, settings.epsilon)
     _check_cap(whole, settings, privacy)
-    share = whole // max(1, len({b.block for b in blocks}))
+    share = _share(whole, len({b.block for b in blocks}))
     context = PlanContext(
         tables=version.policy.tables,
         unique=version.unique,
@@ -119,6 +119,17 @@ def _check_cap(whole: int, settings: Settings, privacy: Privacy) -> None:
             f"this statement would cost epsilon {settings.epsilon:g}, more than hush.max_charge allows",
             hint=f"Lower hush.epsilon to {settings.max_charge:g}, or raise hush.max_charge.",
         )
+
+
+def _share(whole: int, releases: int) -> int:
+    """What each of so many releases may cost. Raises PolicyForbids if that is nothing."""
+    share = whole // max(1, releases)
+    if share == 0:
+        raise PolicyForbids(
+            f"epsilon is too small for the {releases} releases of this statement",
+            hint="Raise hush.epsilon, or ask in several statements.",
+        )
+    return share
 
 
 def _atto_for_keys(accounts: tuple[Account, ...], privacy: Privacy, pico: int) -> int:

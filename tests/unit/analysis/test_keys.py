@@ -43,6 +43,14 @@ def test_conditions_make_keys_public() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "left"),
+    [("plan < 'pro'", ["free"]), ("plan <= 'pro'", ["free", "pro"]), ("'free' < plan", ["pro"]), ("plan > 'pro'", [])],
+)
+def test_listed_keys_are_those_on_the_side_of_a_comparison(condition: str, left: list[str]) -> None:
+    assert keys(f"select plan, count(*) from users where {condition} group by plan") == [left]
+
+
+@pytest.mark.parametrize(
     "condition",
     [
         "made in ('2024-02-01 00:00+02', '2024-02-03 00:00+00')",
