@@ -11,13 +11,27 @@ from typing import assert_never
 
 from proxy.analysis.narrowing import narrow, negations
 from proxy.policy.model import Column, Domain, Listed, Unknown
-from proxy.sql.algebra import TRUE, Block, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
+from proxy.sql.algebra import (
+    TRUE,
+    Block,
+    Call,
+    Case,
+    ColumnRef,
+    Literal,
+    Member,
+    Null,
+    Scalar,
+    Span,
+    children,
+    conjuncts,
+)
 from proxy.sql.domain_rules import Argument
 from proxy.sql.functions import FUNCTIONS, Nulls
 from proxy.sql.intervals import union
 
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only
+_MOST_PARTS = 1000  # of an expression and the conditions on it: a sub-select's CASE of a CASE doubles with each level
 
 
 class Domains:
@@ -33,6 +47,7 @@ class Domains:
         self._where = block.where
         self._known: dict[tuple[Scalar, Conditions], Domain] = {}
         self._anywhere: dict[Scalar, Domain] = {}
+        self._sizes: dict[int, tuple[Scalar, int]] = {}  # by identity, which is quick for large scalars
 
     def column(self, reference: ColumnRef) -> Column:
         """The policy's column behind a reference."""
@@ -45,6 +60,8 @@ class Domains:
         return self._within(scalar, conjuncts(where)[:_MOST_CONDITIONS])
 
     def _within(self, scalar: Scalar, conditions: Conditions) -> Domain:
+        if conditions and self._size(scalar) + sum(map(self._size, conditions)) > _MOST_PARTS:
+            conditions = ()
         key = (scalar, conditions)
         if key not in self._known:
             domain = self._narrowed(scalar, conditions)
@@ -52,6 +69,14 @@ class Domains:
                 domain = narrow(domain, scalar, condition)
             self._known[key] = domain
         return self._known[key]
+
+    def _size(self, scalar: Scalar) -> int:
+        """How many columns, constants and functions the text of a scalar has."""
+        found = self._sizes.get(id(scalar))
+        if found is None:
+            size = 1 + sum(map(self._size, children(scalar)))
+            found = self._sizes[id(scalar)] = (scalar, size)
+        return found[1]
 
     def _narrowed(self, scalar: Scalar, conditions: Conditions) -> Domain:
         if isinstance(scalar, Case):

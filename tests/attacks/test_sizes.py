@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -61,3 +62,18 @@ def test_endless_work_is_refused(case: str) -> None:
 )
 def test_large_statements_of_people_are_planned(query: str) -> None:
     assert len(plan(query).sql) < 200_000
+
+
+CHOICES = ("CASE WHEN c > 1 THEN c ELSE c END", "CASE WHEN c > 1 AND c < 50 THEN c WHEN c > 60 THEN c + 1 ELSE -c END")
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_choices_of_choices_are_planned_in_good_time(choice: str) -> None:
+    """Each level names the column of the one inside under two conditions, and each of these under two more."""
+    inner = "SELECT user_id, age AS c FROM users"
+    started = time.process_time()
+    for level in range(8):
+        inner = f"SELECT user_id, {choice} AS c FROM ({inner}) AS t{level}"
+        with contextlib.suppress(Unsupported):  # the last ones are too large
+            plan(f"SELECT sum(c) FILTER (WHERE c > 5 AND c < 10) FROM ({inner}) AS t WHERE c > 3")
+    assert time.process_time() - started < 3
