@@ -36,7 +36,7 @@ QUERIES = (
     "select u.plan, sum(o.amount) from orders o join users u on o.user_id = u.user_id group by 1",
     "select status, sum(amount), sum(amount * 2), count(amount) from orders group by status",
     "select plan, avg(age), sum(height) from users group by plan",
-    "select status, avg(amount) from orders where amount is not null group by 1",
+    "select status, avg(amount), count(distinct user_id) from orders where amount is not null group by 1",
 )
 
 
