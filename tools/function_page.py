@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from itertools import product
 
 from proxy.analysis.domains import Domains
-from proxy.analysis.keys import public_values
+from proxy.analysis.key_values import KeyValues
 from proxy.errors import HushError
 from proxy.policy.model import Bounded, Column, Domain, Listed, RowUnit, Table, Unknown
 from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, Scan, children
@@ -102,7 +102,8 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
             Form("`-x`, `abs(x)`", ("-{0}", "abs({0})"), "NULL where integers leave the range of bigint"),
             Form("`floor(x)`, `ceil(x)`", ("floor({0})", "ceil({0})")),
             Form("`round(x)`, `trunc(x)`", ("round({0})", "trunc({0})")),
-            Form("`round(x, 2)`", ("round({0}, 2)", "round({0}, -2)"), "from -20 to 20 digits, a constant"),
+            Form("`round(x, 2)`", ("round({0}, 2)",), "at most 20 digits, a constant"),
+            Form("`round(x, -2)`", ("round({0}, -2)",), "to tens, hundreds, ..., 20 digits at most, a constant"),
             Form("`sqrt(x)`", ("sqrt({0})",), "NULL where x is negative"),
         ),
     ),
@@ -275,7 +276,7 @@ def _summed(bound: tuple[Bound, ...], domains: Domains) -> str:
 
 def _grouped(bound: tuple[Bound, ...], domains: Domains) -> str:
     """Whether groups by the result are public."""
-    return _told(bound, lambda scalar: public_values(scalar, domains) is not None)
+    return _told(bound, lambda scalar: KeyValues(domains).of(scalar) is not None)
 
 
 def _told(bound: tuple[Bound, ...], holds: Callable[[Scalar], bool]) -> str:

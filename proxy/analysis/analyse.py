@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
+from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public_product
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
 from proxy.errors import BadGroups, MissingBounds
@@ -66,7 +67,8 @@ def analyse(
     """Infer what the release of a block needs. Raises HushError when it cannot be released."""
     owned = own(block, tables, unique)
     domains = Domains(owned.block)
-    keys = tuple(classify_key(k, domains) for k in block.keys)
+    listed = KeyValues(domains)
+    keys = tuple(classify_key(k, domains, listed) for k in block.keys)
     if privacy.delta_pool <= 0 and any(isinstance(k, PrivateKey) for k in keys):
         raise BadGroups(
             "this grouping has keys that the policy does not list",

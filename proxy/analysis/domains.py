@@ -109,7 +109,7 @@ class Domains:
             case Span():
                 return Unknown()
             case Call(function, args):
-                return FUNCTIONS[function].domain(tuple(Argument(of(a), isinstance(a, Literal)) for a in args))
+                return FUNCTIONS[function].domain(tuple(_argument(a, of(a)) for a in args))
             case Case(branches, otherwise):
                 parts = (*(v for _, v in branches), otherwise)
                 return union(tuple(of(p) for p in parts if not isinstance(p, Null)))
@@ -153,6 +153,14 @@ class Domains:
             return False
         arguments = tuple(self.declared(a) for a in scalar.args)
         return FUNCTIONS[scalar.function].may_raise(arguments, self.declared(scalar))
+
+
+def _argument(scalar: Scalar, domain: Domain) -> Argument:
+    match scalar:
+        case Span():
+            return Argument(domain, span=scalar)
+        case _:
+            return Argument(domain, is_constant=isinstance(scalar, Literal))
 
 
 def _implies_present(condition: Scalar, scalar: Scalar) -> bool:

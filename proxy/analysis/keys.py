@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
-from typing import assert_never
 
 from proxy.analysis.domains import Domains
+from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.algebra import Call, ColumnRef, Scalar, children, columns_in_order
-from proxy.sql.functions import FUNCTIONS, Whole
-from proxy.sql.intervals import number_range, time_range
+from proxy.sql.algebra import ColumnRef, Scalar, columns_in_order
 from proxy.sql.letters import lower
 from proxy.sqltypes import SqlType, Value
-
-MOST_KEYS = 100_000  # of one public domain, and of the product of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,80 +44,29 @@ class PrivateKey:
 Key = PublicKey | PrivateKey
 
 
-def classify_key(scalar: Scalar, domains: Domains) -> Key:
+def classify_key(scalar: Scalar, domains: Domains, listed: KeyValues) -> Key:
     """Public if the key's values are few and known without looking at the data."""
     if scalar.type is SqlType.INTERVAL:
         raise BadGroups("grouping by an interval is not supported", hint="Group by a number of days, or by a text.")
-    values = public_values(scalar, domains)
+    values = public_values(scalar, domains, listed)
     if values is None:
         return PrivateKey(scalar)
     nullable: tuple[KeyValue, ...] = (NULL_KEY,) if domains.may_be_null(scalar) else ()
     return PublicKey(scalar, (*values, *nullable))
 
 
-def public_values(scalar: Scalar, domains: Domains) -> tuple[Value, ...] | None:
+def public_values(scalar: Scalar, domains: Domains, listed: KeyValues) -> tuple[Value, ...] | None:
     """The finite public domain of a key in its canonical spelling, or None."""
-    values = _enumerate(domains.of(scalar), scalar, domains)
+    values = listed.of(scalar)
     if values is None or len(values) > MOST_KEYS:
         return None
     spelled = (_canonical(v, scalar, domains) for v in values)
     return tuple({key_identity(v): v for v in spelled}.values())
 
 
-def _enumerate(domain: Domain, scalar: Scalar, domains: Domains) -> tuple[Value, ...] | None:
-    match domain:
-        case Listed(values):
-            return values
-        case Bounded(int() as lo, int() as hi) if (
-            _is_whole(scalar) and hi - lo < MOST_KEYS and _is_exact(scalar, domains)
-        ):
-            return tuple(range(lo, hi + 1))
-        case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE and time_range(domain) is not None:
-            first, last = _day(lo), _day(hi)
-            days = (last - first).days
-            return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None
-        case _:
-            return None
-
-
-def _is_exact(scalar: Scalar, domains: Domains) -> bool:
-    """Whether no integer is missing between the ends: inferred ones are doubles made from those of its parts."""
-    if isinstance(scalar, ColumnRef):
-        return True
-    ends = [e for part in _parts(scalar) if (e := number_range(domains.of(part))) is not None]
-    return all(abs(end) < 2**53 for pair in ends for end in pair)
-
-
-def _parts(scalar: Scalar) -> list[Scalar]:
-    return [scalar, *(part for child in children(scalar) for part in _parts(child))]
-
-
-def _is_whole(scalar: Scalar) -> bool:
-    if scalar.type.is_integer:
-        return True
-    if not isinstance(scalar, Call):
-        return False
-    match FUNCTIONS[scalar.function].whole:
-        case Whole.YES:
-            return True
-        case Whole.KEPT:
-            return all(_is_whole(a) for a in scalar.args)
-        case Whole.NO:
-            return False
-        case _ as never:
-            assert_never(never)
-
-
-def _day(value: date) -> date:
-    return value.date() if isinstance(value, datetime) else value
-
-
 def _canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
-    if isinstance(value, str) and isinstance(scalar, ColumnRef):
-        if domains.column(scalar).case_blind:
-            value = lower(value)
-        if scalar.type is SqlType.BPCHAR:
-            value = value.rstrip(" ")
+    if isinstance(value, str) and isinstance(scalar, ColumnRef) and domains.column(scalar).case_blind:
+        return lower(value)
     if isinstance(value, date) and not isinstance(value, datetime) and scalar.type is not SqlType.DATE:
         return datetime(value.year, value.month, value.day)
     return value

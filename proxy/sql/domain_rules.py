@@ -13,15 +13,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.policy.model import Bounded, Domain, Listed
+from proxy.sql.algebra import Span
 from proxy.sql.intervals import UNKNOWN, Number, between, bounded, number_ends, number_range, union
+
+_MOST_TENS = 10_000  # multiples of 10, 100, ... that are listed
+_NO_SPAN = Span(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What is known about one argument. is_constant: a constant of the query, which is never NULL."""
+    """What is known about one argument.
+
+    is_constant: a constant of the query, which is never NULL. span: a constant interval, nothing for all else.
+    """
 
     domain: Domain
     is_constant: bool = False
+    span: Span = _NO_SPAN
 
 
 Arguments = tuple[Argument, ...]
@@ -56,12 +64,23 @@ def each(function: Callable[[str], str]) -> DomainRule:
     """A text function applied to every value of a finite set."""
 
     def rule(arguments: Arguments) -> Domain:
-        domain = arguments[0].domain
-        if not isinstance(domain, Listed) or not all(isinstance(v, str) for v in domain.values):
-            return UNKNOWN
-        return Listed(tuple(dict.fromkeys(function(str(v)) for v in domain.values)))
+        texts = _texts(arguments[0].domain)
+        return Listed(tuple(dict.fromkeys(map(function, texts)))) if texts else UNKNOWN
 
     return rule
+
+
+def lengths(arguments: Arguments) -> Domain:
+    """Characters of the texts of a finite set."""
+    sizes = [len(t) for t in _texts(arguments[0].domain)]
+    return Bounded(min(sizes), max(sizes)) if sizes else UNKNOWN
+
+
+def _texts(domain: Domain) -> tuple[str, ...]:
+    """The values of a finite set of texts; none for other domains."""
+    values = domain.values if isinstance(domain, Listed) else ()
+    texts = tuple(v for v in values if isinstance(v, str))
+    return texts if len(texts) == len(values) else ()
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -123,6 +142,15 @@ def modulo(arguments: Arguments) -> Domain:
     return bounded(lowest, highest)
 
 
+def modulo_whole(arguments: Arguments) -> Domain:
+    """Remainders of integers: smaller in size than the divisor."""
+    ends, right = number_range(modulo(arguments)), number_range(arguments[1].domain)
+    if ends is None or right is None:
+        return UNKNOWN
+    size = max(abs(right[0]), abs(right[1]), 1.0) - 1
+    return bounded(max(ends[0], -size), min(ends[1], size))
+
+
 def _monotone(function: Callable[[float], float]) -> DomainRule:
     def rule(arguments: Arguments) -> Domain:
         ends = number_range(arguments[0].domain)
@@ -156,12 +184,20 @@ def rounded(arguments: Arguments) -> Domain:
 
 
 def rounded_to_digits(arguments: Arguments) -> Domain:
-    """Rounding to a constant number of digits, negative ones to tens, hundreds and so on."""
+    """Rounding to a constant number of digits after the point."""
+    return rounded(arguments)
+
+
+def rounded_to_tens(arguments: Arguments) -> Domain:
+    """Rounding to tens, hundreds and so on: their multiples, when they are few."""
     ends, digits = number_range(arguments[0].domain), number_range(arguments[1].domain)
     if ends is None or digits is None:
         return UNKNOWN
-    step = 10.0 ** max(0.0, -digits[0])
-    return bounded(math.floor(ends[0] / step) * step, math.ceil(ends[1] / step) * step)
+    step = 10 ** int(-digits[0])
+    first, last = math.floor(ends[0] / step) * step, math.ceil(ends[1] / step) * step
+    if (last - first) // step > _MOST_TENS:
+        return Bounded(first, last)
+    return Listed(tuple(range(first, last + 1, step)))
 
 
 def square_root(arguments: Arguments) -> Domain:

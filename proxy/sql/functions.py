@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from proxy.policy.model import Domain
-from proxy.sql import decimals, letters
+from proxy.sql import decimals, images, letters
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
 from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
+from proxy.sql.images import ImageRule
 from proxy.sql.intervals import INT64_SAFE, number_range, time_range
 from proxy.sql.signatures import TypeRule
 from proxy.sqltypes import Family, SqlType
@@ -60,6 +61,7 @@ class Function:
     types: result type for argument types, None when there is no such signature.
     duckdb: spelling. nulls: when the result is NULL. domain: its values for arguments with known values.
     fold: its value for numeric and integer constants.
+    whole: whether a result of a type with fractions is whole. image: what it makes of known values, for public groups.
     may_raise: whether DuckDB could raise, given the argument domains and the result's domain; such a call is
     rendered inside TRY, and NULL where it would have raised. Its arguments never raise themselves, since an
     engine may compute a part apart from what stands around it.
@@ -72,6 +74,7 @@ class Function:
     domain: DomainRule = domains.nothing_known
     whole: Whole = Whole.NO
     fold: FoldRule = decimals.not_folded
+    image: ImageRule = images.nothing_known
     may_raise: Hazard = _never
 
 
@@ -91,6 +94,11 @@ def _fits(domain: Domain) -> bool:
 def _leaves_calendar(arguments: tuple[Domain, ...], _result: Domain) -> bool:
     """Times without declared bounds may be where an engine's calendar ends."""
     return time_range(arguments[0]) is None
+
+
+def _arrives_outside(arguments: tuple[Domain, ...], result: Domain) -> bool:
+    """Arithmetic of times may leave an engine's calendar unless bounds prove that it stays in the common years."""
+    return time_range(arguments[0]) is None or (time_range(result) is None and number_range(result) is None)
 
 
 def _always(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
@@ -129,12 +137,13 @@ def _conditions() -> tuple[Function, ...]:
 def _choices() -> tuple[Function, ...]:
     return (
         Function(name="coalesce", types=types.meeting, duckdb="coalesce({*})", nulls=Nulls.WITH_ALL,
-                 domain=domains.any_of),
+                 domain=domains.any_of, image=images.an_argument),
         Function(name="nullif", types=types.first_of_compared, duckdb="nullif({0}, {1})",
-                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domains.first),
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domains.first, image=images.an_argument),
         Function(name="greatest", types=types.meeting, duckdb="greatest({*})", nulls=Nulls.WITH_ALL,
-                 domain=domains.greatest),
-        Function(name="least", types=types.meeting, duckdb="least({*})", nulls=Nulls.WITH_ALL, domain=domains.least),
+                 domain=domains.greatest, image=images.an_argument),
+        Function(name="least", types=types.meeting, duckdb="least({*})", nulls=Nulls.WITH_ALL, domain=domains.least,
+                 image=images.an_argument),
     )  # fmt: skip
 
 
@@ -147,7 +156,8 @@ _FRACTIONS_END = "1e14"
 def _integers() -> tuple[Function, ...]:
     def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
         return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
-                        domain=domains.whole(domain), fold=fold, may_raise=_overflows)  # fmt: skip
+                        domain=domains.whole(domain), fold=fold, image=images.whole(fold),
+                        may_raise=_overflows)  # fmt: skip
 
     partial = Nulls.WITH_ANY_OR_NO_ANSWER
     return (
@@ -155,7 +165,7 @@ def _integers() -> tuple[Function, ...]:
         row("-", "{0} - {1}", domains.subtract, decimals.subtract),
         row("*", "{0} * {1}", domains.multiply, decimals.multiply),
         row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, partial),
-        row("%", "{0} % nullif({1}, 0)", domains.modulo, decimals.modulo, partial),
+        row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, partial),
         row("negate", "-({0})", domains.negate, decimals.negate),
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
     )
@@ -164,58 +174,67 @@ def _integers() -> tuple[Function, ...]:
 def _fractions() -> tuple[Function, ...]:
     def row(
         name: str, duckdb: str, domain: DomainRule, fold: FoldRule, *, nulls: Nulls = Nulls.WITH_ANY,
-        of: TypeRule = types.fractions,
+        of: TypeRule = types.fractions, whole: Whole = Whole.KEPT,
     ) -> Function:  # fmt: skip
-        return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold)
+        image = images.nothing_known if whole is Whole.NO else images.whole(fold)
+        return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold, whole=whole,
+                        image=image)  # fmt: skip
 
     partial, rounding = Nulls.WITH_ANY_OR_NO_ANSWER, types.real_or_numeric
     return (
         row("+", "{0} + {1}", domains.add, decimals.add),
         row("-", "{0} - {1}", domains.subtract, decimals.subtract),
         row("*", "{0} * {1}", domains.multiply, decimals.multiply),
-        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=partial),
+        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=partial, whole=Whole.NO),
         row("%", "{0} % nullif({1}, 0e0)", domains.modulo, decimals.modulo, nulls=partial),
         row("negate", "-({0})", domains.negate, decimals.negate),
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
-        row("floor", "floor({0}::DOUBLE)", domains.floor, decimals.floor, of=rounding),
-        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, of=rounding),
-        row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, of=types.numeric),
-        row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, of=types.no_numeric),
-        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, of=rounding),
+        row("floor", "floor({0}::DOUBLE)", domains.floor, decimals.floor, of=rounding, whole=Whole.YES),
+        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, of=rounding, whole=Whole.YES),
+        row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, of=types.numeric, whole=Whole.YES),
+        row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, of=types.no_numeric,
+            whole=Whole.YES),
+        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, of=rounding, whole=Whole.YES),
         row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, decimals.not_folded,
-            nulls=partial, of=rounding),
+            nulls=partial, of=rounding, whole=Whole.NO),
         Function(name="round digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
                  fold=decimals.rounded, may_raise=_always,
                  duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
                         f"round({{0}}::DOUBLE * {_ABOVE_ONE}, {{1}}::INTEGER) ELSE {{0}}::DOUBLE END"),
-        Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_digits,
-                 fold=decimals.rounded, may_raise=_always, duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
+        Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
+                 fold=decimals.rounded, whole=Whole.YES, may_raise=_always,
+                 duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
     )  # fmt: skip
 
 
 def _texts() -> tuple[Function, ...]:
     def row(
         name: str, duckdb: str, domain: DomainRule = domains.nothing_known, *, result: SqlType = SqlType.TEXT,
-        of: TypeRule | None = None, count: int = 1,
+        of: TypeRule | None = None, count: int = 1, image: ImageRule = images.nothing_known,
     ) -> Function:  # fmt: skip
-        return Function(name=name, types=of or types.fixed(result, *(_TEXT,) * count), duckdb=duckdb, domain=domain)
+        return Function(name=name, types=of or types.fixed(result, *(_TEXT,) * count), duckdb=duckdb, domain=domain,
+                        image=image)  # fmt: skip
 
     return (
         row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("lower", "lower({0})", domains.each(letters.lower)),
         row("upper", "upper({0})", domains.each(letters.upper)),
-        row("length", "length({0})", result=SqlType.INT4),
-        row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2)),
-        row("substring from", "substring({0}, {1})", of=types.text_and_integers(1)),
-        row("trim", "trim({0}, {1})", count=2),
-        row("ltrim", "ltrim({0}, {1})", count=2),
-        row("rtrim", "rtrim({0}, {1})", count=2),
-        row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2),
-    )
+        row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),
+        row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2),
+            image=images.text(lambda text, first, count: text[first - 1 : first - 1 + count])),
+        row("substring from", "substring({0}, {1})", of=types.text_and_integers(1),
+            image=images.text(lambda text, first: text[first - 1 :])),
+        row("trim", "trim({0}, {1})", count=2, image=images.text(str.strip)),
+        row("ltrim", "ltrim({0}, {1})", count=2, image=images.text(str.lstrip)),
+        row("rtrim", "rtrim({0}, {1})", count=2, image=images.text(str.rstrip)),
+        row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2,
+            image=images.text(lambda left, right: left[:LONGEST_JOINED] + right[:LONGEST_JOINED])),
+    )  # fmt: skip
 
 
 _FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "quarter", "week", "dow", "isodow", "doy")
+_SIGNS = {"+": 1, "-": -1}
 _CLOCK = ("hour", "minute", "second")
 
 
@@ -234,23 +253,31 @@ def _times() -> tuple[Function, ...]:
                      domain=times.truncated(unit), may_raise=_leaves_calendar)
             for unit in times.TRUNCATION_UNITS
         ),
-        Function(name="date + integer", types=types.date_and_integer, duckdb="{0} + TRY_CAST({1} AS INTEGER)",
-                 may_raise=_always),
-        Function(name="date - integer", types=types.date_and_integer, duckdb="{0} - TRY_CAST({1} AS INTEGER)",
-                 may_raise=_always),
-        Function(name="date - date", types=types.two_dates, nulls=Nulls.WITH_ANY_OR_NO_ANSWER, may_raise=_always,
-                 duckdb="CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END"),
-        Function(name="time + interval", types=types.time_and_span, duckdb="{0} + {1}", may_raise=_always),
-        Function(name="time - interval", types=types.time_and_span, duckdb="{0} - {1}", may_raise=_always),
+        *(
+            Function(name=f"date {sign} integer", types=types.date_and_integer, domain=times.moved_by_days(factor),
+                     duckdb=f"{{0}} {sign} TRY_CAST({{1}} AS INTEGER)", image=images.moved(factor),
+                     may_raise=_arrives_outside)
+            for sign, factor in _SIGNS.items()
+        ),
+        Function(name="date - date", types=types.two_dates, domain=times.days_between, image=images.days_between,
+                 duckdb="CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END", may_raise=_arrives_outside),
+        *(
+            Function(name=f"time {sign} interval", types=types.time_and_span, domain=times.moved(factor),
+                     duckdb=f"{{0}} {sign} {{1}}", image=images.moved(factor), may_raise=_arrives_outside)
+            for sign, factor in _SIGNS.items()
+        ),
     )  # fmt: skip
 
 
 def _cast(
     name: str, result: SqlType, source: Family, duckdb: str, domain: DomainRule = domains.nothing_known,
-    whole: Whole = Whole.NO,
+    image: ImageRule = images.nothing_known, whole: Whole = Whole.NO,
 ) -> Function:  # fmt: skip
     return Function(name=f"cast {name}", types=types.fixed(result, source), duckdb=duckdb,
-                    nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domain, whole=whole)  # fmt: skip
+                    nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domain, image=image, whole=whole)  # fmt: skip
+
+
+_SAME_WHOLE = images.whole(lambda numbers: numbers[0])
 
 
 def _casts_to_integers() -> tuple[Function, ...]:
@@ -258,8 +285,8 @@ def _casts_to_integers() -> tuple[Function, ...]:
         inside = f"CASE WHEN {{0}} >= {-limit} AND {{0}} < {limit} THEN %s END"
         near, to = domains.whole(domains.rounded), f"to {kind.pg_name}"
         return (
-            _cast(f"number {to}", kind, _NUMBER, inside % "TRY_CAST(round({0}) AS BIGINT)", near),
-            _cast(f"real {to}", kind, _NUMBER, inside % "TRY_CAST(round_even({0}, 0) AS BIGINT)", near),
+            _cast(f"number {to}", kind, _NUMBER, inside % "TRY_CAST(round({0}) AS BIGINT)", near, _SAME_WHOLE),
+            _cast(f"real {to}", kind, _NUMBER, inside % "TRY_CAST(round_even({0}, 0) AS BIGINT)", near, _SAME_WHOLE),
             _cast(f"text {to}", kind, _TEXT, "TRY_CAST({0} AS BIGINT)"),
             _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1)),
         )
@@ -270,15 +297,15 @@ def _casts_to_integers() -> tuple[Function, ...]:
 def _casts() -> tuple[Function, ...]:
     fractions = tuple(
         row for kind in (SqlType.NUMERIC, SqlType.FLOAT8) for row in (
-            _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, Whole.KEPT),
+            _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, _SAME_WHOLE, Whole.KEPT),
             _cast(f"text to {kind.pg_name}", kind, _TEXT, "TRY_CAST({0} AS DOUBLE)"),
         )
     )  # fmt: skip
     texts = tuple(
         row for kind in (SqlType.TEXT, SqlType.VARCHAR) for row in (
             _cast(f"text to {kind.pg_name}", kind, _TEXT, "{0}::VARCHAR", domains.first),
-            _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR"),
-            _cast(f"date to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR"),
+            _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR", image=images.spelled),
+            _cast(f"date to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled),
             _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true")),
         )
     )  # fmt: skip
@@ -287,10 +314,12 @@ def _casts() -> tuple[Function, ...]:
         *fractions,
         *texts,
         _cast("time to date", SqlType.DATE, _TIME, "{0}::DATE", times.to_date),
+        *(
+            _cast(f"time to {name}", kind, _TIME, "TRY_CAST({0} AS TIMESTAMP)", times.to_timestamp, images.an_argument)
+            for name, kind in (("timestamp", SqlType.TIMESTAMP), ("timestamptz", SqlType.TIMESTAMPTZ))
+        ),
         _cast("text to date", SqlType.DATE, _TEXT, "TRY_CAST({0} AS DATE)"),
-        _cast("time to timestamp", SqlType.TIMESTAMP, _TIME, "TRY_CAST({0} AS TIMESTAMP)", times.to_timestamp),
         _cast("text to timestamp", SqlType.TIMESTAMP, _TEXT, "TRY_CAST({0} AS TIMESTAMP)"),
-        _cast("time to timestamptz", SqlType.TIMESTAMPTZ, _TIME, "TRY_CAST({0} AS TIMESTAMP)", times.to_timestamp),
     )
 
 

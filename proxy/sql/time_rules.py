@@ -6,13 +6,15 @@ group that is not shown.
 
 from __future__ import annotations
 
+import calendar
 from datetime import date, datetime, timedelta
 
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.domain_rules import Arguments, DomainRule
-from proxy.sql.intervals import UNKNOWN, as_datetime, time_range
+from proxy.sql.intervals import UNKNOWN, as_datetime, number_range, time_range
 from proxy.sqltypes import Value
 
+_ALMOST_A_DAY = timedelta(days=1, microseconds=-1)
 _FIXED_FIELDS = {
     "month": (1, 12),
     "day": (1, 31),
@@ -113,6 +115,61 @@ def truncated(unit: str) -> DomainRule:
         return Listed(tuple(steps))
 
     return rule
+
+
+# --- arithmetic -----------------------------------------------------------------------------------------
+
+
+def shifted(value: datetime, months: int, days: int, microseconds: int) -> datetime:
+    """PostgreSQL's sum of a time and an interval: months first, the day held inside the month. Raises OverflowError."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError(year)
+    day = min(value.day, calendar.monthrange(year, month + 1)[1])
+    return value.replace(year=year, month=month + 1, day=day) + timedelta(days=days, microseconds=microseconds)
+
+
+def moved(sign: int) -> DomainRule:
+    """A time plus or minus an interval. The last days of a month may meet, so months keep the order of days only."""
+
+    def rule(arguments: Arguments) -> Domain:
+        ends, span = time_range(arguments[0].domain), arguments[1].span
+        if ends is None:
+            return UNKNOWN
+        first, last = ends
+        if span.months:
+            first, last = truncate_time("day", first), truncate_time("day", last) + _ALMOST_A_DAY
+        try:
+            return Bounded(*(shifted(e, sign * span.months, sign * span.days, sign * span.microseconds)
+                             for e in (first, last)))  # fmt: skip
+        except OverflowError:
+            return UNKNOWN
+
+    return rule
+
+
+def moved_by_days(sign: int) -> DomainRule:
+    """A date plus or minus a number of days."""
+
+    def rule(arguments: Arguments) -> Domain:
+        ends, days = time_range(arguments[0].domain), number_range(arguments[1].domain)
+        if ends is None or days is None:
+            return UNKNOWN
+        least, most = sorted(sign * d for d in days)
+        try:
+            return Bounded((ends[0] + timedelta(days=least)).date(), (ends[1] + timedelta(days=most)).date())
+        except OverflowError:
+            return UNKNOWN
+
+    return rule
+
+
+def days_between(arguments: Arguments) -> Domain:
+    """The days from the second date to the first."""
+    end, start = time_range(arguments[0].domain), time_range(arguments[1].domain)
+    if end is None or start is None:
+        return UNKNOWN
+    return Bounded((end[0] - start[1]).days, (end[1] - start[0]).days)
 
 
 def to_date(arguments: Arguments) -> Domain:

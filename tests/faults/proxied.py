@@ -25,7 +25,7 @@ import psycopg
 from ruamel.yaml import YAML
 
 from proxy.admin.files import read_policy, replace_text
-from proxy.analysis.keys import MOST_KEYS
+from proxy.analysis.key_values import MOST_KEYS
 from proxy.dp.accounting import knob_pico
 from proxy.ledger.base import Report
 from proxy.ledger.replay import inspect

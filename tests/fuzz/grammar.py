@@ -183,6 +183,8 @@ class _Writer:
             lambda: self._text(2),
             lambda: self._time(2),
             lambda: self._real(1),
+            lambda: f"floor({self._real(1)} / 10.0) * 10.0",
+            lambda: f"({self._int(1)})::text || '-' || {self._text(1)}",
         ]
         return rng.choice(choices)()
 

@@ -16,7 +16,7 @@ from functools import partial
 
 import pytest
 
-from proxy.analysis.keys import MOST_KEYS
+from proxy.analysis.key_values import MOST_KEYS
 from proxy.dp import samplers
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.dp.samplers import Noise, NoisePool, PoolCounts, salt_bytes

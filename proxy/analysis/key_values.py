@@ -1,0 +1,190 @@
+"""Which values can a grouping key have, if they are few and known without looking at the data?
+
+Two ways lead to them: every whole number or day between the bounds of the key, and what its function makes of the
+values of its arguments. Claim: where a row's columns lie in their domains and the row passes the block's conditions,
+the key is NULL or in the list. The list depends on policy and query only; a row whose key is not in it is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import product
+from typing import assert_never
+
+from proxy.analysis.domains import Domains
+from proxy.analysis.narrowing import inside
+from proxy.policy.model import Bounded, Domain, Listed
+from proxy.sql import images
+from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
+from proxy.sql.functions import FUNCTIONS, Whole
+from proxy.sql.images import Constant
+from proxy.sql.intervals import number_range, time_range
+from proxy.sqltypes import SqlType, Value
+
+MOST_KEYS = 100_000  # of one public domain, and of the product of all
+_MOST_MADE = 20_000  # combinations of arguments for one function
+_MOST_CHOICES = 10  # of one part of an expression for one value of its column
+_MOST_WORK = 200_000  # and for all keys of a block: a statement can have thousands
+
+
+class KeyValues:
+    """The values of keys of one block. A value may be listed in two spellings of one number or time."""
+
+    def __init__(self, domains: Domains) -> None:
+        self._domains = domains
+        self._left = _MOST_WORK
+        self._known: dict[Scalar, tuple[Value, ...] | None] = {}
+
+    def of(self, scalar: Scalar) -> tuple[Value, ...] | None:
+        """All values but NULL, or None when they are not known or too many."""
+        if scalar not in self._known:
+            domain = self._domains.of(scalar)
+            found = (self._between(domain, scalar), self._made(domain, scalar), self._made_of_one(domain, scalar))
+            self._known[scalar] = min((f for f in found if f is not None), key=len, default=None)
+        return self._known[scalar]
+
+    # --- between bounds -----------------------------------------------------------------------------------
+
+    def _between(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+        match domain:
+            case Listed(values):
+                is_padded = isinstance(scalar, ColumnRef) and scalar.type is SqlType.BPCHAR
+                return tuple(v.rstrip(" ") if is_padded and isinstance(v, str) else v for v in values)
+            case Bounded(int() | float() | Decimal() as lo, int() | float() | Decimal() as hi):
+                if not math.isfinite(lo) or not math.isfinite(hi) or not is_whole(scalar) or not self._is_exact(scalar):
+                    return None
+                numbers = range(math.ceil(lo), math.floor(hi) + 1)
+                return tuple(numbers) if len(numbers) <= MOST_KEYS else None
+            case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE and time_range(domain) is not None:
+                first, last = _day(lo), _day(hi)
+                days = (last - first).days
+                return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None
+            case _:
+                return None
+
+    def _is_exact(self, scalar: Scalar) -> bool:
+        """Whether no integer is missing between the ends: inferred ones are doubles made from those of its parts."""
+        if isinstance(scalar, ColumnRef):
+            return True
+        ends = [e for part in _parts(scalar) if (e := number_range(self._domains.of(part))) is not None]
+        return all(abs(end) < 2**53 for pair in ends for end in pair)
+
+    # --- made of the arguments' values ----------------------------------------------------------------------
+
+    def _made(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+        match scalar:
+            case Case(branches, otherwise):
+                made = self._any_of([*(v for _, v in branches), otherwise])
+            case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
+                made = self._any_of(args)
+            case Call(function, args) if FUNCTIONS[function].image is not images.nothing_known:
+                made = self._computed(function, args)
+            case _:
+                made = None
+        return None if made is None else _inside(made, domain)
+
+    def _made_of_one(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+        """What the whole expression makes of each value of the one column that it reads, however often."""
+        columns = columns_of(scalar)
+        values = self.of(next(iter(columns))) if len(columns) == 1 and not isinstance(scalar, ColumnRef) else None
+        if values is None or not self._may_spend((), len(values) * len(_parts(scalar))):
+            return None
+        made = [_evaluated(scalar, v) for v in values]
+        return _inside(_distinct(v for found in made for v in images.an_argument(found)), domain) if all(made) else None
+
+    def _any_of(self, parts: Sequence[Scalar]) -> tuple[Value, ...] | None:
+        lists = [self.of(p) for p in parts if not isinstance(p, Null)]
+        known = [found for found in lists if found is not None]
+        return _distinct(v for found in known for v in found) if self._may_spend(lists, sum(map(len, known))) else None
+
+    def _computed(self, function: str, args: Sequence[Scalar]) -> tuple[Value, ...] | None:
+        lists: list[tuple[Constant, ...] | None] = [(a,) if isinstance(a, Span) else self.of(a) for a in args]
+        known = [found for found in lists if found is not None]
+        if not self._may_spend(lists, math.prod(map(len, known))):
+            return None
+        made = [FUNCTIONS[function].image(combination) for combination in product(*known)]
+        return _distinct(v for values in made for v in values) if all(made) else None
+
+    def _may_spend(self, lists: Sequence[object], work: int) -> bool:
+        if None in lists or work > min(_MOST_MADE, self._left):
+            return False
+        self._left -= work
+        return True
+
+
+def is_whole(scalar: Scalar) -> bool:
+    """Whether a number is always whole."""
+    if scalar.type.is_integer:
+        return True
+    match scalar:
+        case Literal(int() | float() | Decimal() as value):
+            return value == math.floor(value)
+        case Case(branches, otherwise):
+            return all(isinstance(v, Null) or is_whole(v) for v in (*(v for _, v in branches), otherwise))
+        case Call(function, args):
+            return _gives_whole(FUNCTIONS[function].whole, args)
+        case _:
+            return False
+
+
+def _gives_whole(whole: Whole, args: Iterable[Scalar]) -> bool:
+    match whole:
+        case Whole.YES:
+            return True
+        case Whole.KEPT:
+            return all(is_whole(a) for a in args)
+        case Whole.NO:
+            return False
+        case _ as never:
+            assert_never(never)
+
+
+def _evaluated(scalar: Scalar, value: Value) -> tuple[Constant, ...]:
+    """What a scalar can be where its column has this value: one constant, or one for each branch; none if unknown."""
+    match scalar:
+        case ColumnRef():
+            return (value,)
+        case Literal(constant):
+            return (constant,)
+        case Span():
+            return (scalar,)
+        case Null() | Member():
+            return ()
+        case Case(branches, otherwise):
+            parts = [_evaluated(v, value) for v in (*(v for _, v in branches), otherwise) if not isinstance(v, Null)]
+            return _few(v for found in parts for v in found) if all(parts) else ()
+        case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
+            parts = [_evaluated(a, value) for a in args]
+            return _few(v for found in parts for v in found) if all(parts) else ()
+        case Call(function, args):
+            made = [FUNCTIONS[function].image(c) for c in product(*(_evaluated(a, value) for a in args))]
+            return _few(v for found in made for v in found) if all(made) else ()
+        case _ as never:
+            assert_never(never)
+
+
+def _few(values: Iterable[Constant]) -> tuple[Constant, ...]:
+    """The choices, unless they are so many that choices of choices would have no end."""
+    found = tuple(dict.fromkeys(values))
+    return found if len(found) <= _MOST_CHOICES else ()
+
+
+def _inside(values: Iterable[Value], domain: Domain) -> tuple[Value, ...]:
+    """Those that conditions of the block leave."""
+    return tuple(v for v in values if not isinstance(domain, Bounded) or inside(v, domain))
+
+
+def _parts(scalar: Scalar) -> list[Scalar]:
+    return [scalar, *(part for child in children(scalar) for part in _parts(child))]
+
+
+def _day(value: date) -> date:
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+    """Each value once; TRUE is not 1 here."""
+    return tuple({(type(v), v): v for v in values}.values())
