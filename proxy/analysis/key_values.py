@@ -27,7 +27,8 @@ from proxy.sqltypes import SqlType, Value
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
 _MOST_MADE = 20_000  # combinations of arguments for one function
 _MOST_CHOICES = 10  # of one part of an expression for one value of its column
-_MOST_WORK = 200_000  # and for all keys of a block: a statement can have thousands
+_MOST_WORK = 50_000  # and for all keys of a block: a statement can have thousands
+_MOST_PARTS = 300  # of an expression that is looked into; a sub-select's columns are parts as often as they are named
 
 
 class KeyValues:
@@ -36,15 +37,22 @@ class KeyValues:
     def __init__(self, domains: Domains) -> None:
         self._domains = domains
         self._left = _MOST_WORK
-        self._known: dict[Scalar, tuple[Value, ...] | None] = {}
+        self._known: dict[int, tuple[Scalar, tuple[Value, ...] | None]] = {}  # by identity: scalars may be large
 
     def of(self, scalar: Scalar) -> tuple[Value, ...] | None:
         """All values but NULL, or None when they are not known or too many."""
-        if scalar not in self._known:
-            domain = self._domains.of(scalar)
-            found = (self._between(domain, scalar), self._made(domain, scalar), self._made_of_one(domain, scalar))
-            self._known[scalar] = min((f for f in found if f is not None), key=len, default=None)
-        return self._known[scalar]
+        found = self._known.get(id(scalar))
+        if found is None:
+            found = self._known[id(scalar)] = (scalar, self._listed(scalar))
+        return found[1]
+
+    def _listed(self, scalar: Scalar) -> tuple[Value, ...] | None:
+        domain = self._domains.of(scalar)
+        between = self._between(domain, scalar)
+        if len(_parts(scalar)) > _MOST_PARTS:
+            return between
+        found = (between, self._made(domain, scalar), self._made_of_one(domain, scalar))
+        return min((f for f in found if f is not None), key=len, default=None)
 
     # --- between bounds -----------------------------------------------------------------------------------
 

@@ -253,8 +253,8 @@ def _block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patc
     patches = []
     for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
         columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
-        patches.append(Patch(text.span, bound.outer, bound.marker, columns))
-    patches += [erase(e.span, e.columns) for e in query.emptied]
+        patches.append(Patch(text.span, bound.outer, bound.marker, columns, bound.inner))
+    patches += [erase(e) for e in query.emptied]
     return tuple(patches)
 
 

@@ -18,7 +18,7 @@ from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Sc
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
-from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite
+from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.render import quote
@@ -55,12 +55,16 @@ class Injected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundBlock:
-    """A block and its outer text. `marker` stands in `outer` once, where the injected relation goes."""
+    """A block and its outer text. `marker` stands in `outer` once, where the injected relation goes.
+
+    inner: what stands in `outer` in the place of blocks inside this one, and where those are in the client's text.
+    """
 
     block: Block
     columns: tuple[Injected, ...]
     outer: str
     marker: str
+    inner: tuple[Edit, ...] = ()
 
 
 def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: str) -> BoundBlock:
@@ -79,19 +83,19 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))
-    relation = f"{quote(_unused_name(source))} AS {quote(RESERVED)}"
+    relation = f"{unused_name(source, 'injected', text.span)} AS {quote(RESERVED)}"
     named = [Edit(TextSpan(end, end), f"AS {quote(name)}")
              for end, name, item in zip(clauses.items, names, select.expressions, strict=True)
              if not isinstance(item, exp.Alias)]  # fmt: skip
-    outer = rewrite(source, clauses, (*above.edits, *named), relation)
-    return BoundBlock(block=block, columns=columns, outer=outer, marker=relation)
+    inner = tuple(Edit(b.span, unused_name(source, "block", b.span)) for b in _outermost(text.inner))
+    erased = [Edit(e.span, e.text()) for e in text.emptied]
+    outer = rewrite(source, clauses, (*above.edits, *named, *inner, *erased), relation)
+    return BoundBlock(block=block, columns=columns, outer=outer, marker=relation, inner=inner)
 
 
-def _unused_name(source: str) -> str:
-    number = 0
-    while f"hush_injected_{number}" in source:
-        number += 1
-    return f"hush_injected_{number}"
+def _outermost(blocks: tuple[BlockText, ...]) -> tuple[BlockText, ...]:
+    deeper = {b.span for block in blocks for b in block.inner}
+    return tuple(b for b in blocks if b.span not in deeper)
 
 
 def _check_below(select: exp.Select, clauses: Clauses, tokens: tuple[Token, ...]) -> None:
@@ -232,11 +236,12 @@ class _Above:
                 self._visit(child)
 
     def _check_uncorrelated(self, query: exp.Expression) -> None:
-        """A sub-query stays as it is, so it must not name the rows below the line."""
+        """A sub-query stays as it is, blocks inside it aside, so it must not name the rows below the line."""
         own = {identifier(t.args["alias"].this) if t.args.get("alias") else identifier(t.this)
                for t in query.find_all(exp.Table, exp.Subquery)}  # fmt: skip
         below = {name for name, _ in self._scope.rows.columns}
-        for column in query.find_all(exp.Column):
+        blocks = {id(b.select) for b in self._text.inner}
+        for column in (n for n in query.walk(prune=lambda n: id(n) in blocks) if isinstance(n, exp.Column)):
             prefix = identifier(column.args.get("table"))
             if (prefix and prefix not in own) or (not prefix and identifier(column.this) in below):
                 raise refuse(column, f'"{column.sql()}" may name a row of a private table here',

@@ -218,8 +218,8 @@ def _texts() -> tuple[Function, ...]:
     return (
         row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
-        row("lower", "lower({0})", domains.each(letters.lower)),
-        row("upper", "upper({0})", domains.each(letters.upper)),
+        row("lower", "lower({0})", domains.each(letters.lower), image=images.text(letters.lower)),
+        row("upper", "upper({0})", domains.each(letters.upper), image=images.text(letters.upper)),
         row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),
         row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2),
             image=images.text(lambda text, first, count: text[first - 1 : first - 1 + count])),

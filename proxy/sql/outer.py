@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.sql.locate import TextSpan
 from proxy.sql.refusal import refuse
+from proxy.sql.render import quote
 
 _AFTER_GROUPS = frozenset(
     (TokenType.HAVING, TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
@@ -26,6 +27,14 @@ class Edit:
 
     span: TextSpan
     text: str
+
+
+def unused_name(source: str, kind: str, span: TextSpan) -> str:
+    """A quoted name for what stands in the place of a block: of no other block, and not in the client's text."""
+    number = 0
+    while f"hush_{kind}_{number}" in source:
+        number += 1
+    return quote(f"hush_{kind}_{number}_{span.start}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

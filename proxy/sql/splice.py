@@ -6,12 +6,14 @@ in as arrays, by parameter or by literal. Sees names and types, never where the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.sql.locate import TextSpan
+from proxy.sql.outer import Edit
 from proxy.sql.render import quote, text_literal
-from proxy.sql.split import RESERVED
+from proxy.sql.split import RESERVED, EmptiedText
 from proxy.sqltypes import SqlType
 
 
@@ -26,12 +28,16 @@ class InjectedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Replace `span` by `template`, in which `marker` stands once for the injected relation."""
+    """Replace `span` by `template`, in which `marker` stands once for the injected relation.
+
+    inner: what stands in the template for other patches, and their spans.
+    """
 
     span: TextSpan
     template: str
     marker: str
     columns: tuple[InjectedColumn, ...]
+    inner: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +51,40 @@ class SplicedText:
 
 def splice(text: str, patches: Sequence[Patch], first_parameter: int) -> SplicedText:
     """Apply the patches to the client's text."""
+    filled = _Filled({p.span: p for p in patches}, first_parameter)
+    held = {edit.span for p in patches for edit in p.inner}
     parameters: list[str] = []
     literals: list[str] = []
-    arrays: list[InjectedColumn] = []
     position = 0
-    for patch in sorted(patches, key=lambda p: p.span.start):
+    for patch in sorted((p for p in patches if p.span not in held), key=lambda p: p.span.start):
         before = text[position : patch.span.start]
-        numbered = [f"${first_parameter + len(arrays) + i}" for i in range(len(patch.columns))]
-        spelled = [f"{text_literal_pg(array_text(c.values))}::{array_type(c.type)}" for c in patch.columns]
-        typed = [f"{n}::{array_type(c.type)}" for n, c in zip(numbered, patch.columns, strict=True)]
-        parameters += [before, patch.template.replace(patch.marker, _relation(patch.columns, typed))]
-        literals += [before, patch.template.replace(patch.marker, _relation(patch.columns, spelled))]
-        arrays += patch.columns
+        with_parameters, with_literals = filled.fill(patch)
+        parameters += [before, with_parameters]
+        literals += [before, with_literals]
         position = patch.span.end
     parameters.append(text[position:])
     literals.append(text[position:])
-    return SplicedText("".join(parameters), "".join(literals), tuple(arrays))
+    return SplicedText("".join(parameters), "".join(literals), tuple(filled.arrays))
+
+
+class _Filled:
+    """Templates with their relations, and the arrays those take, in the order of their numbers."""
+
+    def __init__(self, patches: Mapping[TextSpan, Patch], first_parameter: int) -> None:
+        self._patches = patches
+        self._first = first_parameter
+        self.arrays: list[InjectedColumn] = []
+
+    def fill(self, patch: Patch) -> tuple[str, str]:
+        """The patch's text with parameters, and with literals."""
+        types = [array_type(c.type) for c in patch.columns]
+        typed = [f"${self._first + len(self.arrays) + i}::{t}" for i, t in enumerate(types)]
+        spelled = [f"{text_literal_pg(array_text(c.values))}::{t}" for c, t in zip(patch.columns, types, strict=True)]
+        self.arrays += patch.columns
+        parts = {edit.text: self.fill(self._patches[edit.span]) for edit in patch.inner}
+        parts[patch.marker] = (_relation(patch.columns, typed), _relation(patch.columns, spelled))
+        marks = re.compile("|".join(map(re.escape, parts)))  # in one pass: values may look like marks
+        return marks.sub(lambda m: parts[m[0]][0], patch.template), marks.sub(lambda m: parts[m[0]][1], patch.template)
 
 
 def system_template(name: str, columns: Sequence[InjectedColumn], *, needs_alias: bool) -> tuple[str, str]:
@@ -71,9 +95,9 @@ def system_template(name: str, columns: Sequence[InjectedColumn], *, needs_alias
     return f"(SELECT {chosen} FROM {marker}){alias}", marker
 
 
-def erase(span: TextSpan, columns: int) -> Patch:
-    """A SELECT of that many NULLs in place of text that nothing else may see."""
-    return Patch(span, f"SELECT {', '.join(['NULL'] * columns)}", '"hush_nothing"', ())
+def erase(emptied: EmptiedText) -> Patch:
+    """A SELECT of NULLs in place of text that nothing else may see."""
+    return Patch(emptied.span, emptied.text(), '"hush_nothing"', ())
 
 
 def array_type(kind: SqlType) -> str:

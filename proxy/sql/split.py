@@ -8,7 +8,7 @@ become system references. Everything else stays the client's own text.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -36,12 +36,18 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockText:
-    """One aggregate over private rows, where it stands, and the CTEs it may name. tokens: its own."""
+    """One aggregate over private rows, where it stands, and the CTEs it may name.
+
+    tokens: its own. inner: the blocks that sub-queries of its select list, HAVING or ORDER BY hold.
+    emptied: CTEs over private rows in those sub-queries.
+    """
 
     select: exp.Select
     span: TextSpan
     ctes: Ctes
     tokens: tuple[Token, ...] = field(repr=False)
+    inner: tuple[BlockText, ...] = ()
+    emptied: tuple[EmptiedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,10 @@ class EmptiedText:
 
     span: TextSpan
     columns: int
+
+    def text(self) -> str:
+        """What stands in its place where nothing may see it."""
+        return f"SELECT {', '.join(['NULL'] * self.columns)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,28 +102,33 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
             position=position_of(tree),
         )
     blocks = {id(b.select) for b in walker.blocks}
-    above = [s for s in tree.find_all(exp.Select) if id(s) not in blocks and not _inside(s, blocks)]
+    above = [s for s in tree.find_all(exp.Select) if id(s) not in blocks and not _is_below(s, blocks)]
     return Split(
         text=statement.text,
         blocks=tuple(sorted(walker.blocks, key=lambda b: b.span.start)),
         system=tuple(walker.system),
-        emptied=tuple(e for e in walker.emptied if not any(_holds(b.span, e.span) for b in walker.blocks)),
+        emptied=_outside(walker.emptied, walker.blocks),
         feeds_aggregation=any(is_aggregate(s) or s.args.get("distinct") for s in above),
         root=tree,
         tokens=statement.tokens,
     )
 
 
-def _holds(outer: TextSpan, inner: TextSpan) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
+def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tuple[EmptiedText, ...]:
+    """Those that stand in no block."""
+    spans = [b.span for b in blocks]
+    return tuple(e for e in emptied if not any(s.start <= e.span.start and e.span.end <= s.end for s in spans))
 
 
-def _inside(node: exp.Expression, blocks: set[int]) -> bool:
-    above = node.parent
-    while above is not None:
-        if id(above) in blocks:
+_ABOVE = ("expressions", "having", "order")  # parts of a block that the front computes
+
+
+def _is_below(node: exp.Expr, blocks: set[int]) -> bool:
+    """Whether a query belongs to the rows that a block reads."""
+    while node.parent is not None:
+        if id(node.parent) in blocks and node.arg_key not in _ABOVE:
             return True
-        above = above.parent
+        node = node.parent
     return False
 
 
@@ -232,17 +247,34 @@ class _Walker:
         if Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
             raise refuse(select, "joining private rows with released aggregates is not supported",
                          "Aggregate both sides first and join the aggregates.")  # fmt: skip
+        is_released = is_aggregate(select) or bool(select.args.get("distinct"))
+        above = _inner_queries(select, _ABOVE) if is_released else []
         for inner in _inner_queries(select):
-            self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
-                                        "supported")  # fmt: skip
-        if not is_aggregate(select) and not select.args.get("distinct"):
+            if not any(inner is query for query in above):
+                self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
+                                            "supported")  # fmt: skip
+        if not is_released:
             return self._rows(select)
+        emptied_before = len(self.emptied)
+        for inner in above:
+            self._subquery_above(inner, ctes)
+        blocks = tuple(self.blocks[blocks_before:])
         span = self._spans[id(select)]
         self.blocks.append(BlockText(
             select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
             tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
+            inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _subquery_above(self, inner: exp.Expression, ctes: _Names) -> None:
+        """A sub-query beside the aggregates of a block: public, or released by blocks of its own."""
+        system_before = len(self.system)
+        if self.visit(inner, ctes) is Kind.PRIVATE:
+            raise _rows_shown(inner)
+        if len(self.system) > system_before:
+            raise refuse(inner, f"a relation of the schema {SYSTEM_SCHEMA} inside a private SELECT is not supported",
+                         "Join it with the aggregates in a SELECT around them.")  # fmt: skip
 
     def _rows(self, select: exp.Select) -> Kind:
         if any(isinstance(n, exp.Window) for e in select.expressions for n in e.walk()):
@@ -280,11 +312,7 @@ class _Walker:
         """Sub-queries in expressions of a public SELECT: each must be public or released."""
         for inner in _inner_queries(select):
             if self.visit(inner, ctes) is Kind.PRIVATE:
-                raise NotAggregate(
-                    "rows of a private table cannot be shown",
-                    hint="Use an aggregate in the sub-query.",
-                    position=position_of(inner),
-                )
+                raise _rows_shown(inner)
 
 
 def _sources(select: exp.Select) -> list[exp.Expression]:
@@ -294,14 +322,19 @@ def _sources(select: exp.Select) -> list[exp.Expression]:
     return [*first, *joins, *(select.args.get("laterals") or ())]
 
 
-def _inner_queries(select: exp.Select) -> list[exp.Expression]:
-    """Outermost queries inside a SELECT's expressions (not its FROM sources or CTEs)."""
+def _rows_shown(query: exp.Expression) -> NotAggregate:
+    return NotAggregate("rows of a private table cannot be shown", hint="Use an aggregate in the sub-query.",
+                        position=position_of(query))  # fmt: skip
+
+
+def _inner_queries(select: exp.Select, parts: tuple[str, ...] = ()) -> list[exp.Expression]:
+    """Outermost queries inside a SELECT's expressions (not its FROM sources or CTEs); those of these parts, if any."""
     skipped = {id(s) for s in _sources(select)} | {id(select.args.get("with_"))}
     found: list[exp.Expression] = []
 
     def search(node: exp.Expression) -> None:
         for child in node.iter_expressions():
-            if id(child) in skipped:
+            if id(child) in skipped or (node is select and parts and child.arg_key not in parts):
                 continue
             if isinstance(child, exp.Query):
                 found.append(child)

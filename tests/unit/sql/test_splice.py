@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proxy.sql.locate import TextSpan
+from proxy.sql.outer import Edit
 from proxy.sql.splice import (
     InjectedColumn,
     Patch,
@@ -15,6 +16,7 @@ from proxy.sql.splice import (
     system_template,
     text_literal_pg,
 )
+from proxy.sql.split import EmptiedText
 from proxy.sqltypes import SqlType
 
 
@@ -51,10 +53,32 @@ def test_patches_are_applied_in_text_order_with_numbered_parameters() -> None:
     assert "$" not in found.with_literals
 
 
+def test_patches_inside_patches_are_not_looked_for_in_values() -> None:
+    text = "(outer (inner) )"
+    outer, inner = TextSpan(1, 15), TextSpan(8, 13)
+    evil = InjectedColumn("k0", SqlType.TEXT, ("@1 @2 @3",))
+    found = splice(
+        text,
+        (
+            Patch(outer, "SELECT (@2), (@3) FROM @1", "@1", (evil,), (Edit(inner, "@2"), Edit(TextSpan(0, 0), "@3"))),
+            Patch(inner, "SELECT k0 FROM @1", "@1", (evil,)),
+            Patch(TextSpan(0, 0), "SELECT 1", "@1", ()),
+        ),
+        1,
+    )
+    relation = 'ROWS FROM (pg_catalog.unnest({}::pg_catalog.text[])) AS "hush_r"("k0")'
+    assert found.arrays == (evil, evil)
+    assert found.with_parameters == (
+        f"(SELECT (SELECT k0 FROM {relation.format('$2')}), (SELECT 1) FROM {relation.format('$1')})"
+    )
+    literal = relation.format("'{\"@1 @2 @3\"}'")
+    assert found.with_literals == f"(SELECT (SELECT k0 FROM {literal}), (SELECT 1) FROM {literal})"
+
+
 def test_erased_text_is_gone() -> None:
     text = "WITH a(x, y) AS (SELECT * FROM users) SELECT 1"
     start = text.index("SELECT *")
-    found = splice(text, (erase(TextSpan(start, start + 19), 2),), 1)
+    found = splice(text, (erase(EmptiedText(TextSpan(start, start + 19), 2)),), 1)
     assert found.with_parameters == found.with_literals == "WITH a(x, y) AS (SELECT NULL, NULL) SELECT 1"
     assert found.arrays == ()
 
