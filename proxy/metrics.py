@@ -72,7 +72,10 @@ class Metrics:
         try:
             server, thread = start_http_server(port, host, self._registry)
         except OSError as error:
-            raise ConfigError(f"cannot serve metrics on {host} port {port}: {error.strerror}") from error
+            raise ConfigError(
+                f"cannot serve metrics on {host} port {port}: {error.strerror}",
+                hint="Name another address with --metrics, or end what listens there.",
+            ) from error
 
         def stop() -> None:
             server.shutdown()

@@ -78,5 +78,6 @@ def _misused(error: typer.TyperException) -> int:
     words = " ".join(error.format_message().split()).replace("Value error, ", "")
     command = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)  # typer keeps its context to itself
     if words:
-        typer.echo(f"{PROGRAM}: {words} (try '{command} --help')", err=True)
+        end = "" if words[-1] in ".?" else "."
+        typer.echo(f"{PROGRAM}: {words}{end} Try '{command} --help'.", err=True)
     return MISUSED

@@ -69,7 +69,7 @@ def generate(path: Path, scale: float, progress: Progress, *, replace: bool = Fa
     try:
         summary = _write(temporary, scale, progress)
         temporary.replace(path)
-    except (duckdb.IOException, duckdb.OutOfMemoryException, OSError) as error:
+    except (duckdb.Error, OSError) as error:
         raise ConfigError(
             f"{path} cannot be written", hint="Look at the free space and rights of its folder."
         ) from error

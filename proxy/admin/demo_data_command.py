@@ -27,7 +27,8 @@ def demo_data(
 def generate_with_progress(path: Path, scale: float, *, replace: bool) -> Summary:
     """Generate while a bar on standard error shows how far each table is."""
     tasks: dict[str, TaskID] = {}
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
 
         def show(table: str, done: int, rows: int) -> None:
             if table not in tasks:

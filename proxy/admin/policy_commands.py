@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="Check policy files.")
 
 @app.command("check")
 def check(
-    files: Annotated[list[FilePath], typer.Argument(metavar="FILE...", help="Policy files.", show_default=False)],
+    files: Annotated[list[FilePath], typer.Argument(metavar="FILE", help="Policy files.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Say everything that is wrong with policy files. Exit status 1 if anything is."""

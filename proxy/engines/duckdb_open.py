@@ -83,9 +83,8 @@ def _start(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
 
 def _attach(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     if not Path(path).is_file():
-        raise ConfigError(
-            f"the data file {path} does not exist", hint="Paths in a policy start at the policy's folder."
-        )
+        fault = "is not a file" if Path(path).exists() else "does not exist"
+        raise ConfigError(f"the data file {path} {fault}", hint="Paths in a policy start at the policy's folder.")
     try:
         connection.execute(f"attach {quote_text(path)} as {DATABASE} (type duckdb, read_only)")
     except duckdb.Error as error:

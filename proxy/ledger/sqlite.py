@@ -62,7 +62,9 @@ class SqliteLedger:
             self._mark_head()
         except (sqlite3.Error, OSError) as error:
             self._directory.close()
-            raise LedgerFailed("the ledger cannot be opened", detail=str(error), hint=_DISK_HINT) from error
+            raise LedgerFailed(
+                "the ledger cannot be opened", detail=f"SQLite says: {error}.", hint=_DISK_HINT
+            ) from error
         except BaseException:
             self._directory.close()
             raise

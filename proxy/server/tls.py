@@ -20,7 +20,10 @@ def load_tls(certificate: Path, key: Path, *, is_required: bool = False) -> Tls:
         context.load_cert_chain(certificate, key, password=_no_password)
         text = certificate.read_text(encoding="ascii", errors="replace")
     except (OSError, ssl.SSLError, ConfigError) as error:
-        raise ConfigError(f"{certificate}: the certificate or its key {key} cannot be used") from error
+        raise ConfigError(
+            f"the TLS certificate {certificate} and the key {key} cannot be used together",
+            hint="Both are PEM files; the key is the certificate's own and not encrypted.",
+        ) from error
     start = text.index(ssl.PEM_HEADER)
     end = text.index(ssl.PEM_FOOTER, start) + len(ssl.PEM_FOOTER)
     return Tls(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")), is_required)

@@ -31,6 +31,9 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
     statements = split_statements(sql)
     if len(statements) != 1:
         raise Unsupported("expected one statement", hint="Give one SELECT.")
+    private = [t.name for t in policy.tables.values() if not t.is_public]
+    if not {t.text.lower() for t in statements[0].tokens} & {name.lower() for name in private}:
+        raise _no_plan(private)
     written = write_out(statements[0])
     try:
         with limited_depth():
@@ -51,11 +54,7 @@ def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
     catalog = Catalog(policy.tables)
     cut = split(statement, catalog, frozenset(RELATIONS))
     if not cut.blocks:
-        raise Unsupported(
-            "the statement reads no private table",
-            detail="It is answered exactly and free; there is no privacy plan.",
-            hint="Give a SELECT with aggregates over a private table.",
-        )
+        raise _no_plan([t.name for t in policy.tables.values() if not t.is_public])
     constants = Constants({}, datetime.now(ZoneInfo(policy.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, cut.text) for b in cut.blocks]
     share = knob_pico(policy.privacy, policy.privacy.query_epsilon) // len({b.block for b in bound})
@@ -65,6 +64,14 @@ def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
         pico=share, atto_for_keys=_delta(policy, share), salt="",
     )  # fmt: skip
     return [plan_release(b.block, context) for b in bound]
+
+
+def _no_plan(private: list[str]) -> Unsupported:
+    return Unsupported(
+        "the statement reads no private table of this policy",
+        detail="PostgreSQL answers it exactly and free, or refuses it; there is no privacy plan.",
+        hint=f"Give a SELECT with aggregates over a private table: {', '.join(private)}.",
+    )
 
 
 def _delta(policy: Policy, pico: int) -> int:

@@ -63,9 +63,10 @@ def test_every_command_has_help(command: CommandLine, name: str) -> None:
 @pytest.mark.parametrize(
     "arguments, expected",
     [
-        (["srve"], "hushql: No such command 'srve'."),
-        (["serve"], "hushql: Missing argument"),
+        (["srve"], "hushql: No such command 'srve'. Did you mean 'serve'? Try 'hushql --help'.\n"),
+        (["serve"], "hushql: Missing argument 'POLICY'. Try 'hushql serve --help'.\n"),
         (["serve", SHOP, "--lissten", "x"], "hushql: No such option: --lissten"),
+        (["user", "remove"], "hushql: Missing argument 'NAME'. Try 'hushql user remove --help'.\n"),
         (["serve", SHOP, "--listen", "6432"], "hushql: cannot read the address '6432'. Write host:port"),
         (["serve", SHOP, "--listen", "a:70000"], "hushql: port 70000 is not a port."),
         (["serve", SHOP, "--tls-cert", "c.pem"], "hushql: --tls-cert and --tls-key belong together."),

@@ -12,6 +12,7 @@ from proxy.admin.files import read_policy
 from proxy.errors import ConfigError
 from proxy.policy.model import Bounded, FromPolicy, Listed, Policy, Table, UnitColumns
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.ledger.make import full_disk
 
 POLICY = Path(__file__).parents[3] / "policies" / "shop.yaml"
 SCALE = 0.02
@@ -162,6 +163,17 @@ def test_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
         generate(tmp_path / "shop.duckdb", 0.01, fail)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [1_000, 100_000])
+def test_a_full_disk_is_told_in_one_line(tmp_path: Path, command: CommandLine, size: int) -> None:
+    """DuckDB tells of it in several ways, depending on where it happens."""
+    (tmp_path / "largest").write_bytes(b"x" * size)
+    with full_disk(tmp_path / "largest"):
+        assert command("demo-data", str(tmp_path / "shop.duckdb"), "--scale", "0.01") == 2
+    path = tmp_path / "shop.duckdb"
+    assert command.err == f"hushql: {path} cannot be written. Look at the free space and rights of its folder.\n"
+    assert [found.name for found in tmp_path.iterdir()] == ["largest"]
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 101.0, float("nan"), float("inf")])

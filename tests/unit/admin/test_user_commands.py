@@ -87,9 +87,17 @@ def test_existing_login_is_changed_only_when_asked(command: CommandLine, users: 
 def test_unknown_role_is_refused_and_nothing_written(command: CommandLine, users: Path, password: str) -> None:
     assert command("user", "add", "alice", "--role", "analyst", "--users", str(users)) == 0
     before = users.read_bytes()
-    assert command("user", "add", "bob", "--role", "analist", "--users", str(users)) == 1
-    assert "there is no role 'analist' (did you mean 'analyst'?)" in command.err
+    assert command("user", "add", "bob", "--role", "analist", "--users", str(users)) == 2
+    assert command.err == (
+        f"hushql: {users}: there is no role 'analist' (did you mean 'analyst'?). Its roles are: analyst.\n"
+    )
     assert users.read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [("add", "bob", "--role", "analyst"), ("remove", "bob"), ("list",)])
+def test_a_folder_is_no_users_file(command: CommandLine, tmp_path: Path, password: str, words: tuple[str, ...]) -> None:
+    assert command("user", *words, "--users", str(tmp_path)) == 2
+    assert command.err == f"hushql: users file {tmp_path} cannot be read: Is a directory\n"
 
 
 def test_remove(command: CommandLine, users: Path, password: str) -> None:

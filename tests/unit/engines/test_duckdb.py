@@ -330,6 +330,9 @@ def test_a_missing_data_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "shop.duckdb").unlink()
     with pytest.raises(ConfigError, match=r"shop\.duckdb does not exist"):
         DuckDBEngine(policy(source), tmp_path / "spill")
+    (tmp_path / "shop.duckdb").mkdir()
+    with pytest.raises(ConfigError, match=r"shop\.duckdb is not a file"):
+        DuckDBEngine(policy(source), tmp_path / "spill")
 
 
 def test_a_data_file_that_is_no_database_is_named(tmp_path: Path) -> None:

@@ -153,6 +153,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         serving(tmp_path / "people.csv"),
     ):
         pass
+    (tmp_path / "people.csv").mkdir()
+    with (
+        pytest.raises(ConfigError, match=r"people\.csv of table people is not a file"),
+        serving(tmp_path / "people.csv"),
+    ):
+        pass
 
 
 def test_a_file_larger_than_the_memory_says_what_to_do(tmp_path: Path) -> None:

@@ -42,6 +42,14 @@ def test_what_has_no_plan_is_an_error_with_advice(text: str) -> None:
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("text", ["SELEC 1", "SELECT count(*) FROM nowhere", "SELECT 1", "SELECT * FROM stores"])
+def test_what_names_nothing_private_is_told_what_is(text: str) -> None:
+    with pytest.raises(HushError, match="reads no private table of this policy") as refused:
+        dry_run(policy(), text, as_json=False)
+    assert "users, orders" in refused.value.hint
+    assert "stores" not in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint", "at"),
     [
