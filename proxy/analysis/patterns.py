@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import combinations
 
 from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
 from proxy.sql.intervals import as_datetime
 from proxy.sqltypes import Value
 
 _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition instead
+_MOST_COMPARISONS = 150_000  # of parts of conditions; a second's work
 _EXACT_DOUBLES = 2**53
 _NUMBERS = 2.0**-50  # one number is no double of two that are further apart than this part of their size
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
@@ -23,7 +25,21 @@ _ZONES = timedelta(days=2)  # two instants further apart than this have differen
 
 def are_disjoint(left: Scalar, right: Scalar) -> bool:
     """Whether no row can pass both conditions."""
-    return any(_contradict(a, b) for a in conjuncts(left) for b in conjuncts(right))
+    return _Told((left, right)).apart(0, 1)
+
+
+class _Told:
+    """Which of these conditions are told apart. Some that could be are not, when telling all would take too long."""
+
+    def __init__(self, conditions: Sequence[Scalar]) -> None:
+        self._parts = [conjuncts(c) for c in conditions]
+        self._left = _MOST_COMPARISONS
+
+    def apart(self, left: int, right: int) -> bool:
+        """Whether no row can pass both conditions of these numbers."""
+        ours, theirs = self._parts[left], self._parts[right]
+        self._left -= len(ours) * len(theirs)
+        return self._left >= 0 and any(_contradict(a, b) for a in ours for b in theirs)
 
 
 def _contradict(left: Scalar, right: Scalar) -> bool:
@@ -110,7 +126,9 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     if count > _EXACT_SEARCH:
         return _partition_bound_up(conditions, weights)
     order = sorted(range(count), key=lambda i: -weights[i])
-    conflicts = [{j for j in range(count) if j != i and are_disjoint(conditions[i], conditions[j])} for i in order]
+    told = _Told(conditions)
+    apart = {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
+    conflicts = [{j for j in range(count) if frozenset((i, j)) in apart} for i in order]
 
     def best(position: int, excluded: frozenset[int]) -> float:
         while position < count and order[position] in excluded:
@@ -126,9 +144,10 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
 def _partition_bound_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:
     """Greedy parts of mutually exclusive conditions: a row passes at most one of each part."""
     parts: list[list[int]] = []
+    told = _Told(conditions)
     for index in range(len(weights)):
         for part in parts:
-            if all(are_disjoint(conditions[index], conditions[other]) for other in part):
+            if all(told.apart(index, other) for other in part):
                 part.append(index)
                 break
         else:

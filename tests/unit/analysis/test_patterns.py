@@ -9,6 +9,7 @@ from itertools import pairwise
 import duckdb
 import pytest
 
+from proxy.analysis import patterns
 from proxy.analysis.patterns import are_disjoint, heaviest_together_up
 from proxy.plan.allocation import allocate
 from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
@@ -73,6 +74,18 @@ def test_the_heaviest_set_is_never_below_brute_force(count: int) -> None:
         weights = [rng.choice((0.5, 1.0, 2.0, 3.5)) for _ in range(count)]
         truth = max(sum(w for c, w in zip(conditions, weights, strict=True) if holds(c, x)) for x in ROWS)
         assert heaviest_together_up(conditions, weights) >= truth
+
+
+@pytest.mark.parametrize("most", [0, 5, 15])
+@pytest.mark.parametrize("count", [7, 20])
+def test_conditions_that_are_too_many_to_be_told_apart_count_together(
+    count: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = heaviest_together_up([compare("=", float(i)) for i in range(count)], [1.0] * count)
+    monkeypatch.setattr(patterns, "_MOST_COMPARISONS", most)
+    assert whole == 1.0
+    assert 1.0 < heaviest_together_up([compare("=", float(i)) for i in range(count)], [1.0] * count) <= count
+    test_the_heaviest_set_is_never_below_brute_force(count)
 
 
 def test_disjoint_conditions_cost_a_row_only_once() -> None:
