@@ -120,7 +120,7 @@ def row_sums_are_not_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def conditions_on_one_column_count_as_disjoint(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(patterns, "are_disjoint", lambda left, right: left != right)
+    patch.setattr(patterns._Told, "apart", lambda told, left, right: told._parts[left] != told._parts[right])
 
 
 def keys_outside_their_domain_stay(patch: pytest.MonkeyPatch) -> None:
