@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,20 +16,23 @@ from pathlib import Path
 import psycopg
 from psycopg.rows import TupleRow
 from rich.console import Console
-from rich.table import Table
 
 from proxy.admin.demo_data_command import generate_with_progress
 from proxy.admin.files import replace_text
+from proxy.admin.output import print_table
 from proxy.app import serve
 from proxy.config import AdultFile, DemoConfig, DemoEngine, ServeConfig, UsersAt
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
+from proxy.front.binaries import wheel_directory
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
 from proxy.server.listener import Server
+from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
 LOGIN, PASSWORD = "demo", "demo"
+_NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,8 @@ _COUNT = "SELECT count(*) FROM users WHERE age >= 40"
 TOUR = (
     Stop("A count. The answer carries noise; the notice says what it cost.", _COUNT),
     Stop(
-        "A grouped sum with its 95 % noise interval.",
-        "SELECT status, sum(amount), hush.low(sum(amount)) AS low, hush.high(sum(amount)) AS high\n"
+        "Sums with the 95 % interval of their noise; it does not know what the policy's bounds cut off.",
+        "SELECT status, sum(amount), round(hush.low(sum(amount))) AS low, round(hush.high(sum(amount))) AS high\n"
         "FROM orders GROUP BY status ORDER BY status",
     ),
     Stop(
@@ -58,7 +63,10 @@ TOUR = (
     ),
     Stop("The first question again: the same answer, and nothing is charged.", _COUNT),
     Stop("Rows of people are not shown.", "SELECT * FROM users"),
-    Stop("What is left.", "SELECT account, kind, epsilon_spent, epsilon_limit, queries_left FROM hush.budget"),
+    Stop(
+        "What is left. Accounts add up something like the square of epsilon, so more fits than one would think.",
+        "SELECT account, kind, epsilon_limit, epsilon_remaining, queries_left FROM hush.budget",
+    ),
 )  # fmt: skip
 
 
@@ -129,7 +137,7 @@ def _tour(console: Console, host: str, port: int) -> None:
             )
         )
         for number, stop in enumerate(TOUR, start=1):
-            console.print(f"\n{number}. {stop.title}", style="bold")
+            console.print(f"\n{number}. {stop.title}", style="bold", soft_wrap=True)
             console.print(
                 f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False, soft_wrap=True
             )
@@ -144,19 +152,38 @@ def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop
         console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False, soft_wrap=True)
         return
     rows = cursor.fetchall()
-    table = Table(*(c.name for c in cursor.description or ()), box=None, pad_edge=True)
-    for row in rows[: stop.most_lines]:
-        table.add_row(*("" if value is None else str(value) for value in row))
-    console.print(table, markup=False)
+    columns = cursor.description or ()
+    numbers = frozenset(i for i, column in enumerate(columns) if column.type_code in _NUMBERS)
+    print_table([c.name for c in columns], [[*map(_cell, row)] for row in rows[: stop.most_lines]], right=numbers)
     if len(rows) > stop.most_lines:
         console.print(f"  ... {len(rows) - stop.most_lines} more lines")
 
 
+def _cell(value: object) -> str:
+    """A value for people: no more digits than one can use."""
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    return "NULL" if value is None else str(value)
+
+
 def _say_how(console: Console, host: str, port: int, databases: list[str]) -> None:
-    console.print("\nConnect with any PostgreSQL client:", style="bold")
+    is_watched = sys.stdin.isatty()
+    if not is_watched:
+        console.print("\nNobody is at a terminal, so the demo ends here; started at one, it stays up.")
+    console.print("\nConnect with any PostgreSQL client:" if is_watched else "Connect then with any PostgreSQL client:")
     for database in databases:
         console.print(
-            f'  psql "host={host} port={port} user={LOGIN} password={PASSWORD} dbname={database}"', soft_wrap=True
+            f'  {_psql()} "host={host} port={port} user={LOGIN} password={PASSWORD} dbname={database}"',
+            soft_wrap=True,
+            markup=False,
         )
-    if sys.stdin.isatty():
+    if is_watched:
         console.print("\nServing until Ctrl-C.")
+
+
+def _psql() -> str:
+    """A psql that is there: on PATH, else the installed wheel's."""
+    beside = [directory / "psql" for directory in wheel_directory()]
+    if shutil.which("psql") is None and beside and beside[0].is_file():
+        return shlex.quote(str(beside[0]))
+    return "psql"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
 
 from proxy.errors import HushError
 from proxy.policy.problems import FileProblems
@@ -21,13 +19,19 @@ def print_json(value: object) -> None:
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> None:
     """A table on standard output; columns whose number is in `right` are aligned right. Words are never wrapped."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i in right else "left", no_wrap=True, overflow="ignore")
-    for row in rows:
-        table.add_row(*(_safe(cell) for cell in row))
-    width = None if sys.stdout.isatty() else 10_000
-    Console(highlight=False, markup=False, soft_wrap=True, width=width).print(table)
+    safe = [[_safe(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(headings, *safe, strict=True)]
+    typer.secho(_line(headings, widths, right), bold=True)
+    for row in safe:
+        typer.echo(_line(row, widths, right))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:
+    padded = []
+    for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        space = " " * (width - cell_len(cell))
+        padded.append(space + cell if i in right else cell + space)
+    return "  ".join(padded).rstrip()
 
 
 def print_error(error: HushError) -> None:

@@ -145,12 +145,13 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     units = [w for m, w in zip(plan.vector.moments, allocation.weights, strict=True) if isinstance(m, UnitCount)]
     parts = []
     if allocation.row_norm > 0:
-        parts.append(f"{bounds.rows_per_group} rows in a group, each at most {allocation.row_norm:.4g}")
+        parts.append(f"{counted(bounds.rows_per_group, 'row')} in a group, each at most {allocation.row_norm:.4g}")
     if units:
-        parts.append(f"{len(units)} unit count(s) of weight {max(units):.4g}")
+        parts.append(f"{counted(len(units), 'unit count')} of weight {max(units):.4g}")
     text = f"{' and '.join(parts)} give W = {allocation.cell_norm:.4g}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
-    text += f"; {bounds.groups} group(s) and {bounds.rows} row(s) in all give B = {allocation.unit_norm:.4g}"
+    limits = f"{counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')}"
+    text += f"; {limits} in all give B = {allocation.unit_norm:.4g}"
     text += f" (at most {spread} * W)"
     if privacy.group_size > 1:
         text += f"; times {privacy.group_size} for the group size"
@@ -173,8 +174,8 @@ def explain_lines(block: Json) -> list[str]:
     amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
     lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
     lines.append(
-        f"  Bounds: {bounds['max_rows_per_unit']} rows per unit, {bounds['max_rows_per_group']} per group,"
-        f" {bounds['max_groups_per_unit']} groups ({bounds['source']})"
+        f"  Bounds: {counted(bounds['max_rows_per_unit'], 'row')} per unit, {bounds['max_rows_per_group']} per group,"
+        f" {counted(bounds['max_groups_per_unit'], 'group')} ({bounds['source']})"
     )
     lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({sensitivity['norm']}): {sensitivity['derivation']}")
     lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in _rows(block, "keys")]
@@ -194,8 +195,13 @@ def explain_lines(block: Json) -> list[str]:
     return lines
 
 
+def counted(number: object, noun: str) -> str:
+    """A number with its noun: `1 row`, `2 rows`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _count(key: Json) -> str:
-    return "" if key["values"] is None else f" ({key['values']} values)"
+    return "" if key["values"] is None else f" ({counted(key['values'], 'value')})"
 
 
 def _rows(block: Json, name: str) -> list[Json]:

@@ -7,7 +7,7 @@ import json
 from proxy.dp.accounting import epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.plan.charge import Cost
-from proxy.plan.explain import Json, explain_block, explain_lines
+from proxy.plan.explain import Json, counted, explain_block, explain_lines
 from proxy.release.store import Stored
 from proxy.session.answer import Asker, Planned, charge_words, release_key
 from proxy.session.relations import Viewer, own_accounts
@@ -18,8 +18,9 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     """The privacy plan as lines."""
     data = explain_data(planned, asker, viewer, settings)
     privacy = asker.version.policy.privacy
+    releases = counted(len(planned.distinct()), "release")
     lines = [
-        f"Privacy plan: {len(planned.distinct())} release(s), epsilon {settings.epsilon:g} at delta {privacy.delta:g}",
+        f"Privacy plan: {releases}, epsilon {settings.epsilon:g} at delta {privacy.delta:g}",
         f"Charge to your accounts if run now: {charge_words(_due(planned, asker, viewer, settings), privacy)}",
     ]
     balances = asker.dataset.ledger.balances(own_accounts(viewer))

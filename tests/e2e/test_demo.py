@@ -26,14 +26,17 @@ TOLD = (
     "500 customers",
     "1. A count.",
     "NOTICE: charged epsilon 0.5",
-    "2. A grouped sum",
+    "2. Sums with the 95 % interval",
     "Privacy plan: ",
     "more lines",
+    "\nNULL  ",
     "NOTICE: charged nothing",
     "ERROR DP004: rows of a private table cannot be shown",
     "HINT: Ask for aggregates",
     "queries_left",
-    "Connect with any PostgreSQL client:",
+    "demo          user                10              9.926           234",  # README says so
+    "Nobody is at a terminal, so the demo ends here",
+    "Connect then with any PostgreSQL client:",
     "dbname=shop",
     "dbname=adult",
 )
@@ -81,6 +84,7 @@ def test_at_a_terminal_it_serves_until_it_is_interrupted(state: Path, told: str)
         try:
             text = read_until(screen, "Serving until Ctrl-C.")
             assert "Making up" not in text
+            assert "Connect with any PostgreSQL client:" in text
             found = re.search(r'psql "(host=127.0.0.1 port=\d+ user=demo password=demo dbname=shop)"', text)
             assert found is not None
             with psycopg.connect(found[1]) as client:
@@ -98,6 +102,19 @@ def read_until(screen: int, wanted: str) -> str:
         assert select.select([screen], [], [], max(0.0, deadline - time.monotonic()))[0], seen
         seen += os.read(screen, 65536).decode()
     return seen
+
+
+def test_where_no_psql_is_on_path_the_installed_one_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(demo, "wheel_directory", lambda: (tmp_path,))
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert demo._psql() == "psql"
+    (tmp_path / "psql").touch()
+    assert demo._psql() == str(tmp_path / "psql")
+
+
+def test_values_are_shown_with_the_digits_that_one_can_use() -> None:
+    assert [demo._cell(v) for v in (9.9255731, 10.0, 14716135.934602853, None, 7)] == [
+        "9.926", "10", "14716135.935", "NULL", "7"]  # fmt: skip
 
 
 def test_another_engine_is_refused(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_bounds_can_only_be_lowered(served: Served) -> None:
         assert "3 rows per unit, 3 per group, 3 groups" in plan(client)
         client.execute("SET hush.max_rows_per_group = 2")
         client.execute("SET hush.max_groups = 1")
-        assert '2 per group, 1 groups (policy, table "orders", lowered' in plan(client)
+        assert '2 per group, 1 group (policy, table "orders", lowered' in plan(client)
         client.execute("SET hush.max_rows_per_group = 200")
         client.execute("SET hush.max_groups = 900")
         assert "3 per group, 3 groups" in plan(client)

@@ -21,7 +21,10 @@ def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("select count(*) from users", ["number of rows", "noise sd", "rho 0.01", "1 rows per unit"]),
+        (
+            "select count(*) from users",
+            ["number of rows", "noise sd", "rho 0.01", "1 row per unit, 1 per group, 1 group ("],
+        ),
         ("select status, count(*) from orders group by 1", ["public: every value is shown (3 values)"]),
         ("select city, count(*) from users group by 1", ["private: shown above the threshold", "Threshold: ", "delta"]),
         ("select city, plan, sum(age) from users group by 1, 2", ["number of units per private key"]),
