@@ -43,7 +43,7 @@ class Domains:
     """
 
     def __init__(self, block: Block) -> None:
-        self._tables = {scan.number: scan.table for scan in block.scans}
+        self._tables = {scan.number: scan.table for scan in block.every_scan}
         self._where = block.where
         self._known: dict[tuple[Scalar, Conditions], Domain] = {}
         self._anywhere: dict[Scalar, Domain] = {}

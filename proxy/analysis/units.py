@@ -9,18 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from proxy.analysis.meeting import (
+    Pairs,
+    UniqueKeys,
+    check_joins,
+    column_of,
+    declared_advice,
+    declared_key,
+    has_same_unit,
+    links,
+    unit_advice,
+    unit_columns,
+)
 from proxy.errors import BadGroups, PolicyForbids, UnitNotJoined, Unsupported
-from proxy.policy.model import FromPolicy, JoinKey, PublicTable, RowUnit, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import Aggregate, AggregateKind, Block, Call, ColumnRef, Scalar, Scan, columns_in_order
+from proxy.policy.model import FromPolicy, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.sql.algebra import (
+    Aggregate,
+    AggregateKind,
+    Block,
+    Call,
+    ColumnRef,
+    Scalar,
+    Scan,
+    columns_in_order,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
 from proxy.sql.scope import equality, link
 from proxy.sqltypes import SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class UniqueKeys:
-    """Columns of tables whose uniqueness the engine has verified for this data version."""
-
-    columns: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +77,33 @@ class Owned:
 def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys) -> Owned:
     """Find the unit of the block's rows. Raises UnitNotJoined, PolicyForbids, BadGroups, Unsupported."""
     completed = _complete_paths(block, tables)
-    pairs = tuple(p for w in completed.where if (p := link(w)) is not None)
+    pairs = links(completed.where)
     private = tuple(s for s in completed.scans if not s.table.is_public)
+    if not private:
+        raise UnitNotJoined(f'rows of public table "{completed.scans[0].table.name}" belong to nobody',
+                            hint="Aggregate the private table, and join the result to the public one.")  # fmt: skip
     _check_unit_unused(completed)
     fan_out = _check_public_joins(completed, private, pairs, unique)
+    met = check_joins(completed, unique)
     if any(isinstance(s.table.ownership, RowUnit) for s in private):
-        return _own_rows(completed, private, fan_out)
+        return _own_rows(completed, private, (*fan_out, *met.fan_out))
     _check_one_unit(completed, private, pairs)
     roots = [s for s in private if isinstance(s.table.ownership, UnitColumns)]
-    unit = _unit_columns(roots[0])
-    present = tuple(Call("not", (Call("is null", (c,), SqlType.BOOL),), SqlType.BOOL) for c in unit)
+    unit = unit_columns(roots[0])
+    present = tuple(_is_present(c) for c in unit)
     completed = replace(completed, where=(*present, *completed.where))
+    everybody = (*private, *met.private)
     owned = Owned(
         block=completed,
         unit=UnitOf(unit),
-        bounds_from=max(private, key=lambda s: _detail(s, tables)).table,
-        is_one_row_per_unit=all(s.table.unit_unique for s in private) and not fan_out,
+        bounds_from=max(everybody, key=lambda s: _detail(s, tables)).table,
+        is_one_row_per_unit=all(s.table.unit_unique for s in everybody) and not fan_out and not met.fan_out,
         constant_scans=_constant_scans(completed, private, pairs, unique),
         enforced_constants=frozenset(
-            ColumnRef(s.number, c.name, c.type) for s in private for c in s.table.columns
+            ColumnRef(s.number, c.name, c.type) for s in everybody for c in s.table.columns
             if c.name in s.table.unit_constant),
     )  # fmt: skip
-    _check_counted_units(owned)
-    return owned
+    return replace(owned, block=replace(completed, aggregates=tuple(_counted(a, owned) for a in block.aggregates)))
 
 
 def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]) -> Owned:
@@ -124,16 +145,16 @@ def _complete_paths(block: Block, tables: Mapping[str, Table]) -> Block:
             continue
         if _parent_scan(scan, scans, where) is None:
             path = scan.table.ownership
-            parent = Scan(max(s.number for s in scans) + 1, tables[path.parent])
+            parent = Scan(1 + max(s.number for s in (*scans, *block.every_scan)), tables[path.parent])
             scans.append(parent)
-            where.append(_equal(_column(scan, path.on), _column(parent, path.parent_key)))
+            where.append(_equal(column_of(scan, path.on), column_of(parent, path.parent_key)))
     return replace(block, scans=tuple(scans), where=tuple(where))
 
 
 def _parent_scan(scan: Scan, scans: list[Scan], where: list[Scalar]) -> Scan | None:
     path = scan.table.ownership
     assert isinstance(path, UnitVia)
-    child = _column(scan, path.on)
+    child = column_of(scan, path.on)
     for condition in where:
         pair = link(condition)
         if pair is None or child not in pair:
@@ -146,20 +167,12 @@ def _parent_scan(scan: Scan, scans: list[Scan], where: list[Scalar]) -> Scan | N
     return None
 
 
-def _column(scan: Scan, name: str) -> ColumnRef:
-    column = scan.table.column(name)
-    assert column is not None, "the policy was checked to have this column"
-    return ColumnRef(scan.number, name, column.type)
+def _is_present(column: ColumnRef) -> Scalar:
+    return Call("not", (Call("is null", (column,), SqlType.BOOL),), SqlType.BOOL)
 
 
 def _equal(left: ColumnRef, right: ColumnRef) -> Scalar:
     return Call("=", (left, right), SqlType.BOOL)
-
-
-def _unit_columns(scan: Scan) -> tuple[ColumnRef, ...]:
-    ownership = scan.table.ownership
-    assert isinstance(ownership, UnitColumns)
-    return tuple(_column(scan, name) for name in ownership.columns)
 
 
 def _detail(scan: Scan, tables: Mapping[str, Table]) -> tuple[int, int]:
@@ -172,8 +185,6 @@ def _detail(scan: Scan, tables: Mapping[str, Table]) -> tuple[int, int]:
 
 # --- joins --------------------------------------------------------------------------------------------------
 
-Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
-
 
 def _check_one_unit(block: Block, private: tuple[Scan, ...], pairs: Pairs) -> None:
     """All private scans must be linked by equalities of the unit, or of a declared path."""
@@ -184,7 +195,6 @@ def _check_one_unit(block: Block, private: tuple[Scan, ...], pairs: Pairs) -> No
             number = group[number]
         return number
 
-    equal = {frozenset(p) for p in pairs}
     scans, where = list(block.scans), list(block.where)
     for scan in private:
         if isinstance(scan.table.ownership, UnitVia):
@@ -194,25 +204,15 @@ def _check_one_unit(block: Block, private: tuple[Scan, ...], pairs: Pairs) -> No
     roots = [s for s in private if isinstance(s.table.ownership, UnitColumns)]
     for left in roots:
         for right in roots:
-            ours, theirs = _unit_columns(left), _unit_columns(right)
-            if len(ours) == len(theirs) and all(frozenset(p) in equal for p in zip(ours, theirs, strict=True)):
+            if has_same_unit(left, right, pairs):
                 group[find(left.number)] = find(right.number)
     strangers = [s for s in private if find(s.number) != find(private[0].number)]
     if strangers:
         first, other = private[0].table, strangers[0].table
         raise UnitNotJoined(
             f'"{first.name}" and "{other.name}" are not joined on the privacy unit',
-            hint=f"Join them with {_join_advice(first, other)}.",
+            hint=f"Join them with {unit_advice(first, other)}.",
         )
-
-
-def _join_advice(left: Table, right: Table) -> str:
-    for child, parent in ((left, right), (right, left)):
-        if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
-            return f"{child.name}.{child.ownership.on} = {parent.name}.{child.ownership.parent_key}"
-    ours = left.ownership.columns if isinstance(left.ownership, UnitColumns) else ("<unit>",)
-    theirs = right.ownership.columns if isinstance(right.ownership, UnitColumns) else ("<unit>",)
-    return " AND ".join(f"{left.name}.{a} = {right.name}.{b}" for a, b in zip(ours, theirs, strict=False))
 
 
 def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys) -> tuple[Scan, ...]:
@@ -221,11 +221,11 @@ def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, u
     waiting = [s for s in block.scans if isinstance(s.table.ownership, PublicTable)]
     fan_out: list[Scan] = []
     while waiting:
-        found = next(((s, k) for s in waiting if (k := _declared(s, reached, pairs)) is not None), None)
+        found = next(((s, k) for s in waiting if (k := declared_key(s, reached, pairs)) is not None), None)
         if found is None:
             raise UnitNotJoined(
                 f'public table "{waiting[0].table.name}" is not joined on a declared key',
-                hint=f"Join it on one of: {_declared_advice(waiting[0].table, private) or 'no key is declared'}.",
+                hint=f"Join it on one of: {declared_advice(waiting[0].table, private) or 'no key is declared'}.",
             )
         scan, key = found
         if (scan.table.name, key.ref_column) not in unique.columns:
@@ -235,36 +235,26 @@ def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, u
     return tuple(fan_out)
 
 
-def _declared(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinKey | None:
-    for pair in pairs:
-        for ours, theirs in (pair, pair[::-1]):
-            if theirs.scan != scan.number or ours.scan not in reached:
-                continue
-            for key in reached[ours.scan].table.joins:
-                if (key.column, key.table, key.ref_column) == (ours.name, scan.table.name, theirs.name):
-                    return key
-    return None
-
-
-def _declared_advice(table: Table, private: tuple[Scan, ...]) -> str:
-    return ", ".join(
-        f"{s.table.name}.{k.column} = {k.table}.{k.ref_column}"
-        for s in private for k in s.table.joins if k.table == table.name
-    )  # fmt: skip
-
-
 def _constant_scans(block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys) -> frozenset[int]:
-    """Scans that show one and the same row to all rows of a unit."""
+    """Scans that show one and the same row to all rows of a unit, if any."""
     constant = {s.number: s for s in private if s.table.unit_unique}
     public = [s for s in block.scans if s.table.is_public]
     changed = True
     while changed:
         changed = False
         for scan in public:
-            key = None if scan.number in constant else _declared(scan, constant, pairs)
+            key = None if scan.number in constant else declared_key(scan, constant, pairs)
             if key is not None and (scan.table.name, key.ref_column) in unique.columns:
                 constant[scan.number] = scan
                 changed = True
+    units = {c for s in private if isinstance(s.table.ownership, UnitColumns) for c in unit_columns(s)}
+    for join in block.joins:
+        (scan,) = join.scans
+        key = declared_key(scan, constant, links(join.on))
+        is_unique = scan.table.unit_unique or (key is not None and (scan.table.name, key.ref_column) in unique.columns)
+        known = {*constant, scan.number}
+        if is_unique and all(c.scan in known or c in units for on in join.on for c in columns_of(on)):
+            constant[scan.number] = scan
     return frozenset(constant)
 
 
@@ -280,7 +270,7 @@ def is_unit_value(block: Block, reference: ColumnRef) -> bool:
 
 
 def _check_unit_unused(block: Block) -> None:
-    for condition in block.where:
+    for condition in block.conditions:
         _check_condition(block, condition)
     for key in block.keys:
         for reference in columns_in_order(key):
@@ -297,12 +287,25 @@ def _check_unit_unused(block: Block) -> None:
             _check_condition(block, aggregate.argument)
 
 
+def _partners(condition: Scalar) -> frozenset[ColumnRef]:
+    """Columns of which a condition asks for nothing but whether they are NULL: of an outer join, if it met a row."""
+    match condition:
+        case Call("is null", (ColumnRef() as column,)) | Call("not", (Call("is null", (ColumnRef() as column,)),)):
+            return frozenset((column,))
+        case _:
+            return frozenset()
+
+
 def _check_condition(block: Block, condition: Scalar) -> None:
     pair = equality(condition)
     if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
         return
+    told = _partners(condition)
     for reference in columns_in_order(condition):
         table = block.scan(reference.scan).table
+        is_met = all(s.number != reference.scan for s in block.scans)
+        if is_met and reference in told:
+            continue
         if is_unit_value(block, reference) and not table.unit_filter_allowed:
             raise PolicyForbids(
                 f'"{table.name}"."{reference.name}" identifies the privacy unit and may only be joined or counted',
@@ -310,18 +313,24 @@ def _check_condition(block: Block, condition: Scalar) -> None:
             )
 
 
-def _check_counted_units(owned: Owned) -> None:
+def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:
+    """An aggregate with COUNT(DISTINCT unit) made a count of units: those with a row whose unit column is there."""
     assert isinstance(owned.unit, UnitOf)
-    equal = {c for w in owned.block.where if (p := equality(w)) is not None for c in p}
-    for aggregate in owned.block.aggregates:
-        if aggregate.kind is not AggregateKind.COUNT_UNITS:
-            continue
-        argument = aggregate.argument
-        is_unit = isinstance(argument, ColumnRef) and (
-            argument in owned.unit.columns or (argument in equal and _is_root_unit(owned.block, argument))
-        )
-        if not is_unit or len(owned.unit.columns) > 1:
-            raise _not_the_unit(aggregate)
+    if aggregate.kind is not AggregateKind.COUNT_UNITS:
+        return aggregate
+    argument = aggregate.argument
+    if isinstance(argument, ColumnRef) and len(owned.unit.columns) == 1:
+        if argument in owned.unit.columns:
+            return aggregate
+        equal = {c for w in owned.block.where if (p := equality(w)) is not None for c in p}
+        if argument in equal and _is_root_unit(owned.block, argument):
+            return aggregate
+        if any(s.number == argument.scan for j in owned.block.joins for s in j.scans) and _is_root_unit(
+            owned.block, argument
+        ):
+            where = conjunction((*conjuncts(aggregate.where), _is_present(argument)))
+            return replace(aggregate, argument=owned.unit.columns[0], where=where)
+    raise _not_the_unit(aggregate)
 
 
 def _is_root_unit(block: Block, reference: ColumnRef) -> bool:
@@ -334,3 +343,6 @@ def _not_the_unit(_aggregate: Aggregate) -> Unsupported:
         "COUNT(DISTINCT x) is supported for the privacy unit only",
         hint="Count the unit's key: COUNT(DISTINCT <unit column>).",
     )
+
+
+__all__ = ["EveryRow", "Owned", "UniqueKeys", "UnitIdentity", "UnitOf", "is_unit_value", "own"]

@@ -17,7 +17,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar, conjuncts
+from proxy.sql.algebra import TRUE, ColumnRef, Join, Scalar, Scan, conjuncts
 from proxy.sql.render import Renderer, double, middle_of, quote
 from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
@@ -84,7 +84,14 @@ class Terms:
         ]
 
     def tables(self) -> str:
-        return ", ".join(f"{'.'.join(map(quote, s.table.relation))} AS s{s.number}" for s in self._a.owned.block.scans)
+        block = self._a.owned.block
+        if not block.joins:
+            return ", ".join(map(_scanned, block.scans))
+        return "\n  ".join([f"({' CROSS JOIN '.join(map(_scanned, block.scans))})", *map(self._joined, block.joins)])
+
+    def _joined(self, join: Join) -> str:
+        scans = " CROSS JOIN ".join(map(_scanned, join.scans))
+        return f"{join.kind.value} JOIN ({scans}) ON {' AND '.join(map(self._row_condition, join.on)) or 'TRUE'}"
 
     def where(self) -> str:
         conditions = [self._row_condition(w) for w in self._a.owned.block.where]
@@ -219,6 +226,10 @@ class Terms:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
         return math.floor(_NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
+
+
+def _scanned(scan: Scan) -> str:
+    return f"{'.'.join(map(quote, scan.table.relation))} AS s{scan.number}"
 
 
 def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:

@@ -148,25 +148,51 @@ class Scan:
     table: Table
 
 
+class JoinKind(enum.Enum):
+    """What becomes of a row when it is matched with rows of a join's scans."""
+
+    LEFT = "LEFT"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Scans that meet the rows found so far. on: conjuncts; a row without match stays, with NULLs in their place."""
+
+    kind: JoinKind
+    scans: tuple[Scan, ...]
+    on: tuple[Scalar, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One aggregate over an inner join of scans: everything below one piece of the noise line.
+    """One aggregate over scans: everything below one piece of the noise line.
 
-    where: conjuncts, join conditions included. has_group_by: GROUP BY is present, even if empty.
+    The rows are all combinations of `scans`, then met by each of `joins` in order, then filtered by `where`: conjuncts,
+    conditions of inner joins included.
     """
 
     scans: tuple[Scan, ...]
+    joins: tuple[Join, ...] = ()
     where: tuple[Scalar, ...]
     keys: tuple[Scalar, ...]
     aggregates: tuple[Aggregate, ...]
 
+    @property
+    def every_scan(self) -> tuple[Scan, ...]:
+        return (*self.scans, *(s for j in self.joins for s in j.scans))
+
+    @property
+    def conditions(self) -> tuple[Scalar, ...]:
+        """Those of WHERE and of all joins."""
+        return (*self.where, *(c for j in self.joins for c in j.on))
+
     def scan(self, number: int) -> Scan:
-        return next(s for s in self.scans if s.number == number)
+        return next(s for s in self.every_scan if s.number == number)
 
 
 def types_in(block: Block) -> frozenset[SqlType]:
     """Types of all scalars of a block and of their parts."""
-    waiting = [*block.where, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where))]
+    waiting = [*block.conditions, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where))]
     found = set()
     while waiting:
         scalar = waiting.pop()

@@ -18,11 +18,12 @@ from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Sc
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
+from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.render import quote
-from proxy.sql.scope import Catalog, Scope, Scopes, identifier, output_name
+from proxy.sql.scope import Catalog, Scope, Scopes, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
@@ -79,7 +80,8 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     _check_below(select, clauses, text.tokens)
     above = _Above(scope, keys, text, source)
     above.visit_select(select, names)
-    block = Block(scans=scope.rows.scans, where=scope.rows.where, keys=keys, aggregates=tuple(above.aggregates))
+    rows, aggregates = scope.rows, tuple(above.aggregates)
+    block = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates)
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))

@@ -13,8 +13,9 @@ from sqlglot import exp
 
 from proxy.policy.model import Table
 from proxy.sql.locate import TextSpan
+from proxy.sql.names import table_name
 from proxy.sql.parse import Statement, parse
-from proxy.sql.scope import Catalog, table_name
+from proxy.sql.scope import Catalog
 from proxy.sql.split import is_aggregate
 
 

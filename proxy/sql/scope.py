@@ -1,26 +1,30 @@
 """Which rows and columns does the FROM clause of a private SELECT stand for?
 
 Row-level sub-selects and CTEs over private tables are inlined: their columns become scalars over
-scans and their conditions join the block's. Inner joins only; everything else is refused.
+scans and their conditions join the block's. What joins mean: `joins`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Table
+from proxy.sql import joins
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
 from proxy.sql.bind import make_binder
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
+from proxy.sql.names import fold, identifier, table_name
 from proxy.sql.refusal import only, refuse
+from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.unknown_names import unknown_column
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
@@ -53,49 +57,12 @@ Ctes = Mapping[str, Cte]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """A bound relation: its scans, its conditions, and its columns by name in order."""
-
-    scans: tuple[Scan, ...]
-    where: tuple[Scalar, ...]
-    columns: tuple[tuple[str, Scalar], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A relation under its alias in a FROM clause."""
-
-    alias: str
-    rows: Rows
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """The relations of one FROM clause, their joined and filtered rows, and a binder over them."""
 
     relations: tuple[Named, ...]
     rows: Rows
     binder: Binder
-
-
-def identifier(node: exp.Expression | None) -> str:
-    """The name an identifier means: folded to lower case unless quoted."""
-    if not isinstance(node, exp.Identifier):
-        return ""
-    text = str(node.this)
-    return text if node.args.get("quoted") else _fold(text)
-
-
-def _fold(text: str) -> str:
-    """Lower case as PostgreSQL folds names: ASCII letters only."""
-    return "".join(c.lower() if c.isascii() else c for c in text)
-
-
-def table_name(node: exp.Table) -> str:
-    """The policy name of a table reference, or "" when a schema other than public qualifies it."""
-    if node.args.get("catalog") is not None or identifier(node.args.get("db")) not in ("", "public"):
-        return ""
-    return identifier(node.this)
 
 
 class Scopes:
@@ -109,52 +76,32 @@ class Scopes:
 
     def select(self, select: exp.Select, ctes: Ctes) -> Scope:
         """What a SELECT reads, and a binder for its expressions. Raises Unsupported."""
-        relations, joined = self._from(select, ctes)
-        binder = self._binder(relations)
-        where = list(joined)
-        for condition in self._join_conditions(select, binder):
-            where += conjuncts(condition)
+        joined = self._from(select, ctes)
+        binder = self._binder(joined)
+        where = list(joined.rows.where)
         clause = select.args.get("where")
         if clause is not None:
             where += conjuncts(binder.condition(clause.this))
-        scans = tuple(s for r in relations for s in r.rows.scans)
-        columns = tuple(c for r in relations for c in r.rows.columns)
-        return Scope(relations, Rows(scans, tuple(where), columns), binder)
+        return Scope(joined.relations, replace(joined.rows, where=tuple(where)), binder)
 
     # --- relations ----------------------------------------------------------------------------------
 
-    def _from(self, select: exp.Select, ctes: Ctes) -> tuple[tuple[Named, ...], tuple[Scalar, ...]]:
+    def _from(self, select: exp.Select, ctes: Ctes) -> Joined:
         clause = select.args.get("from_")
         if clause is None:
             raise refuse(select, "a private SELECT needs a FROM clause")
-        sources = [clause.this, *(self._joined(j) for j in select.args.get("joins") or ())]
-        relations = tuple(self._relation(s, ctes) for s in sources)
-        aliases = [r.alias for r in relations]
-        for source, alias in zip(sources, aliases, strict=True):
-            if aliases.count(alias) > 1:
-                raise refuse(source, f'table name "{alias}" specified more than once')
-        return relations, tuple(w for r in relations for w in r.rows.where)
-
-    def _joined(self, join: exp.Expression) -> exp.Expression:
-        for name in ("side", "method"):
-            if join.args.get(name):
-                raise refuse(join, f"{join.args[name]} JOIN of private rows is not supported",
-                             "Use an inner join: a JOIN b ON a.key = b.key.")  # fmt: skip
-        only(join, "this", "on", "kind", "using")
-        if join.args.get("kind") not in (None, "", "INNER", "CROSS"):
-            raise refuse(join, f"{join.args['kind']} JOIN of private rows is not supported", "Use an inner join.")
-        this = join.this
-        assert isinstance(this, exp.Expression)
-        return this
-
-    def _join_conditions(self, select: exp.Select, binder: Binder) -> list[Scalar]:
-        conditions = []
+        found = [joins.alone(self._relation(clause.this, ctes))]
+        seen = {found[0].relations[0].alias}
         for join in select.args.get("joins") or ():
-            if join.args.get("using"):
-                raise refuse(join, "JOIN ... USING is not supported yet", "Write JOIN ... ON a.x = b.x.")
-            if join.args.get("on") is not None:
-                conditions.append(binder.condition(join.args["on"]))
-        return conditions
+            relation = self._relation(join.this, ctes)
+            if relation.alias in seen:
+                raise refuse(join.this, f'table name "{relation.alias}" specified more than once')
+            seen.add(relation.alias)
+            if joins.is_comma(join):
+                found.append(joins.alone(relation))
+            else:
+                found[-1] = joins.join(found[-1], relation, join, self._binder)
+        return reduce(joins.product, found)
 
     def _relation(self, node: exp.Expression, ctes: Ctes) -> Named:
         if isinstance(node, exp.Table):
@@ -198,7 +145,7 @@ class Scopes:
             raise refuse(node, f"more than {_MOST_SCANS} tables in one private SELECT are not supported")
         self._scans += 1
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
-        return Rows((Scan(number, table),), (), columns)
+        return Rows(scans=(Scan(number, table),), columns=columns)
 
     def subselect(self, select: exp.Select, ctes: Ctes) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
@@ -207,11 +154,11 @@ class Scopes:
         columns: list[tuple[str, Scalar]] = []
         for item in select.expressions:
             columns += _item(item, scope, self._source)
-        return Rows(scope.rows.scans, scope.rows.where, tuple(columns))
+        return replace(scope.rows, columns=tuple(columns))
 
     # --- names --------------------------------------------------------------------------------------
 
-    def _binder(self, relations: tuple[Named, ...]) -> Binder:
+    def _binder(self, joined: Joined) -> Binder:
         def resolve(node: exp.Column) -> Scalar:
             only(node, "this", "table", "db")
             name, prefix = identifier(node.this), identifier(node.args.get("table"))
@@ -219,17 +166,12 @@ class Scopes:
                 raise refuse(node, "columns are named as table.column")
             if isinstance(node.this, exp.Star):
                 raise refuse(node, "* is accepted in COUNT(*) only")
-            found = [
-                scalar
-                for relation in relations
-                if prefix in ("", relation.alias)
-                for column, scalar in relation.rows.columns
-                if column == name
-            ]
+            parts = [r.rows for r in joined.relations if r.alias == prefix] if prefix else [joined.rows]
+            found = [scalar for rows in parts for column, scalar in rows.columns if column == name]
             if len(found) > 1:
                 raise refuse(node, f'column reference "{name}" is ambiguous')
             if not found:
-                columns = {r.alias: tuple(c for c, _ in r.rows.columns) for r in relations}
+                columns = {r.alias: tuple(c for c, _ in r.rows.columns) for r in joined.relations}
                 raise unknown_column(node, prefix, name, columns)
             return found[0]
 
@@ -241,7 +183,7 @@ def _renamed(node: exp.Expression, rows: Rows, names: tuple[str, ...]) -> Rows:
     if len(names) > len(rows.columns):
         raise refuse(node, "more column names than columns")
     renamed = [(names[i] if i < len(names) else c[0], c[1]) for i, c in enumerate(rows.columns)]
-    return Rows(rows.scans, rows.where, tuple(renamed))
+    return replace(rows, columns=tuple(renamed))
 
 
 def _item(item: exp.Expression, scope: Scope, source: str) -> list[tuple[str, Scalar]]:
@@ -308,7 +250,7 @@ def output_name(node: exp.Expression, source: str) -> str:
         case _ if type(node) in _FIXED_NAMES and "start" not in node.meta:
             return _FIXED_NAMES[type(node)]
         case exp.Func() | exp.Binary() if "start" in node.meta:
-            return _fold(source[node.meta["start"] : node.meta["end"] + 1])
+            return fold(source[node.meta["start"] : node.meta["end"] + 1])
         case _:
             return NAMELESS
 

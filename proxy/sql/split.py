@@ -17,9 +17,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import NotAggregate, Unsupported
 from proxy.sql.locate import TextSpan, locate_selects
+from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
-from proxy.sql.scope import Catalog, Cte, Ctes, declare, identifier, table_name
+from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.words import construct
 
 SYSTEM_SCHEMA = "hush"

@@ -86,7 +86,7 @@ class _Writer:
 
     def _relation(self) -> From:
         shapes = (self._one, self._one, self._one, self._people_events, self._public, self._path, self._twice,
-                  self._wrapped, self._named)  # fmt: skip
+                  self._wrapped, self._named, self._kept, self._kept, self._kept_path)  # fmt: skip
         return self._rng.choice(shapes)()
 
     def _columns(self, table: str, alias: str) -> tuple[Name, ...]:
@@ -135,6 +135,48 @@ class _Writer:
             conditions = " and ".join(self._same_unit("e", "p"))
             return From(f"{text} join p on {conditions}", (*columns, *self._columns("p", "p")), unit)
         return From(text, columns, unit)
+
+    def _kept(self) -> From:
+        """Rows that are kept whether or not they meet another."""
+        rng = self._rng
+        left = rng.choice("pew")
+        right = rng.choice("s" if left == "w" else "pes")
+        columns = (*self._columns(left, "x"), *self._columns(right, "y"))
+        self._from = From("", columns, "")
+        if rng.random() < 0.05:
+            on = [f"x.code {rng.choice(('=', '<'))} y.code"]
+        else:
+            on = ["x.code = y.code"] if right == "s" else list(self._same_unit("x", "y"))
+        using = rng.random() < 0.2
+        if using:
+            names = ["code"] if right == "s" else [c.removeprefix("x.").split(" ")[0] for c in on]
+            condition = f"using ({', '.join(names)})"
+        else:
+            condition = f"on {' and '.join([*on, *(self._bool(1) for _ in range(rng.choice((0, 0, 1))))])}"
+        inner = f"(select * from {right} q where {self._about('q', right)})" if rng.random() < 0.2 else right
+        text = f"{left} x left join {inner} y {condition}" if rng.random() < 0.6 else (
+            f"{inner} y right join {left} x {condition}")  # fmt: skip
+        if left != "w" and rng.random() < 0.2:
+            text += " left join s on x.code = s.code"
+            columns = (*columns, *self._columns("s", "s"))
+        unit = rng.choice((self._unit(left, "x"), self._unit(right, "y")))
+        return From(text, columns, unit or self._unit(left, "x"))
+
+    def _about(self, alias: str, table: str) -> str:
+        """A condition on one table."""
+        kept, self._from = self._from, From("", self._columns(table, alias), "")
+        condition = self._bool(1)
+        self._from = kept
+        return condition
+
+    def _kept_path(self) -> From:
+        columns = (*self._columns("d", "d"), *self._columns("e", "e"))
+        text = self._rng.choice(("d left join e on d.ref = e.id", "e left join d on e.id = d.ref",
+                                 "e right join d on d.ref = e.id"))  # fmt: skip
+        if self._rng.random() < 0.3:
+            text += " left join s on s.code = e.code"
+            columns = (*columns, *self._columns("s", "s"))
+        return From(text, columns, self._unit("e", "e"))
 
     def _wrapped(self) -> From:
         inner, names, unit = self._inner()

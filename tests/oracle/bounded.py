@@ -19,7 +19,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar, Scan, columns_of
+from proxy.sql.algebra import TRUE, ColumnRef, Join, JoinKind, Scalar, Scan, columns_of
 from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
@@ -31,6 +31,7 @@ NORM_UNITS = 2**40
 Tables = Mapping[str, Sequence[Mapping[str, object]]]
 Key = tuple[Value, ...]
 Unit = tuple[Stored, ...]
+Wide = dict[tuple[int, str], Stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +100,36 @@ class Oracle:
 
     def rows(self) -> Iterator[Row]:
         """The joined rows that pass all conditions and whose keys lie in their columns' domains."""
-        conditions = [w for w in self._block.where if link(w) is None]
-        links = [p for w in self._block.where if (p := link(w)) is not None]
-        for row in self._joined(list(self._block.scans), links, {}):
-            if all(self.evaluator.passes(w, row) for w in conditions) and self._has_inner_keys(row):
+        for row in self._met(list(self._block.joins), self._passing(list(self._block.scans), self._inner(), {})):
+            if all(self._holds(w, row) for w in self._block.where) and self._has_inner_keys(row):
                 yield row
 
-    def _joined(
-        self, scans: list[Scan], links: list[tuple[ColumnRef, ColumnRef]], row: dict[tuple[int, str], Stored]
-    ) -> Iterator[dict[tuple[int, str], Stored]]:
+    def _inner(self) -> list[Scalar]:
+        """Equalities of WHERE between scans that are not of a join."""
+        numbers = {s.number for s in self._block.scans}
+        return [w for w in self._block.where if (p := link(w)) is not None and {c.scan for c in p} <= numbers]
+
+    def _met(self, joins: list[Join], rows: Iterator[Wide]) -> Iterator[Wide]:
+        """The rows after each join, in order."""
+        for join in joins:
+            rows = self._after(join, list(rows))
+        return rows
+
+    def _after(self, join: Join, rows: list[Wide]) -> Iterator[Wide]:
+        for row in rows:
+            links = [c for c in join.on if link(c) is not None]
+            found = [w for w in self._passing(list(join.scans), links, row) if all(self._holds(c, w) for c in join.on)]
+            missing = {(s.number, c.name): None for s in join.scans for c in s.table.columns}
+            match join.kind:
+                case JoinKind.LEFT:
+                    yield from found or [{**row, **missing}]
+
+    def _holds(self, condition: Scalar, row: Row) -> bool:
+        pair = link(condition)
+        return self.evaluator.passes(condition, row) if pair is None else _is_linked(row, *pair)
+
+    def _passing(self, scans: list[Scan], links: list[Scalar], row: Wide) -> Iterator[Wide]:
+        """Combinations of a row with one of each scan that meet these equalities."""
         if not scans:
             yield row
             return
@@ -115,8 +137,9 @@ class Oracle:
         for stored_row in self._tables[scan.table.name]:
             own = {(scan.number, c.name): stored(stored_row[c.name], c.type, self._zone) for c in scan.table.columns}
             wider = {**row, **own}
-            if all(_is_linked(wider, a, b) for a, b in links if scan.number in (a.scan, b.scan)):
-                yield from self._joined(scans[1:], links, wider)
+            pairs = [p for w in links if (p := link(w)) is not None]
+            if all(_is_linked(wider, a, b) for a, b in pairs if scan.number in (a.scan, b.scan)):
+                yield from self._passing(scans[1:], links, wider)
 
     def _has_inner_keys(self, row: Row) -> bool:
         return all(self._is_inner(c, row) for k in self._analysed.keys for c in columns_of(k.scalar))

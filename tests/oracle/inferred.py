@@ -32,7 +32,7 @@ def wrong_inferences(oracle: Oracle, plan: ReleasePlan) -> Iterator[str]:
 
 def _columns(plan: ReleasePlan) -> frozenset[ColumnRef]:
     block = plan.analysed.owned.block
-    scalars = (*block.where, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where)))
+    scalars = (*block.conditions, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where)))
     return frozenset().union(*(columns_of(s) for s in scalars))
 
 

@@ -1,0 +1,163 @@
+"""Which scans may meet along the keys that the policy declares, and whose rows do they then show?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from proxy.errors import UnitNotJoined
+from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
+from proxy.sql.algebra import Block, ColumnRef, Join, Scalar, Scan
+from proxy.sql.scope import link
+
+Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKeys:
+    """Columns of tables whose uniqueness the engine has verified for this data version."""
+
+    columns: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What the joins of a block add to its rows. fan_out: public scans that may repeat rows."""
+
+    private: tuple[Scan, ...]
+    fan_out: tuple[Scan, ...]
+
+
+def links(conditions: Iterable[Scalar]) -> Pairs:
+    """The equalities that may join rows."""
+    return tuple(p for c in conditions if (p := link(c)) is not None)
+
+
+def check_joins(block: Block, unique: UniqueKeys) -> Met:
+    """Every row of a join must be public, or belong to the unit of the row that it meets. Raises UnitNotJoined.
+
+    Claim: the rows that a row of unit u meets are rows of u and public rows. So all rows of u in the result are a
+    function of u's own rows, whoever else is in the database.
+    """
+    reached = {s.number: s for s in block.scans}
+    private: list[Scan] = []
+    fan_out: list[Scan] = []
+    for join in block.joins:
+        found = _check_join(join, reached, unique)
+        reached = {**reached, **{s.number: s for s in join.scans}}
+        private += found.private
+        fan_out += found.fan_out
+    return Met(tuple(private), tuple(fan_out))
+
+
+def _check_join(join: Join, before: Mapping[int, Scan], unique: UniqueKeys) -> Met:
+    pairs, reached, waiting = links(join.on), dict(before), list(join.scans)
+    fan_out = []
+    while waiting:
+        scan = next((s for s in waiting if _is_met(s, reached, pairs)), None)
+        if scan is None:
+            raise _unmet(waiting[0], tuple(reached.values()))
+        key = declared_key(scan, reached, pairs)
+        if scan.table.is_public and (key is None or (scan.table.name, key.ref_column) not in unique.columns):
+            fan_out.append(scan)
+        reached[scan.number] = scan
+        waiting.remove(scan)
+    return Met(tuple(s for s in join.scans if not s.table.is_public), tuple(fan_out))
+
+
+def _is_met(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> bool:
+    if scan.table.is_public:
+        return declared_key(scan, reached, pairs) is not None
+    return any(has_same_unit(scan, other, pairs) for other in reached.values())
+
+
+def has_same_unit(scan: Scan, other: Scan, pairs: Pairs) -> bool:
+    """Whether rows of two scans that are equal in these columns belong to one unit.
+
+    They are equal in all columns of the unit, or one is found from the other along its path, whose key is unique.
+    """
+    equal = {frozenset(p) for p in pairs}
+    match scan.table.ownership, other.table.ownership:
+        case UnitColumns(), UnitColumns():
+            ours, theirs = unit_columns(scan), unit_columns(other)
+            return len(ours) == len(theirs) and all(frozenset(p) in equal for p in zip(ours, theirs, strict=True))
+        case UnitVia(), _ if _is_parent(other, scan):
+            return frozenset((_child_key(scan), _parent_key(other, scan))) in equal
+        case _, UnitVia() if _is_parent(scan, other):
+            return frozenset((_child_key(other), _parent_key(scan, other))) in equal
+        case _:
+            return False
+
+
+def _is_parent(parent: Scan, child: Scan) -> bool:
+    return isinstance(child.table.ownership, UnitVia) and child.table.ownership.parent == parent.table.name
+
+
+def _child_key(child: Scan) -> ColumnRef:
+    assert isinstance(child.table.ownership, UnitVia)
+    return column_of(child, child.table.ownership.on)
+
+
+def _parent_key(parent: Scan, child: Scan) -> ColumnRef:
+    assert isinstance(child.table.ownership, UnitVia)
+    return column_of(parent, child.table.ownership.parent_key)
+
+
+def _unmet(scan: Scan, others: tuple[Scan, ...]) -> UnitNotJoined:
+    if scan.table.is_public:
+        return UnitNotJoined(
+            f'public table "{scan.table.name}" is not joined on a declared key',
+            hint=f"Join it on one of: {declared_advice(scan.table, others) or 'no key is declared'}.",
+        )
+    other = next(s for s in others if not s.table.is_public)
+    return UnitNotJoined(
+        f'"{other.table.name}" and "{scan.table.name}" are not joined on the privacy unit',
+        hint=f"Join them with {unit_advice(other.table, scan.table)}.",
+    )
+
+
+# --- keys ---------------------------------------------------------------------------------------------------
+
+
+def column_of(scan: Scan, name: str) -> ColumnRef:
+    """A reference to the column of that name."""
+    column = scan.table.column(name)
+    assert column is not None, "the policy was checked to have this column"
+    return ColumnRef(scan.number, name, column.type)
+
+
+def unit_columns(scan: Scan) -> tuple[ColumnRef, ...]:
+    """The columns that hold the unit."""
+    ownership = scan.table.ownership
+    assert isinstance(ownership, UnitColumns)
+    return tuple(column_of(scan, name) for name in ownership.columns)
+
+
+def declared_key(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinKey | None:
+    """The declared key on which a public scan is equated with one of these."""
+    for pair in pairs:
+        for ours, theirs in (pair, pair[::-1]):
+            if theirs.scan != scan.number or ours.scan not in reached:
+                continue
+            for key in reached[ours.scan].table.joins:
+                if (key.column, key.table, key.ref_column) == (ours.name, scan.table.name, theirs.name):
+                    return key
+    return None
+
+
+def declared_advice(table: Table, private: tuple[Scan, ...]) -> str:
+    """Conditions that would join a public table."""
+    return ", ".join(
+        f"{s.table.name}.{k.column} = {k.table}.{k.ref_column}"
+        for s in private for k in s.table.joins if k.table == table.name
+    )  # fmt: skip
+
+
+def unit_advice(left: Table, right: Table) -> str:
+    """A condition that would join two private tables."""
+    for child, parent in ((left, right), (right, left)):
+        if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
+            return f"{child.name}.{child.ownership.on} = {parent.name}.{child.ownership.parent_key}"
+    ours = left.ownership.columns if isinstance(left.ownership, UnitColumns) else ("<unit>",)
+    theirs = right.ownership.columns if isinstance(right.ownership, UnitColumns) else ("<unit>",)
+    return " AND ".join(f"{left.name}.{a} = {right.name}.{b}" for a, b in zip(ours, theirs, strict=False))

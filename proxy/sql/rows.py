@@ -1,0 +1,41 @@
+"""What does a piece of a FROM clause stand for: scans, joins, conditions and named columns?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proxy.sql.algebra import Join, Scalar, Scan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A bound relation, as a block has it: all combinations of scans, met by the joins, then filtered.
+
+    columns: by name, in the order of `*`.
+    """
+
+    scans: tuple[Scan, ...]
+    joins: tuple[Join, ...] = ()
+    where: tuple[Scalar, ...] = ()
+    columns: tuple[tuple[str, Scalar], ...]
+
+    @property
+    def has_units(self) -> bool:
+        """Whether each row surely belongs to somebody."""
+        return any(not s.table.is_public for s in self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A relation under its alias in a FROM clause."""
+
+    alias: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Relations of a FROM clause, and their rows together. The columns of `rows` are those without a prefix."""
+
+    relations: tuple[Named, ...]
+    rows: Rows
