@@ -11,7 +11,7 @@ from proxy.errors import Unsupported
 from proxy.sql.parse import position_of
 from proxy.sql.words import construct, part
 
-_HINT = "Over private rows: SELECT with aggregates, inner joins on declared keys, WHERE and GROUP BY."
+_HINT = "Over private rows: SELECT with aggregates, joins on declared keys, WHERE and GROUP BY."
 
 
 def refuse(node: exp.Expr, what: str, hint: str = "") -> Unsupported:

@@ -34,6 +34,14 @@ ACCEPTED = (
     ("select count(distinct o.user_id) from orders o join users u on o.user_id = u.user_id", 2, False, "orders"),
     ("select count(distinct u.user_id) from orders o join users u on o.user_id = u.user_id", 2, False, "orders"),
     ("select count(user_id) from orders", 1, False, "orders"),
+    ("select count(*) from users u left join orders o on o.user_id = u.user_id", 2, False, "orders"),
+    ("select count(distinct o.user_id) from users u left join orders o using (user_id)", 2, False, "orders"),
+    ("select count(*) from users a left join users b using (user_id)", 2, True, "users"),
+    ("select count(*) from orders o left join users u using (user_id)", 2, False, "orders"),
+    ("select count(*) from stores s right join orders o on o.store_id = s.store_id", 2, False, "orders"),
+    ("select count(*) from orders o left join items i on i.order_id = o.order_id", 2, False, "items"),
+    ("select count(*) from items i left join orders o on i.order_id = o.order_id", 3, False, "items"),
+    ("select count(*) from users u natural left join orders o where o.user_id is null", 2, False, "orders"),
 )  # fmt: skip
 
 REFUSED = (
@@ -58,13 +66,25 @@ REFUSED = (
     ("select count(distinct age) from users", Unsupported),
     ("select count(distinct user_id + 1) from users", HushError),
     ("select count(distinct hours) from census", Unsupported),
+    ("select count(*) from users u left join orders o on o.order_id = u.age", UnitNotJoined),
+    ("select count(*) from users u left join orders o on o.user_id = u.user_id or true", PolicyForbids),
+    ("select count(*) from users u left join items i on i.qty = u.age", UnitNotJoined),
+    ("select count(*) from orders o left join stores s on s.region = o.status", UnitNotJoined),
+    (
+        "select count(*) from orders o left join users u using (user_id) join orders p on p.user_id = u.user_id",
+        UnitNotJoined,
+    ),
+    ("select count(*) from census c left join users u on u.age = c.hours", UnitNotJoined),
+    ("select count(*) from census c left join stores s on s.store_id = c.hours", UnitNotJoined),
+    ("select count(*) from users u left join orders o using (user_id) where o.user_id = 5", PolicyForbids),
+    ("select count(*) from users u left join orders o using (user_id) where u.user_id is null", PolicyForbids),
 )
 
 
 @pytest.mark.parametrize(("query", "scans", "one_row", "bounds_from"), ACCEPTED)
 def test_rows_that_have_one_unit(query: str, scans: int, one_row: bool, bounds_from: str) -> None:
     owned = plan(query).analysed.owned
-    assert len(owned.block.scans) == scans
+    assert len(owned.block.every_scan) == scans
     assert owned.is_one_row_per_unit is one_row
     assert owned.bounds_from.name == bounds_from
     if bounds_from == "census":
@@ -147,6 +167,15 @@ def test_the_policy_may_allow_conditions_on_the_unit() -> None:
 def test_rows_of_null_units_are_dropped_by_a_condition_of_the_block() -> None:
     where = plan("select count(*) from orders").sql
     assert '"user_id" IS NOT NULL' in where or "IS NULL" in where
+
+
+def test_facts_of_a_row_that_may_be_missing_are_constant_if_what_finds_it_is() -> None:
+    facts = "select u.plan, count(*) from orders o left join users u on u.user_id = o.user_id{} group by 1"
+    assert plan(facts.format("")).analysed.has_constant_keys
+    assert plan(facts.format(" and u.age > 5")).analysed.has_constant_keys
+    assert not plan(facts.format(" and o.amount > 5")).analysed.has_constant_keys
+    region = "select s.region, count(*) from orders o left join stores s on s.store_id = o.store_id group by 1"
+    assert not plan(region).analysed.has_constant_keys
 
 
 def test_facts_of_a_unit_are_constant() -> None:
