@@ -56,7 +56,6 @@ REFUSED = {
         "SELECT l.label, count(*) FROM labels l LEFT JOIN people p ON p.name = l.label GROUP BY 1",
         "SELECT count(*) FROM people p FULL JOIN events e ON e.pid = p.pid",
         "SELECT count(*) FROM events e RIGHT JOIN people p ON e.pid > p.pid",
-        "SELECT count(*) FROM people NATURAL JOIN labels",
         "SELECT count(*) FROM people NATURAL FULL JOIN events",
         "SELECT count(*) FROM people p JOIN labels l ON l.label = p.name",
         "SELECT count(*) FROM people p, labels l",

@@ -143,7 +143,7 @@ class _Writer:
         right = rng.choice("s" if left == "w" else "pes")
         columns = (*self._columns(left, "x"), *self._columns(right, "y"))
         self._from = From("", columns, "")
-        if rng.random() < 0.05:
+        if rng.random() < 0.1:  # refused, but where its refusal is missing
             on = [f"x.code {rng.choice(('=', '<'))} y.code"]
         else:
             on = ["x.code = y.code"] if right == "s" else list(self._same_unit("x", "y"))
