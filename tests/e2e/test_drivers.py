@@ -163,6 +163,17 @@ def test_sqlalchemy(served: Served, truth: Truth) -> None:
     engine.dispose()
 
 
+def test_pg_dump_writes_the_schema(served: Served) -> None:
+    """The wheel's, which is as new as the public server. Tables have no rows there to dump."""
+    done = subprocess.run(
+        [str(wheel_directory()[0] / "pg_dump"), "--schema-only", "-h", "127.0.0.1", "-p", str(served.port), "-U", "ann",
+         "adult"],
+        env={**os.environ, "PGPASSWORD": PASSWORD, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "CREATE TABLE public.adult (" in done.stdout
+
+
 def test_psql(served: Served) -> None:
     beside = wheel_directory()[0] / "psql"
     psql = str(beside) if beside.is_file() else shutil.which("psql")

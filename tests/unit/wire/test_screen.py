@@ -8,6 +8,8 @@ from proxy.wire.exchange import NoRefusal, Refusal
 from proxy.wire.screen import screen
 from proxy.wire.settings import duration_s, may_set, may_set_to
 
+KIND = "restrict_nonsystem_relation_kind"
+OF_PG_DUMP = f"SELECT set_config(name, 'view, foreign-table', false) FROM pg_settings WHERE name = '{KIND}'"
 RAISING = "select 'raise'"
 
 
@@ -47,6 +49,7 @@ def message(text: str) -> str:
         "create temp table rule (a int)",
         "drop table owned",
         "select 'notify'",
+        OF_PG_DUMP,
     ],
 )
 def test_passes(text: str) -> None:
@@ -67,6 +70,14 @@ def test_passes(text: str) -> None:
         ),
         ("set standard_conforming_strings", 'the setting "standard_conforming_strings" cannot be given this value'),
         ('set U&"work\\005fmem" = 1', 'the setting "U&"work\\005fmem"" cannot be changed here'),
+        (
+            OF_PG_DUMP.replace("view, foreign-table", "8GB"),
+            "the first argument of set_config must be a plain string literal",
+        ),
+        (
+            OF_PG_DUMP.replace("'view, foreign-table'", '"view, foreign-table"'),
+            "the first argument of set_config must be a plain string literal",
+        ),
         ("select set_config(", "the first argument of set_config must be a plain string literal"),
         ("select set_config('a'", "the first argument of set_config must be a plain string literal"),
         ("select set_config(E'a', 'b', true)", "the first argument of set_config must be a plain string literal"),
