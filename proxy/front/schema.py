@@ -161,9 +161,10 @@ def _column_comment(policy: Policy, table: Table, column: Column) -> str:
     match column.domain:
         case Bounded(lo=lo, hi=hi):
             parts.append(f"bounds [{lo}, {hi}]")
-        case Listed(values=values):
-            more = ", ..." if len(values) > _MAX_LISTED else ""
-            parts.append("values " + ", ".join(str(v) for v in values[:_MAX_LISTED]) + more)
+        case Listed() as listed:
+            words = listed.words()
+            more = ", ..." if len(words) > _MAX_LISTED else ""
+            parts.append("values " + ", ".join(words[:_MAX_LISTED]) + more)
         case Unknown():
             pass
     return "; ".join(parts)

@@ -6,7 +6,9 @@ Public quantities only: nothing here has seen data. The same facts as lines of t
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import assert_never
 
 from proxy.analysis.keys import PublicKey
@@ -19,6 +21,10 @@ from proxy.sql.algebra import TRUE, AggregateKind, Scalar
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
 Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
+
+_WIDTH = 100  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
+_CONTINUED = "  "
+_WORD = re.compile(r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|[^\s'"])+""")  # what stands in quotes is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +154,10 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
         parts.append(f"{counted(bounds.rows_per_group, 'row')} in a group, each at most {allocation.row_norm:.4g}")
     if units:
         parts.append(f"{counted(len(units), 'unit count')} of weight {max(units):.4g}")
-    text = f"{' and '.join(parts)} give W = {allocation.cell_norm:.4g}"
+    text = f"{' and '.join(parts)}, so W = {allocation.cell_norm:.4g}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
-    limits = f"{counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')}"
-    text += f"; {limits} in all give B = {allocation.unit_norm:.4g}"
-    text += f" (at most {spread} * W)"
+    text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
+    text += f" so B = {allocation.unit_norm:.4g} (at most {spread} * W)"
     if privacy.group_size > 1:
         text += f"; times {privacy.group_size} for the group size"
     return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
@@ -167,6 +172,22 @@ def _key(plan: ReleasePlan, number: int) -> Json:
 
 def explain_lines(block: Json) -> list[str]:
     """The plan of one release as readable lines."""
+    return list(chain.from_iterable(_broken(line) for line in _long_lines(block)))
+
+
+def _broken(line: str) -> list[str]:
+    """A line in pieces of at most _WIDTH characters, longer words aside."""
+    indent = line[: len(line) - len(line.lstrip())]
+    pieces: list[str] = []
+    for word in _WORD.findall(line):
+        if pieces and len(pieces[-1]) + 1 + len(word) <= _WIDTH:
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(f"{indent}{_CONTINUED if pieces else ''}{word}")
+    return pieces
+
+
+def _long_lines(block: Json) -> list[str]:
     charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
     assert isinstance(charge, dict)
     assert isinstance(bounds, dict)

@@ -46,6 +46,10 @@ class Listed:
 
     values: tuple[Value, ...]
 
+    def words(self) -> tuple[str, ...]:
+        """The values as clients read them; truth values as SQL spells them."""
+        return tuple(str(v).lower() if isinstance(v, bool) else str(v) for v in self.values)
+
 
 Domain = Unknown | Bounded | Listed
 

@@ -153,7 +153,7 @@ def _bounds(column: Column) -> str | None:
 
 
 def _values(column: Column) -> str | None:
-    return ", ".join(str(v) for v in column.domain.values) if isinstance(column.domain, Listed) else None
+    return ", ".join(column.domain.words()) if isinstance(column.domain, Listed) else None
 
 
 def _unit(table: Table) -> str | None:

@@ -192,6 +192,7 @@ def test_policy_relation_shows_what_may_be_asked(served: Served) -> None:
         rows = {(r["table"], r["column"]): r for r in cursor.execute("SELECT * FROM hush.policy")}
     assert rows["users", "age"]["bounds"] == "[0, 110]"
     assert rows["users", "plan"]["values"] == "free, pro, team"
+    assert rows["users", "newsletter"]["values"] == "false, true"
     assert rows["stores", "name"]["public"] is True
     assert rows["items", "price"]["type"] == "double precision"
     assert {r["status"] for r in rows.values()} == {"in force"}

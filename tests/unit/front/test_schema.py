@@ -67,6 +67,12 @@ def test_comments_stay_short_and_name_the_row_as_unit() -> None:
     assert "18, 19, ...';" in text
 
 
+def test_truth_values_are_listed_as_sql_spells_them() -> None:
+    told = Column(name="told", type=SqlType.BOOL, domain=Listed((False, True)))
+    text = schema_sql(policy(replace(USERS, columns=(*USERS.columns, told))), Visibility(("users",)))
+    assert "IS 'values false, true';" in text
+
+
 def test_names_postgresql_would_cut_are_refused() -> None:
     with pytest.raises(PolicyError):
         schema_sql(policy(replace(USERS, name="u" * 64)), Visibility(("u" * 64,)))

@@ -54,9 +54,22 @@ def test_pure_accounting_is_told_as_such() -> None:
 
 
 def test_the_derivation_names_what_multiplies_the_bound() -> None:
-    text = told("select count(*) from orders", neighbors=Neighbors.REPLACE_ONE, group_size=3)
+    text = " ".join(told("select count(*) from orders", neighbors=Neighbors.REPLACE_ONE, group_size=3).split())
     assert "times 3 for the group size" in text
     assert "times 2 because one unit is replaced" in text
+
+
+def test_long_lines_are_broken_at_blanks_outside_of_quotes() -> None:
+    of = context()
+    block = explain_block(
+        plan("select status, sum(amount) from orders where status <> 'a  b' group by 1", of), of.privacy
+    )
+    lines = explain_lines(block)
+    assert max(map(len, lines)) <= 130  # one word of the private SQL may be longer than a line
+    assert "'a  b'" in "\n".join(lines)
+    told_sql = lines[lines.index("  Private SQL:") + 1 :]
+    assert "".join("".join(told_sql).split()) == "".join(str(block["private_sql"]).split())
+    assert all(line.startswith("    ") for line in told_sql)
 
 
 def test_the_salt_is_not_told() -> None:
