@@ -146,14 +146,33 @@ def _value_text(figure: Figure, kind: SqlType) -> str | None:
 
 
 def _decimal_text(value: float, sd: float) -> str:
-    """Digits down to a hundredth of the noise; finer ones would be noise of the noise."""
-    digits = 6 if not (math.isfinite(sd) and sd > 0) else min(12, max(0, 2 - math.floor(math.log10(sd))))
+    digits = _digits(sd) if math.isfinite(sd) and sd > 0 else 6
     return f"{Decimal(value):.{digits}f}"
 
 
+def _digits(sd: float) -> int:
+    """Digits after the point down to a hundredth of the noise; finer ones would be noise of the noise."""
+    return min(12, max(0, 2 - math.floor(math.log10(sd))))
+
+
 def _part_text(figure: Figure, carries: Carries) -> str | None:
-    part = {Carries.LOW: figure.low, Carries.HIGH: figure.high, Carries.SD: figure.sd}[carries]
-    return repr(part) if math.isfinite(part) else None
+    match carries:
+        case Carries.LOW:
+            part = -_rounded_up(-figure.low, figure.sd)
+        case Carries.HIGH:
+            part = _rounded_up(figure.high, figure.sd)
+        case _:
+            part = figure.sd
+    return repr(part + 0.0) if math.isfinite(part) else None  # no -0.0
+
+
+def _rounded_up(end: float, sd: float) -> float:
+    """The upper end of an interval with as many digits as a numeric result: a wider interval holds what it held."""
+    if not (math.isfinite(end) and math.isfinite(sd) and sd > 0):
+        return end
+    digits = _digits(sd)
+    rounded = round(end, digits)
+    return rounded if rounded >= end else round(rounded + 10.0**-digits, digits)
 
 
 def _key_text(value: KeyValue, kind: SqlType, time_zone: str) -> str | None:
