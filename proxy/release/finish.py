@@ -172,7 +172,7 @@ def _rounded_up(end: float, sd: float) -> float:
         return end
     digits = _digits(sd)
     rounded = round(end, digits)
-    return rounded if rounded >= end else round(rounded + 10.0**-digits, digits)
+    return rounded if rounded >= end else max(end, round(rounded + 10.0**-digits, digits))
 
 
 def _key_text(value: KeyValue, kind: SqlType, time_zone: str) -> str | None:
