@@ -1,6 +1,8 @@
 # syntax=docker/dockerfile:1
 # hushql in a container: not root, root file system may be read-only, state and policies in volumes.
-#   docker run --read-only --tmpfs /tmp -p 6432:6432 -v hushql-state:/var/lib/hushql -v ./policies:/etc/hushql:ro hushql
+#   docker build -t hushql .
+#   docker run --read-only --tmpfs /tmp -p 6432:6432 -v hushql-state:/var/lib/hushql -v ./etc:/etc/hushql:ro hushql
+# ./etc holds policy.yaml, the data it names and users.yaml, which has mode 0600 and belongs to user 6432.
 
 FROM python:3.13-slim AS build
 WORKDIR /source
@@ -13,6 +15,7 @@ RUN python -m venv /tmp/build \
  && /tmp/build/bin/pip install --require-hashes --only-binary :all: -r requirements-dev.lock
 COPY pyproject.toml README.md ./
 COPY proxy proxy
+COPY policies policies
 RUN /tmp/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir /tmp/dist . \
  && /opt/hushql/bin/pip install --no-deps --no-index /tmp/dist/hushql-*.whl \
  && /opt/hushql/bin/python -m compileall -q /opt/hushql

@@ -47,6 +47,10 @@ def read_users(path: Path, tables: Collection[str]) -> Users:
 
     tables: every table that a role may list, or UNCHECKED.
     """
+    if not path.exists():
+        raise ConfigError(
+            f"users file {path} does not exist", hint=f"Make it: hushql user add NAME --role analyst --users {path}"
+        )
     text = read_text(path, "users file")
     check_private(path, "users file")
     return load_users(text, filename=str(path), tables=tables)

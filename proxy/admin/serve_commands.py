@@ -134,6 +134,10 @@ def _register_demo(app: typer.Typer, runners: Runners) -> None:
         """Make up a shop's data and serve them."""
         if adult is not None and not adult.is_file():
             raise ConfigError(f"Adult data {adult} do not exist")
+        if adult is not None and not adult.name.endswith((".csv", ".csv.gz", ".parquet")):
+            raise ConfigError(
+                f"Adult data {adult} are no table", hint="Name a file that ends in .csv, .csv.gz or .parquet."
+            )
         runners.demo(
             DemoConfig(
                 state=state,

@@ -6,6 +6,7 @@ there is somebody to answer.
 
 from __future__ import annotations
 
+import errno
 import socket
 from ipaddress import ip_address
 
@@ -54,7 +55,7 @@ def are_local(sockets: tuple[socket.socket, ...]) -> bool:
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
-    return ConfigError(
-        f"cannot listen on {host} port {port}: {error.strerror}",
-        hint="Name another address with --listen, or end what listens there.",
-    )
+    hint = "Name another address with --listen"
+    if error.errno == errno.EADDRINUSE:
+        hint += ", or end what listens there"
+    return ConfigError(f"cannot listen on {host} port {port}: {error.strerror}", hint=f"{hint}.")

@@ -71,7 +71,11 @@ def test_missing_or_damaged_data_are_refused_at_start(
 
 
 @pytest.mark.parametrize(
-    "harm, words", [(_remove, ("users.yaml", "cannot be read")), (_open_to_all, ("users.yaml", "mode 0644", "chmod"))]
+    "harm, words",
+    [
+        (_remove, ("users.yaml", "does not exist", "hushql user add")),
+        (_open_to_all, ("users.yaml", "mode 0644", "chmod")),
+    ],
 )
 def test_missing_or_open_users_files_are_refused_at_start(
     site: Site, harm: Callable[[Path], None], words: tuple[str, ...]

@@ -76,7 +76,8 @@ def test_every_command_has_help(command: CommandLine, name: str) -> None:
         (["serve", SHOP, "--log-level", "loud"], "hushql: Invalid value for '--log-level'"),
         (["demo", "--scale", "1000"], "hushql: scale 1000 is out of range."),
         (["demo", "--adult", "nowhere.csv"], "hushql: Adult data nowhere.csv do not exist"),
-        (["user", "list", "--users", "nowhere.yaml"], "hushql: users file nowhere.yaml cannot be read"),
+        (["demo", "--adult", SHOP], "hushql: Adult data "),
+        (["user", "list", "--users", "nowhere.yaml"], "hushql: users file nowhere.yaml does not exist. Make it"),
         (["ledger", "verify", "--state", "nowhere"], "hushql: there is no ledger in nowhere."),
     ],
 )
