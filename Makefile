@@ -21,7 +21,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
-	@echo "preparing $(VENV) (once; again only when its lock changes)"
+	@echo "preparing $(VENV) (once, a minute or two; again only when its lock changes)"
 	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
 	@touch $@
 

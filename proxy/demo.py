@@ -49,13 +49,13 @@ TOUR = (
     Stop("A count. The answer carries noise; the notice says what it cost.", _COUNT),
     Stop(
         "Sums with the 95 % interval of their noise; it does not know what the policy's bounds cut off.",
-        "SELECT status, sum(amount), round(hush.low(sum(amount))) AS low, round(hush.high(sum(amount))) AS high\n"
-        "FROM orders GROUP BY status ORDER BY status",
+        "SELECT status, sum(amount), hush.low(sum(amount)) AS low, hush.high(sum(amount)) AS high\n"
+        "FROM orders WHERE status IS NOT NULL GROUP BY status ORDER BY status",
     ),
     Stop(
         "EXPLAIN prints the privacy plan and costs nothing.",
         "EXPLAIN SELECT city, count(*) FROM users GROUP BY city",
-        most_lines=14,
+        most_lines=13,
     ),
     Stop(
         "Cities were not listed in the policy, so rare ones stay unseen.",
@@ -106,6 +106,8 @@ def _shop(folder: Path, scale: float, console: Console) -> Path:
         console.print(f"Making up a shop at scale {scale:g} ...")
         summary = generate_with_progress(path, scale, replace=False)
         console.print(f"{summary.users:,} customers, {summary.orders:,} orders, {summary.items:,} items")
+    else:
+        console.print("The shop of an earlier run, with what is left of its budget.")
     return path
 
 
@@ -185,5 +187,5 @@ def _psql() -> str:
     """A psql that is there: on PATH, else the installed wheel's."""
     beside = [directory / "psql" for directory in wheel_directory()]
     if shutil.which("psql") is None and beside and beside[0].is_file():
-        return shlex.quote(str(beside[0]))
+        return shlex.quote(os.path.relpath(beside[0]))
     return "psql"

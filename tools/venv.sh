@@ -39,9 +39,34 @@ unpack_debian_pip() {
     ls "$1"/unpacked/usr/share/python-wheels/pip-*.whl
 }
 
+# Shows pip's output as one line that says how far it is.
+show_progress() {
+    all=$(grep -c '^[a-z0-9]' requirements-dev.lock)
+    got=0
+    while read -r action package _; do
+        case $action in
+            Collecting) got=$((got + 1)) && printf '\r\033[K  %s of %s: %s' "$got" "$all" "${package%%=*}" ;;
+            Installing) printf '\r\033[K  unpacking %s packages' "$all" ;;
+        esac
+    done
+    printf '\r\033[K'
+}
+
 install() { # install PIP_COMMAND...
-    "$@" install --quiet --require-hashes --only-binary :all: -r requirements-dev.lock
+    if [ -t 2 ]; then
+        rm -f "$dir/.failed"
+        { install_locked --progress-bar=off "$@" || touch "$dir/.failed"; } | show_progress >&2
+        [ ! -e "$dir/.failed" ]
+    else
+        install_locked --quiet "$@"
+    fi
     "$@" install --quiet --no-deps --no-build-isolation --no-index -e .
+}
+
+install_locked() { # install_locked OPTION PIP_COMMAND...
+    option=$1
+    shift
+    "$@" install "$option" --require-hashes --only-binary :all: -r requirements-dev.lock
 }
 
 if ! is_suitable "$dir/bin/python"; then

@@ -22,7 +22,7 @@ from proxy.sql.describe import describe_aggregate, describe_scalar
 
 Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
 
-_WIDTH = 100  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
+_WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
 _CONTINUED = "  "
 _WORD = re.compile(r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|[^\s'"])+""")  # what stands in quotes is one
 
@@ -157,7 +157,7 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     text = f"{' and '.join(parts)}, so W = {allocation.cell_norm:.4g}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
     text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
-    text += f" so B = {allocation.unit_norm:.4g} (at most {spread} * W)"
+    text += f" so B = {allocation.unit_norm:.4g}, at most {spread} * W"
     if privacy.group_size > 1:
         text += f"; times {privacy.group_size} for the group size"
     return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
