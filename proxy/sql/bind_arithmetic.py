@@ -7,8 +7,8 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Scalar
-from proxy.sql.bind_times import time_arithmetic
+from proxy.sql.algebra import Literal, Scalar, Span
+from proxy.sql.bind_times import scaled, time_arithmetic
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
@@ -28,6 +28,10 @@ def _operator(binder: Binder, node: exp.Expression) -> Scalar:
     left, right = binder.bind(node.this), binder.bind(node.expression)
     if isinstance(left, Untyped) or isinstance(right, Untyped):
         left, right = binder.united(node, ((left, node.this), (right, node.expression)))
+    if operator == "*" and isinstance(left, Span):
+        return scaled(node, left, right)
+    if operator == "*" and isinstance(right, Span):
+        return scaled(node, right, left)
     if left.type.is_time or right.type.is_time:
         return time_arithmetic(binder, node, operator, left, right)
     if left.type.is_integer and right.type.is_integer:

@@ -119,8 +119,21 @@ def _between(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _in(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expressions")
-    argument, *items = ((binder.bind(part), part) for part in (node.this, *node.expressions))
+    listed = node.expressions
+    if len(listed) == 1 and isinstance(listed[0], exp.Values):
+        only(listed[0], "expressions")
+        listed = [_alone(row) for row in listed[0].expressions]
+    argument, *items = ((binder.bind(part), part) for part in (node.this, *listed))
     return _member(binder, node, argument, items)
+
+
+def _alone(row: exp.Expression) -> exp.Expression:
+    """The one value of a row of VALUES."""
+    if not isinstance(row, exp.Tuple) or len(row.expressions) != 1:
+        raise refuse(row, "IN takes rows of one value", "Write x IN (1, 2, 3).")
+    found = row.expressions[0]
+    assert isinstance(found, exp.Expression)
+    return found
 
 
 def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) -> Scalar:
@@ -136,20 +149,50 @@ def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) 
 
 
 def _like(binder: Binder, node: exp.Expression) -> Scalar:
+    return _matches(binder, node, "\\")
+
+
+def _escape(binder: Binder, node: exp.Expression) -> Scalar:
+    """LIKE ... ESCAPE 'c'."""
+    only(node, "this", "expression")
+    escape = binder.scalar(node.expression)
+    if (
+        not isinstance(node.this, (exp.Like, exp.ILike))
+        or not isinstance(escape, Literal)
+        or len(str(escape.value)) > 1
+    ):
+        raise refuse(node, "ESCAPE takes one constant character, or none, after LIKE")
+    return _matches(binder, node.this, str(escape.value))
+
+
+def _matches(binder: Binder, node: exp.Expression, escape: str) -> Scalar:
     only(node, "this", "expression", "negate")
     value, pattern = binder.scalar(node.this), binder.scalar(node.expression)
     if not isinstance(pattern, Literal):
         raise refuse(node, "LIKE needs a constant pattern")
-    text = str(pattern.value)
+    text = _with_backslashes(str(pattern.value), escape)
     if (len(text) - len(text.rstrip("\\"))) % 2:
         raise refuse(node, "a LIKE pattern must not end with the escape character")
     name = "like" if isinstance(node, exp.Like) else "ilike"
-    return binder.negated(node, binder.call(node, name, value, pattern), bool(node.args.get("negate")))
+    return binder.negated(
+        node, binder.call(node, name, value, Literal(text, pattern.type)), bool(node.args.get("negate"))
+    )
+
+
+def _with_backslashes(pattern: str, escape: str) -> str:
+    """The same pattern with a backslash as the escape character."""
+    if escape == "\\":
+        return pattern
+    parts, rest = [], iter(pattern)
+    for character in rest:
+        is_escape = character == escape
+        parts.append(f"\\{next(rest, '')}" if is_escape else "\\\\" if character == "\\" else character)
+    return "".join(parts)
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_COMPARISONS, _compare),
     exp.And: _logic, exp.Or: _logic, exp.Not: _not, exp.Is: _is,
     exp.NullSafeEQ: _distinct_from, exp.NullSafeNEQ: _distinct_from,
-    exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like,
+    exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like, exp.Escape: _escape,
 })  # fmt: skip

@@ -10,9 +10,12 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar, Span
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.complete import TIME_FORMATS
+from proxy.sql.constants import Untyped, coerce_text
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
-from proxy.sql.spans import parse_span
+from proxy.sql.spans import parse_span, times
+from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
 _EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
@@ -60,6 +63,33 @@ def _interval(_binder: Binder, node: exp.Expression) -> Scalar:
     return read_span(node, text, "" if unit is None else str(unit.this))
 
 
+def _local_now(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node)
+    return Literal(binder.constants.now.replace(tzinfo=None), SqlType.TIMESTAMP)
+
+
+def _date(binder: Binder, node: exp.Expression) -> Scalar:
+    """date(x) is x::date."""
+    only(node, "this")
+    value = binder.bind(node.this)
+    if isinstance(value, Untyped):
+        return coerce_text(value.text, SqlType.DATE, node)
+    return binder.convert(node, value, SqlType.DATE)
+
+
+def _formatted(binder: Binder, node: exp.Expression) -> Scalar:
+    """to_date and to_timestamp of a constant in the formats that mean what a literal means."""
+    only(node, "this", "format")
+    value = binder.scalar(node.this)
+    if not isinstance(value, Literal) or not isinstance(value.value, str) or node.text("format") not in TIME_FORMATS:
+        raise refuse(node, f"{construct(node)} takes a constant and a common format here",
+                     "Write DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'.")  # fmt: skip
+    return coerce_text(value.value, _FORMATTED[type(node)], node)
+
+
+_FORMATTED: Mapping[type, SqlType] = {exp.StrToDate: SqlType.DATE, exp.StrToTime: SqlType.TIMESTAMPTZ}
+
+
 def _extract(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
     field = str(node.this.this).lower().strip("'")
@@ -73,7 +103,17 @@ def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.call(node, f"date_trunc {unit}", binder.scalar(node.this))
 
 
+def scaled(node: exp.Expression, span: Span, factor: Scalar) -> Span:
+    """A constant interval times a whole number. Raises Unsupported."""
+    number = factor.value if isinstance(factor, Literal) else None
+    found = times(span, number) if isinstance(number, int) and not isinstance(number, bool) else None
+    if found is None:
+        raise refuse(node, "an interval may be multiplied by a whole number only", "Write INTERVAL '3 months'.")
+    return found
+
+
 RULES: Mapping[type, Rule] = MappingProxyType({
     exp.CurrentTimestamp: _now, exp.CurrentDate: _today, exp.Interval: _interval, exp.Extract: _extract,
-    exp.TimestampTrunc: _date_trunc,
+    exp.TimestampTrunc: _date_trunc, exp.Localtimestamp: _local_now, exp.Date: _date,
+    **dict.fromkeys(_FORMATTED, _formatted),
 })  # fmt: skip

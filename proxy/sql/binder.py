@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
-from proxy.sql.folding import fold_call, fold_cast
+from proxy.sql.folding import fold_call, fold_cast, fold_text
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
 from proxy.sql.refusal import refuse
@@ -110,7 +110,8 @@ class Binder:
         if function is None or result is None:
             kinds = ", ".join(a.type.pg_name for a in args)
             raise refuse(node, f"{name} is not supported for ({kinds})", "Cast the arguments explicitly.")
-        return fold_call(function.fold, args, result) or Call(name, args, result)
+        folded = fold_call(function.fold, args, result) or fold_text(function.image, args, result)
+        return folded or Call(name, args, result)
 
     def negated(self, node: exp.Expression, bound: Scalar, negate: bool) -> Scalar:
         return self.call(node, "not", bound) if negate else bound

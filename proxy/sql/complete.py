@@ -25,6 +25,14 @@ _COUNTED = frozenset(
 _HARMLESS = frozenset(("ALL", "SOME", "NOT"))  # COUNT(ALL x) is COUNT(x); NOT is spelled in more ways than one
 
 
+# formats of to_date and to_timestamp as the parser keeps them, and as they are written
+TIME_FORMATS = {
+    "%Y-%m-%d": "yyyy-mm-dd",
+    "%Y-%m-%d %H:%M:%S": "yyyy-mm-dd hh24:mi:ss",
+    "%Y-%m-%d %H:%M:%S.%f": "yyyy-mm-dd hh24:mi:ss.us",
+}
+
+
 def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
     """Raises Unsupported at the first token that the trees read from these tokens do not account for."""
     trees = tuple(nodes)
@@ -56,7 +64,12 @@ def _lost(token: Token) -> Unsupported:
 
 
 def _literals(trees: Iterable[exp.Expr]) -> list[str]:
-    return [str(n.this).lower() for tree in trees for n in tree.find_all(exp.Literal, exp.Var)]
+    return [_written(n) for tree in trees for n in tree.find_all(exp.Literal, exp.Var)]
+
+
+def _written(literal: exp.Expr) -> str:
+    is_format = isinstance(literal.parent, (exp.StrToDate, exp.StrToTime)) and literal.arg_key == "format"
+    return TIME_FORMATS.get(str(literal.this), "") if is_format else str(literal.this).lower()
 
 
 def _check_numbers(tokens: Sequence[Token]) -> None:

@@ -14,6 +14,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.decimals import FoldRule
+from proxy.sql.images import ImageRule
 from proxy.sqltypes import SqlType, Value
 
 _MOST_DIGITS = 1000  # longer numbers are left to the engine
@@ -85,3 +86,10 @@ def fold_call(rule: FoldRule, args: tuple[Scalar, ...], wanted: SqlType) -> Lite
         return Literal(int(found), wanted) if -limit <= found < limit else None
     is_short = max(len(found.as_tuple().digits), -found.adjusted()) <= _MOST_DIGITS and math.isfinite(float(found))
     return Literal(found or abs(found), wanted) if is_short else None
+
+
+def fold_text(rule: ImageRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:
+    """The constant that a function of constants gives as a text, or None where it is left to the engine."""
+    values = tuple(a.value for a in args if isinstance(a, Literal))
+    found = rule(values) if len(values) == len(args) and wanted is SqlType.TEXT else ()
+    return Literal(found[0], wanted) if found and isinstance(found[0], str) else None

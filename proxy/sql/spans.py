@@ -47,3 +47,10 @@ def parse_span(text: str, unit: str) -> Span | None:
     if not whole.strip() or max(abs(months), abs(days)) > _LARGEST:
         return None
     return Span(months, days, micros)
+
+
+def times(span: Span, factor: int) -> Span | None:
+    """The interval so many times; None when it is too long."""
+    parts = (span.months * factor, span.days * factor, span.microseconds * factor)
+    is_short = max(abs(parts[0]), abs(parts[1]), abs(parts[2]) // 1_000_000) <= _LARGEST
+    return Span(*parts) if is_short else None
