@@ -21,7 +21,7 @@ from proxy.admin import demo_tables as shop
 from proxy.errors import ConfigError
 
 Progress = Callable[[str, int, int], None]
-"""Called with a table's name, rows written so far and rows in all."""
+"""Called with a table's name, rows written so far and rows in all, with 0 and about how many when a table begins."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -194,6 +194,7 @@ def _events(customers: _Customers, mean: float, random: np.random.Generator) -> 
 def _write_orders(
     connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: Progress
 ) -> int:
+    progress("orders", 0, round(len(customers.activity) * shop.ORDERS_PER_CUSTOMER))
     owner, at = _events(customers, shop.ORDERS_PER_CUSTOMER, random)
     number = np.empty(len(at), dtype=np.int64)
     number[np.argsort(at, kind="stable")] = np.arange(1, len(at) + 1)
@@ -243,6 +244,7 @@ def _write_items(
 def _write_visits(
     connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: Progress
 ) -> int:
+    progress("visits", 0, round(len(customers.activity) * shop.VISITS_PER_CUSTOMER))
     owner, at = _events(customers, shop.VISITS_PER_CUSTOMER, random)
     words = {"devices": [*shop.DEVICES], "campaigns": [*shop.CAMPAIGNS]}
     for part in _chunks(len(owner)):

@@ -33,6 +33,6 @@ def generate_with_progress(path: Path, scale: float, *, replace: bool) -> Summar
         def show(table: str, done: int, rows: int) -> None:
             if table not in tasks:
                 tasks[table] = bar.add_task(table, total=rows)
-            bar.update(tasks[table], completed=done)
+            bar.update(tasks[table], completed=done, total=rows)
 
         return generate(path, scale, show, replace=replace)
