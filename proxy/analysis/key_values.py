@@ -16,7 +16,7 @@ from typing import assert_never
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.narrowing import inside
-from proxy.policy.model import Bounded, Domain, Listed
+from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql import images
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
 from proxy.sql.functions import FUNCTIONS, Whole
@@ -70,8 +70,10 @@ class KeyValues:
                 first, last = _day(lo), _day(hi)
                 days = (last - first).days
                 return tuple(first + timedelta(days=i) for i in range(days + 1)) if days < MOST_KEYS else None
-            case _:
+            case Bounded() | Unknown():
                 return None
+            case _ as never:
+                assert_never(never)
 
     def _is_exact(self, scalar: Scalar) -> bool:
         """Whether no integer is missing between the ends: inferred ones are doubles made from those of its parts."""
@@ -83,16 +85,21 @@ class KeyValues:
     # --- made of the arguments' values ----------------------------------------------------------------------
 
     def _made(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
+        made = self._made_anywhere(scalar)
+        return None if made is None else _inside(made, domain)
+
+    def _made_anywhere(self, scalar: Scalar) -> tuple[Value, ...] | None:
         match scalar:
             case Case(branches, otherwise):
-                made = self._any_of([*(v for _, v in branches), otherwise])
+                return self._any_of([*(v for _, v in branches), otherwise])
             case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
-                made = self._any_of(args)
+                return self._any_of(args)
             case Call(function, args) if FUNCTIONS[function].image is not images.nothing_known:
-                made = self._computed(function, args)
-            case _:
-                made = None
-        return None if made is None else _inside(made, domain)
+                return self._computed(function, args)
+            case ColumnRef() | Literal() | Null() | Span() | Member() | Call():
+                return None
+            case _ as never:
+                assert_never(never)
 
     def _made_of_one(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
         """What the whole expression makes of each value of the one column that it reads, however often."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
+from typing import assert_never
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
@@ -85,8 +86,10 @@ def key_identity(value: KeyValue | None) -> object:
             return "NaN" if math.isnan(value) else float(value)
         case datetime():
             return value.replace(tzinfo=None)
-        case _:
+        case str() | date():
             return value
+        case _ as never:
+            assert_never(never)
 
 
 def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[ColumnRef, Domain, bool], ...]:

@@ -23,11 +23,6 @@ _NUMBERS = 2.0**-50  # one number is no double of two that are further apart tha
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
 
 
-def are_disjoint(left: Scalar, right: Scalar) -> bool:
-    """Whether no row can pass both conditions."""
-    return _Told((left, right)).apart(0, 1)
-
-
 class _Told:
     """Which of these conditions are told apart. Some that could be are not, when telling all would take too long."""
 

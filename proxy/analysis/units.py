@@ -120,7 +120,7 @@ def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]
         )
     for aggregate in block.aggregates:
         if aggregate.kind is AggregateKind.COUNT_UNITS:
-            raise _not_the_unit(aggregate)
+            raise _not_the_unit()
     return Owned(
         block=block,
         unit=EveryRow(),
@@ -330,7 +330,7 @@ def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:
         ):
             where = conjunction((*conjuncts(aggregate.where), _is_present(argument)))
             return replace(aggregate, argument=owned.unit.columns[0], where=where)
-    raise _not_the_unit(aggregate)
+    raise _not_the_unit()
 
 
 def _is_root_unit(block: Block, reference: ColumnRef) -> bool:
@@ -338,7 +338,7 @@ def _is_root_unit(block: Block, reference: ColumnRef) -> bool:
     return isinstance(ownership, UnitColumns) and ownership.columns == (reference.name,)
 
 
-def _not_the_unit(_aggregate: Aggregate) -> Unsupported:
+def _not_the_unit() -> Unsupported:
     return Unsupported(
         "COUNT(DISTINCT x) is supported for the privacy unit only",
         hint="Count the unit's key: COUNT(DISTINCT <unit column>).",

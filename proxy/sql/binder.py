@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from typing import assert_never
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, children
+from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
 from proxy.sql.folding import fold_call, fold_cast, fold_text
 from proxy.sql.functions import FUNCTIONS
@@ -49,8 +50,10 @@ class _Weights:
                 return sum(self.of(a) * n for a, n in zip(args, times, strict=True))
             case Member(argument, items):
                 return self.of(argument) + len(items)
-            case _:
+            case ColumnRef() | Literal() | Null() | Span() | Case():
                 return max(1, sum(self.of(c) for c in children(scalar)))
+            case _ as never:
+                assert_never(never)
 
 
 class Binder:

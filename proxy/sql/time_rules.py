@@ -68,8 +68,10 @@ def truncate_time(unit: str, value: datetime) -> datetime:
             return value.replace(minute=0, second=0, microsecond=0)
         case "minute":
             return value.replace(second=0, microsecond=0)
-        case _:
+        case "second":
             return value.replace(microsecond=0)
+        case _:
+            raise ValueError(f"no unit of date_trunc: {unit}")
 
 
 def next_step(unit: str, value: datetime) -> datetime:
@@ -88,8 +90,10 @@ def next_step(unit: str, value: datetime) -> datetime:
             return value + timedelta(hours=1)
         case "minute":
             return value + timedelta(minutes=1)
-        case _:
+        case "second":
             return value + timedelta(seconds=1)
+        case _:
+            raise ValueError(f"no unit of date_trunc: {unit}")
 
 
 TRUNCATION_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
