@@ -14,11 +14,14 @@ from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
+_MOST_BUCKETS = 10_000
+_FARTHEST_BOUND = 1e15
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
 }  # fmt: skip
 _FUNCTIONS: dict[type[exp.Expression], str] = {
-    exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Trunc: "trunc", exp.Sqrt: "sqrt",
+    exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Trunc: "trunc", exp.Sqrt: "sqrt", exp.Exp: "exp",
+    exp.Ln: "ln", exp.Sign: "sign",
 }  # fmt: skip
 
 
@@ -65,7 +68,42 @@ def _round(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.call(node, "round digits" if bound.value >= 0 else "round tens", value, bound)
 
 
+def _log(binder: Binder, node: exp.Expression) -> Scalar:
+    """log(x) and log10(x), to base 10."""
+    only(node, "this", "expression")
+    value = node.this
+    if node.args.get("expression") is not None:
+        base = binder.scalar(node.this)
+        if not isinstance(base, Literal) or base.value != 10:
+            raise refuse(node, "log is accepted to base 10", "Write log(x), or ln(x) divided by a constant.")
+        value = node.expression
+    return binder.call(node, "log", binder.scalar(value))
+
+
+def _power(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    value, exponent = binder.scalar(node.this), binder.scalar(node.expression)
+    if not isinstance(exponent, Literal) or not exponent.type.is_number:
+        raise refuse(node, "a power needs a constant exponent")
+    return binder.call(node, "power", value, exponent)
+
+
+def _width_bucket(binder: Binder, node: exp.Expression) -> Scalar:
+    """width_bucket(x, low, high, count): 1 to count, 0 below low, count + 1 from high on."""
+    only(node, "this", "min_value", "max_value", "num_buckets")
+    value = binder.scalar(node.this)
+    rest = [binder.scalar(node.args[name]) for name in ("min_value", "max_value", "num_buckets")]
+    if not all(isinstance(part, Literal) and part.type.is_number for part in rest):
+        raise refuse(node, "width_bucket takes constant bounds and a constant count")
+    low, high, count = (part.value for part in rest if isinstance(part, Literal))
+    is_range = -_FARTHEST_BOUND <= float(str(low)) < float(str(high)) <= _FARTHEST_BOUND
+    if not is_range or not isinstance(count, int) or not 0 < count <= _MOST_BUCKETS:
+        raise refuse(node, f"width_bucket takes a lower bound, a higher one and 1 to {_MOST_BUCKETS} buckets here")
+    name = "width_bucket numeric" if SqlType.NUMERIC in (value.type, *(part.type for part in rest)) else "width_bucket"
+    return binder.call(node, name, value, *rest)
+
+
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_OPERATORS, _operator), exp.Neg: _negative, **dict.fromkeys(_FUNCTIONS, _function),
-    exp.Round: _round,
+    exp.Round: _round, exp.Log: _log, exp.Pow: _power, exp.WidthBucket: _width_bucket,
 })  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -11,14 +13,19 @@ from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
 from proxy.sql.bind_values import cast_type, parameter
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
+from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _MOST_ITEMS = 10_000
+_MOST_ROWS = 100
 _ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
+_PLAIN_ARRAY = re.compile(r"\{(?!\s*null\s*[,}])(?:(?!,\s*null\s*[,}])[^\"\\{}])*\}", re.IGNORECASE)
+_REGULAR = "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters."
 
 Part = tuple[Bound, exp.Expression]
 Parts = Sequence[Part]
@@ -26,6 +33,9 @@ Parts = Sequence[Part]
 
 def _compare(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
+    if isinstance(node.this, exp.Tuple) and isinstance(node, (exp.EQ, exp.NEQ)):
+        equal = _rows_equal(binder, node, node.this, node.expression)
+        return binder.negated(node, equal, isinstance(node, exp.NEQ))
     if isinstance(node.expression, exp.Any) or _is_all(node.expression):
         return _quantified(binder, node)
     left, right = binder.together(node, node.this, node.expression)
@@ -65,6 +75,11 @@ def _elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Pa
             return [
                 (_converted(binder, bound, kind, item), item) for bound, item in _elements(binder, node, array.this)
             ]
+        case exp.Literal(args={"is_string": True}):
+            text = str(array.this).strip()
+            if _PLAIN_ARRAY.fullmatch(text):
+                inner_text = text[1:-1].strip()
+                return [(Untyped(item.strip()), array) for item in inner_text.split(",")] if inner_text else []
         case _:
             pass
     raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
@@ -117,8 +132,21 @@ def _between(binder: Binder, node: exp.Expression) -> Scalar:
     return conjunction((binder.call(node, ">=", value, low), binder.call(node, "<=", again, high)))
 
 
+def _rows_equal(binder: Binder, node: exp.Expression, left: exp.Expression, right: exp.Expression) -> Scalar:
+    """(a, b) = (1, 2), which is a = 1 AND b = 2, also where one of them is NULL."""
+    if not isinstance(right, exp.Tuple) or len(left.expressions) != len(right.expressions):
+        raise refuse(node, "a row is compared with a row of as many values")
+    pairs = (binder.together(node, a, b) for a, b in zip(left.expressions, right.expressions, strict=True))
+    return conjunction(tuple(binder.call(node, "=", a, b) for a, b in pairs))
+
+
 def _in(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expressions")
+    if isinstance(node.this, exp.Tuple):
+        if not 0 < len(node.expressions) <= _MOST_ROWS:
+            raise refuse(node, f"IN takes 1 to {_MOST_ROWS} rows of constants")
+        rows = (_rows_equal(binder, node, node.this, row) for row in node.expressions)
+        return reduce(lambda a, b: binder.call(node, "or", a, b), rows)
     listed = node.expressions
     if len(listed) == 1 and isinstance(listed[0], exp.Values):
         only(listed[0], "expressions")
@@ -190,9 +218,33 @@ def _with_backslashes(pattern: str, escape: str) -> str:
     return "".join(parts)
 
 
+def _regular(binder: Binder, node: exp.Expression) -> Scalar:
+    """x ~ pattern, x ~* pattern, x SIMILAR TO pattern."""
+    only(node, "this", "expression", "negate")
+    value = binder.scalar(node.this)
+    text = _pattern(binder, node, construct(node))
+    try:
+        if isinstance(node, exp.SimilarTo):
+            text = of_similar(text)
+        check_regular(text)
+    except ValueError as error:
+        raise refuse(node, f"this pattern is not supported over private rows: {error}", _REGULAR) from error
+    name = "matches, any case" if isinstance(node, exp.RegexpILike) else "matches"
+    found = binder.call(node, name, value, Literal(text, SqlType.TEXT))
+    return binder.negated(node, found, bool(node.args.get("negate")))
+
+
+def _pattern(binder: Binder, node: exp.Expression, what: str) -> str:
+    pattern = binder.scalar(node.expression)
+    if not isinstance(pattern, Literal):
+        raise refuse(node, f"{what} needs a constant pattern")
+    return str(pattern.value)
+
+
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_COMPARISONS, _compare),
     exp.And: _logic, exp.Or: _logic, exp.Not: _not, exp.Is: _is,
     exp.NullSafeEQ: _distinct_from, exp.NullSafeNEQ: _distinct_from,
     exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like, exp.Escape: _escape,
+    exp.RegexpLike: _regular, exp.RegexpILike: _regular, exp.SimilarTo: _regular,
 })  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from proxy.sql.binder import Binder, Rule
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
+_MOST_FILL = 100
 _FUNCTIONS: dict[type[exp.Expression], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length"}
 
 
@@ -56,6 +58,63 @@ def _integer(binder: Binder, node: exp.Expression) -> int:
     return value.value
 
 
+def _right(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    count = _integer(binder, node.expression)
+    if count < 0:
+        raise refuse(node, "right takes a length that is not negative here")
+    return binder.call(node, "right", binder.scalar(node.this), Literal(count, SqlType.INT4))
+
+
+def _constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, what: str) -> Literal:
+    value = binder.scalar(part)
+    if not isinstance(value, Literal) or not isinstance(value.value, str) or not value.type.is_text:
+        raise refuse(node, f"{what} must be a constant text here")
+    return Literal(value.value, SqlType.TEXT)
+
+
+def _position(binder: Binder, node: exp.Expression) -> Scalar:
+    """position(part IN text), strpos(text, part)."""
+    only(node, "this", "substr")
+    wanted = _constant_text(binder, node, node.args["substr"], "what is looked for")
+    return binder.call(node, "position", binder.scalar(node.this), wanted)
+
+
+def _starts_with(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    wanted = _constant_text(binder, node, node.expression, "the start")
+    return binder.call(node, "starts with", binder.scalar(node.this), wanted)
+
+
+def _replace(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "replacement")
+    old = _constant_text(binder, node, node.expression, "what is replaced")
+    new = _constant_text(binder, node, node.args["replacement"], "the replacement")
+    if len(str(new.value)) > _MOST_FILL:
+        raise refuse(node, f"a replacement has at most {_MOST_FILL} characters here")
+    return binder.call(node, "replace", binder.scalar(node.this), old, new)
+
+
+def _pad(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression", "fill_pattern", "is_left")
+    count, fill = _integer(binder, node.expression), Literal(" ", SqlType.TEXT)
+    if node.args.get("fill_pattern") is not None:
+        fill = _constant_text(binder, node, node.args["fill_pattern"], "the fill")
+    if not 0 <= count <= _MOST_FILL or not fill.value:
+        raise refuse(node, f"padding is accepted to 0 to {_MOST_FILL} characters, with a fill")
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return binder.call(node, name, binder.scalar(node.this), Literal(count, SqlType.INT4), fill)
+
+
+def _concat_function(binder: Binder, node: exp.Expression) -> Scalar:
+    """concat(x, y, ...) of texts: NULL counts as empty."""
+    only(node, "expressions", "safe", "coalesce")
+    empty = Literal("", SqlType.TEXT)
+    bound = (binder.scalar(part) for part in node.expressions)
+    parts = [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound]
+    return reduce(lambda a, b: binder.call(node, "||", a, b), parts)
+
+
 def _trim(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "position")
     characters = node.args.get("expression")
@@ -73,5 +132,6 @@ def _concat(binder: Binder, node: exp.Expression) -> Scalar:
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_FUNCTIONS, _function), exp.Substring: _substring, exp.Left: _left, exp.Trim: _trim,
-    exp.DPipe: _concat,
+    exp.DPipe: _concat, exp.Right: _right, exp.StrPosition: _position, exp.StartsWith: _starts_with,
+    exp.Replace: _replace, exp.Pad: _pad, exp.Concat: _concat_function,
 })  # fmt: skip

@@ -207,6 +207,49 @@ def square_root(arguments: Arguments) -> Domain:
     return bounded(math.sqrt(max(ends[0], 0.0)), math.sqrt(ends[1]))
 
 
+def exponential(arguments: Arguments) -> Domain:
+    """Above 709 there is no answer."""
+    ends = number_range(arguments[0].domain)
+    return UNKNOWN if ends is None else bounded(math.exp(min(ends[0], 709.0)), math.exp(min(ends[1], 709.0)))
+
+
+def logarithm(function: Callable[[float], float]) -> DomainRule:
+    """Of zero and below there is none."""
+
+    def rule(arguments: Arguments) -> Domain:
+        ends = number_range(arguments[0].domain)
+        if ends is None or ends[1] <= 0:
+            return UNKNOWN
+        return between(function(ends[0]) if ends[0] > 0 else -math.inf, function(ends[1]))
+
+    return rule
+
+
+def sign(_arguments: Arguments) -> Domain:
+    return bounded(-1.0, 1.0)
+
+
+def power(arguments: Arguments) -> Domain:
+    """A power with a constant exponent."""
+    ends, exponent = number_range(arguments[0].domain), number_range(arguments[1].domain)
+    if ends is None or exponent is None:
+        return UNKNOWN
+    by = exponent[0]
+    if (ends[0] < 0 and not (by >= 0 and by.is_integer())) or (ends[0] <= 0 and by < 0):
+        return UNKNOWN
+    try:
+        found = [float(end**by) for end in ends]
+    except OverflowError:
+        return UNKNOWN
+    return bounded(min(found), max(found)) if ends[0] >= 0 else bounded(min(0.0, *found), max(0.0, *found))
+
+
+def buckets(arguments: Arguments) -> Domain:
+    """0 to one more than the constant count."""
+    count = number_range(arguments[3].domain)
+    return UNKNOWN if count is None else Bounded(0, int(count[1]) + 1)
+
+
 def greatest(arguments: Arguments) -> Domain:
     """At least the largest constant: any other argument may be NULL and drop out."""
     ends = _all_ends(arguments)

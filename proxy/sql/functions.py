@@ -9,6 +9,7 @@ and a function that cannot give an answer gives NULL: no row may ever raise.
 from __future__ import annotations
 
 import enum
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -197,6 +198,17 @@ def _fractions() -> tuple[Function, ...]:
         row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, of=rounding, whole=Whole.YES),
         row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, decimals.not_folded,
             nulls=partial, of=rounding, whole=Whole.NO),
+        row("exp", "exp(CASE WHEN {0} <= 709 THEN {0}::DOUBLE END)", domains.exponential, decimals.not_folded,
+            nulls=partial, of=rounding, whole=Whole.NO),
+        row("ln", "ln(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log), decimals.not_folded,
+            nulls=partial, of=rounding, whole=Whole.NO),
+        row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10), decimals.not_folded,
+            nulls=partial, of=rounding, whole=Whole.NO),
+        row("sign", "sign({0}::DOUBLE)::DOUBLE", domains.sign, decimals.not_folded, of=rounding, whole=Whole.YES),
+        row("power", "CASE WHEN isfinite(pow({0}::DOUBLE, {1}::DOUBLE)) THEN pow({0}::DOUBLE, {1}::DOUBLE) END",
+            domains.power, decimals.not_folded, nulls=partial, of=types.power, whole=Whole.NO),
+        _buckets("width_bucket", types.all_real_numbers(4), ""),
+        _buckets("width_bucket numeric", types.with_a_numeric(4), f" * {_ABOVE_ONE}"),
         Function(name="round digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
                  fold=decimals.rounded, may_raise=_always,
                  duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
@@ -205,6 +217,17 @@ def _fractions() -> tuple[Function, ...]:
                  fold=decimals.rounded, whole=Whole.YES, may_raise=_always,
                  duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
     )  # fmt: skip
+
+
+def _buckets(name: str, of: TypeRule, lifted: str) -> Function:
+    """width_bucket(x, low, high, count), whose bounds are constants of at most 10^15: nothing overflows.
+
+    lifted: what makes up for digits that a double cuts from a numeric.
+    """
+    share = "({0}::DOUBLE - {1}::DOUBLE) / ({2}::DOUBLE - {1}::DOUBLE)"
+    inside = f"least(floor({share} * {{3}}{lifted})::BIGINT + 1, {{3}})"
+    text = f"CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN {inside} END"
+    return Function(name=name, types=of, duckdb=text, domain=domains.buckets)
 
 
 def _texts() -> tuple[Function, ...]:
@@ -228,6 +251,17 @@ def _texts() -> tuple[Function, ...]:
         row("trim", "trim({0}, {1})", count=2, image=images.text(str.strip)),
         row("ltrim", "ltrim({0}, {1})", count=2, image=images.text(str.lstrip)),
         row("rtrim", "rtrim({0}, {1})", count=2, image=images.text(str.rstrip)),
+        row("right", "right({0}, {1})", of=types.text_and_integers(1),
+            image=images.text(lambda text, count: text[len(text) - min(count, len(text)) :])),
+        row("position", "strpos({0}, {1})", result=SqlType.INT4, count=2,
+            image=images.text(lambda text, part: text.find(part) + 1)),
+        row("starts with", "starts_with({0}, {1})", domains.booleans, result=SqlType.BOOL, count=2),
+        row("matches", "regexp_matches({0}, {1}, 's')", domains.booleans, result=SqlType.BOOL, count=2),
+        row("matches, any case", "regexp_matches({0}, {1}, 'si')", domains.booleans, result=SqlType.BOOL, count=2),
+        row("replace", f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})", count=3,
+            image=images.text(lambda text, old, new: text[:LONGEST_JOINED].replace(old, new) if old else text)),
+        row("lpad", "lpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
+        row("rpad", "rpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
         row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2,
             image=images.text(lambda left, right: left[:LONGEST_JOINED] + right[:LONGEST_JOINED])),
     )  # fmt: skip

@@ -79,6 +79,33 @@ def real_or_numeric(types: Types) -> SqlType | None:
     return SqlType.NUMERIC if types[0] is SqlType.NUMERIC else SqlType.FLOAT8
 
 
+def power(types: Types) -> SqlType | None:
+    """Numeric where one is numeric and none a float, else double precision."""
+    if len(types) != 2 or not all(t.is_number for t in types):
+        return None
+    return SqlType.NUMERIC if common_type(types) is SqlType.NUMERIC else SqlType.FLOAT8
+
+
+def all_real_numbers(count: int) -> TypeRule:
+    """An integer of integers and floats."""
+
+    def rule(types: Types) -> SqlType | None:
+        fits = len(types) == count and all(t.is_number and t is not SqlType.NUMERIC for t in types)
+        return SqlType.INT4 if fits else None
+
+    return rule
+
+
+def with_a_numeric(count: int) -> TypeRule:
+    """An integer of integers and numerics."""
+
+    def rule(types: Types) -> SqlType | None:
+        fits = len(types) == count and all(t.is_integer or t is SqlType.NUMERIC for t in types)
+        return SqlType.INT4 if fits and SqlType.NUMERIC in types else None
+
+    return rule
+
+
 def numeric(types: Types) -> SqlType | None:
     return SqlType.NUMERIC if types == (SqlType.NUMERIC,) else None
 

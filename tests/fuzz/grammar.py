@@ -356,6 +356,8 @@ class _Writer:
             lambda: f"({self._number(inner)})::{rng.choice(('integer', 'bigint', 'smallint'))}",
             lambda: self._int(inner) if self._is_measuring else f"({self._text(inner)})::integer",
             lambda: f"({self._bool(inner)})::int",
+            lambda: f"width_bucket({self._number(inner)}, {rng.choice(('0', '-3', '0.5'))}, 7, {rng.choice((1, 4))})",
+            lambda: self._int(inner) if self._is_measuring else f"position('a' in {self._text(inner)})",
             lambda: self._conditional(self._int, inner),
             lambda: self._int(inner) if self._is_measuring else f"({self._date(inner)} - {self._date(inner)})",
         ]
@@ -374,6 +376,8 @@ class _Writer:
             lambda: f"{rng.choice(('floor', 'ceil', 'round', 'trunc', 'abs', '-'))}({self._real(inner)})",
             lambda: f"round({self._real(inner)}::numeric, {rng.choice((0, 1, 2, -1))})",
             lambda: f"sqrt({self._number(inner)})",
+            lambda: f"{rng.choice(('exp', 'ln', 'log', 'sign'))}({self._number(inner)})",
+            lambda: f"power({self._number(inner)}, {rng.choice((2, 3, 0, -1, 0.5))})",
             lambda: f"({self._number(inner)})::{rng.choice(('float8', 'numeric'))}",
             lambda: f"extract({rng.choice(_FIELDS)} from {self._time(inner)})",
             lambda: f"date_part('{rng.choice(_FIELDS)}', {self._time(inner)})",
@@ -395,6 +399,10 @@ class _Writer:
             lambda: f"{rng.choice(('trim', 'btrim', 'ltrim', 'rtrim'))}({self._text(inner)})",
             lambda: f"trim(both 'a' from {self._text(inner)})",
             lambda: f"({self._text(inner)} || {self._text(inner)})",
+            lambda: f"concat({self._text(inner)}, {self._text(inner)})",
+            lambda: f"right({self._text(inner)}, {rng.choice((0, 1, 2))})",
+            lambda: f"{rng.choice(('lpad', 'rpad'))}({self._text(inner)}, {rng.choice((0, 1, 4))}, 'xy')",
+            lambda: f"replace({self._text(inner)}, {rng.choice(('', 'a', 'ar'))!r}, 'b')",
             lambda: f"({self._int(inner)})::text",
             lambda: f"({self._date(inner)})::text",
             lambda: f"({self._bool(inner)})::text",
@@ -453,6 +461,12 @@ class _Writer:
             lambda: f"({self._bool(inner)}) is {rng.choice(('', 'not '))}{rng.choice(('true', 'false'))}",
             lambda: f"{self._number(inner)} is {rng.choice(('', 'not '))}distinct from {self._number(inner)}",
             lambda: f"{self._text(inner)} {rng.choice(('like', 'not like', 'ilike'))} {self._pattern()}",
+            lambda: (
+                f"{self._text(inner)} {rng.choice(('~', '~*', '!~'))} {rng.choice(('^a', 'a$', 'a.', '[a-c]b?'))!r}"
+            ),
+            lambda: f"{self._text(inner)} similar to {rng.choice(('(a|b)%', '_', '%a'))!r}",
+            lambda: f"starts_with({self._text(inner)}, 'a')",
+            lambda: f"({self._int(inner)}, {self._text(inner)}) = (1, 'a')",
             lambda: (
                 self._column((SqlType.BOOL,)) if any(c.type is SqlType.BOOL for c in self._from.columns) else "true"
             ),

@@ -338,10 +338,42 @@ def _real(name: str, values: list[float]) -> Value:
             return abs(left)
         case "sqrt":
             return None if left < 0 else math.sqrt(left) if math.isfinite(left) else left
+        case "exp" | "ln" | "log" | "sign" | "power":
+            return _smooth(name, left, right)
+        case "width_bucket" | "width_bucket numeric":
+            return _bucket(left, values[1], values[2], int(right), is_exact=name.endswith("numeric"))
         case "round digits" | "round tens":
             return _round_digits(left, int(right))
         case _:
             return _rounded(name, left)
+
+
+def _smooth(name: str, value: float, exponent: float) -> Value:
+    try:
+        match name:
+            case "exp":
+                return math.exp(value) if value <= 709 else None
+            case "ln" | "log":
+                return None if value <= 0 else math.log(value) if name == "ln" else math.log10(value)
+            case "sign":
+                return float((value > 0) - (value < 0))
+            case _:
+                found = math.pow(value, exponent)
+                return found if math.isfinite(found) else None
+    except (OverflowError, ValueError):
+        return None
+
+
+def _bucket(value: float, low: float, high: float, count: int, *, is_exact: bool) -> Value:
+    """Numerics are divided in decimal digits, as written."""
+    if math.isnan(value) or value >= high:
+        return count + 1
+    if value < low:
+        return 0
+    if is_exact:
+        at, first, last = (Decimal(f"{v:.15g}") for v in (value, low, high))
+        return min(int((at - first) * count / (last - first)) + 1, count)
+    return min(math.floor((value - low) / (high - low) * count) + 1, count)
 
 
 def _half_away(value: float) -> float:
@@ -389,11 +421,37 @@ def _text(name: str, values: list[Value]) -> Value:
         case "substring" | "substring from":
             first = int(values[1] or 0) - 1
             return text[first : first + int(values[2] or 0)] if len(values) > 2 else text[first:]
+        case "matches" | "matches, any case":
+            flags = re.DOTALL | (re.IGNORECASE if name != "matches" else 0)
+            return re.search(str(values[1]).replace("$", r"\Z"), text, flags) is not None
         case "like" | "ilike":
             flags = re.DOTALL | (re.IGNORECASE if name == "ilike" else 0)
             return re.fullmatch(_pattern(str(values[1])), text, flags) is not None
         case _:
+            return _searched(name, text, values)
+
+
+def _searched(name: str, text: str, values: list[Value]) -> Value:
+    match name:
+        case "right":
+            return text[len(text) - min(int(values[1] or 0), len(text)) :]
+        case "position":
+            return text.find(str(values[1])) + 1
+        case "starts with":
+            return text.startswith(str(values[1]))
+        case "replace":
+            return text.replace(str(values[1]), str(values[2])) if values[1] else text
+        case "lpad" | "rpad":
+            return _padded(name, text, int(values[1] or 0), str(values[2]))
+        case _:
             raise AssertionError(name)
+
+
+def _padded(name: str, text: str, count: int, fill: str) -> str:
+    if len(text) >= count:
+        return text[:count]
+    missing = (fill * count)[: count - len(text)]
+    return missing + text if name == "lpad" else text + missing
 
 
 def _one_letter(letter: str, case: str) -> str:
