@@ -9,6 +9,7 @@ import asyncio
 import os
 import shlex
 import shutil
+import signal
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,11 +92,13 @@ def demo(config: DemoConfig) -> None:
     )  # fmt: skip
 
     async def tour(server: Server) -> None:
+        gone = asyncio.Event()  # a demo ends with its terminal; a server would read its policies again
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, gone.set)
         at = replace(config.listen, port=server.port)
         await asyncio.to_thread(_tour, console, at.host, at.port)
         _say_how(console, at.host, at.port, [p.stem for p in policies])
         if sys.stdin.isatty():
-            await asyncio.Event().wait()
+            await gone.wait()
 
     serve(serving, tour)
 

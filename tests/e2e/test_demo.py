@@ -73,7 +73,8 @@ def test_the_tour_shows_the_product_and_ends_by_itself(part: str, told: str) -> 
     assert "Serving until" not in told
 
 
-def test_at_a_terminal_it_serves_until_it_is_interrupted(state: Path, told: str) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP], ids=["interrupted", "terminal gone"])
+def test_at_a_terminal_it_serves_until_the_end(state: Path, told: str, end: signal.Signals) -> None:
     """The data of the first time are served again."""
     screen, terminal = pty.openpty()
     with subprocess.Popen(
@@ -89,7 +90,7 @@ def test_at_a_terminal_it_serves_until_it_is_interrupted(state: Path, told: str)
             assert found is not None
             with psycopg.connect(found[1]) as client:
                 assert client.execute("SELECT count(*) FROM stores").rowcount == 1
-            shown.send_signal(signal.SIGINT)
+            shown.send_signal(end)
             assert shown.wait(PATIENCE_S) == 0
         finally:
             shown.kill()
