@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import Block, ColumnRef, Join, Scalar, Scan
+from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, columns_of
 from proxy.sql.scope import link
 
 Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
@@ -22,7 +22,7 @@ class UniqueKeys:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What the joins of a block add to its rows. fan_out: public scans that may repeat rows."""
+    """What the outer joins of a block add to its rows. fan_out: public scans that may repeat rows."""
 
     private: tuple[Scan, ...]
     fan_out: tuple[Scan, ...]
@@ -43,11 +43,20 @@ def check_joins(block: Block, unique: UniqueKeys) -> Met:
     private: list[Scan] = []
     fan_out: list[Scan] = []
     for join in block.joins:
+        if join.kind is not JoinKind.LEFT and _is_public_question(join):
+            continue
         found = _check_join(join, reached, unique)
-        reached = {**reached, **{s.number: s for s in join.scans}}
-        private += found.private
-        fan_out += found.fan_out
+        if join.kind is JoinKind.LEFT:
+            reached = {**reached, **{s.number: s for s in join.scans}}
+            private += found.private
+            fan_out += found.fan_out
     return Met(tuple(private), tuple(fan_out))
+
+
+def _is_public_question(join: Join) -> bool:
+    """Whether a condition asks something of public tables that is the same for all rows."""
+    own = {s.number for s in join.scans}
+    return all(s.table.is_public for s in join.scans) and all(c.scan in own for on in join.on for c in columns_of(on))
 
 
 def _check_join(join: Join, before: Mapping[int, Scan], unique: UniqueKeys) -> Met:

@@ -29,6 +29,7 @@ from proxy.sql.algebra import (
     Block,
     Call,
     ColumnRef,
+    JoinKind,
     Scalar,
     Scan,
     columns_in_order,
@@ -248,7 +249,7 @@ def _constant_scans(block: Block, private: tuple[Scan, ...], pairs: Pairs, uniqu
                 constant[scan.number] = scan
                 changed = True
     units = {c for s in private if isinstance(s.table.ownership, UnitColumns) for c in unit_columns(s)}
-    for join in block.joins:
+    for join in (j for j in block.joins if j.kind is JoinKind.LEFT):
         (scan,) = join.scans
         key = declared_key(scan, constant, links(join.on))
         is_unique = scan.table.unit_unique or (key is not None and (scan.table.name, key.ref_column) in unique.columns)
@@ -287,8 +288,8 @@ def _check_unit_unused(block: Block) -> None:
             _check_condition(block, aggregate.argument)
 
 
-def _partners(condition: Scalar) -> frozenset[ColumnRef]:
-    """Columns of which a condition asks for nothing but whether they are NULL: of an outer join, if it met a row."""
+def _null_tested(condition: Scalar) -> frozenset[ColumnRef]:
+    """Columns of which a condition asks for nothing but whether they are NULL, which names nobody."""
     match condition:
         case Call("is null", (ColumnRef() as column,)) | Call("not", (Call("is null", (ColumnRef() as column,)),)):
             return frozenset((column,))
@@ -300,11 +301,10 @@ def _check_condition(block: Block, condition: Scalar) -> None:
     pair = equality(condition)
     if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
         return
-    told = _partners(condition)
+    told = _null_tested(condition)
     for reference in columns_in_order(condition):
         table = block.scan(reference.scan).table
-        is_met = all(s.number != reference.scan for s in block.scans)
-        if is_met and reference in told:
+        if reference in told:
             continue
         if is_unit_value(block, reference) and not table.unit_filter_allowed:
             raise PolicyForbids(

@@ -152,11 +152,17 @@ class JoinKind(enum.Enum):
     """What becomes of a row when it is matched with rows of a join's scans."""
 
     LEFT = "LEFT"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Scans that meet the rows found so far. on: conjuncts; a row without match stays, with NULLs in their place."""
+    """Scans that meet the rows found so far. on: conjuncts.
+
+    LEFT: a row that meets none stays, with NULLs in their place. SEMI and ANTI: rows stay as they are if they meet one,
+    or none; what they meet has no columns for others.
+    """
 
     kind: JoinKind
     scans: tuple[Scan, ...]

@@ -15,16 +15,17 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Table
-from proxy.sql import joins
+from proxy.sql import joins, subqueries
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
 from proxy.sql.bind import make_binder
 from proxy.sql.bind_times import is_date_part
-from proxy.sql.binder import Binder
+from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.names import fold, identifier, table_name
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
+from proxy.sql.subqueries import Membership, conditions, membership
 from proxy.sql.unknown_names import unknown_column
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
@@ -74,15 +75,40 @@ class Scopes:
         self._source = source
         self._scans = 0
 
-    def select(self, select: exp.Select, ctes: Ctes) -> Scope:
-        """What a SELECT reads, and a binder for its expressions. Raises Unsupported."""
+    def select(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Scope:
+        """What a SELECT reads, and a binder for its expressions. around: the names of a query around it.
+
+        Raises HushError.
+        """
         joined = self._from(select, ctes)
-        binder = self._binder(joined)
-        where = list(joined.rows.where)
-        clause = select.args.get("where")
-        if clause is not None:
-            where += conjuncts(binder.condition(clause.this))
-        return Scope(joined.relations, replace(joined.rows, where=tuple(where)), binder)
+        binder = self._binder(joined, around)
+        rows = joined.rows
+        for condition in conditions(select.args.get("where")):
+            asked = membership(condition)
+            if asked is None:
+                rows = replace(rows, where=(*rows.where, *conjuncts(binder.condition(condition))))
+            else:
+                rows = self._with_membership(rows, asked, ctes, binder)
+        return Scope(joined.relations, rows, binder)
+
+    def _with_membership(self, rows: Rows, asked: Membership, ctes: Ctes, binder: Binder) -> Rows:
+        found = [subqueries.join_of(asked, self._set(asked, ctes, binder), binder)]
+        where = rows.where
+        if asked.is_negated and asked.left:
+            found += subqueries.null_joins(asked, self._set(asked, ctes, binder), binder)
+            where = (*where, *subqueries.presence(asked, binder))
+        return replace(rows, joins=(*rows.joins, *found), where=where)
+
+    def _set(self, asked: Membership, ctes: Ctes, binder: Binder) -> Rows:
+        """The rows of a sub-query of a condition, on scans of their own."""
+        query = asked.query
+        distinct = query.args.get("distinct")
+        if distinct is not None:
+            only(distinct)
+        only(query, "expressions", "from_", "joins", "where", "with_", "kind", "distinct")
+        scope = self.select(query, ctes_of(query, ctes), binder.resolve)
+        columns = [c for item in query.expressions for c in _item(item, scope, self._source)] if asked.left else []
+        return replace(scope.rows, columns=tuple(columns))
 
     # --- relations ----------------------------------------------------------------------------------
 
@@ -158,7 +184,7 @@ class Scopes:
 
     # --- names --------------------------------------------------------------------------------------
 
-    def _binder(self, joined: Joined) -> Binder:
+    def _binder(self, joined: Joined, around: Resolve | None = None) -> Binder:
         def resolve(node: exp.Column) -> Scalar:
             only(node, "this", "table", "db")
             name, prefix = identifier(node.this), identifier(node.args.get("table"))
@@ -170,6 +196,8 @@ class Scopes:
             found = [scalar for rows in parts for column, scalar in rows.columns if column == name]
             if len(found) > 1:
                 raise refuse(node, f'column reference "{name}" is ambiguous')
+            if not found and around is not None and all(r.alias != prefix for r in joined.relations):
+                return around(node)
             if not found:
                 columns = {r.alias: tuple(c for c, _ in r.rows.columns) for r in joined.relations}
                 raise unknown_column(node, prefix, name, columns)

@@ -21,6 +21,7 @@ from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
+from proxy.sql.subqueries import conditions, membership
 from proxy.sql.words import construct
 
 SYSTEM_SCHEMA = "hush"
@@ -173,6 +174,7 @@ class _Walker:
         self.blocks: list[BlockText] = []
         self.system: list[SystemText] = []
         self.emptied: list[EmptiedText] = []
+        self._sets: set[int] = set()
 
     def visit(self, query: exp.Expression, ctes: _Names) -> Kind:
         """The kind of a query's rows; blocks and system references are collected on the way."""
@@ -248,10 +250,10 @@ class _Walker:
         if Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
             raise refuse(select, "joining private rows with released aggregates is not supported",
                          "Aggregate both sides first and join the aggregates.")  # fmt: skip
-        is_released = is_aggregate(select) or bool(select.args.get("distinct"))
+        is_released = is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
         above = _inner_queries(select, _ABOVE) if is_released else []
         for inner in _inner_queries(select):
-            if not any(inner is query for query in above):
+            if not any(inner is query for query in above) and not self._is_set(select, inner, ctes):
                 self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
                                             "supported")  # fmt: skip
         if not is_released:
@@ -267,6 +269,18 @@ class _Walker:
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _is_set(self, select: exp.Select, inner: exp.Expression, ctes: _Names) -> bool:
+        """Whether a sub-query is that of EXISTS or IN, a whole condition. Raises Unsupported if it is released."""
+        asked = [m for c in conditions(select.args.get("where")) if (m := membership(c)) is not None]
+        query = next((m.query for m in asked if m.query is inner or m.query is inner.this), None)
+        if query is None:
+            return False
+        self._sets.add(id(query))
+        if self.visit(query, ctes) is Kind.RELEASED:
+            raise refuse(query, "comparing private rows with released aggregates is not supported",
+                         "Compare with a constant, or with rows of a table.")  # fmt: skip
+        return True
 
     def _subquery_above(self, inner: exp.Expression, ctes: _Names) -> None:
         """A sub-query beside the aggregates of a block: public, or released by blocks of its own."""

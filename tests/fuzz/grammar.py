@@ -74,6 +74,8 @@ class _Writer:
         items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
         where = [*self._from.conditions, *(self._bool(2) for _ in range(rng.choice((0, 0, 1, 2))))]
         where += self._narrowed
+        if rng.random() < 0.15:
+            where.append(self._membership())
         text = f"{self._from.prefix}select {', '.join(items)} from {self._from.text}"
         if where:
             text += " where " + " and ".join(f"({w})" for w in where)
@@ -161,6 +163,36 @@ class _Writer:
             columns = (*columns, *self._columns("s", "s"))
         unit = rng.choice((self._unit(left, "x"), self._unit(right, "y")))
         return From(text, columns, unit or self._unit(left, "x"))
+
+    def _membership(self) -> str:
+        """A condition that asks for rows of a sub-query, of the same unit or public."""
+        rng, around = self._rng, self._from
+        word = rng.choice(("", "not "))
+        codes = [c.text for c in around.columns if c.text.endswith(".code")]
+        if around.unit.endswith("u0") and rng.random() < 0.7:
+            table = rng.choice("pee")
+            where = f" where {self._about('m', table)}" if rng.random() < 0.6 else ""
+            units = [around.unit[: -len("u0")] + c for c in self._units()]
+            names = [f"m.{c}" for c in self._units()]
+            if rng.random() < 0.5:
+                return f"({', '.join(units)}) {word}in (select {', '.join(names)} from {table} m{where})"
+            same = " and ".join(f"{a} = {b}" for a, b in zip(units, names, strict=True))
+            if rng.random() < 0.1:
+                same = rng.choice(("m.code = 1", "m.code is null"))
+            more = " join d on d.ref = m.id" if table == "e" and rng.random() < 0.3 else ""
+            if table == "e" and rng.random() < 0.2 and codes:
+                other = f"{rng.choice(codes)} {word}in (select m.code from e m{more}"
+                return f"{other}{where}{' and' if where else ' where'} {same})"
+            return f"{word}exists (select 1 from {table} m{more}{where}{' and' if where else ' where'} {same})"
+        if codes:
+            where = rng.choice(("", " where m.region = 'north'", " where m.code is not null", " where m.code > 5"))
+            return f"{rng.choice(codes)} {word}in (select m.code from s m{where})"
+        return f"{word}exists (select 1 from s m where m.region = '{rng.choice(('north', 'west'))}')"
+
+    def _units(self) -> tuple[str, ...]:
+        ownership = self._world.tables["e"].ownership
+        assert isinstance(ownership, UnitColumns)
+        return ownership.columns
 
     def _about(self, alias: str, table: str) -> str:
         """A condition on one table."""

@@ -200,6 +200,10 @@ def joins_meet_anybody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("proxy.analysis.meeting._is_met", _always(True))
 
 
+def questions_are_taken_for_public(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("proxy.analysis.meeting._is_public_question", _always(True))
+
+
 # The check that finds each mistake, and the first world to look at: a search from 30000 on found it there.
 PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (rows_of_a_cell_are_not_limited, "both", 30000),
@@ -227,4 +231,5 @@ PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (the_pair_of_half_sums_is_one_sided, "meaning", 30004),
     (bounds_are_read_the_wrong_way_round, "meaning", 30000),
     (joins_meet_anybody, "sensitivity", 30017),
+    (questions_are_taken_for_public, "sensitivity", 30000),
 )

@@ -123,6 +123,10 @@ class Oracle:
             match join.kind:
                 case JoinKind.LEFT:
                     yield from found or [{**row, **missing}]
+                case JoinKind.SEMI:
+                    yield from [row] if found else []
+                case JoinKind.ANTI:
+                    yield from [] if found else [row]
 
     def _holds(self, condition: Scalar, row: Row) -> bool:
         pair = link(condition)

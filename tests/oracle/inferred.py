@@ -13,7 +13,7 @@ from proxy.analysis.analyse import measure_bounds
 from proxy.analysis.keys import NullKey, PublicKey
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Unknown
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, ColumnRef, columns_of
+from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, ColumnRef, JoinKind, columns_of
 from tests.oracle.bounded import Key, Oracle
 from tests.oracle.scalars import Row, equal
 
@@ -33,7 +33,8 @@ def wrong_inferences(oracle: Oracle, plan: ReleasePlan) -> Iterator[str]:
 def _columns(plan: ReleasePlan) -> frozenset[ColumnRef]:
     block = plan.analysed.owned.block
     scalars = (*block.conditions, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where)))
-    return frozenset().union(*(columns_of(s) for s in scalars))
+    asked = {s.number for j in block.joins if j.kind is not JoinKind.LEFT for s in j.scans}
+    return frozenset(c for s in scalars for c in columns_of(s) if c.scan not in asked)
 
 
 def _is_declared(oracle: Oracle, plan: ReleasePlan, reference: ColumnRef, row: Row) -> bool:

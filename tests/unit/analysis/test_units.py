@@ -42,6 +42,15 @@ ACCEPTED = (
     ("select count(*) from orders o left join items i on i.order_id = o.order_id", 2, False, "items"),
     ("select count(*) from items i left join orders o on i.order_id = o.order_id", 3, False, "items"),
     ("select count(*) from users u natural left join orders o where o.user_id is null", 2, False, "orders"),
+    ("select count(*) from users where user_id in (select user_id from orders)", 2, True, "users"),
+    ("select count(*) from users where user_id not in (select user_id from orders)", 2, True, "users"),
+    ("select count(*) from users where user_id in (select user_id from orders natural join items)", 3, True, "users"),
+    ("select count(*) from orders o where order_id in (select order_id from items)", 2, False, "orders"),
+    ("select count(*) from items i where exists (select 1 from orders o where o.order_id = i.order_id)", 3, False,
+     "items"),
+    ("select count(*) from orders where store_id not in (select store_id from stores)", 3, False, "orders"),
+    ("select count(*) from users where exists (select 1 from stores where region = 'x')", 2, True, "users"),
+    ("select count(*) from users where user_id is not null", 1, True, "users"),
 )  # fmt: skip
 
 REFUSED = (
@@ -77,7 +86,24 @@ REFUSED = (
     ("select count(*) from census c left join users u on u.age = c.hours", UnitNotJoined),
     ("select count(*) from census c left join stores s on s.store_id = c.hours", UnitNotJoined),
     ("select count(*) from users u left join orders o using (user_id) where o.user_id = 5", PolicyForbids),
-    ("select count(*) from users u left join orders o using (user_id) where u.user_id is null", PolicyForbids),
+    ("select count(*) from users u where exists (select 1 from orders o where o.order_id = u.age)", UnitNotJoined),
+    ("select count(*) from users u where exists (select 1 from orders o)", UnitNotJoined),
+    ("select count(*) from users u where exists (select 1 from orders o where o.user_id <> u.user_id)", PolicyForbids),
+    ("select count(*) from users u where exists (select 1 from orders o where o.user_id = 5)", PolicyForbids),
+    (
+        "select count(*) from users u where exists (select 1 from orders o, orders p where o.user_id = u.user_id)",
+        UnitNotJoined,
+    ),
+    (
+        "select count(*) from users u where not exists (select 1 from orders o where o.user_id = u.user_id or true)",
+        PolicyForbids,
+    ),
+    ("select count(*) from orders o where order_id in (select order_id from orders)", UnitNotJoined),
+    ("select count(*) from users u where age not in (select store_id from orders)", UnitNotJoined),
+    ("select count(*) from orders o where exists (select 1 from stores s where s.region = o.status)", UnitNotJoined),
+    ("select count(*) from census c where exists (select 1 from users u where u.age = c.hours)", UnitNotJoined),
+    ("select count(*) from census c where exists (select 1 from census d where d.hours = c.hours)", UnitNotJoined),
+    ("select count(*) from users where user_id in (select age from users)", PolicyForbids),
 )
 
 

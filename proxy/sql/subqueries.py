@@ -1,0 +1,113 @@
+"""Which conditions of WHERE ask whether a row meets a row of a sub-query, and what do they mean?
+
+EXISTS and IN keep the rows that meet one, NOT EXISTS and NOT IN those that meet none. Each becomes a join that adds no
+columns. Only whole conditions, combined by AND, are read so: what stands inside of OR or CASE is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from proxy.policy.model import UnitColumns, UnitVia
+from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar
+from proxy.sql.binder import Binder, Bound
+from proxy.sql.refusal import only, refuse
+from proxy.sql.rows import Rows
+from proxy.sqltypes import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A condition with a sub-query. left: what is compared with the sub-query's columns, nothing for EXISTS."""
+
+    node: exp.Expression
+    query: exp.Select
+    left: tuple[exp.Expression, ...]
+    is_negated: bool
+
+
+def conditions(where: exp.Expression | None) -> tuple[exp.Expression, ...]:
+    """The parts of a WHERE clause that AND combines, in order."""
+    if where is None:
+        return ()
+    inner = where.this if isinstance(where, (exp.Where, exp.Paren)) else where
+    if isinstance(inner, exp.And):
+        return (*conditions(inner.this), *conditions(inner.expression))
+    return conditions(inner) if isinstance(inner, exp.Paren) else (inner,)
+
+
+def membership(condition: exp.Expression) -> Membership | None:
+    """What a condition asks of a sub-query, or None if it is another one."""
+    node, is_negated = condition, False
+    while isinstance(node, (exp.Not, exp.Paren)):
+        is_negated ^= isinstance(node, exp.Not)
+        node = node.this
+    if isinstance(node, exp.Exists):
+        query, left = node.this, ()
+    elif isinstance(node, exp.In) and node.args.get("query") is not None:
+        query, left = (
+            node.args["query"],
+            tuple(node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]),
+        )
+    else:
+        return None
+    while isinstance(query, exp.Subquery) and not any(v for k, v in query.args.items() if k != "this"):
+        query = query.this
+    return Membership(node, query, left, is_negated) if isinstance(query, exp.Select) else None
+
+
+def join_of(asked: Membership, rows: Rows, outer: Binder) -> Join:
+    """EXISTS and IN as a join. rows: the sub-query's, by columns."""
+    if rows.joins:
+        raise refuse(asked.query, "a condition with a sub-query that has outer joins or sub-queries is not supported",
+                     "Use inner joins in it, and AND for further conditions beside it.")  # fmt: skip
+    kind = JoinKind.ANTI if asked.is_negated else JoinKind.SEMI
+    return Join(kind, rows.scans, (*(equal for equal, _, _ in _compared(asked, rows, outer)), *rows.where))
+
+
+def null_joins(asked: Membership, rows: Rows, outer: Binder) -> tuple[Join, ...]:
+    """NOT IN keeps nothing where the sub-query has a NULL: a join that looks for one, over scans of its own.
+
+    A column in which a NULL would make a row nobody's has none: such rows do not exist.
+    """
+    found = [right for _, _, right in _compared(asked, rows, outer) if not _is_owner(right, rows)]
+    return tuple(Join(JoinKind.ANTI, rows.scans, (_is_null(r), *rows.where)) for r in found)
+
+
+def presence(asked: Membership, outer: Binder) -> tuple[Scalar, ...]:
+    """NOT IN keeps no row whose own value is NULL."""
+    bound = (outer.scalar(node) for node in asked.left)
+    return tuple(Call("not", (_is_null(left),), SqlType.BOOL) for left in bound)
+
+
+def _is_null(scalar: Scalar) -> Scalar:
+    return Call("is null", (scalar,), SqlType.BOOL)
+
+
+def _is_owner(scalar: Scalar, rows: Rows) -> bool:
+    if not isinstance(scalar, ColumnRef):
+        return False
+    match next(s.table.ownership for s in rows.scans if s.number == scalar.scan):
+        case UnitColumns(columns):
+            return scalar.name in columns
+        case UnitVia(on=on):
+            return scalar.name == on
+        case _:
+            return False
+
+
+def _compared(asked: Membership, rows: Rows, outer: Binder) -> list[tuple[Scalar, Scalar, Scalar]]:
+    """For each column of an IN: the equality and its two sides."""
+    if not asked.left:
+        return []
+    only(asked.node, "this", "query")
+    if len(asked.left) != len(rows.columns):
+        raise refuse(asked.node, f"subquery has too {'few' if len(rows.columns) < len(asked.left) else 'many'} columns")
+    found = []
+    for node, (_, column) in zip(asked.left, rows.columns, strict=True):
+        pair: list[tuple[Bound, exp.Expression]] = [(outer.bind(node), node), (column, asked.node)]
+        left, right = outer.united(asked.node, pair)
+        found.append((outer.call(asked.node, "=", left, right), left, right))
+    return found
