@@ -177,7 +177,7 @@ class _Writer:
             if rng.random() < 0.5:
                 return f"({', '.join(units)}) {word}in (select {', '.join(names)} from {table} m{where})"
             same = " and ".join(f"{a} = {b}" for a, b in zip(units, names, strict=True))
-            if rng.random() < 0.1:
+            if rng.random() < 0.2:  # refused, but where its refusal is missing
                 same = rng.choice(("m.code = 1", "m.code is null"))
             more = " join d on d.ref = m.id" if table == "e" and rng.random() < 0.3 else ""
             if table == "e" and rng.random() < 0.2 and codes:

@@ -231,5 +231,5 @@ PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (the_pair_of_half_sums_is_one_sided, "meaning", 30004),
     (bounds_are_read_the_wrong_way_round, "meaning", 30000),
     (joins_meet_anybody, "sensitivity", 30017),
-    (questions_are_taken_for_public, "sensitivity", 30000),
+    (questions_are_taken_for_public, "sensitivity", 30070),
 )
