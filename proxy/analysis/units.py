@@ -101,7 +101,7 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys) -> Owned:
         is_one_row_per_unit=all(s.table.unit_unique for s in everybody) and not fan_out and not met.fan_out,
         constant_scans=_constant_scans(completed, private, pairs, unique),
         enforced_constants=frozenset(
-            ColumnRef(s.number, c.name, c.type) for s in everybody for c in s.table.columns
+            ColumnRef(s.number, c.name, c.type) for s in private for c in s.table.columns
             if c.name in s.table.unit_constant),
     )  # fmt: skip
     return replace(owned, block=replace(completed, aggregates=tuple(_counted(a, owned) for a in block.aggregates)))

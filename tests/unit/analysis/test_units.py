@@ -212,3 +212,5 @@ def test_facts_of_a_unit_are_constant() -> None:
     declared = replace(ORDERS, unit_constant=("status",))
     of = replace(context(), tables=MappingProxyType({**TABLES, "orders": declared}))
     assert plan(query, of).analysed.has_constant_keys
+    query = "select o.status, count(*) from users u left join orders o on o.user_id = u.user_id group by 1"
+    assert not plan(query, of).analysed.has_constant_keys
