@@ -284,8 +284,8 @@ def _check_unit_unused(block: Block) -> None:
         _check_condition(block, aggregate.where)
         plain = isinstance(aggregate.argument, ColumnRef) and aggregate.kind in (
             AggregateKind.COUNT, AggregateKind.COUNT_UNITS)  # fmt: skip
-        if not plain:
-            _check_condition(block, aggregate.argument)
+        for argument in () if plain else aggregate.arguments:
+            _check_condition(block, argument)
 
 
 def _null_tested(condition: Scalar) -> frozenset[ColumnRef]:

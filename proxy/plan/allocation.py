@@ -12,18 +12,8 @@ from typing import assert_never
 from proxy.analysis.analyse import ContributionBounds
 from proxy.analysis.patterns import heaviest_together_up
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import (
-    Count,
-    Finish,
-    HalfSum,
-    Mean,
-    Moment,
-    MomentVector,
-    Total,
-    UnitCount,
-    condition_of,
-    is_linear,
-)
+from proxy.plan.moments import Moment, MomentVector, UnitCount, condition_of, is_further_part, is_linear
+from proxy.plan.recipes import Count, Finish, Mean, Relation, Spread, Total, Verdict, linear_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +60,13 @@ def _weights(vector: MomentVector, bounds: ContributionBounds, distribution: Dis
 
 
 def _uses(vector: MomentVector) -> list[float]:
-    """Sum over outputs of (coefficient / public scale of the output)^2; an average's parts are used alike."""
+    """Sum over outputs of (coefficient / public scale of the output)^2; the parts of a quotient are used alike."""
     uses = [0.0] * len(vector.moments)
     for finish in vector.finishes:
         for index, coefficient in _scaled_terms(finish):
             uses[index] += coefficient * coefficient
     for finish in vector.finishes:
-        if isinstance(finish, Mean):
+        if not isinstance(finish, (Count, Total)):
             together = {i for i, _ in _scaled_terms(finish)}
             most = max((uses[i] for i in together), default=0.0)
             for index in together:
@@ -91,8 +81,8 @@ def _scaled_terms(finish: Finish) -> tuple[tuple[int, float], ...]:
         case Total(value):
             scale = sum(abs(c) for _, c in value.terms) or 1.0
             return tuple((i, c / scale) for i, c in value.terms)
-        case Mean(number, total):
-            return (*number.terms, *total.terms)
+        case Mean() | Spread() | Relation() | Verdict():
+            return tuple((i, 1.0) for i in dict.fromkeys(i for form in linear_parts(finish) for i, _ in form.terms))
         case _ as never:
             assert_never(never)
 
@@ -113,8 +103,8 @@ def _row_norm(
     conditions, sizes = [], []
     for index in chosen:
         moment = moments[index]
-        if isinstance(moment, UnitCount) or (isinstance(moment, HalfSum) and moment.sign < 0):
-            continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one
+        if isinstance(moment, UnitCount) or is_further_part(moment):
+            continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square
         conditions.append(condition_of(moment))
         sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])
     heaviest = heaviest_together_up(conditions, sizes)

@@ -14,12 +14,37 @@ from typing import assert_never
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accuracy import half_width_95
 from proxy.plan.charge import ATTO, PICO
-from proxy.plan.moments import Count, Finish, HalfSum, Linear, Mean, Moment, RowCount, ScaledSum, Total, UnitCount
+from proxy.plan.formulas import sd_over_even_values
+from proxy.plan.moments import (
+    HalfSum,
+    Moment,
+    ProductSum,
+    QuarterSum,
+    RowCount,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+    in_order,
+)
+from proxy.plan.recipes import (
+    Count,
+    Finish,
+    Linear,
+    Mean,
+    Measured,
+    Relation,
+    RelationKind,
+    Spread,
+    SpreadKind,
+    Total,
+    Verdict,
+)
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.policy.model import Accounting, Neighbors, Privacy
 from proxy.sql.algebra import TRUE, AggregateKind, Scalar
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
+_EVEN = "noise to first order, for values spread evenly and independently between their bounds"
 Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
 
 _WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
@@ -47,21 +72,37 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     mechanism = plan.distribution.value.replace("_", " ")
     found = []
     for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
-        sd = _sd(_principal(recipe), plan) * (recipe.half if isinstance(recipe, Mean) else 1.0)
+        sd = _noise(recipe, plan)
         reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
         text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe)
-        found.append(OutputNoise(text, mechanism, bound, sd, reach, isinstance(recipe, Mean)))
+        found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
     return tuple(found)
 
 
-def _principal(recipe: Finish) -> Linear:
+def _noise(recipe: Finish, plan: ReleasePlan) -> float:
     match recipe:
-        case Count(number):
-            return number
-        case Total(value):
-            return value
-        case Mean(total=total):
-            return total
+        case Count(form) | Total(form):
+            return _sd(form, plan)
+        case Mean(total=total, half=half):
+            return _sd(total, plan) * half
+        case Spread() | Relation():
+            return sd_over_even_values(recipe, plan.sds)
+        case Verdict():
+            return _sd(recipe.deciding, plan)
+        case _ as never:
+            assert_never(never)
+
+
+def _is_per_row(recipe: Finish) -> bool:
+    match recipe:
+        case Count() | Total() | Verdict():
+            return False
+        case Mean():
+            return True
+        case Spread(kind):
+            return kind is not SpreadKind.SQUARES
+        case Relation(kind):
+            return kind is not RelationKind.PRODUCTS
         case _ as never:
             assert_never(never)
 
@@ -77,25 +118,60 @@ def _bound(kind: AggregateKind, recipe: Finish) -> str:
         case Total(value):
             return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
         case Mean(middle=middle, half=half):
-            return f"values clamped to [{middle - half:g}, {middle + half:g}]"
+            return f"values clamped to {_interval(middle, half)}"
+        case Spread(measured=measured):
+            return f"values clamped to {_measured(measured)}; {_EVEN}"
+        case Relation(y=y, x=x):
+            return f"values clamped to {_measured(y)} and {_measured(x)}; {_EVEN}"
+        case Verdict(needs_all=needs_all):
+            return f"decided by the noisy number of rows where it {'fails' if needs_all else 'holds'}"
         case _ as never:
             assert_never(never)
+
+
+def _interval(middle: float, half: float) -> str:
+    return f"[{middle - half:g}, {middle + half:g}]"
+
+
+def _measured(of: Measured) -> str:
+    return _interval(of.middle, of.half)
 
 
 def describe_moment(moment: Moment) -> str:
     """A moment in a few words."""
     match moment:
-        case RowCount(where, of, absent):
-            what = "rows" if of == TRUE else f"rows with {describe_scalar(of)} {'missing' if absent else 'present'}"
-            return f"number of {what}{_condition(where)}"
-        case ScaledSum(where, of, middle, half):
-            return f"sum of ({describe_scalar(of)} - {middle:g})/{half:g}, each in [-1, 1]{_condition(where)}"
+        case RowCount(where, of, absent, given):
+            return f"number of {_counted(of, given, absent=absent)}{_condition(where)}"
+        case ScaledSum(where, given=given):
+            return f"sum of {_z(moment)}, each in [-1, 1]{_with(given)}{_condition(where)}"
         case HalfSum(scaled, sign):
             return f"half of count {'plus' if sign > 0 else 'minus'} {describe_moment(scaled)}"
+        case QuarterSum(scaled, sign):
+            part = {1: "(1 + z)^2/4", -1: "(1 - z)^2/4", 0: "(1 - z^2)/2"}[sign]
+            return f"sum of {part}, z = {_z(scaled)}{_with(scaled.given)}{_condition(scaled.where)}"
+        case SquareSum(scaled):
+            return f"sum of 2 z^2 - 1, z = {_z(scaled)}{_with(scaled.given)}{_condition(scaled.where)}"
+        case ProductSum(left, right):
+            return f"sum of {_z(left)} times {_z(right)}{_condition(left.where)}"
         case UnitCount(where, per_part):
             return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
         case _ as never:
             assert_never(never)
+
+
+def _counted(of: Scalar, given: Scalar, *, absent: bool) -> str:
+    measures = [describe_scalar(s) for s in in_order((of, given)) if s != TRUE]
+    if not measures:
+        return "rows"
+    return f"rows with {' or '.join(measures)} missing" if absent else f"rows with {' and '.join(measures)} present"
+
+
+def _z(scaled: ScaledSum) -> str:
+    return f"({describe_scalar(scaled.of)} - {scaled.middle:g})/{scaled.half:g}"
+
+
+def _with(given: Scalar) -> str:
+    return "" if given == TRUE else f" with {describe_scalar(given)} present"
 
 
 def _condition(where: Scalar) -> str:

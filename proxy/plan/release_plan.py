@@ -19,9 +19,11 @@ from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise
 from proxy.dp.selection import threshold
 from proxy.plan.allocation import Allocation, allocate
 from proxy.plan.charge import Cost
-from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, moments_of, moved, sorted_vector
+from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
+from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
+from proxy.plan.vector import moments_of
 from proxy.policy.model import Accounting, Neighbors, Privacy, Table
 from proxy.sql.algebra import TRUE, Block
 from proxy.sql.render import text_literal

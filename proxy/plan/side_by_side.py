@@ -8,7 +8,7 @@ exact for units of at most 32,767 rows; the others are read again. See docs/deci
 from __future__ import annotations
 
 from proxy.analysis.keys import Key, KeyValue, NullKey, PublicKey, public_product
-from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount, is_linear
+from proxy.plan.moments import RowCount, UnitCount, is_linear
 from proxy.plan.selectivity import most_values
 from proxy.plan.terms import ROW_UNITS, Statement, Terms
 from proxy.sql.algebra import ColumnRef
@@ -41,7 +41,7 @@ class _Writer:
         self._cells = tuple(enumerate(public_product(self._keys)))
         conditions = dict.fromkeys(terms.condition(m) for m in statement.moments)
         self._names = {c: f"c{i}" for i, c in enumerate(conditions)}
-        self._scaled = [i for i, m in enumerate(statement.moments) if isinstance(m, (ScaledSum, HalfSum))]
+        self._scaled = [i for i, m in enumerate(statement.moments) if not isinstance(m, (RowCount, UnitCount))]
 
     def write(self) -> str:
         units, limit = ", ".join(self._t.units), self._t.heavy_limit()
@@ -68,7 +68,9 @@ class _Writer:
         """Each row's unit, keys, row integers and conditions."""
         named = [*zip(self._t.unit_columns(), self._t.units, strict=True)]
         named += zip(self._t.short_key_texts(), self._t.keys, strict=True)
-        named += [(self._t.row_integer(self._s.moments[i]), f"x{i}") for i in self._scaled]
+        for index, moment in enumerate(self._s.moments):
+            if not isinstance(moment, (RowCount, UnitCount)):
+                named.append((self._t.row_integer(moment), f"x{index}"))
         named += [(condition, name) for condition, name in self._names.items() if condition != "TRUE"]
         return [f"{text} AS {name}" for text, name in named]
 

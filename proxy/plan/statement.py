@@ -11,7 +11,7 @@ import math
 from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
-from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount
+from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum, UnitCount
 from proxy.plan.selectivity import expects_few_rows, most_values
 from proxy.plan.side_by_side import is_side_by_side, side_by_side
 from proxy.plan.terms import ROW_UNITS, Statement, Terms
@@ -149,7 +149,7 @@ class _Writer:
                 return "0"
             case UnitCount(where):
                 return "1" if where == TRUE else f"(count(*){self._t.filter(moment)} > 0)::BIGINT"
-            case ScaledSum() | HalfSum():  # 2^33 rows fit
+            case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit
                 return f"coalesce(sum_no_overflow({self._t.row_integer(moment)}){self._t.filter(moment)}, 0)"
             case _ as never:
                 assert_never(never)

@@ -15,7 +15,20 @@ from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
-from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount, is_linear
+from proxy.plan.moments import (
+    HalfSum,
+    Moment,
+    ProductSum,
+    QuarterSum,
+    RowCount,
+    RowSum,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+    in_order,
+    is_linear,
+    rows_of,
+)
 from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, ColumnRef, Join, Scalar, Scan, conjuncts
 from proxy.sql.render import Renderer, double, middle_of, quote
@@ -112,19 +125,24 @@ class Terms:
 
     def condition(self, moment: Moment) -> str:
         match moment:
-            case RowCount(where, of, absent):
-                parts = [self.renderer.condition(where)] if conjuncts(where) else []
-                if of != TRUE:
-                    parts.append(f"NOT {self._present(of)}" if absent else self._present(of))
-                return " AND ".join(parts) or "TRUE"
-            case ScaledSum(where, of):
-                return self.condition(RowCount(where, of) if self._may_lack(of) else RowCount(where, TRUE))
-            case HalfSum(scaled):
-                return self.condition(scaled)
+            case RowCount(where, of, absent, given):
+                return self._rows(where, (of, given), absent=absent)
+            case ScaledSum(where, of, given=given):
+                return self._rows(where, (of if self._may_lack(of) else TRUE, given))
+            case HalfSum() | QuarterSum() | SquareSum() | ProductSum():
+                return self.condition(rows_of(moment))
             case UnitCount(where):
                 return self.renderer.condition(where)
             case _ as never:
                 assert_never(never)
+
+    def _rows(self, where: Scalar, needed: tuple[Scalar, ...], *, absent: bool = False) -> str:
+        """Which rows pass `where` and have all that is needed or, if `absent`, not all of it."""
+        parts = [self.renderer.condition(where)] if conjuncts(where) else []
+        present = " AND ".join(self._present(s) for s in in_order(needed) if s != TRUE)
+        if present:
+            parts.append(f"NOT ({present})" if absent else present)
+        return " AND ".join(parts) or "TRUE"
 
     def filter(self, moment: Moment) -> str:
         condition = self.condition(moment)
@@ -141,33 +159,51 @@ class Terms:
             return f"coalesce(isfinite({text}), FALSE)"
         return f"({text} IS NOT NULL)"
 
-    def row_integer(self, moment: Moment) -> str:
-        """A row's moment as an integer of 2^-30: clamped, truncated toward zero, 0 where it has no value."""
-        scaled = moment.scaled if isinstance(moment, HalfSum) else moment
-        assert isinstance(scaled, ScaledSum)
-        plain = isinstance(scaled.of, ColumnRef)
-        text = self.renderer.unclamped(scaled.of) if plain else self.renderer.measure(scaled.of)
-        value = f"({text})::DOUBLE"
-        missing = self._missing(moment, scaled)
-        if isinstance(moment, HalfSum):
-            z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
-            half = f"((1e0 {'+' if moment.sign > 0 else '-'} greatest(least({z}, 1e0), -1e0)) / 2e0)"
-            clamped = f"greatest(least({half}, 1e0), -1e0)"
-            units = double(float(ROW_UNITS))
-            return f"(CASE WHEN isfinite({value}) THEN trunc({clamped} * {units})::BIGINT ELSE {missing} END)"
-        return _scaled_integer(value, scaled, missing)
+    def row_integer(self, moment: RowSum) -> str:
+        """A row's moment as an integer of 2^-30: clamped, truncated toward zero, 0 where it has no value.
 
-    def _missing(self, moment: Moment, scaled: ScaledSum) -> int:
-        """The integer of a row whose measure has no value: that of the middle, where the policy declares one."""
-        z = 0.0
+        Each z lies in [-1, 1], and rounding keeps what is made of it within the ends that the reals have.
+        """
+        match moment:
+            case ScaledSum():
+                return _scaled_integer(self._double(moment.of), moment, math.trunc(self._missing(moment) * ROW_UNITS))
+            case HalfSum(scaled, sign):
+                return self._integer(f"(1e0 {'+' if sign > 0 else '-'} {self._z(scaled)}) / 2e0")
+            case QuarterSum(scaled, sign):
+                z = self._z(scaled)
+                return self._integer(f"(1e0 {'-' if sign < 0 else '+'} {z}) * (1e0 {'+' if sign > 0 else '-'} {z})"
+                                     f" / {'4e0' if sign else '2e0'}")  # fmt: skip
+            case SquareSum(scaled):
+                z = self._z(scaled)
+                return self._integer(f"{z} * {z} * 2e0 - 1e0")
+            case ProductSum(left, right):
+                return self._integer(f"{self._z(left)} * {self._z(right)}")
+            case _ as never:
+                assert_never(never)
+
+    def _integer(self, value: str) -> str:
+        """trunc(2^30 value) of a value in [-1, 1]."""
+        return f"trunc(({value}) * {double(float(ROW_UNITS))})::BIGINT"
+
+    def _double(self, measure: Scalar) -> str:
+        text = self.renderer.unclamped(measure) if isinstance(measure, ColumnRef) else self.renderer.measure(measure)
+        return f"({text})::DOUBLE"
+
+    def _z(self, scaled: ScaledSum) -> str:
+        """A row's z in [-1, 1], never NULL."""
+        value = self._double(scaled.of)
+        z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
+        missing = double(self._missing(scaled))
+        return f"(CASE WHEN isfinite({value}) THEN greatest(least({z}, 1e0), -1e0) ELSE {missing} END)"
+
+    def _missing(self, scaled: ScaledSum) -> float:
+        """The z of a row whose measure has no value: that of the middle, where the policy declares one, else 0."""
         if isinstance(scaled.of, ColumnRef):
             column = self._a.domains.column(scaled.of)
             if not column.nullable and isinstance(column.domain, (Bounded, Listed)):
                 z = (float(middle_of(column.domain, scaled.of.type)) - scaled.middle) / scaled.half
-                z = max(min(z, scaled.most), scaled.least)
-        if isinstance(moment, HalfSum):
-            return 0 if self._may_lack(scaled.of) else math.trunc((1.0 + moment.sign * z) / 2.0 * ROW_UNITS)
-        return math.trunc(z * ROW_UNITS)
+                return max(min(z, scaled.most), scaled.least)
+        return 0.0
 
     # --- cells ----------------------------------------------------------------------------------------------
 
@@ -187,7 +223,7 @@ class Terms:
 
     def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
         weight, value = self._s.allocation.weights[index] * scale, f"m{index}{cell}::DOUBLE"
-        if isinstance(moment, (ScaledSum, HalfSum)):
+        if not isinstance(moment, (RowCount, UnitCount)):
             return f"{value} * {double(weight / ROW_UNITS)} * r{cell}"
         return f"{value} * {double(weight)}" + (f" * r{cell}" if is_linear(moment) else "")
 

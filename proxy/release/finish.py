@@ -13,9 +13,11 @@ from decimal import Decimal
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
-from proxy.plan.moments import Count, Finish, Linear, Mean, Total
+from proxy.plan.recipes import Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
+from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
+from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
 
@@ -34,16 +36,6 @@ class Release:
 
     columns: tuple[Released, ...]
     rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A finished number with its noise: standard deviation and 95 % interval. value None is NULL."""
-
-    value: float | None
-    sd: float
-    low: float
-    high: float
 
 
 def finish(
@@ -91,6 +83,19 @@ def _figures(recipe: Finish, plan: ReleasePlan, vectors: list[list[float]], *, n
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             return [_mean(recipe, n, t) for n, t in pairs]
+        case Spread() | Relation() | Verdict():
+            return _computed(recipe, plan, vectors)
+
+
+def _computed(recipe: Spread | Relation | Verdict, plan: ReleasePlan, vectors: list[list[float]]) -> list[Figure]:
+    reader = Reader(recipe, plan)
+    match recipe:
+        case Spread():
+            return [spread_figure(recipe, reader, v) for v in vectors]
+        case Relation():
+            return [relation_figure(recipe, reader, v) for v in vectors]
+        case Verdict():
+            return [verdict_figure(recipe, reader, v) for v in vectors]
 
 
 def _linear(form: Linear, vectors: list[list[float]], plan: ReleasePlan) -> list[Noisy]:
@@ -138,6 +143,8 @@ def _mean(recipe: Mean, number: Noisy, total: Noisy) -> Figure:
 def _value_text(figure: Figure, kind: SqlType) -> str | None:
     if figure.value is None or not math.isfinite(figure.value):
         return None
+    if kind is SqlType.BOOL:
+        return "t" if figure.value else "f"
     if kind.is_integer:
         return str(min(max(round(figure.value), -(2**63)), 2**63 - 1))
     if kind is SqlType.NUMERIC:

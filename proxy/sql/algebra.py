@@ -128,16 +128,43 @@ class AggregateKind(enum.Enum):
     COUNT_UNITS = "count(distinct unit)"
     SUM = "sum"
     AVG = "avg"
+    VAR_POP = "var_pop"
+    VAR_SAMP = "var_samp"
+    STDDEV_POP = "stddev_pop"
+    STDDEV_SAMP = "stddev_samp"
+    COVAR_POP = "covar_pop"
+    COVAR_SAMP = "covar_samp"
+    CORR = "corr"
+    REGR_SLOPE = "regr_slope"
+    REGR_INTERCEPT = "regr_intercept"
+    REGR_R2 = "regr_r2"
+    REGR_COUNT = "regr_count"
+    REGR_AVGX = "regr_avgx"
+    REGR_AVGY = "regr_avgy"
+    REGR_SXX = "regr_sxx"
+    REGR_SYY = "regr_syy"
+    REGR_SXY = "regr_sxy"
+    BOOL_AND = "bool_and"
+    BOOL_OR = "bool_or"
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate call of a block. `argument` is TRUE for COUNT(*), the unit for COUNT(DISTINCT unit)."""
+    """One aggregate call of a block. `argument` is TRUE for COUNT(*), the unit for COUNT(DISTINCT unit).
+
+    beside: X of an aggregate of two measures f(Y, X), whose argument is Y; TRUE for all others.
+    """
 
     kind: AggregateKind
     argument: Scalar
     where: Scalar
     type: SqlType
+    beside: Scalar = TRUE
+
+    @property
+    def arguments(self) -> tuple[Scalar, ...]:
+        """What the aggregate reads of a row that passes its condition."""
+        return (self.argument,) if self.beside == TRUE else (self.argument, self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +225,7 @@ class Block:
 
 def types_in(block: Block) -> frozenset[SqlType]:
     """Types of all scalars of a block and of their parts."""
-    waiting = [*block.conditions, *block.keys, *(s for a in block.aggregates for s in (a.argument, a.where))]
+    waiting = [*block.conditions, *block.keys, *(s for a in block.aggregates for s in (*a.arguments, a.where))]
     found = set()
     while waiting:
         scalar = waiting.pop()

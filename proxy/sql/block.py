@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from proxy.errors import BadGroups, HushError, NotAggregate, Unsupported
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Block, Literal, Scalar, columns_of
+from proxy.errors import BadGroups, HushError, NotAggregate
+from proxy.sql.algebra import Aggregate, Block, Scalar, columns_of
+from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
@@ -25,7 +26,6 @@ from proxy.sql.refusal import only, refuse
 from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
-from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
 _MOST_PIECES = 2000
@@ -203,7 +203,7 @@ class _Above:
         carries = self._interval_function(node)
         if carries is not None:
             self._replace(node, self._injected(carries, node.expression.expressions[0]))
-        elif isinstance(node, (exp.AggFunc, exp.Filter)):
+        elif isinstance(node, exp.Filter) or is_aggregate_call(node):
             self._replace(node, self._injected(Carries.VALUE, node))
         elif isinstance(node, exp.Window):
             self._visit_window(node)
@@ -277,71 +277,18 @@ class _Above:
         carries = names.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
         if carries is None or len(call.expressions) != 1:
             raise refuse(node, "of the hush functions, low(x), high(x) and sd(x) of one aggregate are accepted here")
-        if not isinstance(call.expressions[0], (exp.AggFunc, exp.Filter)):
+        if not (isinstance(call.expressions[0], exp.Filter) or is_aggregate_call(call.expressions[0])):
             raise refuse(node, f"hush.{carries.value} takes one aggregate", f"Write hush.{carries.value}(count(*)).")
         return carries
 
     # --- aggregates -----------------------------------------------------------------------------------
 
     def _injected(self, carries: Carries, node: exp.Expr) -> Injected:
-        aggregate = self._aggregate(node)
+        aggregate = bind_aggregate(node, self._binder, self._source)
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)
         return Injected(carries, number, aggregate.type if carries is Carries.VALUE else SqlType.FLOAT8)
-
-    def _aggregate(self, node: exp.Expr) -> Aggregate:
-        where: Scalar = TRUE
-        if isinstance(node, exp.Filter):
-            only(node, "this", "expression")
-            where = self._binder.condition(node.expression.this)
-            node = node.this
-        if isinstance(node, exp.Count):
-            return self._count(node, where)
-        if isinstance(node, (exp.Sum, exp.Avg)):
-            return self._sum(node, where)
-        raise Unsupported(
-            f"the aggregate {construct(node)} is not supported over private rows",
-            hint="Accepted: count(*), count(x), count(DISTINCT unit), sum(x), avg(x), each with FILTER.",
-            position=position_of(node),
-        )
-
-    def _count(self, node: exp.Count, where: Scalar) -> Aggregate:
-        only(node, "this", "big_int")
-        if isinstance(node.this, exp.Star):
-            return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
-        if isinstance(node.this, exp.Distinct):
-            only(node.this, "expressions")
-            if len(node.this.expressions) != 1:
-                raise refuse(node, "COUNT(DISTINCT ...) takes one expression")
-            argument = self._binder.scalar(node.this.expressions[0])
-            return Aggregate(AggregateKind.COUNT_UNITS, argument, where, SqlType.INT8)
-        argument = self._binder.scalar(node.this)
-        if isinstance(argument, Literal):
-            return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
-        if not columns_of(argument):
-            raise refuse(node, "COUNT of a constant that may be NULL is not supported", "Write count(*).")
-        return Aggregate(AggregateKind.COUNT, argument, where, SqlType.INT8)
-
-    def _sum(self, node: exp.Expression, where: Scalar) -> Aggregate:
-        only(node, "this")
-        kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
-        if isinstance(node.this, exp.Distinct):
-            raise refuse(node, f"{kind.value}(DISTINCT x) is not supported over private rows",
-                         f"Write {kind.value}(x), or group by x first.")  # fmt: skip
-        argument = self._binder.scalar(node.this)
-        if not argument.type.is_number:
-            raise refuse(node, f"{kind.value}({argument.type.pg_name}) is not supported", "Aggregate a number.")
-        return Aggregate(kind, argument, where, _result_type(kind, argument.type))
-
-
-def _result_type(kind: AggregateKind, argument: SqlType) -> SqlType:
-    """PostgreSQL's result type of sum and avg."""
-    if argument in (SqlType.FLOAT4, SqlType.FLOAT8):
-        return argument if kind is AggregateKind.SUM else SqlType.FLOAT8
-    if kind is AggregateKind.SUM and argument in (SqlType.INT2, SqlType.INT4):
-        return SqlType.INT8
-    return SqlType.NUMERIC
 
 
 def _names_output(node: exp.Expression, names: tuple[str, ...]) -> bool:

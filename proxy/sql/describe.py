@@ -43,5 +43,5 @@ def describe_aggregate(aggregate: Aggregate) -> str:
     elif aggregate.kind is AggregateKind.COUNT_UNITS:
         text = f"count(DISTINCT {describe_scalar(aggregate.argument)})"
     else:
-        text = f"{aggregate.kind.value}({describe_scalar(aggregate.argument)})"
+        text = f"{aggregate.kind.value}({', '.join(map(describe_scalar, aggregate.arguments))})"
     return text if aggregate.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(aggregate.where)})"

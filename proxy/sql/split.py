@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import NotAggregate, Unsupported
+from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
@@ -149,7 +150,7 @@ def _has_aggregate(node: exp.Expression) -> bool:
         function = node.this.this if isinstance(node.this, exp.Filter) else node.this
         inner = list(function.iter_expressions()) + [c for c in node.iter_expressions() if c is not node.this]
         return any(_has_aggregate(c) for c in inner)
-    if isinstance(node, exp.AggFunc):
+    if is_aggregate_call(node):
         return True
     return any(_has_aggregate(c) for c in node.iter_expressions())
 

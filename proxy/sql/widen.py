@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.locate import locate_expression
 from proxy.sql.outer import find_clauses
 from proxy.sql.render import quote
@@ -23,7 +24,7 @@ def widen(cut: Split) -> str:
     added = []
     for item in block.select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
-        if not isinstance(inner, (exp.AggFunc, exp.Filter)):
+        if not (isinstance(inner, exp.Filter) or is_aggregate_call(inner)):
             continue
         where = locate_expression(inner, cut.text, block.tokens)
         text, name = cut.text[where.start : where.end], output_name(item, cut.text)

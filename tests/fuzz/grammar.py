@@ -44,6 +44,10 @@ _FIELDS = ("year", "month", "day", "dow", "isodow", "doy", "quarter", "week", "h
            "isoyear")  # fmt: skip
 _PERIODS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
 
+_SPREADS = ("var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev")
+_RELATIONS = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",
+              "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy")  # fmt: skip
+_VERDICTS = ("bool_and", "bool_or", "every")
 _ENDS = {
     Family.NUMBER: ("0", "1", "2", "5", "10", "100", "-2.5", "2.5", "0.1", "1e3", "-5", "9007199254740993",
                     "9007199254740993.0", "9007199254740992.5", "2.5::float8", "0.0"),
@@ -69,6 +73,8 @@ class _Writer:
         if rng.random() < 0.2:
             keys = keys[: rng.choice((0, 0, 1))]
             aggregates = self._partition()
+        elif rng.random() < 0.2:
+            aggregates = self._together()
         elif rng.random() < 0.25:
             aggregates = self._narrowing(keys)
         items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
@@ -282,9 +288,22 @@ class _Writer:
             lambda: f"avg({self._measure(0)})",
             lambda: f"avg({self._measure(2)})",
             lambda: f"count(distinct {self._from.unit})" if self._from.unit else "count(*)",
+            lambda: f"{rng.choice(_SPREADS)}({self._measure(rng.choice((0, 0, 1, 2)))})",
+            lambda: f"{rng.choice(_RELATIONS)}({self._measure(rng.choice((0, 0, 1)))}, {self._measure(0)})",
+            lambda: f"{rng.choice(_VERDICTS)}({self._bool(rng.choice((0, 1, 2)))})",
         ]
         text = rng.choice(choices)()
         return f"{text} filter (where {self._bool(2)})" if rng.random() < 0.35 else text
+
+    def _together(self) -> list[str]:
+        """Aggregates of one or two measures that share moments, some under one condition."""
+        rng = self._rng
+        y, x = self._measure(rng.choice((0, 0, 1))), self._measure(0)
+        shapes = ["count(*)", f"count({x})", f"sum({x})", f"avg({y})", f"{rng.choice(_SPREADS)}({x})",
+                  f"{rng.choice(_SPREADS)}({y})", f"{rng.choice(_RELATIONS)}({y}, {x})",
+                  f"{rng.choice(_RELATIONS)}({x}, {y})", f"{rng.choice(_RELATIONS)}({y}, {y})"]  # fmt: skip
+        condition = f" filter (where {self._bool(1)})" if rng.random() < 0.3 else ""
+        return [f"{s}{condition if rng.random() < 0.7 else ''}" for s in rng.sample(shapes, rng.choice((1, 2, 3, 5)))]
 
     def _measure(self, depth: int) -> str:
         """A number over columns with known bounds."""
@@ -301,7 +320,7 @@ class _Writer:
         tests = [f"{column} < {cuts[0]}", f"{column} >= {cuts[-1]}", f"{column} is null", f"{column} = {cuts[0]}",
                  f"{column} <> {cuts[0]}", f"not ({column} < {cuts[0]})", f"{column} is not null"]  # fmt: skip
         rng.shuffle(tests)
-        shapes = ["count(*)", f"count({column})", f"sum({column})"]
+        shapes = ["count(*)", f"count({column})", f"sum({column})", f"{rng.choice(_SPREADS)}({column})"]
         if self._from.unit and rng.random() < 0.3:
             shapes = [f"count(distinct {self._from.unit})"]
         found = [f"{rng.choice(shapes)} filter (where {t})" for t in tests[: rng.randint(1, 6)]]

@@ -12,9 +12,10 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import statement, terms
+from proxy.plan import moments, statement, terms, vector
 from proxy.plan.allocation import allocate
-from proxy.plan.moments import HalfSum, Moment, ScaledSum, UnitCount
+from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowSum, ScaledSum, SquareSum, UnitCount
+from proxy.plan.recipes import Measured
 from proxy.policy.model import Bounded
 from proxy.sql import render
 from proxy.sql.algebra import TRUE, Call, ColumnRef
@@ -152,11 +153,11 @@ def null_stands_for_zero_in_a_measure(patch: pytest.MonkeyPatch) -> None:
 
 
 def missing_measures_are_taken_for_null_tests(patch: pytest.MonkeyPatch) -> None:
-    def presence(of: Any, absent: bool) -> tuple[Call, ...]:
-        if of == TRUE:
-            return ()
-        null = Call("is null", (of,), SqlType.BOOL)
-        return (null,) if absent else (Call("not", (null,), SqlType.BOOL),)
+    def presence(of: tuple[Any, ...], absent: bool) -> tuple[Call, ...]:
+        nulls = tuple(Call("is null", (o,), SqlType.BOOL) for o in of)
+        if absent:
+            return nulls if len(nulls) == 1 else ()
+        return tuple(Call("not", (n,), SqlType.BOOL) for n in nulls)
 
     patch.setattr("proxy.plan.moments._presence", presence)
 
@@ -179,7 +180,7 @@ def unit_counts_of_filters_share_one_weight(patch: pytest.MonkeyPatch) -> None:
 def the_pair_of_half_sums_is_one_sided(patch: pytest.MonkeyPatch) -> None:
     original = Terms.row_integer
 
-    def one_sided(self: Terms, moment: Moment) -> str:
+    def one_sided(self: Terms, moment: RowSum) -> str:
         text = original(self, moment)
         return text.replace("(1e0 - ", "(1e0 + ") if isinstance(moment, HalfSum) else text
 
@@ -202,6 +203,84 @@ def joins_meet_anybody(patch: pytest.MonkeyPatch) -> None:
 
 def questions_are_taken_for_public(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("proxy.analysis.meeting._is_public_question", _always(True))
+
+
+def measures_of_squares_and_products_are_not_clamped(patch: pytest.MonkeyPatch) -> None:
+    original = Terms._z
+    patch.setattr(Terms, "_z", lambda self, scaled: re.sub(r"greatest\(least\((.*), 1e0\), -1e0\)", r"least(\1, 1e6)",
+                                                           original(self, scaled)))  # fmt: skip
+
+
+def squares_weigh_nothing(patch: pytest.MonkeyPatch) -> None:
+    _weighs_nothing(patch, SquareSum)
+
+
+def products_weigh_nothing(patch: pytest.MonkeyPatch) -> None:
+    _weighs_nothing(patch, ProductSum)
+
+
+def _weighs_nothing(patch: pytest.MonkeyPatch, kind: type[Moment]) -> None:
+    original = moments.is_further_part
+    patch.setattr("proxy.plan.allocation.is_further_part", lambda m: isinstance(m, kind) or original(m))
+
+
+def the_middle_quarter_is_not_halved(patch: pytest.MonkeyPatch) -> None:
+    original = Terms.row_integer
+    patch.setattr(Terms, "row_integer", lambda self, moment: original(self, moment).replace(" / 2e0)", " / 1e0)")
+                  if isinstance(moment, QuarterSum) else original(self, moment))  # fmt: skip
+
+
+def a_product_is_a_square(patch: pytest.MonkeyPatch) -> None:
+    original = Terms.row_integer
+    patch.setattr(Terms, "row_integer", lambda self, moment: original(
+        self, ProductSum(moment.left, moment.left) if isinstance(moment, ProductSum) else moment))  # fmt: skip
+
+
+def one_measure_of_two_is_enough(patch: pytest.MonkeyPatch) -> None:
+    original = Terms._rows
+
+    def rows(self: Terms, where: Any, needed: tuple[Any, ...], *, absent: bool = False) -> str:
+        return original(self, where, needed[:1], absent=absent)
+
+    patch.setattr(Terms, "_rows", rows)
+
+
+def rows_without_one_measure_are_those_without_both(patch: pytest.MonkeyPatch) -> None:
+    original = Terms._rows
+
+    def rows(self: Terms, where: Any, needed: tuple[Any, ...], *, absent: bool = False) -> str:
+        if not absent:
+            return original(self, where, needed)
+        missing = [original(self, TRUE, (n,), absent=True) for n in needed if n != TRUE]
+        return " AND ".join([original(self, where, ()), *missing])
+
+    patch.setattr(Terms, "_rows", rows)
+
+
+def rows_without_one_measure_count_as_without_the_other(patch: pytest.MonkeyPatch) -> None:
+    original = moments._presence
+
+    def presence(of: tuple[Any, ...], absent: bool) -> tuple[Any, ...]:
+        return tuple(original((o,), True)[0] for o in of) if absent else original(of, absent)
+
+    patch.setattr(moments, "_presence", presence)
+
+
+def unknown_conditions_count_as_failing(patch: pytest.MonkeyPatch) -> None:
+    def call(function: str, args: Any, kind: SqlType) -> Call:
+        return Call("is distinct from", (*args, TRUE), kind) if function == "not" else Call(function, args, kind)
+
+    patch.setattr(vector, "Call", call)
+
+
+def squares_are_finished_with_all_rows(patch: pytest.MonkeyPatch) -> None:
+    original = vector._Vector._measured
+
+    def measured(self: Any, *arguments: Any, **options: Any) -> Measured:
+        found = original(self, *arguments, **options)
+        return replace(found, squares=found.squares.plus(found.squares, -0.5)) if found.squares.terms else found
+
+    patch.setattr(vector._Vector, "_measured", measured)
 
 
 # The check that finds each mistake, and the first world to look at: a search from 30000 on found it there.
@@ -232,4 +311,14 @@ PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (bounds_are_read_the_wrong_way_round, "meaning", 30000),
     (joins_meet_anybody, "sensitivity", 30017),
     (questions_are_taken_for_public, "sensitivity", 30070),
+    (measures_of_squares_and_products_are_not_clamped, "sensitivity", 30000),
+    (squares_weigh_nothing, "sensitivity", 30000),
+    (products_weigh_nothing, "sensitivity", 30000),
+    (the_middle_quarter_is_not_halved, "sensitivity", 30000),
+    (a_product_is_a_square, "meaning", 30000),
+    (one_measure_of_two_is_enough, "meaning", 30000),
+    (rows_without_one_measure_are_those_without_both, "meaning", 30000),
+    (rows_without_one_measure_count_as_without_the_other, "sensitivity", 30000),
+    (unknown_conditions_count_as_failing, "meaning", 30000),
+    (squares_are_finished_with_all_rows, "meaning", 30000),
 )

@@ -16,7 +16,16 @@ from dataclasses import dataclass
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import HalfSum, Moment, RowCount, ScaledSum, UnitCount
+from proxy.plan.moments import (
+    HalfSum,
+    Moment,
+    ProductSum,
+    QuarterSum,
+    RowCount,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+)
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, ColumnRef, Join, JoinKind, Scalar, Scan, columns_of
@@ -214,14 +223,17 @@ class Oracle:
         match moment:
             case UnitCount(where):
                 return self.evaluator.passes(where, row)
-            case RowCount(where, of, absent):
+            case RowCount(where, of, absent, given):
                 passes = where == TRUE or self.evaluator.passes(where, row)
-                return passes and (of == TRUE or self._has_value(of, row) is not absent)
-            case ScaledSum(where, of):
+                needed = [s for s in (of, given) if s != TRUE]
+                return passes and (not needed or all(self._has_value(s, row) for s in needed) is not absent)
+            case ScaledSum(where, of, given=given):
                 needs = of if self._analysed.domains.may_be_null(of) else TRUE
-                return self._uses(RowCount(where, needs), row)
-            case HalfSum(scaled):
+                return self._uses(RowCount(where, needs, given=given), row)
+            case HalfSum(scaled) | QuarterSum(scaled) | SquareSum(scaled):
                 return self._uses(scaled, row)
+            case ProductSum(left, right):
+                return self._uses(left, row) and self._uses(right, row)
 
     def _has_value(self, scalar: Scalar, row: Row) -> bool:
         value = self.evaluator.value(scalar, row, Reading.MEASURE)
@@ -233,20 +245,35 @@ class Oracle:
         """A row's moment: 1 for a count, else the clamped measure in units of 2^-30, truncated toward zero."""
         if isinstance(moment, (RowCount, UnitCount)):
             return 1
-        scaled = moment.scaled if isinstance(moment, HalfSum) else moment
-        z = self._scaled(scaled, row)
-        if not isinstance(moment, HalfSum):
-            return 0 if z is None else math.trunc(z * ROW_UNITS)
-        if z is None:  # a row without value still counts where a value is always expected
-            z = math.nan if self._analysed.domains.may_be_null(scaled.of) else 0.0
-        half = (1.0 + moment.sign * z) / 2.0
-        return 0 if math.isnan(half) else math.trunc(half * ROW_UNITS)
+        return math.trunc(self._row_value(moment, row) * ROW_UNITS)
 
-    def _scaled(self, scaled: ScaledSum, row: Row) -> float | None:
-        """(x - middle)/half, clamped; of a plain column the stored x, since clamping once is enough."""
+    def _row_value(self, moment: ScaledSum | HalfSum | QuarterSum | SquareSum | ProductSum, row: Row) -> float:
+        """What one row adds to a moment, a number in [-1, 1]."""
+        match moment:
+            case ScaledSum():
+                return self._scaled(moment, row)
+            case HalfSum(scaled, sign):
+                return (1.0 + sign * self._scaled(scaled, row)) / 2.0
+            case QuarterSum(scaled, 0):
+                z = self._scaled(scaled, row)
+                return (1.0 + z) * (1.0 - z) / 2.0
+            case QuarterSum(scaled, sign):
+                side = 1.0 + sign * self._scaled(scaled, row)
+                return side * side / 4.0
+            case SquareSum(scaled):
+                z = self._scaled(scaled, row)
+                return z * z * 2.0 - 1.0
+            case ProductSum(left, right):
+                return self._scaled(left, row) * self._scaled(right, row)
+
+    def _scaled(self, scaled: ScaledSum, row: Row) -> float:
+        """(x - middle)/half, clamped; of a plain column the stored x, since clamping once is enough.
+
+        A row without value that counts, where a value is always expected, gives 0.
+        """
         value = self.measured(scaled.of, row)
         if value is None or not math.isfinite(value):
-            return None
+            return 0.0
         return max(scaled.least, min(scaled.most, (float(value) - scaled.middle) / scaled.half))
 
     def measured(self, scalar: Scalar, row: Row) -> float | None:
@@ -293,7 +320,7 @@ class Oracle:
         for moment, weight, value in zip(
             self._plan.vector.moments, self._plan.allocation.weights, cell.sums, strict=True
         ):
-            unit = ROW_UNITS if isinstance(moment, (ScaledSum, HalfSum)) else 1
+            unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
             weighted = float(value) * (weight * scale / unit)
             found.append(weighted if isinstance(moment, UnitCount) else weighted * r)
         return found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from proxy.plan.explain import explain_block, explain_lines, output_noise
 from proxy.policy.model import Neighbors
 from tests.unit.plan.shop import context, plan
+from tests.unit.release.test_spreads import answers
 
 
 def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1) -> str:
@@ -37,6 +39,27 @@ def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD
         ("select count(*) filter (where age > 5) from users", [" where "]),
         ("select count(distinct user_id) from orders", ["number of units", "1 per unit"]),
         ("select sum(0 * age) from users", ["noise sd 0"]),
+        (
+            "select variance(age) from users",
+            [
+                "sum of 2 z^2 - 1, z = (age - 55)/55",
+                "values spread evenly",
+                "clamped to [0, 110]",
+                "divided by the number",
+            ],
+        ),
+        ("select stddev(3) from users", ["noise sd 0 divided"]),
+        ("select regr_sxx(height, age) from users", ["noise to first order", "number of rows with age present"]),
+        (
+            "select corr(age, height) from users",
+            ["sum of (age - 55)/55 times (height - 125)/125", "[0, 110] and [0, 250]", "with age present"],
+        ),
+        ("select corr(age, age / kids) from (select age, age % 7 as kids from users) t", ["present"]),
+        ("select count(*), corr(qty, price) from items", ["rows with price or qty missing"]),
+        ("select regr_sxy(age, height) from users", ["noise sd", "first order"]),
+        ("select regr_r2(age, 5), regr_slope(age, 5) from users", ["noise sd 0 divided"]),
+        ("select bool_or(age > 90) from users", ["decided by the noisy number of rows where it holds"]),
+        ("select every(age > 90) from users", ["decided by the noisy number of rows where it fails"]),
     ],
 )
 def test_a_plan_is_told_in_words(query: str, words: list[str]) -> None:
@@ -51,6 +74,12 @@ def test_pure_accounting_is_told_as_such() -> None:
     assert "l1" in text
     assert "half of count plus" in text
     assert "half of count minus" in text
+
+
+def test_the_parts_of_a_square_are_told() -> None:
+    text = told("select variance(amount) from orders", pure=True)
+    for part in ("(1 + z)^2/4", "(1 - z)^2/4", "(1 - z^2)/2"):
+        assert f"sum of {part}, z = (amount - 500)/500" in text
 
 
 def test_the_derivation_names_what_multiplies_the_bound() -> None:
@@ -82,3 +111,19 @@ def test_one_row_of_noise_for_each_aggregate() -> None:
     noise = output_noise(plan("select count(*), sum(height), avg(height) from users"))
     assert [n.aggregate.split("(")[0] for n in noise] == ["count", "sum", "avg"]
     assert all(n.sd > 0 and n.half_width_95 > n.sd for n in noise)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "aggregate",
+    ["var_pop(height)", "stddev(height)", "regr_syy(height, age)", "covar_samp(height, age)", "corr(height, age)",
+     "regr_slope(height, age)", "regr_intercept(height, age)", "regr_sxy(height, age)"],
+)  # fmt: skip
+def test_the_stated_noise_is_that_of_values_spread_evenly(aggregate: str, pure: bool) -> None:
+    """10,000 rows, height and age evenly spread and independent: the finished noise is what EXPLAIN says."""
+    of = replace(context(pure=pure), pico=10**13)
+    (stated,) = output_noise(plan(f"select {aggregate} from users", of))
+    rows = [{"height": 1.25 + 2.5 * (i % 100), "age": 0.55 + 1.1 * (i // 100)} for i in range(10_000)]
+    (sd,) = answers((f"hush.sd({aggregate})",), rows, of)
+    per_row = len(rows) if stated.is_per_row else 1
+    assert float(sd or "nan") * per_row == pytest.approx(stated.sd, rel=0.02)

@@ -13,7 +13,8 @@ from proxy.analysis.analyse import Lowered
 from proxy.dp.mechanisms import Distribution, grid_scale
 from proxy.errors import HushError, MissingBounds
 from proxy.plan.charge import Cost
-from proxy.plan.moments import Count, HalfSum, Mean, RowCount, ScaledSum, Total, UnitCount
+from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount
+from proxy.plan.recipes import Count, Mean, Relation, Spread, Total, linear_parts
 from proxy.plan.release_plan import AllKeys, Threshold
 from proxy.policy.model import Column, Neighbors, RowUnit, Table
 from proxy.release.finish import sd_of
@@ -40,6 +41,31 @@ def kinds(query: str, *, pure: bool = False) -> list[str]:
         ("sum(0 * age)", ["RowCount"]),
         ("count(distinct user_id), count(*)", ["RowCount"]),
         ("avg(age) filter (where plan = 'pro'), avg(age)", ["RowCount", "RowCount", "ScaledSum", "ScaledSum"]),
+        ("variance(height)", ["RowCount", "ScaledSum", "SquareSum"]),
+        (
+            "count(*), sum(height), avg(height), variance(height), stddev(height), regr_syy(height, 5)",
+            ["RowCount", "ScaledSum", "SquareSum"],
+        ),
+        ("count(age), avg(age), var_pop(age)", ["RowCount", "ScaledSum", "SquareSum"]),
+        ("count(*), var_pop(age)", ["RowCount", "RowCount", "ScaledSum", "SquareSum"]),
+        ("covar_pop(height, height * 2)", ["ProductSum", "RowCount", "ScaledSum", "ScaledSum"]),
+        ("regr_sxy(height * 2, height)", ["ProductSum", "RowCount", "ScaledSum", "ScaledSum"]),
+        ("regr_slope(height, height * 2)", ["ProductSum", "RowCount", "ScaledSum", "ScaledSum", "SquareSum"]),
+        (
+            "corr(height, height * 2), avg(height), var_samp(height * 2)",
+            ["ProductSum", "RowCount", "ScaledSum", "ScaledSum", "SquareSum", "SquareSum"],
+        ),
+        (
+            "corr(height, height * 2), corr(height * 2, height)",
+            ["ProductSum", "RowCount", "ScaledSum", "ScaledSum", "SquareSum", "SquareSum"],
+        ),
+        ("corr(height, height)", ["RowCount", "ScaledSum", "SquareSum"]),
+        ("regr_count(height, age), avg(age), count(age)", ["RowCount", "ScaledSum"]),
+        ("regr_avgx(height, age), regr_avgy(age, age)", ["RowCount", "ScaledSum"]),
+        ("corr(height, 5), regr_slope(5, 5)", ["RowCount", "ScaledSum", "SquareSum"]),
+        ("bool_or(age > 5), bool_and(age > 5), every(age > 5)", ["RowCount", "RowCount"]),
+        ("count(*) filter (where age > 5), bool_or(age > 5)", ["RowCount", "RowCount"]),
+        ("sum(height), bool_or(age > 5)", ["RowCount", "RowCount", "ScaledSum"]),
     ],
 )
 def test_equal_moments_are_released_once(aggregates: str, expected: list[str]) -> None:
@@ -52,6 +78,37 @@ def test_pure_accounting_releases_the_pair() -> None:
     assert kinds("select avg(height), avg(height * 2) from users", pure=True) == ["RowCount", "ScaledSum", "ScaledSum"]
     of = plan("select avg(height) from users", context(pure=True))
     assert of.allocation.row_norm == of.allocation.weights[0], "a row's pair has 1-norm 1"
+
+
+def test_pure_accounting_divides_a_row_into_the_parts_of_its_square() -> None:
+    def of(aggregates: str) -> tuple[list[str], float]:
+        found = plan(f"select {aggregates} from users", context(pure=True))
+        return sorted(type(m).__name__ for m in found.vector.moments), found.allocation.row_norm
+
+    parts = ["QuarterSum"] * 3
+    for aggregates in ("variance(height)", "count(*), avg(height), stddev(height)", "variance(age)", "corr(age, age)",
+                       "regr_sxx(5, age), regr_avgx(5, age)"):  # fmt: skip
+        assert of(aggregates) == (parts, 1.0), "the three parts have 1-norm 1"
+    assert of("sum(height), variance(height)") == (parts, 1.0)
+    assert of("avg(height), variance(height * 2)")[1] == 4.0
+    assert of("variance(height) filter (where plan = 'pro'), avg(height)")[1] == 2.0
+    assert of("covar_pop(height, age)") == (["ProductSum", "RowCount", "ScaledSum", "ScaledSum"], 4.0)
+    assert of("count(*), variance(age)") == ([*parts, "RowCount"], 1.0), "a row has the measure or lacks it"
+
+
+def test_a_row_with_two_measures_pays_for_having_them_or_not() -> None:
+    of = plan("select count(*), corr(qty, price) from items", context(lowered=Lowered(rows_per_group=1)))
+    both = next(m for m in of.vector.moments if isinstance(m, RowCount) and not m.absent)
+    assert {both.of, both.given} == set(of.analysed.owned.block.aggregates[1].arguments)
+    squares = [w * w for w, m in zip(of.allocation.weights, of.vector.moments, strict=True)
+               if not (isinstance(m, RowCount) and m.absent)]  # fmt: skip
+    assert of.allocation.row_norm == pytest.approx(math.sqrt(sum(squares)))
+
+
+def test_conditions_of_all_rows_cost_a_row_once() -> None:
+    of = plan("select bool_or(age > 5), every(age > 5) from users")
+    assert of.allocation.row_norm == pytest.approx(of.allocation.weights[0])
+    assert len(set(of.allocation.weights)) == 1
 
 
 def test_recipes() -> None:
@@ -73,9 +130,18 @@ def test_an_average_uses_the_same_weight_above_and_below() -> None:
     assert len({of.allocation.weights[i] for i in indexes}) == 1
 
 
+@pytest.mark.parametrize("aggregate", ["variance(height)", "corr(height, age)", "regr_slope(age, height)"])
+def test_a_statistic_uses_the_same_weight_for_all_its_moments(aggregate: str) -> None:
+    of = plan(f"select {aggregate}, sum(height), count(*) filter (where age > 5) from users")
+    finish = of.vector.finishes[0]
+    assert isinstance(finish, (Spread, Relation))
+    indexes = {i for form in linear_parts(finish) for i, _ in form.terms}
+    assert len({of.allocation.weights[i] for i in indexes}) == 1
+
+
 def test_the_order_of_the_select_list_does_not_matter() -> None:
-    one = plan("select count(*), avg(age), sum(height) from users where age > 5")
-    other = plan("select sum(height), count(*), avg(age) from users where age > 5")
+    one = plan("select count(*), avg(age), sum(height), corr(age, height) from users where age > 5")
+    other = plan("select corr(age, height), sum(height), count(*), avg(age) from users where age > 5")
     assert one.sql == other.sql
     assert one.fingerprint == other.fingerprint
 
@@ -271,6 +337,11 @@ def test_half_sums_follow_one_measure() -> None:
         ("select count(*), avg(height), sum(height) from users where height in (5)", True),
         ("select sum(height) from users where height in (0)", False),
         ("select store_id, count(*) from orders where store_id between 1 and 3 group by 1", False),
+        ("select store_id, variance(amount), count(distinct user_id) from orders group by 1", False),
+        ("select status, corr(amount, amount * 2), bool_or(amount > 5) from orders group by 1", False),
+        ("select status, corr(amount, amount * 2), bool_or(amount > 5) from orders group by 1", True),
+        ("select store_id, status, variance(amount), every(amount > 5) from orders group by 1, 2", False),
+        ("select variance(amount) filter (where status = 'paid') from orders", True),
     ],
 )  # fmt: skip
 def test_every_kind_of_vector_has_a_bound_and_sql(query: str, pure: bool) -> None:

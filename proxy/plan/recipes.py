@@ -1,0 +1,168 @@
+"""How is each aggregate finished from the moments of a release?
+
+Recipes name moments by number; they hold public numbers only. What is done with them: `plan.formulas`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A value that is a fixed linear combination of moments: ((index, coefficient), ...)."""
+
+    terms: tuple[tuple[int, float], ...]
+
+    def plus(self, other: Linear, factor: float = 1.0) -> Linear:
+        """The sum with `factor` times another, each moment named once."""
+        terms = dict(self.terms)
+        for index, coefficient in other.terms:
+            terms[index] = terms.get(index, 0.0) + factor * coefficient
+        return Linear(tuple((i, c) for i, c in terms.items() if c != 0.0))
+
+    def times(self, factor: float) -> Linear:
+        return Linear(tuple((i, c * factor) for i, c in self.terms))
+
+
+NOTHING = Linear(())
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A count: rounded, and non-negative where it goes straight to the client."""
+
+    number: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum, between count*lo and count*hi only in truth; finished as it is."""
+
+    value: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """middle + half * total/number, clamped to [lo, hi]."""
+
+    number: Linear
+    total: Linear
+    middle: float
+    half: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure x with z = (x - middle)/half: the sums of z and, where they are needed, of z*z over its rows."""
+
+    total: Linear
+    squares: Linear
+    middle: float
+    half: float
+
+
+class SpreadKind(enum.Enum):
+    """What is wanted of the squares about the mean: their sum, the variance, or its root."""
+
+    SQUARES = "squares"
+    VARIANCE = "variance"
+    DEVIATION = "deviation"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Variance of one measure. is_sample: divided by n - 1 instead of n."""
+
+    kind: SpreadKind
+    number: Linear
+    measured: Measured
+    is_sample: bool
+
+
+class RelationKind(enum.Enum):
+    """What is wanted of two measures y and x."""
+
+    PRODUCTS = "products"
+    COVARIANCE = "covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"
+    INTERCEPT = "intercept"
+    DETERMINATION = "determination"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How two measures go together over the rows that have both. products: sum of their z. is_sample: as in Spread."""
+
+    kind: RelationKind
+    number: Linear
+    y: Measured
+    x: Measured
+    products: Linear
+    is_sample: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """bool_or, true where some rows are `holding`; needs_all: bool_and, true where none are `failing`."""
+
+    holding: Linear
+    failing: Linear
+    needs_all: bool
+
+    @property
+    def deciding(self) -> Linear:
+        """The number of rows of which one is enough."""
+        return self.failing if self.needs_all else self.holding
+
+
+Computed = Mean | Spread | Relation | Verdict  # from several linear forms, not as one of them
+Finish = Count | Total | Computed
+
+
+def linear_parts(finish: Computed) -> Iterator[Linear]:
+    """Every linear form that a recipe reads."""
+    match finish:
+        case Mean(number=number, total=total):
+            yield from (number, total)
+        case Spread(number=number, measured=measured):
+            yield from (number, measured.total, measured.squares)
+        case Relation(number=number, y=y, x=x, products=products):
+            yield from (number, y.total, y.squares, x.total, x.squares, products)
+        case Verdict(holding, failing):
+            yield from (holding, failing)
+        case _ as never:
+            assert_never(never)
+
+
+def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
+    """The recipe after moments were renumbered; terms of moments that became one are added."""
+
+    def move(linear: Linear) -> Linear:
+        terms: dict[int, float] = {}
+        for index, coefficient in linear.terms:
+            terms[place[index]] = terms.get(place[index], 0.0) + coefficient
+        return Linear(tuple(sorted(terms.items())))
+
+    def measure(of: Measured) -> Measured:
+        return Measured(move(of.total), move(of.squares), of.middle, of.half)
+
+    match finish:
+        case Count(number):
+            return Count(move(number))
+        case Total(value):
+            return Total(move(value))
+        case Mean(number, total, middle, half):
+            return Mean(move(number), move(total), middle, half)
+        case Spread(kind, number, measured, is_sample):
+            return Spread(kind, move(number), measure(measured), is_sample)
+        case Relation(kind, number, y, x, products, is_sample):
+            return Relation(kind, move(number), measure(y), measure(x), move(products), is_sample)
+        case Verdict(holding, failing, needs_all):
+            return Verdict(move(holding), move(failing), needs_all)
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,247 @@
+"""Which moments does each aggregate of a block need, and which recipe finishes it from them?
+
+See docs/claims/joint-moments.md.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from proxy.analysis.analyse import Analysed, measure_bounds
+from proxy.plan.moments import (
+    HalfSum,
+    Moment,
+    MomentVector,
+    ProductSum,
+    QuarterSum,
+    RowCount,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+    in_order,
+    sorted_vector,
+)
+from proxy.plan.recipes import (
+    NOTHING,
+    Count,
+    Finish,
+    Linear,
+    Mean,
+    Measured,
+    Relation,
+    RelationKind,
+    Spread,
+    SpreadKind,
+    Total,
+    Verdict,
+)
+from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Scalar, conjunction, conjuncts
+from proxy.sqltypes import SqlType
+
+Kind = AggregateKind
+Scalars = tuple[Scalar, ...]
+
+_SPREADS = {
+    Kind.VAR_POP: (SpreadKind.VARIANCE, False), Kind.VAR_SAMP: (SpreadKind.VARIANCE, True),
+    Kind.STDDEV_POP: (SpreadKind.DEVIATION, False), Kind.STDDEV_SAMP: (SpreadKind.DEVIATION, True),
+    Kind.REGR_SXX: (SpreadKind.SQUARES, False), Kind.REGR_SYY: (SpreadKind.SQUARES, False),
+}  # fmt: skip
+_RELATIONS = {
+    Kind.COVAR_POP: (RelationKind.COVARIANCE, False), Kind.COVAR_SAMP: (RelationKind.COVARIANCE, True),
+    Kind.CORR: (RelationKind.CORRELATION, False), Kind.REGR_SXY: (RelationKind.PRODUCTS, False),
+    Kind.REGR_SLOPE: (RelationKind.SLOPE, False), Kind.REGR_INTERCEPT: (RelationKind.INTERCEPT, False),
+    Kind.REGR_R2: (RelationKind.DETERMINATION, False),
+}  # fmt: skip
+_SQUARES_OF_Y = (RelationKind.CORRELATION, RelationKind.DETERMINATION)
+_SQUARES_OF_X = (*_SQUARES_OF_Y, RelationKind.SLOPE, RelationKind.INTERCEPT)
+_COUNTS = (Kind.COUNT_ROWS, Kind.COUNT, Kind.REGR_COUNT)
+_FIRST_MOMENTS = (Kind.SUM, Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
+_NO_COUNT = (Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # what they count is not the rows under their FILTER
+
+
+def moments_of(analysed: Analysed, *, pure: bool) -> MomentVector:
+    """The joint vector of a block. Raises MissingBounds."""
+    return _Vector(analysed, pure).build()
+
+
+class _Vector:
+    def __init__(self, analysed: Analysed, pure: bool) -> None:
+        self._analysed = analysed
+        self._pure = pure
+        self._aggregates = analysed.owned.block.aggregates
+        self._moments: dict[Moment, int] = {}
+
+    def build(self) -> MomentVector:
+        finishes = tuple(self._finish(a) for a in self._aggregates)
+        if not self._moments:
+            self._add(RowCount(TRUE, TRUE))
+        return sorted_vector(MomentVector(tuple(self._moments), finishes))
+
+    def _add(self, moment: Moment) -> int:
+        return self._moments.setdefault(moment, len(self._moments))
+
+    def _finish(self, aggregate: Aggregate) -> Finish:
+        match aggregate.kind:
+            case Kind.COUNT_UNITS:
+                return Count(Linear(((self._add(UnitCount(aggregate.where)), 1.0),)))
+            case Kind.COUNT_ROWS | Kind.COUNT | Kind.REGR_COUNT:
+                return Count(self._number(aggregate.where, self._needed(aggregate)))
+            case Kind.SUM:
+                return self._sum(aggregate)
+            case Kind.AVG | Kind.REGR_AVGX | Kind.REGR_AVGY:
+                return self._mean(aggregate, *_measures(aggregate))
+            case Kind.VAR_POP | Kind.VAR_SAMP | Kind.STDDEV_POP | Kind.STDDEV_SAMP | Kind.REGR_SXX | Kind.REGR_SYY:
+                return self._spread(aggregate, *_measures(aggregate))
+            case Kind.BOOL_AND | Kind.BOOL_OR:
+                return self._verdict(aggregate)
+            case (
+                Kind.COVAR_POP | Kind.COVAR_SAMP | Kind.CORR | Kind.REGR_SLOPE | Kind.REGR_INTERCEPT | Kind.REGR_R2
+                | Kind.REGR_SXY
+            ):  # fmt: skip
+                return self._relation(aggregate)
+            case _ as never:
+                assert_never(never)
+
+    # --- which rows -------------------------------------------------------------------------------------
+
+    def _needed(self, aggregate: Aggregate) -> Scalars:
+        """What must be present for a row to count, of what may be missing."""
+        if aggregate.argument == TRUE:
+            return ()
+        return in_order(tuple(s for s in aggregate.arguments if self._analysed.domains.may_be_null(s)))
+
+    def _under(self, where: Scalar) -> tuple[Aggregate, ...]:
+        """The aggregates under one FILTER that count or measure its rows."""
+        return tuple(a for a in self._aggregates if a.where == where and a.kind not in _NO_COUNT)
+
+    def _number(self, where: Scalar, needed: Scalars) -> Linear:
+        """A count, from (n_x, n_null) where a nullable x is measured beside all rows."""
+        if self._pure and (whole := self._divided(where, needed)):
+            return Linear(tuple((self._add(m), 1.0) for m in whole))
+        pair = self._counting_pair(where)
+        if not needed and pair:
+            present = self._number(where, pair)
+            return Linear((*present.terms, (self._add(_rows(where, pair, absent=True)), 1.0)))
+        return Linear(((self._add(_rows(where, needed)), 1.0),))
+
+    def _counting_pair(self, where: Scalar) -> Scalars:
+        """What is needed beside COUNT(*) under `where`, if all other aggregates there need the same; else nothing."""
+        sets = {self._needed(a) for a in self._under(where)}
+        needed = sets - {()}
+        return needed.pop() if len(needed) == 1 and () in sets else ()
+
+    # --- pure accounting --------------------------------------------------------------------------------
+
+    def _divided(self, where: Scalar, needed: Scalars) -> tuple[HalfSum | QuarterSum, ...]:
+        """In pure accounting: the parts into which one measure divides these rows, which also give their number."""
+        alike = [a for a in self._under(where) if self._needed(a) == needed and a.kind not in _COUNTS]
+        alike = [a for a in alike if not self._is_alone(a)]
+        measures = {m for a in alike for m in _measures(a)}
+        if len(measures) != 1:
+            return ()
+        scaled = self._scaled(where, measures.pop(), needed)
+        if scaled.half == 0:
+            return ()
+        if all(a.kind in _FIRST_MOMENTS for a in alike):
+            return tuple(HalfSum(scaled, sign) for sign in (1, -1))
+        return tuple(QuarterSum(scaled, sign) for sign in (1, -1, 0))
+
+    # --- sums and averages ------------------------------------------------------------------------------
+
+    def _is_alone(self, aggregate: Aggregate) -> bool:
+        """A SUM with no count or average of the same rows beside it."""
+        if aggregate.kind is not Kind.SUM:
+            return False
+        needed = self._needed(aggregate)
+        is_paired = bool(needed) and needed == self._counting_pair(aggregate.where)
+        return not any(
+            other.kind is not Kind.SUM and (is_paired or self._needed(other) == needed)
+            for other in self._under(aggregate.where)
+        )
+
+    def _sum(self, aggregate: Aggregate) -> Finish:
+        lo, hi = measure_bounds(aggregate.argument, self._analysed, aggregate.where)
+        if self._is_alone(aggregate):
+            largest = max(abs(lo), abs(hi))
+            if largest == 0:
+                return Total(NOTHING)
+            index = self._add(ScaledSum(aggregate.where, aggregate.argument, 0.0, largest, lo / largest, hi / largest))
+            return Total(Linear(((index, largest),)))
+        needed = self._needed(aggregate)
+        measured = self._measured(aggregate.where, aggregate.argument, needed)
+        number = self._number(aggregate.where, needed)
+        return Total(number.times(measured.middle).plus(measured.total, measured.half))
+
+    def _mean(self, aggregate: Aggregate, argument: Scalar) -> Finish:
+        needed = self._needed(aggregate)
+        measured = self._measured(aggregate.where, argument, needed)
+        return Mean(self._number(aggregate.where, needed), measured.total, measured.middle, measured.half)
+
+    # --- second moments ---------------------------------------------------------------------------------
+
+    def _spread(self, aggregate: Aggregate, argument: Scalar) -> Finish:
+        kind, is_sample = _SPREADS[aggregate.kind]
+        needed = self._needed(aggregate)
+        number = self._number(aggregate.where, needed)
+        return Spread(kind, number, self._measured(aggregate.where, argument, needed, squares=True), is_sample)
+
+    def _relation(self, aggregate: Aggregate) -> Finish:
+        kind, is_sample = _RELATIONS[aggregate.kind]
+        where, needed = aggregate.where, self._needed(aggregate)
+        number = self._number(where, needed)
+        is_one = aggregate.argument == aggregate.beside
+        y = self._measured(where, aggregate.argument, needed, squares=kind in _SQUARES_OF_Y or is_one)
+        x = self._measured(where, aggregate.beside, needed, squares=kind in _SQUARES_OF_X or is_one)
+        if is_one or y.half == 0 or x.half == 0:
+            return Relation(kind, number, y, x, y.squares if is_one else NOTHING, is_sample)
+        scaled = [self._scaled(where, s, needed) for s in in_order(aggregate.arguments)]
+        products = Linear(((self._add(ProductSum(scaled[0], scaled[1])), 1.0),))
+        return Relation(kind, number, y, x, products, is_sample)
+
+    def _measured(self, where: Scalar, argument: Scalar, needed: Scalars, *, squares: bool = False) -> Measured:
+        """One measure over the rows that have all that is needed, as linear forms over the released moments."""
+        scaled = self._scaled(where, argument, needed)
+        if scaled.half == 0:
+            return Measured(NOTHING, NOTHING, scaled.middle, 0.0)
+        parts = self._divided(where, needed) if self._pure else ()
+        if parts and parts[0].scaled == scaled:
+            total = Linear(tuple((self._add(m), float(m.sign)) for m in parts if m.sign))
+            squared = Linear(tuple((self._add(m), 1.0 if m.sign else -1.0) for m in parts)) if squares else NOTHING
+            return Measured(total, squared, scaled.middle, scaled.half)
+        total, squared = Linear(((self._add(scaled), 1.0),)), NOTHING
+        if squares:  # z^2 = ((2 z^2 - 1) + 1) / 2
+            squared = Linear(((self._add(SquareSum(scaled)), 0.5),)).plus(self._number(where, needed), 0.5)
+        return Measured(total, squared, scaled.middle, scaled.half)
+
+    def _scaled(self, where: Scalar, argument: Scalar, needed: Scalars) -> ScaledSum:
+        """z of one measure. Raises MissingBounds."""
+        lo, hi = measure_bounds(argument, self._analysed, where)
+        given = next((s for s in needed if s != argument), TRUE)
+        return ScaledSum(where, argument, lo / 2 + hi / 2, (hi - lo) / 2, given=given)
+
+    # --- conditions -------------------------------------------------------------------------------------
+
+    def _verdict(self, aggregate: Aggregate) -> Finish:
+        """Rows where the condition holds and rows where it fails: no row is both."""
+        opposite = Call("not", (aggregate.argument,), SqlType.BOOL)
+        holding, failing = (
+            Linear(((self._add(RowCount(conjunction((*conjuncts(aggregate.where), test)), TRUE)), 1.0),))
+            for test in (aggregate.argument, opposite)
+        )
+        return Verdict(holding, failing, aggregate.kind is Kind.BOOL_AND)
+
+
+def _measures(aggregate: Aggregate) -> Scalars:
+    """The arguments whose values matter; of the others only whether they are there."""
+    match aggregate.kind:
+        case Kind.REGR_AVGX | Kind.REGR_SXX:
+            return (aggregate.beside,)
+        case Kind.REGR_AVGY | Kind.REGR_SYY:
+            return (aggregate.argument,)
+        case _:
+            return aggregate.arguments
+
+
+def _rows(where: Scalar, needed: Scalars, *, absent: bool = False) -> RowCount:
+    of, given = (*needed, TRUE, TRUE)[:2]
+    return RowCount(where, of, absent, given)
