@@ -122,7 +122,7 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
     if ends is not None:
         return ends
     unbounded = [c for c in columns_in_order(scalar) if number_range(analysed.domains.of(c, where)) is None]
-    detail = "A sum or average needs bounds on its argument; one row could otherwise change it without limit."
+    detail = "Sums, averages and statistics need bounds on what they are of; one row could change them at will."
     if not unbounded or not unbounded[0].type.is_number:
         raise MissingBounds(
             "no bounds can be inferred for this expression", detail=detail,
