@@ -299,9 +299,14 @@ class _Writer:
         """Aggregates of one or two measures that share moments, some under one condition."""
         rng = self._rng
         y, x = self._measure(rng.choice((0, 0, 1))), self._measure(0)
+        if rng.random() < 0.5:  # so that rows have one of the two, both or neither
+            y, x = f"nullif({y}, {self._column(_NUMBERS)})", f"nullif({x}, {rng.choice((1, 2, y))})"
         shapes = ["count(*)", f"count({x})", f"sum({x})", f"avg({y})", f"{rng.choice(_SPREADS)}({x})",
                   f"{rng.choice(_SPREADS)}({y})", f"{rng.choice(_RELATIONS)}({y}, {x})",
                   f"{rng.choice(_RELATIONS)}({x}, {y})", f"{rng.choice(_RELATIONS)}({y}, {y})"]  # fmt: skip
+        if rng.random() < 0.3:
+            part = [f"{rng.choice(('avg', 'sum', 'count'))}({y}) filter (where {self._bool(0)})"]
+            return ["count(*)", *rng.sample(shapes[-3:-1], rng.choice((1, 2))), *(part * rng.choice((0, 1)))]
         condition = f" filter (where {self._bool(1)})" if rng.random() < 0.3 else ""
         return [f"{s}{condition if rng.random() < 0.7 else ''}" for s in rng.sample(shapes, rng.choice((1, 2, 3, 5)))]
 
