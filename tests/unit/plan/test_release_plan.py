@@ -10,14 +10,16 @@ from types import MappingProxyType
 import pytest
 
 from proxy.analysis.analyse import Lowered
+from proxy.analysis.patterns import are_disjoint
 from proxy.dp.mechanisms import Distribution, grid_scale
 from proxy.errors import HushError, MissingBounds
 from proxy.plan.charge import Cost
-from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount
+from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount, condition_of
 from proxy.plan.recipes import Count, Mean, Relation, Spread, Total, linear_parts
 from proxy.plan.release_plan import AllKeys, Threshold
 from proxy.policy.model import Column, Neighbors, RowUnit, Table
 from proxy.release.finish import sd_of
+from proxy.sql.algebra import TRUE, ColumnRef
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import CENSUS, context, plan, plans
 
@@ -103,6 +105,17 @@ def test_a_row_with_two_measures_pays_for_having_them_or_not() -> None:
     squares = [w * w for w, m in zip(of.allocation.weights, of.vector.moments, strict=True)
                if not (isinstance(m, RowCount) and m.absent)]  # fmt: skip
     assert of.allocation.row_norm == pytest.approx(math.sqrt(sum(squares)))
+
+
+def test_a_row_without_one_measure_may_have_the_other() -> None:
+    y, x = (ColumnRef(0, name, SqlType.INT4) for name in ("y", "x"))
+    lacking = condition_of(RowCount(TRUE, y, True, x))
+    for given in (TRUE, x):
+        has_y = condition_of(ScaledSum(TRUE, y, 0.0, 1.0, given=given))
+        assert are_disjoint(lacking, has_y) is (given == x)
+    assert are_disjoint(lacking, condition_of(RowCount(TRUE, y, False, x)))
+    assert not are_disjoint(lacking, condition_of(RowCount(TRUE, x, True)))
+    assert are_disjoint(condition_of(RowCount(TRUE, x, True)), condition_of(RowCount(TRUE, y, False, x)))
 
 
 def test_conditions_of_all_rows_cost_a_row_once() -> None:
