@@ -88,6 +88,8 @@ def _starts_with(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _replace(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "replacement")
+    if node.args.get("replacement") is None:
+        raise refuse(node, "replace takes three texts", "Write replace(x, 'old', 'new').")
     old = _constant_text(binder, node, node.expression, "what is replaced")
     new = _constant_text(binder, node, node.args["replacement"], "the replacement")
     if len(str(new.value)) > _MOST_FILL:
