@@ -296,7 +296,7 @@ PLANTS: tuple[tuple[Plant, str, int], ...] = (
     (spellings_are_merged_by_the_columns_collation, "sensitivity", 30017),
     (null_stands_for_zero_in_a_measure, "meaning", 30020),
     (missing_measures_are_taken_for_null_tests, "sensitivity", 30033),
-    (calls_may_raise, "meaning", 30030),
+    (calls_may_raise, "meaning", 30505),
     (unit_counts_of_filters_share_one_weight, "sensitivity", 30015),
     (the_pair_of_half_sums_is_one_sided, "meaning", 30004),
     (bounds_are_read_the_wrong_way_round, "meaning", 30000),
