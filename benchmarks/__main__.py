@@ -46,6 +46,7 @@ def main() -> int:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
     console.print(_table(results))
     path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
     console.print(f"written to {path}", soft_wrap=True)
     is_within = all(m.is_within for m in results.engine) and all(f.is_within for f in results.fixed)
