@@ -81,8 +81,9 @@ class DuckDBEngine:
         self._watchdog.close()
         with self._lock:
             self._is_closed = True
-            for connection in (*self._idle, self._connection):
-                connection.close()
+            while self._idle:
+                self._idle.pop().close()
+            self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     @contextmanager

@@ -71,17 +71,15 @@ def _elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Pa
                 return [(item, array) for item in value.items]
         case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
             only(array, "this", "to")
-            kind = cast_type(node, element)
-            return [
-                (_converted(binder, bound, kind, item), item) for bound, item in _elements(binder, node, array.this)
-            ]
+            kind, inner = cast_type(node, element), _elements(binder, node, array.this)
+            return [(_converted(binder, bound, kind, item), item) for bound, item in inner]
         case exp.Literal(args={"is_string": True}):
             text = str(array.this).strip()
             if _PLAIN_ARRAY.fullmatch(text):
-                inner_text = text[1:-1].strip()
-                return [(Untyped(item.strip()), array) for item in inner_text.split(",")] if inner_text else []
+                items = text[1:-1].split(",") if text[1:-1].strip() else []
+                return [(Untyped(item.strip()), array) for item in items]
         case _:
-            pass
+            pass  # refused below
     raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
 
 

@@ -206,6 +206,29 @@ def test_a_cancellation_stops_the_statement_from_another_thread(engine: Engine, 
     assert run("select 1").rows == ((1,),)
 
 
+def test_a_connection_is_kept_after_success_only_and_holds_no_rows(tmp_path: Path, pay: Pay) -> None:
+    """What is kept between statements is neither broken nor a place where exact rows lie about."""
+    engine = DuckDBEngine(policy(database(tmp_path / "shop.duckdb")), tmp_path / "spill")
+
+    def ask(sql: str, timeout_s: float = 20) -> RawResult:
+        return engine.execute(pay(sql), timeout_s=timeout_s, cancellation=Cancellation())
+
+    assert len(ask("select i, i from range(5000) t(i)").rows) == 5000
+    (kept,) = engine._idle
+    assert kept.fetchall() == [(0,)]
+    assert ask("select 7").rows == ((7,),)
+    assert engine._idle == [kept]
+    for sql, error in (("select error('x')", EngineStopped), (FOREVER, QueryCanceled)):
+        with pytest.raises(error):
+            ask(sql, timeout_s=0.2)
+        assert engine._idle == []
+        assert ask("select 8").rows == ((8,),)
+    engine.close()
+    assert engine._idle == []
+    with pytest.raises(EngineStopped):
+        ask("select 9")
+
+
 def test_a_cancellation_before_the_start_is_not_forgotten(engine: Engine, pay: Pay) -> None:
     cancellation = Cancellation()
     cancellation.request()
