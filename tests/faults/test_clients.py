@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from proxy.wire import messages
+from tests.farewell import farewell_of
 from tests.faults.proxied import (
     COUNT,
     DATASET,
@@ -24,7 +25,6 @@ from tests.faults.proxied import (
     running,
     wait_until,
 )
-from tests.faults.test_signals import told_at_the_end
 from tests.wire.raw import SSL_REQUEST, RawClient, startup_packet
 
 GARBAGE_ROUNDS = 60
@@ -177,4 +177,4 @@ def test_an_idle_session_is_told_and_closed(site: Site) -> None:
         client.execute(COUNT.encode())
         other.execute("begin")
         for idle in (client, other):
-            assert told_at_the_end(idle) == "57P05"
+            assert farewell_of(idle).sqlstate == "57P05"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import time
-from select import select
 from threading import Thread
 
 import psycopg
 import pytest
 
+from tests.farewell import farewell_of
 from tests.faults.proxied import (
     COUNT,
     ENDLESS,
@@ -36,14 +36,6 @@ def noticed(client: Client) -> list[str | None]:
     return told
 
 
-def told_at_the_end(client: Client) -> str | None:
-    """The SQLSTATE with which the session ends, now or in a moment."""
-    select([client.fileno()], [], [], PATIENCE_S)
-    with pytest.raises(psycopg.OperationalError) as told:
-        client.execute("select 1")
-    return told.value.sqlstate
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_proxy_that_is_asked_to_end_finishes_what_it_does_and_exits_with_0(
     site: Site, number: signal.Signals
@@ -52,13 +44,13 @@ def test_a_proxy_that_is_asked_to_end_finishes_what_it_does_and_exits_with_0(
     with running(site) as proxied, proxied.connect() as idle, proxied.connect("bob") as busy:
         busy.execute("begin")
         proxied.signal(number)
-        assert told_at_the_end(idle) == SHUTDOWN
+        assert farewell_of(idle).sqlstate == SHUTDOWN
         wait_until(lambda: not can_connect(proxied.dsn()))
         assert busy.execute(distinct_count(1).encode()).rowcount == 1
         told = noticed(busy)
         busy.execute("commit")
         assert proxied.wait() == 0
-        assert SHUTDOWN in (told_at_the_end(busy), *told)
+        assert SHUTDOWN in (farewell_of(busy).sqlstate, *told)
         assert site.spent() == site.price()
         assert "Traceback" not in proxied.said()
     assert not list(site.state.glob("front-*"))
