@@ -28,12 +28,13 @@ from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
-from proxy.session.statements import Understood, Wrapper, private_words, understand
+from proxy.session.statements import Understood, private_words, understand
 from proxy.sql.algebra import types_in
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
 from proxy.sql.split import Split
+from proxy.sql.wrappers import EXPLAINS, Wrapper
 from proxy.sqltypes import SqlType
 
 Result = TypeVar("Result")
@@ -123,18 +124,20 @@ class ClientSession:
         assert isinstance(handle, Understood), "a private piece without refusal was understood"
         privacy = handle.version.policy.privacy
         settings = read_settings(values, privacy)
+        asker = self._asker(handle.version, settings)
+        is_explain = handle.wrapped.wrapper in EXPLAINS
         if isinstance(handle.query, Probe):
+            if is_explain:
+                return await self._explained(handle, Planned(blocks=(), plans=()), asker, settings, len(parameters))
             self._metrics.statement(StatementKind.PROBE)
             return _probed(handle, handle.query, len(parameters))
-        asker = self._asker(handle.version, settings)
         try:
             planned = await self._plan(handle.query, asker, settings, parameters)
         except HushError as error:
             error.position = handle.position(error.position)
             raise
-        if handle.wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON):
-            self._metrics.statement(StatementKind.EXPLAIN)
-            return await self._wait(lambda: self._explained(handle, planned, asker, settings, len(parameters)))
+        if is_explain:
+            return await self._explained(handle, planned, asker, settings, len(parameters))
         if not planned.blocks:
             self._metrics.statement(StatementKind.RELATION)
             patches = await self._wait(lambda: self._system(handle.query, asker, settings, self._last))
@@ -208,13 +211,14 @@ class ClientSession:
             patches.append(Patch(reference.span, template, marker, columns))
         return tuple(patches)
 
-    def _explained(self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int) -> Spliced:
+    async def _explained(
+        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int
+    ) -> Spliced:
+        self._metrics.statement(StatementKind.EXPLAIN)
         viewer = self._viewer(asker, settings, self._last)
-        is_json = handle.wrapper is Wrapper.EXPLAIN_JSON
-        if is_json:
-            lines = [explain_json(planned, asker, viewer, settings)]
-        else:
-            lines = explain_text(planned, asker, viewer, settings)
+        is_json = handle.wrapped.wrapper is Wrapper.EXPLAIN_JSON
+        explain = _json_lines if is_json else explain_text
+        lines = await self._wait(lambda: explain(planned, asker, viewer, settings))
         return _lines(lines, "json" if is_json else "text", count)
 
     # --- threads ----------------------------------------------------------------------------------------
@@ -266,13 +270,13 @@ def _probed(handle: Understood, query: Probe, count: int) -> Spliced:
         patches.append(Patch(empty.span, template, marker, columns))
     notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
                     detail="Ask for aggregates, such as count(*).")  # fmt: skip
-    return _spliced(handle, tuple(patches), count, (notice,))
+    return _spliced(handle, tuple(patches), count, (notice,) if query.hides_rows else ())
 
 
 def _spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices: tuple[Notice, ...]) -> Spliced:
     text = splice(handle.query.text, patches, count + 1)
-    literal = f"{handle.before}{text.with_literals}{handle.after}"
-    if handle.wrapper is not Wrapper.NONE:
+    literal = f"{handle.wrapped.before}{text.with_literals}{handle.wrapped.after}"
+    if handle.wrapped.wrapper is not Wrapper.NONE:
         return Spliced(sql=literal, literal_sql=literal, arrays=(), notices=notices)
     return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
 
@@ -281,6 +285,10 @@ def _arrays(text: SplicedText) -> tuple[Array, ...]:
     return tuple(
         Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
     )
+
+
+def _json_lines(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
+    return [explain_json(planned, asker, viewer, settings)]
 
 
 def _lines(lines: list[str], kind: str, count: int) -> Spliced:

@@ -1,39 +1,28 @@
 """Which statements of a query string need the session, and as what?
 
 A statement that names nothing private is left to the front untouched. A private one is reduced to the
-SELECT inside it: EXPLAIN, COPY (...) TO, DECLARE ... FOR and CREATE TEMP TABLE ... AS keep their own
-words around it.
+SELECT inside it; what stands around that is told by `wrappers`.
 """
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
+from proxy.errors import HushError, NotAggregate, PolicyForbids
 from proxy.front.relations import RELATIONS, SCHEMA
 from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
 from proxy.sql.parse import Statement, limited_depth, split_statements
-from proxy.sql.probe import Probe, probe
+from proxy.sql.probe import Probe, emptied, is_without_rows, probe
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
 from proxy.sql.table_command import WrittenOut, write_out
 from proxy.sql.widen import widen
+from proxy.sql.wrappers import EXPLAINS, Wrapped, Wrapper, unwrap
 
 SYSTEM_RELATIONS = frozenset(RELATIONS)
-
-
-class Wrapper(enum.Enum):
-    """What stands around the SELECT."""
-
-    NONE = "none"
-    EXPLAIN_TEXT = "explain"
-    EXPLAIN_JSON = "explain json"
-    COPY = "copy"
-    DECLARE = "declare"
-    CREATE_TABLE = "create table as"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +30,13 @@ class Understood:
     """The handle of a private piece: the policy version it was read under and its cut SELECT."""
 
     version: Version
-    wrapper: Wrapper
-    before: str
+    wrapped: Wrapped
     query: Split | Probe
-    after: str
     written: WrittenOut
 
     def position(self, position: int) -> int:
         """Where in the client's statement a 1-based position of the SELECT is; 0 stays unknown."""
-        return len(self.before) + self.written.original(position) if position else 0
+        return self.wrapped.start + self.written.original(position) if position else 0
 
 
 def understand(text: str, version: Version, login: str, *, has_intervals: bool) -> tuple[Piece, ...]:
@@ -90,13 +77,10 @@ class _Reader:
             return _forwarded(statement)
         if not self._names_private(statement):
             return _forwarded(statement)
-        if words[0] == "CREATE" and not _is_create_table_as(statement):
-            self._check_shadow(statement)
-            return _forwarded(statement)
-        wrapper, first, last = _unwrap(statement)
-        if statement.tokens[first].text.upper() not in ("SELECT", "WITH", "(", "VALUES", "TABLE"):
-            return _forwarded(statement)
-        return self._select(statement, wrapper, first, last)
+        if words[0] == "CREATE":
+            self._check_shadow((t.text, t.start) for t in statement.tokens)
+        wrapped = unwrap(statement)
+        return _forwarded(statement) if wrapped is None else self._select(statement, wrapped)
 
     def _names_private(self, statement: Statement) -> bool:
         names = [t.text.lower() for t in statement.tokens]
@@ -104,59 +88,61 @@ class _Reader:
             SCHEMA in names and any(n in SYSTEM_RELATIONS or n in _FUNCTIONS for n in names)
         )
 
-    def _select(self, statement: Statement, wrapper: Wrapper, first: int, last: int) -> Piece:
-        start, end = statement.tokens[first].start, statement.tokens[last - 1].end + 1
-        inner = split_statements(statement.text[start:end])[0]
+    def _select(self, statement: Statement, wrapped: Wrapped) -> Piece:
+        inner = split_statements(wrapped.text)[0]
         written = write_out(inner)
         try:
             cut = self._cut(written.statement)
         except HushError as error:
-            raise _moved(error, written, start) from None
+            raise _moved(error, written, wrapped.start) from None
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
-        is_explain = wrapper in (Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON)
-        if wrapper is Wrapper.CREATE_TABLE:
-            self._check_shadow(statement)
-        before, after = statement.text[:start], statement.text[end:]
+        self._check_shadow(wrapped.creates)
+        is_explain = wrapped.wrapper in EXPLAINS
         asked = inner.text if cut.text == written.statement.text else cut.text
         return Piece(
             text=statement.text,
             start=statement.start,
             is_private=True,
-            describe_text=before + asked if is_explain else asked,
-            prefix_chars=0 if is_explain else start,
-            needs_transaction=wrapper is Wrapper.DECLARE and not _is_with_hold(statement, first),
-            returns_rows=wrapper in (Wrapper.NONE, Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON),
-            handle=Understood(
-                version=self._version, wrapper=wrapper, before=before, query=cut, after=after, written=written
-            ),
+            describe_text=wrapped.before + asked if is_explain else asked,
+            prefix_chars=0 if is_explain else wrapped.start,
+            needs_transaction=wrapped.needs_transaction,
+            returns_rows=is_explain or wrapped.wrapper is Wrapper.NONE,
+            handle=Understood(version=self._version, wrapped=wrapped, query=cut, written=written),
         )
 
     def _cut(self, inner: Statement) -> Split | Probe:
         try:
-            cut = split(inner, self._catalog, SYSTEM_RELATIONS)
-            if self._has_intervals:
-                widened = widen(cut)
-                if widened != inner.text:
-                    cut = split(split_statements(widened)[0], self._catalog, SYSTEM_RELATIONS)
-            return cut
-        except NotAggregate:
-            found = probe(inner, self._catalog, allow_all=self._version.policy.privacy.raw_select_empty)
-            if found is not None:
-                return found
-            raise
+            cut = self._split(inner)
+        except HushError as error:
+            may_hide = isinstance(error, NotAggregate)
+            found = probe(
+                inner, self._catalog, may_hide=may_hide, hides_all=self._version.policy.privacy.raw_select_empty
+            )
+            if found is None:
+                raise
+            return found
+        is_probe = bool(cut.blocks) and not cut.system and is_without_rows(cut.root)
+        return (emptied(cut.text, cut.root, self._catalog) if is_probe else None) or cut
 
-    def _check_shadow(self, statement: Statement) -> None:
+    def _split(self, inner: Statement) -> Split:
+        cut = split(inner, self._catalog, SYSTEM_RELATIONS)
+        if self._has_intervals:
+            widened = widen(cut)
+            if widened != inner.text:
+                cut = split(split_statements(widened)[0], self._catalog, SYSTEM_RELATIONS)
+        return cut
+
+    def _check_shadow(self, words: Iterable[tuple[str, int]]) -> None:
         """A temporary object called like a private table would make later queries mean something else."""
-        for token in statement.tokens:
-            text = token.text.upper()
-            if text in ("AS", "("):
+        for word, start in words:
+            if word.upper() in ("AS", "("):
                 break
-            if token.text.lower() in self._private:
+            if word.lower() in self._private:
                 raise PolicyForbids(
-                    f'"{token.text}" is a private table; nothing else may have its name',
+                    f'"{word}" is a private table; nothing else may have its name',
                     hint="Choose another name.",
-                    position=token.start + 1,
+                    position=start + 1,
                 )
 
     def _check_set(self, statement: Statement) -> None:
@@ -187,78 +173,3 @@ def _private(statement: Statement, *, error: HushError) -> Piece:
     """A refused piece; it is described as a whole so that the front's own errors come first."""
     return Piece(text=statement.text, start=statement.start, is_private=True, describe_text=statement.text,
                  refusal=Refusal(error))  # fmt: skip
-
-
-# --- statements around a SELECT -----------------------------------------------------------------------------
-
-
-def _unwrap(statement: Statement) -> tuple[Wrapper, int, int]:
-    """The wrapper, and the tokens [first, last) of the SELECT inside it."""
-    tokens = statement.tokens
-    match statement.words(1)[0]:
-        case "EXPLAIN":
-            return _explain(statement)
-        case "COPY":
-            return _copy(statement)
-        case "DECLARE":
-            first = _after(statement, "FOR")
-            return Wrapper.DECLARE, first, len(tokens)
-        case "CREATE":
-            return Wrapper.CREATE_TABLE, _after(statement, "AS"), len(tokens)
-        case _:
-            return Wrapper.NONE, 0, len(tokens)
-
-
-def _explain(statement: Statement) -> tuple[Wrapper, int, int]:
-    words = [t.text.upper() for t in statement.tokens]
-    position, options = 1, []
-    if words[1:2] == ["("]:
-        end = words.index(")") if ")" in words else len(words) - 1
-        options, position = words[2:end], end + 1
-    else:
-        while words[position : position + 1] and words[position] in ("ANALYZE", "ANALYSE", "VERBOSE"):
-            options.append(words[position])
-            position += 1
-    text = " ".join(options)
-    for option in ("ANALYZE", "ANALYSE"):
-        if option in options and f"{option} FALSE" not in text and f"{option} OFF" not in text:
-            raise Unsupported(
-                "EXPLAIN ANALYZE of private tables is not supported",
-                detail="Timings and row counts would tell about private rows.",
-                hint="Use EXPLAIN, which prints the privacy plan and costs nothing.",
-            )
-    unknown = [f for f in ("XML", "YAML") if f in options]
-    if unknown:
-        raise Unsupported("the privacy plan is available as text and JSON", hint="Use EXPLAIN (FORMAT JSON) ...")
-    if position >= len(words):
-        raise Unsupported("EXPLAIN needs a statement")
-    return (Wrapper.EXPLAIN_JSON if "JSON" in options else Wrapper.EXPLAIN_TEXT), position, len(words)
-
-
-def _copy(statement: Statement) -> tuple[Wrapper, int, int]:
-    """COPY (query) TO ...; COPY table TO is left to the front, whose guard refuses it."""
-    depth = 0
-    if len(statement.tokens) < 2 or statement.tokens[1].text != "(":
-        return Wrapper.COPY, 0, len(statement.tokens)
-    for position, token in enumerate(statement.tokens[1:], start=1):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0:
-            return Wrapper.COPY, 2, position
-    raise Unsupported("COPY has no closing parenthesis")
-
-
-def _after(statement: Statement, word: str) -> int:
-    for position, token in enumerate(statement.tokens[:-1]):
-        if token.text.upper() == word:
-            return position + 1
-    return 0
-
-
-def _is_create_table_as(statement: Statement) -> bool:
-    words = statement.words(12)
-    is_table = "TABLE" in words[:4] and any(w in words[:4] for w in ("TEMP", "TEMPORARY"))
-    return is_table and "AS" in words and "(" not in words[: words.index("AS")]
-
-
-def _is_with_hold(statement: Statement, first: int) -> bool:
-    return "WITH HOLD" in " ".join(t.text.upper() for t in statement.tokens[:first])

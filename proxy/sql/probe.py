@@ -1,8 +1,8 @@
-"""Is a SELECT of private rows only a question about column types?
+"""Does a statement ask for no private rows, only for the shape of its answer?
 
-Tools learn columns from `SELECT * FROM t LIMIT 0`, `LIMIT 1` or `WHERE 1=0`. Such a statement is
-answered without rows, by putting an empty relation in the place of every private table. One whose
-result would not be empty then is left alone: an answer computed from empty tables would be false.
+Tools learn columns from `SELECT * FROM t LIMIT 0`, `LIMIT 1` or `WHERE 1=0`, of aggregates too. Such a statement is
+answered from an empty relation in the place of every private table, free of charge. One whose answer the rows could
+change is left alone: an answer computed from empty tables would be false.
 """
 
 from __future__ import annotations
@@ -30,19 +30,28 @@ class EmptyTable:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A statement whose private tables are all empty relations."""
+    """A statement whose private tables are all empty relations. hides_rows: rows were asked for that are not shown."""
 
     text: str
     tables: tuple[EmptyTable, ...]
+    hides_rows: bool
 
 
-def probe(statement: Statement, catalog: Catalog, *, allow_all: bool) -> Probe | None:
-    """The probe, or None when the statement asks for rows. allow_all: the policy answers every raw SELECT empty."""
+def probe(statement: Statement, catalog: Catalog, *, may_hide: bool, hides_all: bool) -> Probe | None:
+    """The probe, or None when the statement asks for more. may_hide: it is refused only because it shows rows.
+
+    hides_all: the policy answers every SELECT of rows with none.
+    """
     tree = parse(statement.text)
-    if not isinstance(tree, exp.Select):
+    if is_without_rows(tree):
+        return emptied(statement.text, tree, catalog)
+    if not may_hide or not isinstance(tree, exp.Select) or not (hides_all or _limit(tree) == "1"):
         return None
-    if not _asks_no_rows(tree) and not ((allow_all or _limit(tree) == "1") and _shows_rows(tree, catalog)):
-        return None
+    return emptied(statement.text, tree, catalog) if _shows_rows(tree, catalog) else None
+
+
+def emptied(text: str, tree: exp.Expression, catalog: Catalog) -> Probe | None:
+    """The statement with an empty relation for each private table; None: they cannot be found in its text."""
     found = []
     for node in tree.find_all(exp.Table):
         table = catalog.tables.get(table_name(node))
@@ -53,21 +62,64 @@ def probe(statement: Statement, catalog: Catalog, *, allow_all: bool) -> Probe |
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         found.append(EmptyTable(table, TextSpan(start, end + 1), node.args.get("alias") is None))
-    return Probe(statement.text, tuple(found))
+    return Probe(text, tuple(found), hides_rows=not any(is_aggregate(s) for s in tree.find_all(exp.Select)))
 
 
-def _asks_no_rows(select: exp.Select) -> bool:
+def is_without_rows(query: exp.Expression) -> bool:
+    """Whether no row of any table can change the answer, as its words alone show.
+
+    It has no rows, or is one row of aggregates of nothing.
+    """
+    if _yields_nothing(query):
+        return True
+    if not isinstance(query, exp.Select) or query.args.get("group") is not None or not is_aggregate(query):
+        return False
+    above = [*query.expressions, query.args.get("having"), query.args.get("order")]
+    return _reads_nothing(query) and not any(part is not None and part.find(exp.Query) for part in above)
+
+
+def _yields_nothing(query: exp.Expression) -> bool:
     """Whether the result has no rows, whatever the tables hold."""
-    where = select.args.get("where")
-    return _limit(select) == "0" or (where is not None and _is_false(where.this))
+    if _limit(query) == "0":
+        return True
+    match query:
+        case exp.Subquery():
+            return _yields_nothing(query.this)
+        case exp.Union():
+            return _yields_nothing(query.this) and _yields_nothing(query.expression)
+        case exp.Select():
+            return _reads_nothing(query) and (not is_aggregate(query) or _has_plain_groups(query))
+        case _:
+            return False
 
 
-def _limit(select: exp.Select) -> str:
+def _reads_nothing(select: exp.Select) -> bool:
+    """Whether no row passes its FROM and WHERE clauses."""
+    where, clause = select.args.get("where"), select.args.get("from_")
+    if where is not None and _is_false(where.this):
+        return True
+    if clause is None or select.args.get("joins") or select.args.get("laterals"):
+        return False
+    return isinstance(clause.this, exp.Subquery) and _yields_nothing(clause.this)
+
+
+def _has_plain_groups(select: exp.Select) -> bool:
+    """Whether no rows give no groups: GROUPING SETS, for one, has a row for all of them."""
+    group = select.args.get("group")
+    if group is None or any(value for name, value in group.args.items() if name != "expressions"):
+        return False
+    odd = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
+    return bool(group.expressions) and not any(isinstance(key, odd) for key in group.expressions)
+
+
+def _limit(query: exp.Expression) -> str:
     """The constant of LIMIT or FETCH, "" for none."""
-    limit = select.args.get("limit")
+    limit = query.args.get("limit")
     if limit is None:
         return ""
     count = limit.args.get("expression") or limit.args.get("count")
+    while isinstance(count, (exp.Cast, exp.Paren)):
+        count = count.this
     return str(count.this) if isinstance(count, exp.Literal) else ""
 
 
@@ -91,16 +143,35 @@ def _row_selects(select: exp.Select, catalog: Catalog) -> int:
 
 
 def _is_false(node: exp.Expression) -> bool:
+    """Whether a condition holds for no row: false or NULL."""
     match node:
         case exp.Paren():
             return _is_false(node.this)
         case exp.Boolean():
             return not node.this
+        case exp.Null():
+            return True
+        case exp.Not():
+            return isinstance(node.this.unnest(), exp.Boolean) and bool(node.this.unnest().this)
         case exp.And():
             return _is_false(node.this) or _is_false(node.expression)
+        case exp.Or():
+            return _is_false(node.this) and _is_false(node.expression)
         case exp.EQ():
             left, right = node.this, node.expression
             both = isinstance(left, exp.Literal) and isinstance(right, exp.Literal)
             return both and str(left.this) != str(right.this)
+        case exp.NEQ():
+            return _whole(node.this) is not None and _whole(node.this) == _whole(node.expression)
+        case exp.GT() | exp.LT():
+            pair = (node.this, node.expression) if isinstance(node, exp.GT) else (node.expression, node.this)
+            left, right = map(_whole, pair)
+            return left is not None and right is not None and left <= right
         case _:
             return False
+
+
+def _whole(node: exp.Expression) -> int | None:
+    """The value of a whole number; None: it is something else."""
+    text = str(node.this)
+    return int(text) if isinstance(node, exp.Literal) and not node.is_string and text.isdigit() else None

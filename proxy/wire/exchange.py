@@ -46,6 +46,11 @@ class Piece:
     refusal: NoRefusal | Refusal = NoRefusal()
     handle: object = None
 
+    @property
+    def is_part(self) -> bool:
+        """Whether `describe_text` is what the statement runs, not what it returns: COPY, DECLARE, SELECT INTO, ..."""
+        return bool(self.prefix_chars) or not self.returns_rows
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:

@@ -69,7 +69,7 @@ def _prepare_on_front(
     channel: Channel, message: Parse, raw: bytes, piece: Piece, refusal: Refusal | NoRefusal
 ) -> Flow[None]:
     described = Ticket()
-    is_widened = not piece.prefix_chars and piece.describe_text != piece.text
+    is_widened = not piece.is_part and piece.describe_text != piece.text
     if is_widened:
         raw = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
     shift = piece.start if is_widened else 0
@@ -84,7 +84,7 @@ def _prepare_on_front(
         refusal=refusal,
         oids=described.parameter_oids,
         columns=columns_of(described),
-        has_plan=bool(described.row_description) and not piece.prefix_chars,
+        has_plan=bool(described.row_description) and not piece.is_part,
     )
     channel.book.put_statement(message.name, record)
 
@@ -156,7 +156,7 @@ def execute_private(
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
     settings = yield from read_settings(channel, setting_names)
     columns = statement.columns
-    if statement.piece.prefix_chars:
+    if statement.piece.is_part:
         columns = yield from _inner_columns(channel, statement)
     try:
         if isinstance(statement.refusal, Refusal):
@@ -189,7 +189,7 @@ def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[
 def _rebind(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Flow[None]:
     """Put the rewritten statement under the portal's name. Raises HushError when its columns are others."""
     statement = portal.statement
-    as_literals = bool(statement.piece.prefix_chars) and not statement.oids
+    as_literals = statement.piece.is_part and not statement.oids
     arrays = () if as_literals else spliced.arrays
     text = encode(spliced.literal_sql if as_literals else spliced.sql, channel.codec)
     bound = portal.bound

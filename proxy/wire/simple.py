@@ -174,11 +174,11 @@ def _run_private(
     if not is_first or not settings:
         settings = yield from read_settings(channel, question.setting_names)
         piece = yield from _prepared_again(channel, piece, settings)
-    if piece.prefix_chars:  # its own errors come before those of the part that is described
+    if piece.is_part:  # its own errors come before those of the part that is described
         whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
         channel.send(whole, Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start))
     shift = piece.start + piece.prefix_chars
-    show = Show.NOTHING if piece.prefix_chars else Show.AS_SIMPLE
+    show = Show.NOTHING if piece.is_part else Show.AS_SIMPLE
     described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift, show)
     columns = columns_of(described)
     try:
@@ -210,9 +210,9 @@ def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str])
 
 def _run_spliced(channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[Column, ...]) -> Flow[None]:
     """Run the statement with its releases in place. Raises HushError when it returns what was not described."""
-    is_prefixed = bool(piece.prefix_chars)
-    arrays = () if is_prefixed else spliced.arrays
-    text = encode(spliced.literal_sql if is_prefixed else spliced.sql, channel.codec)
+    is_part = piece.is_part
+    arrays = () if is_part else spliced.arrays
+    text = encode(spliced.literal_sql if is_part else spliced.sql, channel.codec)
     values = tuple(encode(a.text, channel.codec) for a in arrays)
     bind = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=values, result_formats=())
     ticket = Ticket()
@@ -222,11 +222,11 @@ def _run_spliced(channel: Channel, piece: Piece, spliced: Spliced, columns: tupl
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
     returned = columns_of(ticket)
-    if not is_prefixed and not have_same_types(columns, returned):
+    if not is_part and not have_same_types(columns, returned):
         raise HushError("the statement would return other columns than described")
     tell_notices(channel, spliced)
     if returned:
-        channel.tell(messages.row_description(returned if is_prefixed else columns))
+        channel.tell(messages.row_description(returned if is_part else columns))
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
 

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import psycopg
 import pytest
-from psycopg.rows import dict_row
+from psycopg.rows import TupleRow, dict_row
 
-from tests.e2e.served import Served
+from tests.e2e.served import Client, Served
 
 GROUPS = "SELECT plan, count(*) AS n FROM users GROUP BY plan"
+Execute = Callable[[Client, str], psycopg.Cursor[TupleRow]]
+
+
+def in_query(client: Client, text: str) -> psycopg.Cursor[TupleRow]:
+    """In a Query message."""
+    return client.execute(text.encode())
+
+
+def prepared(client: Client, text: str) -> psycopg.Cursor[TupleRow]:
+    """In Parse, Bind and Execute."""
+    return client.execute(text.encode(), prepare=True)
+
+
+def spent(client: Client) -> object:
+    return client.execute("SELECT epsilon_spent FROM hush.budget WHERE kind = 'session'").fetchall()
 
 
 def test_explain_prints_the_privacy_plan(served: Served) -> None:
@@ -80,16 +96,36 @@ def test_server_side_cursor_of_psycopg(served: Served) -> None:
         assert len(list(cursor.execute(GROUPS))) == 4
 
 
-def test_temporary_table_keeps_the_release(served: Served) -> None:
-    with served.connect("shop") as client:
-        client.execute(f"CREATE TEMP TABLE kept AS {GROUPS}")
-        kept = client.execute("SELECT sum(n) FROM kept").fetchall()
-        assert abs(int(str(kept[0][0])) - 900) < 10
+KEEPING = [
+    "CREATE TEMP TABLE kept AS {}", "CREATE TEMPORARY TABLE kept (plan, n) ON COMMIT PRESERVE ROWS AS ({}) WITH DATA",
+    "CREATE TABLE pg_temp.kept AS WITH t AS ({}) TABLE t",
+    "SELECT plan, count(*) AS n INTO TEMP kept FROM users GROUP BY 1",
+    "SELECT plan, n INTO TEMPORARY TABLE kept FROM ({}) t", "CREATE TEMP TABLE kept AS {} WITH NO DATA",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", KEEPING)
+@pytest.mark.parametrize("execute", [in_query, prepared], ids=["simple", "extended"])
+def test_temporary_table_keeps_the_release(served: Served, text: str, execute: Execute) -> None:
+    with served.connect("shop") as client, served.connect("truth") as exact:
+        text = text.format(GROUPS)
+        assert execute(client, text).statusmessage == execute(exact, text).statusmessage
+        paid = spent(client)
+        kept = client.execute("SELECT sum(n), count(*) FROM kept").fetchall()
+        true = exact.execute("SELECT sum(n), count(*) FROM kept").fetchall()
+        assert abs(int(kept[0][0] or 0) - int(true[0][0] or 0)) < 10
+        assert kept[0][1] == true[0][1]
         cursor = client.execute("SELECT * FROM kept")
         assert [(c.name, c.type_code) for c in cursor.description or ()] == [("plan", 25), ("n", 20)]
-        with pytest.raises(psycopg.Error) as refused:
-            client.execute(f"CREATE TEMP TABLE users AS {GROUPS}")
-        assert refused.value.sqlstate == "DP007"
+        assert spent(client) == paid
+
+
+def test_nothing_is_called_like_a_private_table(served: Served) -> None:
+    with served.connect("shop") as client:
+        for text in (f"CREATE TEMP TABLE users AS {GROUPS}", "SELECT count(*) INTO TEMP users FROM orders"):
+            with pytest.raises(psycopg.Error) as refused:
+                client.execute(text)
+            assert refused.value.sqlstate == "DP007"
 
 
 @pytest.mark.parametrize("text", [
@@ -124,6 +160,9 @@ def test_sql_prepare_and_execute(served: Served) -> None:
         "SELECT u.* FROM users u WHERE (1 = 2) AND u.age > 1", "SELECT * FROM (SELECT * FROM users) t LIMIT 0",
         "SELECT age + 1 AS a, city FROM public.users AS x WHERE FALSE", "SELECT * FROM users FETCH FIRST 0 ROWS ONLY",
         "SELECT u.city, o.amount FROM users u JOIN orders o ON u.user_id = o.user_id LIMIT 0",
+        f"{GROUPS} LIMIT 0", f"SELECT * FROM ({GROUPS}) t WHERE 1 > 2",
+        "SELECT max(age) FROM users GROUP BY city LIMIT 0", "SELECT row_number() OVER (), nick FROM users WHERE NULL",
+        "SELECT * FROM users UNION SELECT * FROM users LIMIT 0",
     ],
 )  # fmt: skip
 def test_probe_has_columns_and_no_rows(served: Served, text: str) -> None:
@@ -131,8 +170,43 @@ def test_probe_has_columns_and_no_rows(served: Served, text: str) -> None:
         cursor = client.execute(text.encode())
         other = exact.execute(text.encode())
         assert cursor.fetchall() == []
+        assert client.execute("SELECT count(*) FROM hush.last_query").fetchall() == [(0,)]
         private = {(c.name, c.type_code) for c in cursor.description or ()}
         assert private == {(c.name, c.type_code) for c in other.description or ()}
+
+
+def test_aggregates_of_no_rows_are_exact_and_free(served: Served) -> None:
+    with served.connect("shop") as client:
+        cursor = client.execute("SELECT count(*), sum(age), max(city) FROM users WHERE false")
+        assert cursor.fetchall() == [(0, None, None)]
+        assert client.execute("SELECT count(*) FROM hush.last_query").fetchall() == [(0,)]
+        explained = client.execute("EXPLAIN SELECT * FROM users LIMIT 0").fetchall()
+        assert str(explained[0][0]).startswith("Privacy plan: 0 releases")
+
+
+def test_explain_looks_into_statements_that_keep_rows(served: Served) -> None:
+    with served.connect("shop") as client:
+        for text in (
+            f"CREATE TEMP TABLE t AS {GROUPS}",
+            f"DECLARE c CURSOR FOR {GROUPS}",
+            "SELECT count(*) INTO TEMP t FROM users",
+        ):
+            cursor = client.execute(f"EXPLAIN {text}".encode())
+            assert cursor.statusmessage == "EXPLAIN"
+            assert str(cursor.fetchall()[0][0]).startswith("Privacy plan: 1 release")
+
+
+def test_held_cursor_outlives_its_transaction(served: Served) -> None:
+    with served.connect("shop") as client:
+        client.execute(f"DECLARE a CURSOR WITH HOLD FOR {GROUPS} ORDER BY plan")
+        client.execute("BEGIN")
+        client.execute(f"DECLARE b SCROLL CURSOR WITH HOLD FOR {GROUPS} ORDER BY plan")
+        first = client.execute("FETCH 1 FROM b").fetchall()
+        client.execute("COMMIT")
+        paid = spent(client)
+        assert first + client.execute("FETCH ALL FROM b").fetchall() == client.execute("FETCH ALL FROM a").fetchall()
+        assert spent(client) == paid
+        client.execute("CLOSE ALL")
 
 
 def test_a_question_about_existence_is_not_answered_from_an_empty_table(served: Served) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.session.contract import Piece, Refusal
-from proxy.session.statements import Understood, Wrapper, private_words, understand
+from proxy.session.statements import Understood, private_words, understand
 from proxy.sql.probe import Probe
 from proxy.sql.split import Split
+from proxy.sql.wrappers import Wrapper
 from tests.unit.session.make import version
 
 COUNT = "SELECT count(*) FROM users"
@@ -67,6 +68,11 @@ def test_statement_goes_to_the_front_as_it_is(text: str) -> None:
         (f"CREATE TEMP TABLE t AS {COUNT}", Wrapper.CREATE_TABLE, "CREATE TEMP TABLE t AS ", ""),
         (f"create temporary table if not exists t as {COUNT}", Wrapper.CREATE_TABLE,
          "create temporary table if not exists t as ", ""),
+        (f"create temp table t(a) on commit drop as {COUNT} with data", Wrapper.CREATE_TABLE,
+         "create temp table t(a) on commit drop as ", " with data"),
+        (f'CREATE TABLE pg_temp."as" AS {COUNT}', Wrapper.CREATE_TABLE, 'CREATE TABLE pg_temp."as" AS ', ""),
+        (f'DECLARE "for" SCROLL CURSOR WITH HOLD FOR {COUNT}', Wrapper.DECLARE,
+         'DECLARE "for" SCROLL CURSOR WITH HOLD FOR ', ""),
         (f"({COUNT})", Wrapper.NONE, "", ""),
         (f"WITH a AS (SELECT * FROM users) {COUNT}", Wrapper.NONE, "", ""),
     ],
@@ -75,10 +81,49 @@ def test_private_select_is_found_inside_its_wrapper(text: str, wrapper: Wrapper,
     found = piece(text)
     assert found.is_private
     inner = handle(found)
-    assert (inner.wrapper, inner.before, inner.after) == (wrapper, before, after)
+    wrapped = inner.wrapped
+    assert (wrapped.wrapper, wrapped.before, wrapped.after) == (wrapper, before, after)
     assert isinstance(inner.query, Split)
-    assert inner.before + inner.query.text + inner.after == text
+    assert wrapped.before + inner.query.text + wrapped.after == text
     assert len(inner.query.blocks) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("SELECT count(*) INTO TEMP t FROM users", "CREATE TEMP TABLE t AS "),
+        ('SELECT count(*) INTO TEMPORARY TABLE pg_temp."T" FROM users', 'CREATE TEMP TABLE pg_temp."T" AS '),
+        ("WITH a AS (SELECT * FROM users) SELECT count(*) INTO pg_temp.t FROM a", "CREATE TABLE pg_temp.t AS "),
+    ],
+)
+def test_select_into_is_a_table_created(text: str, before: str) -> None:
+    found = piece(text)
+    assert found.is_part
+    assert len(found.describe_text) == len(text)
+    assert "INTO" not in found.describe_text
+    inner = handle(found)
+    assert (inner.wrapped.wrapper, inner.wrapped.before) == (Wrapper.CREATE_TABLE, before)
+    assert inner.position(text.index("FROM") + 1) == text.index("FROM") + 1
+
+
+@pytest.mark.parametrize("text", [
+    f"EXPLAIN CREATE TEMP TABLE t AS {COUNT}", f"EXPLAIN DECLARE c CURSOR FOR {COUNT}",
+    "EXPLAIN SELECT count(*) INTO TEMP t FROM users",
+])  # fmt: skip
+def test_explain_looks_into_the_statement(text: str) -> None:
+    found = piece(text)
+    assert not found.is_part
+    assert found.describe_text == f"EXPLAIN {handle(found).query.text}"
+    assert len(found.describe_text) <= len(text)
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT count(*) INTO t FROM users", "CREATE TABLE t AS SELECT count(*) FROM users",
+    "CREATE TEMP TABLE t AS SELECT * FROM users WITH NO DATA", f"EXPLAIN UPDATE users SET age = ({COUNT})",
+    f"CREATE TEMP TABLE t (a int DEFAULT ({COUNT}))", "DECLARE c CURSOR", "CREATE TEMP TABLE t AS EXECUTE users",
+])  # fmt: skip
+def test_what_cannot_keep_rows_goes_to_the_front(text: str) -> None:
+    assert not piece(text).is_private
 
 
 def test_cursor_needs_a_transaction_unless_it_is_held() -> None:
@@ -108,6 +153,10 @@ def test_statements_of_a_string_keep_their_places() -> None:
         ("SELECT hush_r.x FROM users AS hush_r", "DP006", "hush_r"),
         ("WITH RECURSIVE a AS (SELECT * FROM users) SELECT count(*) FROM a", "DP006", "users"),
         ("TABLE users", "DP004", "TABLE"),
+        ("SELECT age INTO TEMP t FROM users", "DP004", "age"),
+        ("SELECT count(*) INTO TEMP users FROM orders", "DP007", "users"),
+        ("COPY (SELECT count(*) FROM users TO STDOUT", "DP006", ""),
+        ("EXPLAIN (users", "DP006", ""),
         ("WITH w AS (TABLE users) SELECT hush_r.x FROM w", "DP006", "hush_r"),
     ],
 )
@@ -161,6 +210,31 @@ def test_system_relations_are_private_pieces() -> None:
 
 def test_probe_is_recognised() -> None:
     assert isinstance(handle(piece("SELECT * FROM users LIMIT 0")).query, Probe)
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT plan, count(*) FROM users GROUP BY plan LIMIT 0", "SELECT plan, max(age) FROM users GROUP BY plan LIMIT 0",
+    "SELECT count(*) FROM users WHERE false", "SELECT max(age) FROM users WHERE 1 > 2",
+    "SELECT * FROM (SELECT plan, count(*) FROM users GROUP BY plan) t WHERE 1 = 0",
+    "SELECT * FROM (SELECT * FROM users LIMIT 0) t", "SELECT * FROM users WHERE age > 3 AND NOT true",
+    "SELECT * FROM users UNION ALL SELECT * FROM users LIMIT 0", "SELECT DISTINCT city FROM users LIMIT 0::bigint",
+    "SELECT * FROM users WHERE false UNION SELECT * FROM users WHERE NULL", "SELECT * FROM users WHERE 0 = 1 OR 2 <> 2",
+    "SELECT row_number() OVER () FROM users WHERE 3 < 3", "SELECT plan FROM users WHERE false GROUP BY plan",
+])  # fmt: skip
+def test_what_no_row_can_change_is_a_probe(text: str) -> None:
+    assert isinstance(handle(piece(text)).query, Probe)
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT count(*) FROM users LIMIT 1", "SELECT (SELECT count(*) FROM users), count(*) FROM users WHERE false",
+    "SELECT count(*) FROM users WHERE 1 < 2", "SELECT count(*) FROM users WHERE NOT (age > 3)",
+    "SELECT count(*) FROM users WHERE age = age OR false", "SELECT count(*) FROM users WHERE 1 <> 2",
+    "SELECT plan FROM users GROUP BY plan LIMIT 10", "SELECT n FROM (SELECT count(*) AS n FROM users WHERE false) t",
+    "SELECT count(*) FROM users WHERE false UNION ALL SELECT count(*) FROM users",
+])  # fmt: skip
+def test_what_a_row_may_change_is_no_probe(text: str) -> None:
+    found = piece(text)
+    assert isinstance(found.refusal, Refusal) or isinstance(handle(found).query, Split)
 
 
 def test_intervals_widen_the_outermost_select() -> None:
