@@ -1,7 +1,7 @@
 """How much has every account spent, what has it paid for, and may it pay this?
 
-Books are a pure function of the entries applied so far: nothing is read or written here, and the same `apply` books
-a new charge and replays an old one.
+Books are a pure function of the entries booked so far: nothing is read or written here, and the same `book` takes a
+new charge and an old one that is replayed.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ class Books:
     def apply(self, body: str) -> Entry:
         """Book the entry with this canonical text. Raises LedgerFailed, changing nothing, unless it follows on."""
         entry = decode(body)
+        self.book(entry, body)
+        return entry
+
+    def book(self, entry: Entry, body: str) -> None:
+        """Book an entry whose canonical text is known to be `body`. Raises as `apply` does."""
         problem = self._problem(entry)
         if problem:
             raise LedgerFailed(f"entry {entry.seq} of the ledger does not verify: {problem}")
@@ -78,7 +83,6 @@ class Books:
             self._paid.setdefault((line.kind, line.name), set()).update(line.releases)
         self.last_release = max(self.last_release, *(r.release_id for r in entry.releases))
         self.seq, self.head = entry.seq, digest(body)
-        return entry
 
     def _line(self, account: Account, picks: tuple[Pick, ...]) -> Line:
         due = [pick for pick in picks if not self.has_paid(account, pick.release_id)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -116,16 +116,15 @@ class SqliteLedger:
         next_id = self._books.last_release + 1
         for request in dict.fromkeys(one.request for one in wanted):
             found = () if fresh else self._store.completed(request.key)
-            if found:
-                picks[request.key] = Pick(request, self._most_paid(accounts, found))
-            else:
-                picks[request.key] = Pick(request, next_id)
+            pick = Pick(request, self._most_paid(accounts, found, next_id))
+            picks[request.key] = pick
+            if pick.release_id == next_id:
                 next_id += 1
         return picks
 
-    def _most_paid(self, accounts: tuple[Account, ...], found: tuple[int, ...]) -> int:
+    def _most_paid(self, accounts: tuple[Account, ...], found: Iterable[int], if_none: int) -> int:
         """Of releases, newest first, the newest that most accounts paid for."""
-        best, most = 0, -1
+        best, most = if_none, -1
         for release_id in found:
             payers = sum(self._books.has_paid(account, release_id) for account in accounts)
             if payers > most:
@@ -151,7 +150,7 @@ class SqliteLedger:
                 self._connection.execute("insert into entry values (?, ?)", (entry.seq, body))
                 written = self._history.write(self._connection)
             self._history.forget(written)
-            self._books.apply(body)
+            self._books.book(entry, body)
             self._mark_head()
         except (sqlite3.Error, OSError) as error:
             raise LedgerFailed("a charge could not be made durable", hint=_DISK_HINT) from error

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,9 @@ SCHEMA = (
     ) strict""",
     "create index if not exists release_key on release (fingerprint, policy_digest, data_version)",
 )
+
+_AT_A_TIME = 8
+_NO_RELEASE = 2**63 - 1  # above every id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,20 @@ class ReleaseStore:
                     hint="Free space on the disk of the state directory; the charge stays.",
                 ) from error
 
-    def completed(self, key: ReleaseKey) -> tuple[int, ...]:
-        """Ids of the finished releases of `key`, newest first. More than one if two were asked at the same time."""
+    def completed(self, key: ReleaseKey) -> Iterator[int]:
+        """Ids of the finished releases of `key`, newest first, read when they are asked for.
+
+        More than one if two were asked at the same time, or fresh ones.
+        """
         sql = (
             "select release_id from release where fingerprint = ? and policy_digest = ? and data_version = ?"
-            " order by release_id desc"
+            " and release_id < ? order by release_id desc limit ?"
         )
-        rows = self._read(sql, (key.fingerprint, key.policy_digest, key.data_version))
-        return tuple(int(row[0]) for row in rows)
+        below = _NO_RELEASE
+        while rows := self._read(sql, (key.fingerprint, key.policy_digest, key.data_version, below, _AT_A_TIME)):
+            for (release_id,) in rows:
+                below = int(release_id)
+                yield below
 
     def load(self, release_id: int, key: ReleaseKey) -> Stored:
         """The finished release `release_id`, which `completed(key)` named."""
@@ -91,8 +101,8 @@ class ReleaseStore:
 
     def get(self, key: ReleaseKey) -> Stored | Missing:
         """The newest finished release of `key`, whoever paid for it."""
-        found = self.completed(key)
-        return self.load(found[0], key) if found else Missing()
+        newest = next(self.completed(key), _NO_RELEASE)
+        return self.load(newest, key) if newest != _NO_RELEASE else Missing()
 
     def close(self) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,6 +19,7 @@ from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.explain import OutputNoise, output_noise
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
 from proxy.release.finish import Release, finish
@@ -28,10 +29,12 @@ from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import budget_spent
 from proxy.session.relations import history_name
 from proxy.session.settings import Settings
+from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Bindings, Constants
 from proxy.sql.parse import limited_depth
 from proxy.sql.split import BlockText, Split
+from proxy.sqltypes import SqlType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +50,29 @@ class Asker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """The releases of one statement: a bound block and its plan for each piece of the noise line."""
+    """The releases of one statement: a bound block and its plan for each piece of the noise line.
+
+    outputs: the public accuracy of each number. types: of all that is computed below the noise line.
+    """
 
     blocks: tuple[BoundBlock, ...]
     plans: tuple[ReleasePlan, ...]
+    outputs: tuple[OutputNoise, ...]
+    types: frozenset[SqlType]
 
     def distinct(self) -> tuple[ReleasePlan, ...]:
         """Plans that publish different numbers."""
-        return tuple({p.fingerprint: p for p in self.plans}.values())
+        return _distinct(self.plans)
 
     def cost(self) -> Cost:
         total = Cost(0, 0)
         for plan in self.distinct():
             total += plan.cost
         return total
+
+
+def _distinct(plans: Sequence[ReleasePlan]) -> tuple[ReleasePlan, ...]:
+    return tuple({p.fingerprint: p for p in plans}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +112,12 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
     for text, bound in zip(query.blocks, blocks, strict=True):
         with _pointing_at(text):
             plans.append(plan_release(bound.block, context))
-    return Planned(blocks=tuple(blocks), plans=tuple(plans))
+    return Planned(
+        blocks=tuple(blocks),
+        plans=tuple(plans),
+        outputs=tuple(o for p in _distinct(plans) for o in output_noise(p)),
+        types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
+    )
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
-from proxy.plan.explain import output_noise
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
 from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
@@ -29,7 +28,6 @@ from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
 from proxy.session.statements import Understood, private_words, understand
-from proxy.sql.algebra import types_in
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
@@ -38,7 +36,9 @@ from proxy.sql.wrappers import EXPLAINS, Wrapper
 from proxy.sqltypes import SqlType
 
 Result = TypeVar("Result")
+Given = TypeVar("Given")
 _NOWHERE = TextSpan(0, 0)
+_NO_RELEASES = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,8 @@ class ClientSession:
         self._last: tuple[LastQuery, ...] = ()
         self._words_of: Version | None = None
         self._words: frozenset[str] = frozenset()
+        self._asker = _kept(self._new_asker)
+        self._settings = _kept(_settings)
 
     def may_be_private(self, text: str) -> bool:
         """See the contract. Unicode-escaped names are left to the front's guard."""
@@ -122,13 +124,12 @@ class ClientSession:
     async def _release(self, piece: Piece, parameters: tuple[Parameter, ...], values: Mapping[str, str]) -> Spliced:
         handle = piece.handle
         assert isinstance(handle, Understood), "a private piece without refusal was understood"
-        privacy = handle.version.policy.privacy
-        settings = read_settings(values, privacy)
-        asker = self._asker(handle.version, settings)
+        settings = self._settings(handle.version, values)
+        asker = self._asker(handle.version, settings.shared_session)
         is_explain = handle.wrapped.wrapper in EXPLAINS
         if isinstance(handle.query, Probe):
             if is_explain:
-                return await self._explained(handle, Planned(blocks=(), plans=()), asker, settings, len(parameters))
+                return await self._explained(handle, _NO_RELEASES, asker, settings, len(parameters))
             self._metrics.statement(StatementKind.PROBE)
             return _probed(handle, handle.query, len(parameters))
         try:
@@ -173,9 +174,8 @@ class ClientSession:
             await _until_grid(started, handle.version.policy.privacy.time_grid_s)
         return spliced
 
-    def _asker(self, version: Version, settings: Settings) -> Asker:
-        session = f"shared/{settings.shared_session}" if settings.shared_session else self._id
-        accounts = version.accounts(self._login, session)
+    def _new_asker(self, version: Version, shared_session: str) -> Asker:
+        accounts = version.accounts(self._login, f"shared/{shared_session}" if shared_session else self._id)
         return Asker(
             dataset=self._dataset, version=version, login=self._login, accounts=accounts, metrics=self._metrics
         )
@@ -230,6 +230,25 @@ class ClientSession:
         return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
 
 
+def _settings(version: Version, values: Mapping[str, str]) -> Settings:
+    return read_settings(values, version.policy.privacy)
+
+
+def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given], Result]:
+    """`make`, which is asked again only when its version or its other argument is not that of the call before."""
+    last: list[tuple[Version, Given, Result]] = []
+
+    def kept(version: Version, given: Given) -> Result:
+        for made_of, with_given, made in last:
+            if made_of is version and with_given == given:
+                return made
+        made = make(version, given)
+        last[:] = [(version, given, made)]
+        return made
+
+    return kept
+
+
 # --- what a statement leaves behind -----------------------------------------------------------------------
 
 
@@ -237,16 +256,14 @@ def _last_query(planned: Planned, answer: Answer) -> LastQuery:
     receipt = answer.receipt
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
-    outputs = tuple(o for p in planned.distinct() for o in output_noise(p))
-    return LastQuery(outputs=outputs, cost=cost, is_reused=cost.pico == 0)
+    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0)
 
 
 def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
-    types = frozenset[SqlType]().union(*(types_in(b.block) for b in planned.blocks))
     notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
-               *zone_notices(types, settings.time_zone, privacy))  # fmt: skip
+               *zone_notices(planned.types, settings.time_zone, privacy))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 

@@ -43,8 +43,19 @@ def test_the_newest_of_several_is_found_first(ledger: SqliteLedger, store: Relea
     first, second = charged(ledger), charged(ledger)
     store.put(second, b"second")
     store.put(first, b"first")
-    assert store.completed(key("a")) == (second.release_id, first.release_id)
+    assert tuple(store.completed(key("a"))) == (second.release_id, first.release_id)
     assert store.load(first.release_id, key("a")).payload == b"first"
+
+
+def test_all_of_many_are_found_and_those_of_other_keys_are_not(ledger: SqliteLedger, store: ReleaseStore) -> None:
+    mine = []
+    for _ in range(20):
+        for reserved in (charged(ledger, "a"), charged(ledger, "b")):
+            store.put(reserved, b"payload")
+            if reserved.key == key("a"):
+                mine.append(reserved.release_id)
+    assert list(store.completed(key("a"))) == mine[::-1]
+    assert store.get(key("a")) == store.load(mine[-1], key("a"))
 
 
 def test_a_second_draw_under_one_charge_is_refused(ledger: SqliteLedger, store: ReleaseStore) -> None:

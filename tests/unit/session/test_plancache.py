@@ -8,7 +8,7 @@ from proxy.session.plancache import PlanCache
 from tests.unit.session.make import version
 
 PIECES = (Piece(text="SELECT 1", start=0, is_private=False, describe_text="SELECT 1"),)
-PLANNED = Planned(blocks=(), plans=())
+PLANNED = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
 def test_pieces_are_kept_by_version_login_text_and_intervals() -> None:
