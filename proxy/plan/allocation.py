@@ -15,6 +15,8 @@ from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import Moment, MomentVector, UnitCount, condition_of, is_further_part, is_linear
 from proxy.plan.recipes import Count, Finish, Mean, Relation, Spread, Total, Verdict, linear_parts
 
+_ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
@@ -48,6 +50,24 @@ def allocate(
         if all(is_linear(m) for m in vector.moments):
             unit_norm = min(unit_norm, row_norm * bounds.rows)
     return Allocation(weights=tuple(weights), row_norm=row_norm, cell_norm=cell_norm, unit_norm=unit_norm)
+
+
+def is_within_by_cells(
+    moments: tuple[Moment, ...], allocation: Allocation, bounds: ContributionBounds, cells: int,
+    distribution: Distribution,
+) -> bool:  # fmt: skip
+    """Whether a unit of at most `cells` cells is never above B, whatever conditions its rows meet together.
+
+    Each coordinate of a cell counts in full, so that nothing rests on which of them one row can reach.
+    """
+    sizes = [
+        weight * (bounds.rows_per_group if is_linear(moment) else 1)
+        for moment, weight in zip(moments, allocation.weights, strict=True)
+        if not is_further_part(moment)
+    ]
+    if distribution is Distribution.GAUSSIAN:
+        return cells * sum(s * s for s in sizes) <= allocation.unit_norm**2 * (1 + _ROUNDING)
+    return cells * sum(sizes) <= allocation.unit_norm * (1 + _ROUNDING)
 
 
 def _weights(vector: MomentVector, bounds: ContributionBounds, distribution: Distribution) -> list[float]:

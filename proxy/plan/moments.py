@@ -112,6 +112,11 @@ def rows_of(moment: RowSum) -> ScaledSum:
             assert_never(never)
 
 
+def measures_of(moment: RowSum) -> tuple[ScaledSum, ...]:
+    """The measures that the moment's row integers are made of."""
+    return (moment.left, moment.right) if isinstance(moment, ProductSum) else (rows_of(moment),)
+
+
 def condition_of(moment: RowCount | RowSum) -> Scalar:
     """The condition under which a row contributes to the moment, for telling moments apart.
 

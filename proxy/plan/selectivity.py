@@ -51,20 +51,20 @@ def _width(domain: Bounded) -> float:
 def most_values(keys: tuple[Key, ...], domains: Domains) -> int:
     """A number of groups that no unit exceeds, whatever the data; 0 if there is none.
 
-    Counts the declared values of plain columns, and NULL: the statement drops rows with other values. What is
-    only inferred, as the domain of an expression, does not count.
+    Counts the declared values of plain columns, and NULL where they allow it: the statement drops rows with other
+    values. What is only inferred, as the domain of an expression, does not count.
     """
-    sizes = [_declared_values(k.scalar, domains) for k in keys]
-    return math.prod(1 + s for s in sizes) if all(sizes) else 0
+    return math.prod(_declared_values(k.scalar, domains) for k in keys)
 
 
 def _declared_values(scalar: Scalar, domains: Domains) -> int:
     if not isinstance(scalar, ColumnRef):
         return 0
-    match domains.column(scalar).domain:
+    column = domains.column(scalar)
+    match column.domain:
         case Listed(values):
-            return len(values)
+            return len(values) + column.nullable
         case Bounded(int() as lo, int() as hi) if scalar.type.is_integer:
-            return max(0, hi - lo + 1)
+            return max(0, hi - lo + 1) + column.nullable
         case _:
             return 0

@@ -11,9 +11,9 @@ import math
 from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
+from proxy.plan.allocation import is_within_by_cells
 from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum, UnitCount
 from proxy.plan.selectivity import expects_few_rows, most_values
-from proxy.plan.side_by_side import is_side_by_side, side_by_side
 from proxy.plan.terms import ROW_UNITS, Statement, Terms
 from proxy.sql.algebra import TRUE
 from proxy.sql.render import double, text_literal
@@ -40,7 +40,7 @@ class _Writer:
             return self._one_row()
         if self._a.has_constant_keys:
             return self._one_cell()
-        return side_by_side(self._s, self._t) if is_side_by_side(self._s) else self._cells()
+        return self._light_cells() if self._are_all_light() else self._cells()
 
     # --- shapes -----------------------------------------------------------------------------------------
 
@@ -62,12 +62,29 @@ class _Writer:
         return f"sum(trunc({self._t.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
 
     def _one_cell(self) -> str:
-        keys = [f"min({text}) AS {name}" for text, name in zip(self._t.key_texts(), self._t.keys, strict=True)]
-        cell = self._cell(keys, self._t.units, few=expects_few_rows(self._a.owned.block, self._a.domains))
-        sums = [f"sum({self._t.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._s.moments)]
+        cell = self._cell(few=expects_few_rows(self._a.owned.block, self._a.domains), constant=True)
+        return self._with_parts([*self._t.keys, *self._light_sums()], self._from_light(cell))
+
+    def _light_cells(self) -> str:
+        chosen = ["0 AS is_part", *self._t.keys, *self._light_sums()]
+        return f"SELECT {', '.join(chosen)}\n{self._from_light(self._cell())}"
+
+    def _are_all_light(self) -> bool:
+        """Whether no unit can be above B, so that no norm is needed."""
+        cells = most_values(self._a.keys, self._a.domains)
+        return (
+            cells > 0
+            and not self._is_mixed
+            and is_within_by_cells(self._s.moments, self._s.allocation, self._a.bounds, cells, self._s.distribution)
+        )
+
+    def _light_sums(self) -> list[str]:
+        """Sums over cells of units that need no factor."""
+        return [f"sum({self._t.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._s.moments)]
+
+    def _from_light(self, cell: str) -> str:
         group = f"\nGROUP BY {', '.join(self._t.keys)}" if self._t.keys else ""
-        cells = f"(SELECT *, {self._t.row_factor()} AS r FROM (\n{cell}))"
-        return self._with_parts([*self._t.keys, *sums], f"FROM {cells}{group}")
+        return f"FROM (SELECT *, {self._t.row_factor()} AS r FROM (\n{cell})){group}"
 
     def _with_parts(self, chosen: list[str], rest: str) -> str:
         """A SELECT over rows that stand for one unit each; private parts are counted from its groups."""
@@ -87,10 +104,9 @@ class _Writer:
         )
 
     def _cells(self) -> str:
-        keys = [f"{text} AS {name}" for text, name in zip(self._t.short_key_texts(), self._t.keys, strict=True)]
         units, names = ", ".join(self._t.units), ", ".join(self._t.keys)
         limit = self._t.heavy_limit()
-        ctes = [f"cell AS MATERIALIZED (\n{self._cell(keys, [*self._t.units, *self._t.keys])})", *self._cut_keys()]
+        ctes = [f"cell AS MATERIALIZED (\n{self._cell()})", *self._cut_keys()]
         ctes.append(f"scored AS (SELECT *, {self._t.row_factor()} AS r FROM {'kept' if self._private() else 'cell'})")
         norms = f"SELECT {units}, {self._t.norm()} AS q FROM scored"
         if self._is_mixed:
@@ -131,28 +147,34 @@ class _Writer:
 
     # --- cells ------------------------------------------------------------------------------------------
 
-    def _cell(self, keys: list[str], group: list[str], *, few: bool = False) -> str:
-        """One row for each group of units and keys. few: grouped without an array over all ids of units."""
-        columns = self._t.sparse_units(self._t.unit_columns()) if few else self._t.unit_columns()
-        units = [f"{text} AS {name}" for text, name in zip(columns, self._t.units, strict=True)]
-        counted = f"{self._t.rows_used()} AS n"
-        moments = [f"{self._cell_moment(m)} AS m{i}" for i, m in enumerate(self._s.moments)]
-        chosen = ", ".join([*units, *keys, counted, *moments])
-        positions = ", ".join(str(i + 1) for i in range(len(group)))
-        return f"SELECT {chosen}\nFROM {self._t.tables()}\nWHERE {self._t.where()}\nGROUP BY {positions}"
+    def _cell(self, *, few: bool = False, constant: bool = False) -> str:
+        """One row for each unit and group, or for each unit if its keys are constant.
 
-    def _cell_moment(self, moment: Moment) -> str:
-        match moment:
-            case RowCount():
-                return f"count(*){self._t.filter(moment)}"
-            case UnitCount(per_part=True):
-                return "0"
-            case UnitCount(where):
-                return "1" if where == TRUE else f"(count(*){self._t.filter(moment)} > 0)::BIGINT"
-            case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit
-                return f"coalesce(sum_no_overflow({self._t.row_integer(moment)}){self._t.filter(moment)}, 0)"
-            case _ as never:
-                assert_never(never)
+        few: grouped without an array over all ids of units.
+        """
+        terms, units, keys, rows = self._rows(few=few, constant=constant)
+        shown = [f"min({k})" for k in keys] if constant else keys
+        chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
+        chosen.append(f"{terms.rows_used()} AS n")
+        chosen += [f"{_cell_moment(terms, m)} AS m{i}" for i, m in enumerate(self._s.moments)]
+        group = range(len(units) if constant else len(units) + len(keys))
+        return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
+
+    def _rows(self, *, few: bool, constant: bool) -> tuple[Terms, list[str], list[str], str]:
+        """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
+        units = self._t.unit_columns()
+        keys = self._t.key_texts() if constant else self._t.short_key_texts()
+        rows = f"FROM {self._t.tables()}\nWHERE {self._t.where()}"
+        held = self._t.held()
+        if few and self._t.is_one_integer() and self._t.needs_units_alone():
+            return self._t, self._t.units, [], f"FROM (SELECT unnest(list({units[0]})) AS {self._t.units[0]}\n{rows})"
+        if few:
+            units = self._t.sparse_units(units)
+        if not held:
+            return self._t, units, keys, rows
+        named = zip([*units, *keys, *held], [*self._t.units, *self._t.keys, *held.values()], strict=True)
+        rows = f"FROM (SELECT {', '.join(_named(text, name) for text, name in named)}\n{rows})"
+        return Terms(self._s, held), self._t.units, self._t.keys, rows
 
     # --- norms --------------------------------------------------------------------------------------------
 
@@ -190,3 +212,21 @@ class _Writer:
                 f"    ORDER BY {order}) AS place FROM cell SEMI JOIN many USING ({units})) WHERE place <= {limit})"
             ),
         ]
+
+
+def _named(text: str, name: str) -> str:
+    return text if text == name else f"{text} AS {name}"
+
+
+def _cell_moment(terms: Terms, moment: Moment) -> str:
+    match moment:
+        case RowCount():
+            return f"count(*){terms.filter(moment)}"
+        case UnitCount(per_part=True):
+            return "0"
+        case UnitCount(where):
+            return "1" if where == TRUE else f"(count(*){terms.filter(moment)} > 0)::BIGINT"
+        case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit
+            return f"coalesce(sum_no_overflow({terms.row_integer(moment)}){terms.filter(moment)}, 0)"
+        case _ as never:
+            assert_never(never)

@@ -7,6 +7,7 @@ over a unit. See docs/claims/integer-grid.md and docs/claims/bounding.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -27,6 +28,7 @@ from proxy.plan.moments import (
     UnitCount,
     in_order,
     is_linear,
+    measures_of,
     rows_of,
 )
 from proxy.policy.model import Bounded, Listed, Unknown
@@ -58,8 +60,10 @@ class Statement:
 class Terms:
     """The expressions of one statement."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, held: Mapping[str, str] | None = None) -> None:
+        """held: texts over the rows that a sub-select has computed once, with their names there."""
         self._s = statement
+        self._held = held or {}
         self._a = statement.analysed
         domains = self._a.domains
         self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone)
@@ -67,6 +71,18 @@ class Terms:
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]
 
     # --- rows -----------------------------------------------------------------------------------------------
+
+    def held(self) -> dict[str, str]:
+        """Measures and conditions to be computed once for each row, and names for them; none where there is no sum.
+
+        The engine sees no common parts inside CASE and FILTER.
+        """
+        sums = [m for m in self._s.moments if not isinstance(m, (RowCount, UnitCount))]
+        if not sums:
+            return {}
+        values = dict.fromkeys(self._double(s.of) for m in sums for s in measures_of(m))
+        conditions = dict.fromkeys(c for m in self._s.moments if (c := self.condition(m)) != "TRUE")
+        return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
     def unit_columns(self) -> list[str]:
         match self._a.owned.unit:
@@ -76,6 +92,15 @@ class Terms:
                 return [self.renderer.identity(c) for c in columns]
             case _ as never:
                 assert_never(never)
+
+    def is_one_integer(self) -> bool:
+        """Whether a unit is told by one whole number."""
+        unit = self._a.owned.unit
+        return isinstance(unit, UnitOf) and len(unit.columns) == 1 and unit.columns[0].type.is_integer
+
+    def needs_units_alone(self) -> bool:
+        """Whether nothing of a row is asked for but whose it is."""
+        return not self.keys and not self.held() and all(self.condition(m) == "TRUE" for m in self._s.moments)
 
     def sparse_units(self, texts: list[str]) -> list[str]:
         """Unit columns without their statistics, so that the engine hashes the ids that occur. texts: in order."""
@@ -124,13 +149,17 @@ class Terms:
         return self.renderer.condition(condition)
 
     def condition(self, moment: Moment) -> str:
+        text = self._condition(moment)
+        return self._held.get(text, text)
+
+    def _condition(self, moment: Moment) -> str:
         match moment:
             case RowCount(where, of, absent, given):
                 return self._rows(where, (of, given), absent=absent)
             case ScaledSum(where, of, given=given):
                 return self._rows(where, (of if self._may_lack(of) else TRUE, given))
             case HalfSum() | QuarterSum() | SquareSum() | ProductSum():
-                return self.condition(rows_of(moment))
+                return self._condition(rows_of(moment))
             case UnitCount(where):
                 return self.renderer.condition(where)
             case _ as never:
@@ -187,7 +216,8 @@ class Terms:
 
     def _double(self, measure: Scalar) -> str:
         text = self.renderer.unclamped(measure) if isinstance(measure, ColumnRef) else self.renderer.measure(measure)
-        return f"({text})::DOUBLE"
+        text = f"({text})::DOUBLE"
+        return self._held.get(text, text)
 
     def _z(self, scaled: ScaledSum) -> str:
         """A row's z in [-1, 1], never NULL."""
@@ -278,8 +308,19 @@ def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
     is_exact = step * ROW_UNITS == scaled.half  # but for the smallest doubles there are
     units = f"({shifted} / {double(step)})" if is_exact else f"({shifted} / {double(scaled.half)} * {whole})"
     least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
-    inside = f"abs({units}) <= {most}" if -scaled.least == scaled.most else f"{units} BETWEEN {least} AND {most}"
+    inside = f"{value} BETWEEN {double(_end(scaled, scaled.least))} AND {double(_end(scaled, scaled.most))}"
     return (
         f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
         f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
     )
+
+
+def _end(scaled: ScaledSum, z: float) -> float:
+    """The outermost value whose z, rounded as the engine rounds it, is not beyond the given one.
+
+    Rounding keeps order, so the values between two such ends need no clamp.
+    """
+    end = scaled.middle + scaled.half * z
+    while end != scaled.middle and abs((end - scaled.middle) / scaled.half) > abs(z):
+        end = math.nextafter(end, scaled.middle)
+    return end

@@ -337,11 +337,41 @@ class Oracle:
             weight = allocation.weights[self._per_part.index(True)]
             each = math.ceil((weight * weight if is_gaussian else weight) * NORM_UNITS / whole)
             total += each * len({self._part(key) for key in cells})
+        if self._are_all_light():
+            return 1.0
         ratio = allocation.unit_norm / allocation.cell_norm
         limit = math.floor(NORM_UNITS * (ratio * ratio if is_gaussian else ratio))
         if total <= limit:
             return 1.0
         return math.sqrt(limit / total) if is_gaussian else limit / total
+
+    def _are_all_light(self) -> bool:
+        """Whether keys of declared values are so few that B holds for any unit."""
+        moments, bounds = self._plan.vector.moments, self._analysed.bounds
+        cells = 1
+        for key in self._analysed.keys:
+            cells *= self._declared(key.scalar)
+        whole = 0.0
+        for moment, weight in zip(moments, self._plan.allocation.weights, strict=True):
+            if isinstance(moment, (HalfSum, QuarterSum)) and moment.sign < 1:
+                continue
+            size = weight if isinstance(moment, UnitCount) else weight * bounds.rows_per_group
+            whole += size * size if self._plan.distribution is Distribution.GAUSSIAN else size
+        most = self._plan.allocation.unit_norm
+        most = most * most if self._plan.distribution is Distribution.GAUSSIAN else most
+        return cells > 0 and not any(self._per_part) and cells * whole <= most * (1 + 2**-40)
+
+    def _declared(self, scalar: Scalar) -> int:
+        """How many values the policy declares for a column, NULL included; 0 if that is not known."""
+        if not isinstance(scalar, ColumnRef):
+            return 0
+        column = self._analysed.domains.column(scalar)
+        if isinstance(column.domain, Listed):
+            return len(column.domain.values) + column.nullable
+        if isinstance(column.domain, Bounded) and isinstance(column.domain.lo, int) and scalar.type.is_integer:
+            assert isinstance(column.domain.hi, int)
+            return max(0, column.domain.hi - column.domain.lo + 1) + column.nullable
+        return 0
 
     def _norm(self, cell: Cell, units: float, *, is_gaussian: bool) -> int:
         size = 0.0

@@ -11,7 +11,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_facts import ACCEPTED
-from proxy.plan import side_by_side, statement
+from proxy.plan import statement
 from proxy.plan.moments import HalfSum, RowSum, ScaledSum
 from proxy.plan.statement import _Writer
 from proxy.plan.terms import Terms, _scaled_integer
@@ -105,7 +105,7 @@ def spell_plainly(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Terms, "row_integer", plain_row_integer)
     patch.setattr(_Writer, "_candidates", lambda *_: "")
     patch.setattr(Terms, "short_key_texts", Terms.key_texts)
-    patch.setattr(statement, "is_side_by_side", lambda _: False)
+    patch.setattr(Terms, "held", lambda _: {})
     patch.setattr(statement, "expects_few_rows", lambda *_: False)
     patch.setattr(Renderer, "_is_read_whole", lambda *_: False)
     patch.setattr(Renderer, "_compared", compared)
@@ -118,41 +118,55 @@ def test_short_cuts_change_no_integer(
 ) -> None:
     of = context(pure=pure, lowered=Lowered(rows_per_group=4, groups=groups))
     quick = plan(query, of).sql
-    with monkeypatch.context() as patch:
-        patch.setattr(side_by_side, "_PACKED_ROWS", 40)  # the busiest unit has more rows
-        split = plan(query, of).sql
-    with monkeypatch.context() as patch:
-        patch.setattr(statement, "is_side_by_side", lambda _: False)
-        apart = plan(query, of).sql
     spell_plainly(monkeypatch)
     slow = plan(query, of).sql
     assert quick != slow
     for connection in shops:
-        quickly, parted, cells, wanted = (
-            cells_of(connection.execute(sql).fetchall()) for sql in (quick, split, apart, slow)
-        )
-        assert quickly == parted == cells == wanted
+        quickly, wanted = (cells_of(connection.execute(sql).fetchall()) for sql in (quick, slow))
+        assert quickly == wanted
 
 
-def test_rows_and_sum_share_an_aggregate_when_they_are_of_the_same_rows() -> None:
-    packed = "packed AS"
-    assert packed in plan("select status, sum(amount) from orders group by 1").sql
-    assert packed not in plan("select status, count(*) from orders group by 1").sql
-    assert (
-        packed not in plan("select status, count(*) filter (where amount > 3), sum(amount) from orders group by 1").sql
-    )
+LIGHT = (
+    "select status, sum(amount) from orders group by status",
+    "select status, sum(amount), count(*), count(distinct user_id) from orders where amount is not null group by 1",
+    "select plan, status, count(*) from orders o join users u on o.user_id = u.user_id group by plan, status",
+)
 
 
-def test_units_of_many_rows_are_read_again() -> None:
-    """Beyond 32,767 rows of one unit the shared aggregate would run over."""
-    query = plan("select status, sum(amount) from orders group by 1")
-    with duckdb.connect() as connection:
-        connection.execute("create table orders (user_id integer, amount decimal(18,4), status varchar)")
-        connection.execute("insert into orders select 1, 1000, 'paid' from range(200000)")
-        connection.execute("insert into orders select 2, 1000, 'paid' from range(32767)")
-        cells = {key: total for _, key, total in connection.execute(query.sql).fetchall()}
-    assert cells["paid"] == 2 * math.trunc(query.scale * query.allocation.cell_norm)
-    assert cells["refunded"] == cells[None] == 0
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize("query", LIGHT)
+def test_no_norm_is_computed_where_no_unit_can_be_above_the_bound(
+    query: str, pure: bool, shops: list[duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A factor could then only be 1, but for the rounding of norms: a grid unit is 2^-40 of the noise."""
+    of = context(pure=pure, lowered=Lowered(rows_per_group=4))
+    light = plan(query, of).sql
+    monkeypatch.setattr(_Writer, "_are_all_light", lambda _: False)
+    weighed = plan(query, of).sql
+    assert "heavy" not in light
+    assert "heavy" in weighed
+    keys = query.count("group by plan") + 1
+    for connection in shops:
+        found, wanted = (sorted(connection.execute(sql).fetchall(), key=repr) for sql in (light, weighed))
+        assert [row[: 1 + keys] for row in found] == [row[: 1 + keys] for row in wanted]
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert all(abs(a - b) <= 12 for a, b in zip(ours[1 + keys :], theirs[1 + keys :], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("query", "lowered"),
+    [
+        ("select status, sum(amount) from orders group by status", Lowered(groups=2)),
+        ("select upper(status), sum(amount) from orders group by 1", Lowered()),
+        ("select city, count(*) from orders o join users u on u.user_id = o.user_id group by city", Lowered()),
+        ("select status, count(amount), count(*) filter (where amount is null) from orders group by 1", Lowered()),
+        ("select status, count(*) from orders where status in ('paid', 'refunded') group by 1", Lowered()),
+    ],
+)  # fmt: skip
+def test_norms_are_computed_where_a_unit_may_be_above_the_bound(query: str, lowered: Lowered) -> None:
+    """Fewer groups than cells; keys whose number is inferred; private keys; what no row meets together."""
+    sql = plan(query, context(lowered=lowered)).sql
+    assert "heavy" in sql or "min(" in sql
 
 
 def test_every_unit_above_the_limit_is_a_candidate() -> None:
@@ -216,27 +230,30 @@ def test_a_numeric_column_of_any_type_compares_without_raising(kind: str) -> Non
 
 
 def test_a_narrow_filter_hashes_only_the_units_it_finds() -> None:
-    sparse = "| 0)"
-    assert sparse in plan("select count(*) from orders where amount >= 500").sql
-    assert sparse in plan("select count(*) from orders where store_id = 3").sql
-    assert sparse in plan("select count(*) from orders where made >= '2024-11-01'").sql
-    assert sparse not in plan("select count(*) from orders where amount >= 100").sql
-    assert sparse not in plan("select count(*) from orders where status = 'paid'").sql
-    assert sparse not in plan("select count(*) from orders").sql
+    sparse, gathered = "| 0)", "unnest(list("
+    assert gathered in plan("select count(*) from orders where amount >= 500").sql
+    assert gathered in plan("select count(distinct user_id) from orders where amount >= 500").sql
+    assert sparse in plan("select count(*) filter (where amount > 700) from orders where store_id = 3").sql
+    assert sparse in plan("select sum(amount) from orders where amount >= 500").sql
+    assert gathered in plan("select count(*) from orders where store_id = 3").sql
+    assert gathered in plan("select count(*) from orders where made >= '2024-11-01'").sql
+    for wide in ("where amount >= 100", "where status = 'paid'", ""):
+        sql = plan(f"select count(*) from orders {wide}").sql
+        assert sparse not in sql
+        assert gathered not in sql
 
 
 def test_inferred_values_do_not_limit_the_groups_of_a_unit() -> None:
-    few, row = "WHERE q >", "GROUP BY u0"
-    assert row in plan("select status, count(*) from orders group by 1").sql
-    many = "sum(amount), sum(amount * 2), sum(amount * 3), count(*) filter (where amount < 3)"
-    assert few in plan(f"select status, {many} from orders group by 1").sql
+    few = "WHERE q >"
+    assert "heavy" not in plan("select status, count(*) from orders group by 1").sql
+    two = context(lowered=Lowered(groups=2))
+    assert few in plan("select status, sum(amount) from orders group by 1", two).sql
     for keys in ("date_trunc('month', made)", "upper(status)"):
         query = plan(f"select {keys}, count(*) from orders group by 1").sql
         assert few not in query
-        assert "packed" not in query
-        assert "normed" not in query
+        assert "heavy" in query
     joined = "from orders o join users u on o.user_id = u.user_id"
-    assert few in plan(f"select plan, status, count(*) {joined} group by 1, 2").sql
+    assert few in plan(f"select plan, status, count(*), avg(amount) {joined} group by 1, 2").sql
 
 
 def test_a_condition_that_no_listed_value_meets_is_no_error(shops: list[duckdb.DuckDBPyConnection]) -> None:
