@@ -159,7 +159,6 @@ def test_no_norm_is_computed_where_no_unit_can_be_above_the_bound(
         ("select status, sum(amount) from orders group by status", Lowered(groups=2)),
         ("select upper(status), sum(amount) from orders group by 1", Lowered()),
         ("select city, count(*) from orders o join users u on u.user_id = o.user_id group by city", Lowered()),
-        ("select status, count(amount), count(*) filter (where amount is null) from orders group by 1", Lowered()),
         ("select status, count(*) from orders where status in ('paid', 'refunded') group by 1", Lowered()),
     ],
 )  # fmt: skip
