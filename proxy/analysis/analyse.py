@@ -12,7 +12,7 @@ from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
-from proxy.sql.algebra import TRUE, Block, Scalar, columns_in_order, columns_of
+from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.intervals import number_range
 from proxy.sql.render import quote
 
@@ -128,7 +128,14 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
             "no bounds can be inferred for this expression", detail=detail,
             hint="Clamp it between numbers of your own: least(greatest(<expression>, 0), 100).",
         )  # fmt: skip
-    table, column = analysed.owned.block.scan(unbounded[0].scan).table.name, unbounded[0].name
+    scan = analysed.owned.block.scan(unbounded[0].scan)
+    if isinstance(scan.rows, Grouped):
+        raise MissingBounds(
+            "no bounds are known for a value that a sub-select computes for each unit", detail=detail,
+            hint="Clamp it between numbers of your own, for example least(greatest(total, 0), 1000) or"
+            " WHERE total BETWEEN 0 AND 1000.",
+        )  # fmt: skip
+    table, column = scan.table.name, unbounded[0].name
     name = _spelled(column)
     raise MissingBounds(
         f'no bounds are known for "{table}"."{column}"', detail=detail,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, columns_of
+from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, Stored, columns_of
 from proxy.sql.scope import link
 
 Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
@@ -99,7 +99,12 @@ def has_same_unit(scan: Scan, other: Scan, pairs: Pairs) -> bool:
 
 
 def _is_parent(parent: Scan, child: Scan) -> bool:
-    return isinstance(child.table.ownership, UnitVia) and child.table.ownership.parent == parent.table.name
+    return isinstance(child.table.ownership, UnitVia) and is_all_of(parent, child.table.ownership.parent)
+
+
+def is_all_of(scan: Scan, table: str) -> bool:
+    """Whether a scan is that policy table itself; a sub-select over it has neither its keys nor all its rows."""
+    return isinstance(scan.rows, Stored) and scan.table.name == table
 
 
 def _child_key(child: Scan) -> ColumnRef:

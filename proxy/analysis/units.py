@@ -7,8 +7,9 @@ the unit and public ones on declared keys, and refuses uses of the unit's own va
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from proxy.analysis.inner_rows import with_known_scans
 from proxy.analysis.meeting import (
     Pairs,
     UniqueKeys,
@@ -17,11 +18,14 @@ from proxy.analysis.meeting import (
     declared_advice,
     declared_key,
     has_same_unit,
+    is_all_of,
     links,
     unit_advice,
     unit_columns,
 )
-from proxy.errors import BadGroups, PolicyForbids, UnitNotJoined, Unsupported
+from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
+from proxy.analysis.unit_uses import check_condition, is_unit_value
+from proxy.errors import BadGroups, UnitNotJoined, Unsupported
 from proxy.policy.model import FromPolicy, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import (
     Aggregate,
@@ -41,43 +45,10 @@ from proxy.sql.scope import equality, link
 from proxy.sqltypes import SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class EveryRow:
-    """Each row is its own unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitOf:
-    """The unit is the value of these columns, none of them NULL."""
-
-    columns: tuple[ColumnRef, ...]
-
-
-UnitIdentity = EveryRow | UnitOf
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owned:
-    """A block whose rows all have a unit.
-
-    block: with the scans and conditions of completed paths added.
-    bounds_from: the most detailed private table, whose contribution bounds apply.
-    is_one_row_per_unit: no unit can own two rows of the join.
-    constant_scans: scans whose every column is the same in all rows of a unit.
-    enforced_constants: columns declared constant per unit, to be enforced in SQL.
-    """
-
-    block: Block
-    unit: UnitIdentity
-    bounds_from: Table
-    is_one_row_per_unit: bool
-    constant_scans: frozenset[int]
-    enforced_constants: frozenset[ColumnRef]
-
-
-def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys) -> Owned:
-    """Find the unit of the block's rows. Raises UnitNotJoined, PolicyForbids, BadGroups, Unsupported."""
-    completed = _complete_paths(block, tables)
+def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: int = 0) -> Owned:
+    """Find the unit of the block's rows. after: scans that are added have larger numbers. Raises HushError."""
+    block = with_known_scans(block, after, lambda inner, last: own(inner, tables, unique, last))
+    completed = _complete_paths(block, tables, after)
     pairs = links(completed.where)
     private = tuple(s for s in completed.scans if not s.table.is_public)
     if not private:
@@ -135,7 +106,7 @@ def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]
 # --- paths ------------------------------------------------------------------------------------------------
 
 
-def _complete_paths(block: Block, tables: Mapping[str, Table]) -> Block:
+def _complete_paths(block: Block, tables: Mapping[str, Table], after: int) -> Block:
     """Join the parents of every path table that the query itself does not join."""
     scans, where = list(block.scans), list(block.where)
     position = 0
@@ -146,7 +117,7 @@ def _complete_paths(block: Block, tables: Mapping[str, Table]) -> Block:
             continue
         if _parent_scan(scan, scans, where) is None:
             path = scan.table.ownership
-            parent = Scan(1 + max(s.number for s in (*scans, *block.every_scan)), tables[path.parent])
+            parent = Scan(1 + max(after, *(s.number for s in (*scans, *block.every_scan))), tables[path.parent])
             scans.append(parent)
             where.append(_equal(column_of(scan, path.on), column_of(parent, path.parent_key)))
     return replace(block, scans=tuple(scans), where=tuple(where))
@@ -162,7 +133,7 @@ def _parent_scan(scan: Scan, scans: list[Scan], where: list[Scalar]) -> Scan | N
             continue
         other = pair[1] if pair[0] == child else pair[0]
         for candidate in scans:
-            is_parent = candidate.number == other.scan and candidate.table.name == path.parent
+            is_parent = candidate.number == other.scan and is_all_of(candidate, path.parent)
             if is_parent and other.name == path.parent_key:
                 return candidate
     return None
@@ -262,17 +233,9 @@ def _constant_scans(block: Block, private: tuple[Scan, ...], pairs: Pairs, uniqu
 # --- the unit's own value ---------------------------------------------------------------------------------------
 
 
-def is_unit_value(block: Block, reference: ColumnRef) -> bool:
-    """Whether a column shows the unit itself or a key the policy never shows."""
-    table = block.scan(reference.scan).table
-    column = table.column(reference.name)
-    owned = isinstance(table.ownership, UnitColumns) and reference.name in table.ownership.columns
-    return owned or (column is not None and column.key and not table.is_public)
-
-
 def _check_unit_unused(block: Block) -> None:
     for condition in block.conditions:
-        _check_condition(block, condition)
+        check_condition(block, condition)
     for key in block.keys:
         for reference in columns_in_order(key):
             if is_unit_value(block, reference):
@@ -281,36 +244,11 @@ def _check_unit_unused(block: Block) -> None:
                     hint="Group by attributes that many units share.",
                 )
     for aggregate in block.aggregates:
-        _check_condition(block, aggregate.where)
+        check_condition(block, aggregate.where)
         plain = isinstance(aggregate.argument, ColumnRef) and aggregate.kind in (
             AggregateKind.COUNT, AggregateKind.COUNT_UNITS)  # fmt: skip
         for argument in () if plain else aggregate.arguments:
-            _check_condition(block, argument)
-
-
-def _null_tested(condition: Scalar) -> frozenset[ColumnRef]:
-    """Columns of which a condition asks for nothing but whether they are NULL, which names nobody."""
-    match condition:
-        case Call("is null", (ColumnRef() as column,)) | Call("not", (Call("is null", (ColumnRef() as column,)),)):
-            return frozenset((column,))
-        case _:
-            return frozenset()
-
-
-def _check_condition(block: Block, condition: Scalar) -> None:
-    pair = equality(condition)
-    if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
-        return
-    told = _null_tested(condition)
-    for reference in columns_in_order(condition):
-        table = block.scan(reference.scan).table
-        if reference in told:
-            continue
-        if is_unit_value(block, reference) and not table.unit_filter_allowed:
-            raise PolicyForbids(
-                f'"{table.name}"."{reference.name}" identifies the privacy unit and may only be joined or counted',
-                hint="Filter by attributes instead, or ask the admin for unit_filter: allow.",
-            )
+            check_condition(block, argument)
 
 
 def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:

@@ -31,8 +31,9 @@ from proxy.plan.moments import (
     measures_of,
     rows_of,
 )
+from proxy.plan.unit_values import unit_value
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, Join, Scalar, Scan, conjuncts
+from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, Scalar, Scan, Stored, conjuncts
 from proxy.sql.render import Renderer, double, middle_of, quote
 from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
@@ -122,14 +123,41 @@ class Terms:
         ]
 
     def tables(self) -> str:
-        block = self._a.owned.block
+        return self._tables(self._a.owned.block)
+
+    def _tables(self, block: Block) -> str:
         if not block.joins:
-            return ", ".join(map(_scanned, block.scans))
-        return "\n  ".join([f"({' CROSS JOIN '.join(map(_scanned, block.scans))})", *map(self._joined, block.joins)])
+            return ", ".join(map(self._scanned, block.scans))
+        return "\n  ".join(
+            [f"({' CROSS JOIN '.join(map(self._scanned, block.scans))})", *map(self._joined, block.joins)]
+        )
 
     def _joined(self, join: Join) -> str:
-        scans = " CROSS JOIN ".join(map(_scanned, join.scans))
+        scans = " CROSS JOIN ".join(map(self._scanned, join.scans))
         return f"{join.kind.value} JOIN ({scans}) ON {' AND '.join(map(self._row_condition, join.on)) or 'TRUE'}"
+
+    def _scanned(self, scan: Scan) -> str:
+        match scan.rows:
+            case Stored():
+                return f"{'.'.join(map(quote, scan.table.relation))} AS s{scan.number}"
+            case Grouped() as rows:
+                return f"(\n{self._grouped(scan, rows)}) AS s{scan.number}"
+            case _ as never:
+                assert_never(never)
+
+    def _grouped(self, scan: Scan, rows: Grouped) -> str:
+        """Rows of each unit, with exact aggregates of its own rows."""
+        chosen = [f"{self.renderer.identity(c)} AS {quote(name)}" for name, c in rows.unit]
+        chosen += [f"{self.renderer.inner_key(k)} AS {quote(name)}" for name, k in rows.keys]
+        group = ", ".join(str(i + 1) for i in range(len(chosen)))
+        for value in rows.values:
+            reference = ColumnRef(scan.number, value.name, value.type)
+            counted = self.filter(RowCount(value.where, value.argument))
+            passing = self.filter(RowCount(value.where, TRUE))
+            text = unit_value(value, self._a.domains.column(reference), self.renderer, counted, passing)
+            chosen.append(f"{text} AS {quote(value.name)}")
+        where = " AND ".join(dict.fromkeys(map(self._row_condition, rows.block.where))) or "TRUE"
+        return f"  SELECT {', '.join(chosen)}\n  FROM {self._tables(rows.block)}\n  WHERE {where}\n  GROUP BY {group}"
 
     def where(self) -> str:
         conditions = [self._row_condition(w) for w in self._a.owned.block.where]
@@ -292,10 +320,6 @@ class Terms:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
         return math.floor(_NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
-
-
-def _scanned(scan: Scan) -> str:
-    return f"{'.'.join(map(quote, scan.table.relation))} AS s{scan.number}"
 
 
 def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:

@@ -8,6 +8,7 @@ case here never reaches the private engine.
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 from proxy.policy.model import Table
@@ -167,12 +168,61 @@ class Aggregate:
         return (self.argument,) if self.beside == TRUE else (self.argument, self.beside)
 
 
+class UnitValueKind(enum.Enum):
+    """Exact aggregates of a unit's own rows."""
+
+    COUNT = "count"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValue:
+    """One aggregate of a unit's rows, of those that pass `where`. argument: TRUE for COUNT(*).
+
+    Known once it is analysed: ends, that each row is clamped to, and most, the largest count.
+    """
+
+    name: str
+    kind: UnitValueKind
+    argument: Scalar
+    where: Scalar
+    type: SqlType
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows as they are in the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """One row for each unit of a block, and each of its values of the keys: aggregates of the unit's own rows.
+
+    unit, keys: with their names.
+    """
+
+    block: Block
+    unit: tuple[tuple[str, ColumnRef], ...]
+    keys: tuple[tuple[str, Scalar], ...]
+    values: tuple[UnitValue, ...]
+
+
+STORED = Stored()
+
+
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All rows of a policy table; several scans of one table differ in number."""
+    """All rows of a policy table, or of a sub-select; scans differ in number."""
 
     number: int
     table: Table
+    rows: Stored | Grouped = STORED
 
 
 class JoinKind(enum.Enum):
@@ -212,7 +262,9 @@ class Block:
 
     @property
     def every_scan(self) -> tuple[Scan, ...]:
-        return (*self.scans, *(s for j in self.joins for s in j.scans))
+        """Those of joins and of sub-selects included."""
+        own = (*self.scans, *(s for j in self.joins for s in j.scans))
+        return (*own, *(i for s in own if isinstance(s.rows, Grouped) for i in s.rows.block.every_scan))
 
     @property
     def conditions(self) -> tuple[Scalar, ...]:
@@ -223,9 +275,15 @@ class Block:
         return next(s for s in self.every_scan if s.number == number)
 
 
+def _read_by(values: tuple[UnitValue, ...]) -> tuple[Scalar, ...]:
+    return tuple(s for v in values for s in (v.argument, v.where))
+
+
 def types_in(block: Block) -> frozenset[SqlType]:
     """Types of all scalars of a block and of their parts."""
-    waiting = [*block.conditions, *block.keys, *(s for a in block.aggregates for s in (*a.arguments, a.where))]
+    inner = [s.rows for s in block.every_scan if isinstance(s.rows, Grouped)]
+    below = [c for g in inner for c in (*g.block.conditions, *(k for _, k in g.keys), *_read_by(g.values))]
+    waiting = [*below, *block.conditions, *block.keys, *(s for a in block.aggregates for s in (*a.arguments, a.where))]
     found = set()
     while waiting:
         scalar = waiting.pop()

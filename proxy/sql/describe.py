@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
+from proxy.sql.algebra import (
+    TRUE,
+    Aggregate,
+    AggregateKind,
+    Call,
+    Case,
+    ColumnRef,
+    Literal,
+    Member,
+    Null,
+    Scalar,
+    Span,
+    UnitValue,
+    UnitValueKind,
+)
 
 _INFIX = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "||", "is distinct from", "like", "ilike")
 
@@ -45,3 +59,12 @@ def describe_aggregate(aggregate: Aggregate) -> str:
     else:
         text = f"{aggregate.kind.value}({', '.join(map(describe_scalar, aggregate.arguments))})"
     return text if aggregate.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(aggregate.where)})"
+
+
+def describe_unit_value(value: UnitValue) -> str:
+    """The exact aggregate of a unit's rows as SQL."""
+    if value.kind is UnitValueKind.COUNT_DISTINCT:
+        text = f"count(DISTINCT {describe_scalar(value.argument)})"
+    else:
+        text = f"{value.kind.value}({'*' if value.argument == TRUE else describe_scalar(value.argument)})"
+    return text if value.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(value.where)})"

@@ -133,7 +133,7 @@ def _kept(
     if not all(_is_null_without_row(scalar) for _, scalar in met.columns):
         raise refuse(node, "an outer join to a sub-select with computed columns is not supported over private rows",
                      "Select plain columns in it, and compute from them outside.")  # fmt: skip
-    added = Join(JoinKind.LEFT, (_nullable(met.scans[0]),), (*met.where, *on))
+    added = Join(JoinKind.LEFT, (nullable(met.scans[0]),), (*met.where, *on))
     return Rows(scans=kept.scans, joins=(*kept.joins, added), where=kept.where, columns=columns)
 
 
@@ -148,7 +148,7 @@ def _is_null_without_row(scalar: Scalar) -> bool:
             return False
 
 
-def _nullable(scan: Scan) -> Scan:
+def nullable(scan: Scan) -> Scan:
     """The scan as rows see it that it may not meet: any of its columns may be NULL, whatever the policy says."""
     table = replace(scan.table, columns=tuple(replace(c, nullable=True) for c in scan.table.columns))
     return replace(scan, table=table)

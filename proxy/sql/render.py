@@ -97,11 +97,23 @@ class Renderer:
 
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
-        text = self._spell(scalar, Reading.KEY)
+        text = self.inner_key(scalar)
         if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
             text = f"lower({text})"
+        return text
+
+    def inner_key(self, scalar: Scalar) -> str:
+        """A key of a unit's own rows, which may be a key again: one spelling of each value, letters as they are."""
+        text = self._spell(scalar, Reading.KEY)
         if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
             return f"({text} + 0e0)"  # one zero, one NaN
+        return text
+
+    def distinct(self, scalar: Scalar) -> str:
+        """A value to be told apart from others of a unit: NULL where there is none that is finite."""
+        text = self.measure(scalar)
+        if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
+            return f"CASE WHEN isfinite({text}) THEN {text} + 0e0 END"
         return text
 
     def listed_key(self, scalar: Scalar) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from proxy.sql.algebra import Join, Scalar, Scan
@@ -23,6 +24,12 @@ class Rows:
     def has_units(self) -> bool:
         """Whether each row surely belongs to somebody."""
         return any(not s.table.is_public for s in self.scans)
+
+
+def unused_column(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of name 2, name 3, ... that no other column has."""
+    found = name or "column"
+    return next(n for n in (found, *(f"{found} {i}" for i in range(2, len(taken) + 3))) if n not in taken)
 
 
 @dataclass(frozen=True, slots=True)

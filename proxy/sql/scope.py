@@ -23,6 +23,7 @@ from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.names import fold, identifier, table_name
+from proxy.sql.per_unit import grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, membership
@@ -102,6 +103,8 @@ class Scopes:
     def _set(self, asked: Membership, ctes: Ctes, binder: Binder) -> Rows:
         """The rows of a sub-query of a condition, on scans of their own."""
         query = asked.query
+        if query.args.get("group") is not None:
+            return self._per_unit(query, ctes)
         distinct = query.args.get("distinct")
         if distinct is not None:
             only(distinct)
@@ -175,12 +178,24 @@ class Scopes:
 
     def subselect(self, select: exp.Select, ctes: Ctes) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
+        if select.args.get("group") is not None:
+            return self._per_unit(select, ctes)
         only(select, "expressions", "from_", "joins", "where", "with_", "kind")
         scope = self.select(select, ctes_of(select, ctes))
         columns: list[tuple[str, Scalar]] = []
         for item in select.expressions:
             columns += _item(item, scope, self._source)
         return replace(scope.rows, columns=tuple(columns))
+
+    def _per_unit(self, select: exp.Select, ctes: Ctes) -> Rows:
+        only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
+        scope = self.select(select, ctes_of(select, ctes))
+
+        def item(node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
+            return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
+
+        self._scans += 1
+        return grouped(select, scope.rows, scope.binder, self._scans - 1, item)
 
     # --- names --------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.subqueries import conditions, membership
+from proxy.sql.unit_groups import groups_by_unit
 from proxy.sql.words import construct
 
 SYSTEM_SCHEMA = "hush"
@@ -176,6 +177,7 @@ class _Walker:
         self.system: list[SystemText] = []
         self.emptied: list[EmptiedText] = []
         self._sets: set[int] = set()
+        self._sources: set[int] = set()
 
     def visit(self, query: exp.Expression, ctes: _Names) -> Kind:
         """The kind of a query's rows; blocks and system references are collected on the way."""
@@ -202,6 +204,7 @@ class _Walker:
             recursive = _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC)
             return {**scope, **{identifier(c.args["alias"].this): recursive for c in clause.expressions}}
         for cte in clause.expressions:
+            self._sources.add(id(cte.this))
             kind = self.visit(cte.this, scope)
             names = {n: d.meaning for n, d in scope.items()}
             name, meaning = declare(cte, names, self._body(cte.this))
@@ -251,6 +254,9 @@ class _Walker:
         if Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
             raise refuse(select, "joining private rows with released aggregates is not supported",
                          "Aggregate both sides first and join the aggregates.")  # fmt: skip
+        named = {n: d.meaning for n, d in ctes.items()}
+        if id(select) in self._sources and groups_by_unit(select, self._catalog, named):
+            return self._rows(select)
         is_released = is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
         above = _inner_queries(select, _ABOVE) if is_released else []
         for inner in _inner_queries(select):
@@ -278,6 +284,7 @@ class _Walker:
         if query is None:
             return False
         self._sets.add(id(query))
+        self._sources.add(id(query))
         if self.visit(query, ctes) is Kind.RELEASED:
             raise refuse(query, "comparing private rows with released aggregates is not supported",
                          "Compare with a constant, or with rows of a table.")  # fmt: skip
@@ -302,6 +309,7 @@ class _Walker:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Subquery):
+            self._sources.add(id(node.this))
             return self.visit(node, ctes)
         self._refuse_private_inside(node, ctes, f"{construct(node)} over a private table is not supported")
         return Kind.PUBLIC

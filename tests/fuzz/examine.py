@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import duckdb
@@ -145,14 +145,19 @@ def _check_totals(plan: ReleasePlan, raw: Raw, cells: NoisyCells) -> None:
             raise Broken(f"publishing changes the total of moment {index}")
 
 
-def run_worlds(seeds: Sequence[int], how: str, queries: int = QUERIES, *, stop: bool = False) -> Tally:
+Make = Callable[[World, random.Random], str]
+
+
+def run_worlds(
+    seeds: Sequence[int], how: str, queries: int = QUERIES, *, stop: bool = False, make: Make = make_query
+) -> Tally:
     """Examine the random queries of some worlds. how: "sensitivity", "meaning" or "both". stop: at a failure."""
     tally = Tally()
     for seed in seeds:
         with Examiner(make_world(seed)) as examiner:
             for number in range(queries):
                 rng = random.Random(f"query {seed} {number}")
-                query = make_query(examiner.world, rng)
+                query = make(examiner.world, rng)
                 _examine_one(examiner, query, make_context(examiner.world, rng), how, tally, seed, number)
                 if stop and tally.failures:
                     return tally

@@ -33,7 +33,7 @@ class From:
 
 def make_query(world: World, rng: random.Random) -> str:
     """One random aggregate query."""
-    return _Writer(world, rng).query()
+    return Writer(world, rng).query()
 
 
 _NUMBERS = (SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT4, SqlType.FLOAT8)
@@ -58,7 +58,7 @@ _ENDS = {
 }  # fmt: skip
 
 
-class _Writer:
+class Writer:
     def __init__(self, world: World, rng: random.Random) -> None:
         self._world = world
         self._rng = rng

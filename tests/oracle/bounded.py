@@ -28,10 +28,11 @@ from proxy.plan.moments import (
 )
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, Join, JoinKind, Scalar, Scan, columns_of
+from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, JoinKind, Scalar, Scan, columns_of
 from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
+from tests.oracle.per_unit import inner_key, unit_value
 from tests.oracle.scalars import Evaluator, Reading, Row, Stored, Value, middle, order, stored
 
 ROW_UNITS = 2**30
@@ -147,12 +148,40 @@ class Oracle:
             yield row
             return
         scan = scans[0]
-        for stored_row in self._tables[scan.table.name]:
-            own = {(scan.number, c.name): stored(stored_row[c.name], c.type, self._zone) for c in scan.table.columns}
+        for own in self._scanned(scan):
             wider = {**row, **own}
             pairs = [p for w in links if (p := link(w)) is not None]
             if all(_is_linked(wider, a, b) for a, b in pairs if scan.number in (a.scan, b.scan)):
                 yield from self._passing(scans[1:], links, wider)
+
+    def _scanned(self, scan: Scan) -> Iterator[Wide]:
+        if isinstance(scan.rows, Grouped):
+            yield from self._grouped(scan, scan.rows)
+            return
+        for row in self._tables[scan.table.name]:
+            yield {(scan.number, c.name): stored(row[c.name], c.type, self._zone) for c in scan.table.columns}
+
+    def _of_block(self, block: Block) -> Iterator[Wide]:
+        """The rows of a block below the outermost one."""
+        numbers = {s.number for s in block.scans}
+        links = [w for w in block.where if (p := link(w)) is not None and {c.scan for c in p} <= numbers]
+        for row in self._met(list(block.joins), self._passing(list(block.scans), links, {})):
+            if all(self._holds(w, row) for w in block.where):
+                yield row
+
+    def _grouped(self, scan: Scan, inner: Grouped) -> Iterator[Wide]:
+        """Rows of each unit of a sub-select, with the values of its own rows."""
+        groups = defaultdict[Unit, list[Row]](list)
+        for row in self._of_block(inner.block):
+            keys = (inner_key(self.evaluator.value(key, row, Reading.KEY), key) for _, key in inner.keys)
+            groups[(*(row[c.scan, c.name] for _, c in inner.unit), *keys)].append(row)
+        names = [name for name, _ in (*inner.unit, *inner.keys)]
+        for group, rows in groups.items():
+            found: Wide = {(scan.number, name): part for name, part in zip(names, group, strict=True)}
+            for value in inner.values:
+                column = self._analysed.domains.column(ColumnRef(scan.number, value.name, value.type))
+                found[scan.number, value.name] = unit_value(value, column, rows, self.evaluator)
+            yield found
 
     def _has_inner_keys(self, row: Row) -> bool:
         return all(self._is_inner(c, row) for k in self._analysed.keys for c in columns_of(k.scalar))

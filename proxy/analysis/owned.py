@@ -1,0 +1,42 @@
+"""Whose are the rows of a block, once that is known?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proxy.policy.model import Table
+from proxy.sql.algebra import Block, ColumnRef
+
+
+@dataclass(frozen=True, slots=True)
+class EveryRow:
+    """Each row is its own unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOf:
+    """The unit is the value of these columns, none of them NULL."""
+
+    columns: tuple[ColumnRef, ...]
+
+
+UnitIdentity = EveryRow | UnitOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owned:
+    """A block whose rows all have a unit.
+
+    block: with the scans and conditions of completed paths added.
+    bounds_from: the most detailed private table, whose contribution bounds apply.
+    is_one_row_per_unit: no unit can own two rows of the join.
+    constant_scans: scans whose every column is the same in all rows of a unit.
+    enforced_constants: columns declared constant per unit, to be enforced in SQL.
+    """
+
+    block: Block
+    unit: UnitIdentity
+    bounds_from: Table
+    is_one_row_per_unit: bool
+    constant_scans: frozenset[int]
+    enforced_constants: frozenset[ColumnRef]

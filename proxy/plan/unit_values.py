@@ -1,0 +1,71 @@
+"""How is an exact aggregate of a unit's own rows spelled, so that it never raises and never depends on their order?
+
+Whole numbers are added as 128-bit integers. Fractions are rounded to a decimal grid first, which keeps them apart from
+the order of rows; a double that has few decimals is met exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from proxy.policy.model import Bounded, Column
+from proxy.sql.algebra import UnitValue, UnitValueKind
+from proxy.sql.render import Renderer, double
+
+_DECIMALS = 12
+_EXACT = 2.0**53
+
+
+def scale_of(value: UnitValue) -> float:
+    """Grid units in 1: a power of ten, so that a row stays a whole number that a double holds."""
+    largest = max(abs(value.ends[0]), abs(value.ends[1]))
+    if value.argument.type.is_integer:
+        return 1.0
+    return 10.0 ** min(_DECIMALS, math.floor(math.log10(_EXACT / max(largest, 1.0))))
+
+
+def unit_value(value: UnitValue, column: Column, renderer: Renderer, counted: str, passing: str) -> str:
+    """The text of a value over the rows of one unit. counted: FILTER of a count; passing: that of other values."""
+    match value.kind:
+        case UnitValueKind.COUNT:
+            return f"least(count(*){counted}, {value.most}::BIGINT)"
+        case UnitValueKind.COUNT_DISTINCT:
+            return f"least(count(DISTINCT {renderer.distinct(value.argument)}){passing}, {value.most}::BIGINT)"
+        case UnitValueKind.SUM if value.argument.type.is_integer:
+            total = f"sum({_row(value, renderer)}){passing}"
+            held = f"least(greatest({total}, '{-(2**63)}'::HUGEINT), '{2**63 - 1}'::HUGEINT)::BIGINT"
+            return _clamped(f"CASE WHEN {total} IS NOT NULL THEN {held} END", column)  # least and greatest skip NULLs
+        case UnitValueKind.SUM:
+            return _clamped(f"(sum({_row(value, renderer)}){passing}::DOUBLE / {double(scale_of(value))})", column)
+        case UnitValueKind.AVG:
+            row = _row(value, renderer)
+            rows = f"nullif(count({row}){passing}, 0)::DOUBLE"
+            return _clamped(f"(sum({row}){passing}::DOUBLE / {rows} / {double(scale_of(value))})", column)
+        case UnitValueKind.MIN | UnitValueKind.MAX:
+            text = renderer.measure(value.argument)
+            if value.type.is_number and not value.type.is_integer:
+                text = f"CASE WHEN isfinite(({text})::DOUBLE) THEN ({text})::DOUBLE + 0e0 END"
+            found = f"{value.kind.value}({text}){passing}"
+            return _clamped(found, column) if value.type.is_number else found
+        case _ as never:
+            assert_never(never)
+
+
+def _row(value: UnitValue, renderer: Renderer) -> str:
+    text = renderer.measure(value.argument)
+    if value.argument.type.is_integer:
+        return f"({text})::BIGINT"
+    number, (lo, hi) = f"({text})::DOUBLE", value.ends
+    inside = f"least(greatest({number}, {double(lo)}), {double(hi)})"
+    return f"CASE WHEN isfinite({number}) THEN round({inside} * {double(scale_of(value))})::BIGINT END"
+
+
+def _clamped(text: str, column: Column) -> str:
+    """What was inferred of a value is enforced."""
+    match column.domain:
+        case Bounded(int() | float() as lo, int() | float() as hi):
+            low, high = (f"{e}::BIGINT" if column.type.is_integer else double(float(e)) for e in (lo, hi))
+            return f"CASE WHEN {text} IS NOT NULL THEN least(greatest({text}, {low}), {high}) END"
+        case _:
+            return text

@@ -1,0 +1,232 @@
+"""What does a sub-select that groups by the unit stand for: one row for each unit, with aggregates of its own rows?
+
+Nothing is released there, so the aggregates are exact. The rows become a scan of their own; HAVING is a condition on
+it. Grouped by the unit alone a unit has one row; further keys give it one for each of their values. Aggregates have
+bounds only once they are analysed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from proxy.errors import BadGroups, HushError, NotAggregate
+from proxy.policy.model import Column, JoinKey, Table, UnitColumns
+from proxy.sql.algebra import (
+    TRUE,
+    Block,
+    ColumnRef,
+    Grouped,
+    Scalar,
+    Scan,
+    UnitValue,
+    UnitValueKind,
+    columns_of,
+    conjuncts,
+)
+from proxy.sql.bind import RULES
+from proxy.sql.binder import Binder, Bound, Rule
+from proxy.sql.describe import describe_unit_value
+from proxy.sql.group_items import group_items
+from proxy.sql.parse import position_of
+from proxy.sql.refusal import only, refuse
+from proxy.sql.rows import Rows, unused_column
+from proxy.sql.words import construct
+from proxy.sqltypes import SqlType
+
+_KINDS: dict[type[exp.Expression], UnitValueKind] = {
+    exp.Count: UnitValueKind.COUNT, exp.Sum: UnitValueKind.SUM, exp.Avg: UnitValueKind.AVG, exp.Min: UnitValueKind.MIN,
+    exp.Max: UnitValueKind.MAX,
+}  # fmt: skip
+_REALS = (SqlType.FLOAT4, SqlType.FLOAT8)
+_ORDERED = (SqlType.TEXT, SqlType.VARCHAR, SqlType.DATE, SqlType.TIMESTAMP)
+_LONGEST_NAME = 60
+Item = Callable[[exp.Expression, Binder], tuple[str, Scalar]]
+
+
+def grouped(select: exp.Select, rows: Rows, binder: Binder, number: int, item: Item) -> Rows:
+    """The rows of a SELECT over `rows` that groups by their unit. number: of its scan. Raises HushError."""
+    found = _Grouped(rows, binder, number)
+    found.group(select)
+    inner = Binder(found.resolve, binder.constants, binder.source, found.rules())
+    columns = tuple(item(i, inner) for i in select.expressions)
+    having = select.args.get("having")
+    where = () if having is None else conjuncts(inner.condition(having.this))
+    return Rows(scans=(found.scan(),), where=where, columns=columns)
+
+
+class _Grouped:
+    def __init__(self, rows: Rows, binder: Binder, number: int) -> None:
+        self._rows = rows
+        self._binder = binder
+        self._number = number
+        self._unit: list[tuple[str, ColumnRef]] = []
+        self._keys: list[tuple[str, Scalar]] = []
+        self._values: list[UnitValue] = []
+
+    # --- grouping -------------------------------------------------------------------------------------------
+
+    def group(self, select: exp.Select) -> None:
+        """Find the unit's columns, in the order of the table that has them, and the keys beside them."""
+        group = select.args["group"]
+        only(group, "expressions")
+        found = tuple(dict.fromkeys(self._binder.scalar(node) for node in group_items(select)))
+        unit = self._unit_among(found, group)
+        self._unit = [(c.name, c) for c in unit]
+        for key in (k for k in found if k not in unit and columns_of(k)):
+            if key.type is SqlType.INTERVAL:
+                raise refuse(group, f"grouping by {key.type.pg_name} is not supported per unit",
+                             "Group by a number of days.")  # fmt: skip
+            self._keys.append((self._unused(key.name if isinstance(key, ColumnRef) else "key"), key))
+
+    def _unit_among(self, found: Sequence[Scalar], group: exp.Expression) -> tuple[ColumnRef, ...]:
+        for scan in self._rows.scans:
+            if isinstance(scan.table.ownership, UnitColumns):
+                columns = [scan.table.column(c) for c in scan.table.ownership.columns]
+                unit = tuple(ColumnRef(scan.number, c.name, c.type) for c in columns if c is not None)
+                if set(unit) <= set(found):
+                    return unit
+        raise BadGroups(
+            "a sub-select over private rows must group by the whole privacy unit",
+            hint="Group by all columns of the unit, and by other keys beside them.",
+            position=position_of(group),
+        )
+
+    def resolve(self, node: exp.Column) -> Scalar:
+        bound = self._binder.resolve(node)
+        found = self._grouped(node, bound)
+        if found is not None:
+            return found
+        raise NotAggregate(f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
+                           hint="Use an aggregate of it.", position=position_of(node))  # fmt: skip
+
+    def _grouped(self, node: exp.Expression, bound: Scalar) -> Scalar | None:
+        """What the grouping gives for a scalar of the rows below, if it is grouped by."""
+        for name, unit in self._unit:
+            if unit == bound:
+                return ColumnRef(self._number, name, unit.type)
+        for name, key in self._keys:
+            if key == bound:
+                return self._binder.convert(node, ColumnRef(self._number, name, stored_type(key.type)), key.type)
+        return None
+
+    def rules(self) -> dict[type, Rule]:
+        """Those of all scalars, with aggregates and with expressions that are grouped by."""
+        aggregates: dict[type, Rule] = {exp.Filter: self._aggregate, **dict.fromkeys(_KINDS, self._aggregate)}
+        if all(isinstance(key, ColumnRef) for _, key in self._keys):
+            return {**RULES, **aggregates}
+        return {**{kind: self._or_key(rule) for kind, rule in RULES.items()}, **aggregates}
+
+    def _or_key(self, rule: Rule) -> Rule:
+        def bind(binder: Binder, node: exp.Expression) -> Bound:
+            if node.find(exp.Column) is None or node.find(exp.AggFunc) is not None:
+                return rule(binder, node)
+            try:
+                found = self._grouped(node, self._binder.scalar(node))
+            except HushError:
+                found = None
+            return rule(binder, node) if found is None else found
+
+        return bind
+
+    # --- aggregates -----------------------------------------------------------------------------------------
+
+    def _aggregate(self, _: Binder, node: exp.Expression) -> Scalar:
+        where: Scalar = TRUE
+        if isinstance(node, exp.Filter):
+            only(node, "this", "expression")
+            where = self._binder.condition(node.expression.this)
+            node = node.this
+        kind = _KINDS.get(type(node))
+        if kind is None:
+            raise refuse(node, f"the aggregate {construct(node)} is not supported per unit",
+                         "Accepted: count, sum, avg, min and max, each with FILTER.")  # fmt: skip
+        only(node, "this", "big_int")
+        if isinstance(node.this, exp.Distinct):
+            return self._distinct(node, kind, where)
+        if kind is UnitValueKind.COUNT and isinstance(node.this, exp.Star):
+            return self._value(kind, TRUE, where, SqlType.INT8)
+        argument = self._binder.scalar(node.this)
+        if kind is UnitValueKind.COUNT:
+            return self._value(kind, argument, where, SqlType.INT8)
+        return self._measured(node, kind, argument, where)
+
+    def _distinct(self, node: exp.Expression, kind: UnitValueKind, where: Scalar) -> Scalar:
+        only(node.this, "expressions")
+        if len(node.this.expressions) != 1:
+            raise refuse(node, f"{kind.value}(DISTINCT a, b) is not supported per unit", "Count one expression.")
+        argument = self._binder.scalar(node.this.expressions[0])
+        if kind in (UnitValueKind.MIN, UnitValueKind.MAX):
+            return self._measured(node, kind, argument, where)
+        if kind is not UnitValueKind.COUNT or argument.type is SqlType.INTERVAL:
+            raise refuse(node, f"{kind.value}(DISTINCT ...) of {argument.type.pg_name} is not supported per unit",
+                         "Use count(DISTINCT x).")  # fmt: skip
+        return self._value(UnitValueKind.COUNT_DISTINCT, argument, where, SqlType.INT8)
+
+    def _measured(self, node: exp.Expression, kind: UnitValueKind, argument: Scalar, where: Scalar) -> Scalar:
+        is_extreme = kind in (UnitValueKind.MIN, UnitValueKind.MAX)
+        if not argument.type.is_number and not (is_extreme and argument.type in _ORDERED):
+            raise refuse(node, f"{kind.value}({argument.type.pg_name}) is not supported per unit",
+                         "Aggregate a number; min and max also take a text, date or timestamp.")  # fmt: skip
+        if is_extreme and argument.type is not SqlType.NUMERIC:
+            return self._value(kind, argument, where, argument.type)
+        if kind is UnitValueKind.SUM and argument.type.is_integer:
+            total = self._value(kind, argument, where, SqlType.INT8)
+            return self._as_numeric(node, total) if argument.type is SqlType.INT8 else total
+        found = self._value(kind, argument, where, SqlType.FLOAT8)
+        if argument.type in _REALS:
+            return found
+        return self._as_numeric(node, found)
+
+    def _as_numeric(self, node: exp.Expression, value: Scalar) -> Scalar:
+        return self._binder.convert(node, value, SqlType.NUMERIC)
+
+    def _value(self, kind: UnitValueKind, argument: Scalar, where: Scalar, type_: SqlType) -> Scalar:
+        value = UnitValue("", kind, argument, where, type_)
+        found = next((v for v in self._values if replace(v, name="") == value), None)
+        if found is None:
+            text = describe_unit_value(value)
+            found = replace(value, name=self._unused(text if len(text) <= _LONGEST_NAME else f"{kind.value}(...)"))
+            self._values.append(found)
+        return ColumnRef(self._number, found.name, found.type)
+
+    # --- the scan -------------------------------------------------------------------------------------------
+
+    def _unused(self, name: str) -> str:
+        taken = {n for n, _ in self._unit} | {n for n, _ in self._keys} | {v.name for v in self._values}
+        return unused_column(name, taken)
+
+    def scan(self) -> Scan:
+        """The rows as a scan whose columns have their domains once they are analysed."""
+        rows = self._rows
+        tables = {s.number: s.table for s in rows.scans}
+        block = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=(), aggregates=())
+        joins = [JoinKey(name, j.table, j.ref_column) for name, key in self._keys if isinstance(key, ColumnRef)
+                 and key.scan in tables for j in tables[key.scan].joins if j.column == key.name]  # fmt: skip
+        table = Table(
+            name=" and ".join(dict.fromkeys(t.name for t in tables.values())), relation=(),
+            ownership=UnitColumns(tuple(n for n, _ in self._unit)), unit_unique=not self._keys, joins=tuple(joins),
+            columns=(*(Column(name=n, type=c.type, key=True) for n, c in self._unit),
+                     *(_key_column(n, k, tables) for n, k in self._keys),
+                     *(Column(name=v.name, type=v.type) for v in self._values)),
+        )  # fmt: skip
+        return Scan(self._number, table, Grouped(block, tuple(self._unit), tuple(self._keys), tuple(self._values)))
+
+
+def _key_column(name: str, key: Scalar, tables: Mapping[int, Table]) -> Column:
+    """A key of the policy stays one."""
+    source = tables[key.scan].column(key.name) if isinstance(key, ColumnRef) and key.scan in tables else None
+    return Column(name=name, type=stored_type(key.type), key=source is not None and source.key)
+
+
+def stored_type(kind: SqlType) -> SqlType:
+    """The type of a key as the engine computes it: a numeric is a double, an instant the policy's local time."""
+    match kind:
+        case SqlType.NUMERIC:
+            return SqlType.FLOAT8
+        case SqlType.TIMESTAMPTZ:
+            return SqlType.TIMESTAMP
+        case _:
+            return kind

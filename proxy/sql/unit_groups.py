@@ -1,0 +1,56 @@
+"""Does a SELECT group by the privacy unit, as far as its names tell?
+
+Only decides whether it may stand below the noise line; the binder then finds out what its names really mean.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from proxy.policy.model import UnitColumns
+from proxy.sql.group_items import group_items
+from proxy.sql.names import identifier, table_name
+from proxy.sql.scope import Catalog, Ctes
+
+
+def groups_by_unit(select: exp.Select, catalog: Catalog, ctes: Ctes) -> bool:
+    """Whether a grouping expression is a column that holds a unit."""
+    units = _units_of(select, catalog, ctes)
+    return any(_is_unit(node, units) for node in group_items(select))
+
+
+def _is_unit(node: exp.Expression, units: frozenset[str]) -> bool:
+    return isinstance(node, exp.Column) and identifier(node.this) in units
+
+
+def _units_of(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
+    """Names of columns that hold units in what a SELECT reads."""
+    clause = select.args.get("from_")
+    sources = [] if clause is None else [clause.this, *(j.this for j in select.args.get("joins") or ())]
+    return frozenset().union(*(_units_of_source(s, catalog, ctes) for s in sources))
+
+
+def _units_of_source(node: exp.Expression, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
+    if isinstance(node, exp.Table):
+        name = table_name(node)
+        if name in ctes and node.args.get("db") is None:
+            cte = ctes[name]
+            return _shown(cte.body, catalog, cte.visible) if isinstance(cte.body, exp.Select) else frozenset()
+        table = catalog.tables.get(name)
+        ownership = None if table is None else table.ownership
+        return frozenset(ownership.columns) if isinstance(ownership, UnitColumns) else frozenset()
+    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+        return _shown(node.this, catalog, ctes)
+    return frozenset()
+
+
+def _shown(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
+    """Output columns of a sub-select that hold units."""
+    units, found = _units_of(select, catalog, ctes), set[str]()
+    for item in select.expressions:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+            found |= units
+        elif _is_unit(inner, units):
+            found.add(identifier(item.args["alias"]) if isinstance(item, exp.Alias) else identifier(inner.this))
+    return frozenset(found)

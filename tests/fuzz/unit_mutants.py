@@ -1,0 +1,59 @@
+"""Mistakes about rows that a sub-select makes of each unit's own, one at a time, each with a query that shows it.
+
+{u} stands for the columns of the unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from proxy.analysis import inner_rows
+from proxy.analysis.owned import Owned
+from proxy.plan import statement
+from proxy.policy.model import Table
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+_Statement = statement._Writer
+
+
+def _text(patch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
+    original = _Statement.write
+    patch.setattr(_Statement, "write", lambda self: change(original(self)))
+
+
+_COUNT = re.compile(r"least\((count\(\*\)[^,]*), (\d+)::BIGINT\)")
+
+
+def values_of_units_are_not_clamped(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: _COUNT.sub(r"\1", sql))
+
+
+def values_of_units_are_of_everybody(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: _COUNT.sub(r"least((sum(\1) OVER ())::BIGINT, \2::BIGINT)", sql))
+
+
+def rows_of_units_with_keys_are_one(patch: pytest.MonkeyPatch) -> None:
+    def bounds(table: Table, owned: Owned, most: int) -> Table:
+        return replace(table, unit_unique=True)
+
+    patch.setattr(inner_rows, "_with_bounds", bounds)
+
+
+def distinct_values_of_units_are_counted_twice(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: sql.replace("count(DISTINCT ", "count("))
+
+
+PLANTS: tuple[tuple[Plant, str, str], ...] = (
+    (values_of_units_are_not_clamped, "meaning",
+     "select count(*) from (select {u}, count(*) as n from e group by {u}) q where q.n >= 1"),
+    (values_of_units_are_of_everybody, "sensitivity",
+     "select sum(q.n) from (select {u}, count(*) as n from e group by {u}) q"),
+    (rows_of_units_with_keys_are_one, "sensitivity",
+     "select count(*) from (select {u}, id, count(*) as n from e group by {u}, id) q"),
+    (distinct_values_of_units_are_counted_twice, "meaning",
+     "select sum(q.n) from (select {u}, count(distinct code) as n from e group by {u}) q"),
+)  # fmt: skip

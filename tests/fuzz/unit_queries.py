@@ -1,0 +1,96 @@
+"""Random queries over rows that a sub-select makes of each unit's own rows."""
+
+from __future__ import annotations
+
+import random
+
+from proxy.policy.model import Bounded, Unknown
+from proxy.sqltypes import SqlType
+from tests.fuzz.grammar import From, Name, Writer
+from tests.fuzz.worlds import World
+
+_TIMED = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TEXT, SqlType.VARCHAR)
+_REAL = Bounded(-1000, 1000)
+
+
+def make_unit_query(world: World, rng: random.Random) -> str:
+    """One random aggregate query over rows of units."""
+    return _UnitWriter(world, rng).query()
+
+
+class _UnitWriter(Writer):
+    def _relation(self) -> From:
+        """Rows of units, alone or beside rows of a table."""
+        rng = self._rng
+        rows = self._rows_of_units(rng.choice((0, 0, 1)))
+        if rng.random() < 0.7:
+            return From(f"({rows.text}) q", _under("q", rows), "q.u0")
+        table, how = rng.choice("pe"), rng.choice(("", "left "))
+        on = " and ".join(f"x.{c} = q.{c}" for c in self._units())
+        columns = (*_under("q", rows), *self._columns(table, "x"))
+        return From(f"{table} x {how}join ({rows.text}) q on {on}", columns, self._unit(table, "x"))
+
+    def _rows_of_units(self, depth: int) -> From:
+        """A SELECT with the columns of the unit and others. depth: sub-selects below it."""
+        return self._grouped(self._below(depth))
+
+    def _below(self, depth: int) -> From:
+        if depth > 0:
+            rows = self._rows_of_units(depth - 1)
+            return From(f"({rows.text}) i", _under("i", rows), "i.u0")
+        table = self._rng.choice("peee")
+        if table == "e" and self._rng.random() < 0.2:
+            columns = (*self._columns("e", "e"), *self._columns("d", "d"))
+            return From("e join d on d.ref = e.id", columns, self._unit("e", "e"))
+        return From(f"{table} t", self._columns(table, "t"), self._unit(table, "t"))
+
+    def _unit_texts(self) -> list[str]:
+        return [self._from.unit[: -len("u0")] + c for c in self._units()]
+
+    def _grouped(self, below: From) -> From:
+        rng, self._from = self._rng, below
+        units, items, names = self._unit_texts(), [], []
+        keys = [self._inner_key() for _ in range(rng.choice((0, 0, 0, 1, 1, 2)))]
+        for number, key in enumerate(keys):
+            items.append(f"{key.text} as g{number}")
+            names.append(Name(f"g{number}", key.type, key.domain))
+        for number in range(rng.choice((1, 1, 2, 3))):
+            text, kind = self._unit_value()
+            items.append(f"{text} as v{number}")
+            names.append(Name(f"v{number}", kind, Unknown() if text.startswith("sum") else Bounded(0, 10)))
+        where = f" where {self._bool(1)}" if rng.random() < 0.3 else ""
+        having = f" having {self._unit_value()[0]} is not null" if rng.random() < 0.1 else ""
+        having = having or (f" having count(*) >= {rng.choice((1, 2, 3))}" if rng.random() < 0.3 else "")
+        chosen = ", ".join([*(f"{t} as {c}" for t, c in zip(units, self._units(), strict=True)), *items])
+        grouped = [*units, *(k.text for k in keys)]
+        rng.shuffle(grouped)
+        text = f"select {chosen} from {below.text}{where} group by {', '.join(grouped)}{having}"
+        return From(text, tuple(names), "")
+
+    def _inner_key(self) -> Name:
+        rng = self._rng
+        if rng.random() < 0.7 and self._from.columns:
+            return rng.choice(self._from.columns)
+        text, kind = rng.choice((
+            (self._int(1), SqlType.INT8), (self._bool(0), SqlType.BOOL), (self._text(1), SqlType.TEXT),
+            (f"date_trunc('month', {self._date(1)})", SqlType.TIMESTAMP), (self._real(1), SqlType.FLOAT8)))  # fmt: skip
+        return Name(text, kind, Unknown())
+
+    def _unit_value(self) -> tuple[str, SqlType]:
+        rng = self._rng
+        if not self._from.columns:
+            return "count(*)", SqlType.INT8
+        column = rng.choice(self._from.columns)
+        measure = self._measure(rng.choice((0, 0, 1)))
+        number = rng.choice((f"sum({measure})", f"avg({measure})", f"min({measure})", f"max({measure})"))
+        shapes: list[tuple[str, SqlType]] = [
+            ("count(*)", SqlType.INT8), (f"count({column.text})", SqlType.INT8), (number, SqlType.FLOAT8),
+            (number, SqlType.FLOAT8), (f"count(distinct {column.text})", SqlType.INT8)]  # fmt: skip
+        if column.type in _TIMED:
+            shapes.append((f"{rng.choice(('min', 'max'))}({column.text})", column.type))
+        text, kind = rng.choice(shapes)
+        return (f"{text} filter (where {self._bool(1)})" if rng.random() < 0.2 else text), kind
+
+
+def _under(alias: str, rows: From) -> tuple[Name, ...]:
+    return tuple(Name(f"{alias}.{c.text}", c.type, c.domain) for c in rows.columns)
