@@ -42,6 +42,7 @@ check: $(STAMP) ## style, types, layers and the repository's own rules; under a 
 	$(BIN)/python -m tools.doors
 	$(BIN)/python -m tools.words
 	$(BIN)/python -m tools.paths
+	$(BIN)/python -m tools.claims
 	$(BIN)/mypy
 
 bench: $(STAMP) ## measure and write benchmarks/results

@@ -184,6 +184,7 @@ class SqliteLedger:
     # --- reading ----------------------------------------------------------------------------------
 
     def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+        """The newest stored release of `key` that all these accounts paid for: see `base.Ledger.seen`."""
         for release_id in self._store.completed(key):
             if all(self._books.has_paid(account, release_id) for account in accounts):
                 return self._store.load(release_id, key)

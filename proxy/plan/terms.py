@@ -86,6 +86,7 @@ class Terms:
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
     def unit_columns(self) -> list[str]:
+        """What a unit is told by, one text for each of its columns; none where each row is a unit."""
         match self._a.owned.unit:
             case EveryRow():
                 return []
@@ -110,6 +111,7 @@ class Terms:
         return [f"({t} | 0)" if c.type.is_integer else t for t, c in zip(texts, columns, strict=True)]
 
     def key_texts(self) -> list[str]:
+        """The grouping keys, in the order of GROUP BY."""
         return [
             self.renderer.private_key(k.scalar) if isinstance(k, PrivateKey) else self.renderer.key(k.scalar)
             for k in self._a.keys
@@ -123,6 +125,7 @@ class Terms:
         ]
 
     def tables(self) -> str:
+        """What stands behind FROM."""
         return self._tables(self._a.owned.block)
 
     def _tables(self, block: Block) -> str:
@@ -160,6 +163,7 @@ class Terms:
         return f"  SELECT {', '.join(chosen)}\n  FROM {self._tables(rows.block)}\n  WHERE {where}\n  GROUP BY {group}"
 
     def where(self) -> str:
+        """The block's conditions, and that public keys lie in their domains."""
         conditions = [self._row_condition(w) for w in self._a.owned.block.where]
         for column, domain, keeps_null in domain_filters(self._a.keys, self._a.domains):
             inside = self.renderer.in_domain(column, domain)
@@ -177,6 +181,7 @@ class Terms:
         return self.renderer.condition(condition)
 
     def condition(self, moment: Moment) -> str:
+        """Which rows the moment is about; TRUE for all."""
         text = self._condition(moment)
         return self._held.get(text, text)
 
@@ -202,6 +207,7 @@ class Terms:
         return " AND ".join(parts) or "TRUE"
 
     def filter(self, moment: Moment) -> str:
+        """The FILTER of an aggregate over those rows, with a blank before it; nothing for all."""
         condition = self.condition(moment)
         return "" if condition == "TRUE" else f" FILTER (WHERE {condition})"
 
@@ -280,12 +286,14 @@ class Terms:
         return f"CASE WHEN n{cell} > {limit} THEN {double(float(limit))} / n{cell} ELSE 1e0 END"
 
     def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
+        """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
         weight, value = self._s.allocation.weights[index] * scale, f"m{index}{cell}::DOUBLE"
         if not isinstance(moment, (RowCount, UnitCount)):
             return f"{value} * {double(weight / ROW_UNITS)} * r{cell}"
         return f"{value} * {double(weight)}" + (f" * r{cell}" if is_linear(moment) else "")
 
     def on_grid(self, index: int, moment: Moment, factor: str, cell: str = "") -> str:
+        """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""
         return f"trunc({self.weighted(index, moment, self._s.scale, cell)}{factor})::BIGINT"
 
     # --- norms ----------------------------------------------------------------------------------------------
@@ -304,10 +312,12 @@ class Terms:
         return f"ceil(({' + '.join(sizes)}) * {double(_NORM_UNITS / self.norm_unit())})::BIGINT"
 
     def norm_unit(self) -> float:
+        """W^2 (W in the 1-norm)."""
         norm = self._s.allocation.cell_norm
         return norm * norm if self.is_gaussian() else norm
 
     def part_norm(self) -> str:
+        """What one private part adds to a unit's squared norm by its unit count, in the units of `norm`, rounded up."""
         weight = next(
             self._s.allocation.weights[i]
             for i, m in enumerate(self._s.moments)

@@ -39,7 +39,7 @@ class RelayLimits:
 
 
 class Relay:
-    """One session. Call `from_client`, `from_front`, `answer`, `refuse`; then take what is to be written or asked."""
+    """One session. Call `from_client`, `from_front` or `answer`; then take what is to be written or asked."""
 
     def __init__(self, marks: Marks, understanding: Understanding, limits: RelayLimits) -> None:
         book = Book(max_statements=limits.max_statements, max_portals=limits.max_portals)
