@@ -10,10 +10,9 @@ import typer
 
 from proxy.admin.files import read_policy
 from proxy.admin.output import print_json, print_table
-from proxy.dp.accounting import epsilon_spent
+from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Total
 from proxy.ledger.replay import inspect
-from proxy.plan.charge import ATTO, PICO
 from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")

@@ -17,15 +17,12 @@ from functools import lru_cache
 from typing import assert_never
 
 from proxy.errors import InvalidSetting
-from proxy.policy.model import Accounting, Privacy
+from proxy.policy.model import MIN_QUERY_EPSILON, Accounting, Privacy
 
 Exact = int | float | Decimal | Fraction
 
-MIN_QUERY_EPSILON = 1e-4
-MAX_QUERY_EPSILON = 100.0
-
-_PICO = 10**12
-_ATTO = 10**18
+PICO = 10**12  # rho and epsilon are counted in 1e-12
+ATTO = 10**18  # delta is counted in 1e-18
 _SHOWN = 10**9  # an epsilon is displayed in steps of 1e-9
 
 # Rounding of the conversion's formula, relative to the sum of the magnitudes of its terms. Each term is a
@@ -41,33 +38,23 @@ _ORDER_PRECISION = 1e-9  # of log(alpha - 1); the optimum is flat, so the value 
 
 
 def pico_down(amount: Exact) -> int:
-    """The most pico that `amount`, taken at its exact value, contains: for limits."""
-    return math.floor(_scaled(amount, _PICO))
-
-
-def pico_up(amount: Exact) -> int:
-    """The fewest pico that cover `amount`, taken at its exact value: for charges."""
-    return math.ceil(_scaled(amount, _PICO))
+    """The most pico that `amount`, taken at its exact value, contains."""
+    return math.floor(_scaled(amount, PICO))
 
 
 def atto_down(amount: Exact) -> int:
-    """The most atto that `amount`, taken at its exact value, contains: for limits."""
-    return math.floor(_scaled(amount, _ATTO))
-
-
-def atto_up(amount: Exact) -> int:
-    """The fewest atto that cover `amount`, taken at its exact value: for charges."""
-    return math.ceil(_scaled(amount, _ATTO))
+    """The most atto that `amount`, taken at its exact value, contains."""
+    return math.floor(_scaled(amount, ATTO))
 
 
 def of_pico_down(pico: int) -> float:
     """Rho or epsilon of a number of pico, never above it: for calibrating noise to a charge."""
-    return _float_down(_whole(pico), _PICO)
+    return _float_down(_whole(pico), PICO)
 
 
 def of_atto_down(atto: int) -> float:
     """Delta of a number of atto, never above it: for a threshold that was charged `atto`."""
-    return _float_down(_whole(atto), _ATTO)
+    return _float_down(_whole(atto), ATTO)
 
 
 def as_written(number: float) -> Fraction:
@@ -180,9 +167,9 @@ def knob_pico(privacy: Privacy, epsilon: float) -> int:
 
     Rounded down because it is both the promise (never above epsilon) and the price (exactly what the
     noise spends). An account of the same epsilon therefore holds the query once.
-    Raises InvalidSetting when epsilon is outside [1e-4, 100], not finite, or above the policy's maximum.
+    Raises InvalidSetting when epsilon is below 1e-4, not finite, or above the policy's maximum.
     """
-    most = min(MAX_QUERY_EPSILON, privacy.max_query_epsilon)
+    most = privacy.max_query_epsilon
     if not MIN_QUERY_EPSILON <= epsilon <= most:
         raise InvalidSetting(
             f"epsilon of a query is outside its range: {epsilon:g}",
@@ -218,9 +205,9 @@ def epsilon_spent(privacy: Privacy, pico: int) -> float:
 def _epsilon_up(privacy: Privacy, pico: int) -> Fraction:
     match privacy.accounting:
         case Accounting.ZCDP:  # the division is rounded by 2**-53, which epsilon_of_rho's slack covers
-            return Fraction(epsilon_of_rho(pico / _PICO, conversion_delta_down(privacy)))
+            return Fraction(epsilon_of_rho(pico / PICO, conversion_delta_down(privacy)))
         case Accounting.PURE:
-            return Fraction(pico, _PICO)
+            return Fraction(pico, PICO)
         case _ as never:
             assert_never(never)
 

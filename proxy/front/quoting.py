@@ -6,8 +6,7 @@ Pure text. What PostgreSQL would silently change (too long a name) or cannot hol
 from __future__ import annotations
 
 from proxy.errors import PolicyError
-
-MAX_NAME_BYTES = 63  # NAMEDATALEN - 1; PostgreSQL cuts longer names, and two could become one
+from proxy.policy.columns import MAX_NAME_BYTES
 
 
 def quote_name(name: str) -> str:

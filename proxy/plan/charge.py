@@ -8,9 +8,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-PICO = 10**12  # rho and epsilon are counted in 1e-12, rounded up when spent
-ATTO = 10**18  # delta is counted in 1e-18, rounded up when spent
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:

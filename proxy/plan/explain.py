@@ -12,8 +12,8 @@ from itertools import chain
 from typing import assert_never
 
 from proxy.analysis.keys import PublicKey
+from proxy.dp.accounting import ATTO, PICO
 from proxy.dp.accuracy import half_width_95
-from proxy.plan.charge import ATTO, PICO
 from proxy.plan.formulas import sd_over_even_values
 from proxy.plan.moments import (
     HalfSum,

@@ -14,15 +14,16 @@ from proxy.sqltypes import TYPE_NAMES, SqlType, Value
 
 # Columns PostgreSQL has in every table.
 _SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
-_MOST_NAME_BYTES = 63
+MAX_NAME_BYTES = 63  # NAMEDATALEN - 1; PostgreSQL cuts longer names, and two could become one
+RESERVED_PREFIXES = ("pg_", "hush_", "_hush")  # of tables and logins
 
 
 def check_identifier(name: str, path: Path, report: Report) -> None:
     """Names may be any PostgreSQL identifier, quoted ones included."""
     if not name or not name.isprintable() or name != name.strip():
         report.add(path, "expected a name of printable characters without blanks around it")
-    elif len(name.encode("utf-8", "replace")) > _MOST_NAME_BYTES:
-        report.add(path, f"names have at most {_MOST_NAME_BYTES} bytes")
+    elif len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        report.add(path, f"names have at most {MAX_NAME_BYTES} bytes")
 
 
 def read_type(text: str, path: Path, report: Report) -> SqlType | None:

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 
 from proxy.sqltypes import SqlType, Value
 
+MIN_QUERY_EPSILON = 1e-4
+MAX_QUERY_EPSILON = 100.0
+
 
 class Accounting(enum.Enum):
     """How charges compose."""
@@ -208,7 +211,10 @@ class Privacy:
     time_zone: str = "UTC"
     time_grid_s: float = 0.010
     min_units: int = 0
-    reuse_factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not MIN_QUERY_EPSILON <= self.max_query_epsilon <= MAX_QUERY_EPSILON:
+            raise ValueError(f"the most a client may choose is out of range: {self.max_query_epsilon:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from proxy.policy.document import (
     SourceDocument,
 )
 from proxy.policy.model import (
+    MAX_QUERY_EPSILON,
+    MIN_QUERY_EPSILON,
     Accounting,
     AccountLimit,
     Budgets,
@@ -38,7 +40,7 @@ from proxy.policy.values import WrongValue, read_duration_s
 _DATASET = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _RESERVED_DATASETS = frozenset({"template0", "template1", "postgres"})
 _FILE_ENDINGS = (".parquet", ".csv", ".csv.gz")
-_LEAST_EPSILON, _LARGEST_KNOB, _LARGEST_ACCOUNT = 1e-4, 100.0, 1e6
+_LARGEST_ACCOUNT = 1e6  # epsilon
 _LARGEST_DELTA = 1e-2
 _DEFAULT_DELTA = 1e-6
 _LONGEST_GRID_S = 10.0
@@ -128,14 +130,12 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
     """The promise. Faulty numbers are reported and replaced by defaults so that reading can go on."""
     accounting = Accounting(document.accounting)
     delta, pool = _deltas(document, accounting, may_have_private_keys(tables), report)
-    query = _epsilon(document.query_epsilon, ("privacy", "query_epsilon"), _LARGEST_KNOB, report)
-    most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), _LARGEST_KNOB, report)
+    query = _epsilon(document.query_epsilon, ("privacy", "query_epsilon"), MAX_QUERY_EPSILON, report)
+    most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), MAX_QUERY_EPSILON, report)
     if query > most:
         report.add(("privacy", "query_epsilon"), f"must be at most max_query_epsilon ({most:g}), found {query:g}")
     if not document.unit.isprintable() or document.unit != document.unit.strip():
         report.add(("privacy", "unit"), "expected a word, as customer")
-    if not 1 <= document.reuse_factor <= 1000:
-        report.add(("privacy", "reuse_factor"), "must be a number from 1 to 1000")
     return Privacy(
         unit=document.unit,
         neighbors=Neighbors(document.neighbors),
@@ -149,7 +149,6 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
         time_zone=document.time_zone,
         time_grid_s=_duration(document.time_grid, ("privacy", "time_grid"), 0.0, _LONGEST_GRID_S, report),
         min_units=document.min_units,
-        reuse_factor=document.reuse_factor,
     )
 
 
@@ -187,9 +186,9 @@ def _deltas(
 
 
 def _epsilon(value: float, path: Path, largest: float, report: Report) -> float:
-    if not _LEAST_EPSILON <= value <= largest:
-        report.add(path, f"must be from {_LEAST_EPSILON:g} to {largest:.12g}, found {report.show(path, value)}")
-        return _LEAST_EPSILON
+    if not MIN_QUERY_EPSILON <= value <= largest:
+        report.add(path, f"must be from {MIN_QUERY_EPSILON:g} to {largest:.12g}, found {report.show(path, value)}")
+        return MIN_QUERY_EPSILON
     return float(value)
 
 
@@ -233,10 +232,6 @@ def read_account(document: AccountDocument, path: Path, report: Report) -> Epsil
     if document.refresh is not None and document.refresh != "lifetime":
         found = report.show((*path, "refresh"), document.refresh)
         report.add((*path, "refresh"), f"{found} does not work yet; accepted: lifetime (what is spent stays spent)")
-    if document.acknowledge_lifetime_loss is not None:
-        report.add(
-            (*path, "acknowledge_lifetime_loss"), "has no use, as every budget is 'refresh: lifetime'; remove it"
-        )
     return EpsilonLimit(_epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report))
 
 

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
-from proxy.policy.columns import check_identifier, read_column
+from proxy.policy.columns import RESERVED_PREFIXES, check_identifier, read_column
 from proxy.policy.document import TableDocument, UnitPath
 from proxy.policy.model import Column, FromPolicy, Limit, NotGiven
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 
 _RESERVED_TABLES = frozenset({"hush", "pg_catalog", "information_schema"})
 _UNIT_UNKNOWN: tuple[Path, ...] = (("privacy",), ("privacy", "unit"))
-_RESERVED_PREFIXES = ("pg_", "hush_", "_hush")
 
 
 @dataclass(slots=True)
@@ -74,7 +73,7 @@ def _check_table_name(name: str, path: Path, report: Report) -> None:
     check_identifier(name, path, report)
     if "." in name:
         report.add(path, "tables have no schema part; give the engine's name with 'relation: schema.table'")
-    elif name.lower() in _RESERVED_TABLES or name.lower().startswith(_RESERVED_PREFIXES):
+    elif name.lower() in _RESERVED_TABLES or name.lower().startswith(RESERVED_PREFIXES):
         report.add(path, "the name is reserved; choose another and give the engine's name with 'relation:'")
 
 

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from proxy.errors import ConfigError
-from proxy.policy.columns import check_identifier
+from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
 from proxy.policy.document import AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Role, Users
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
@@ -32,7 +32,6 @@ UNCHECKED: frozenset[str] = frozenset()
 
 _SECRET_KEYS = frozenset({"scram", "password"})
 _RESERVED_NAMES = frozenset({"public", "none", "postgres", "current_role", "current_user", "session_user"})
-_RESERVED_PREFIXES = ("pg_", "hush_", "_hush")
 _VERIFIER = re.compile(
     r"SCRAM-SHA-256\$(?P<iterations>\d{4,8}):(?P<salt>[A-Za-z0-9+/=]+)"
     r"\$(?P<stored>[A-Za-z0-9+/=]+):(?P<server>[A-Za-z0-9+/=]+)"
@@ -105,7 +104,7 @@ def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:
 def check_login_name(name: str, path: Path, report: Report) -> None:
     """A login is a role of the front, so PostgreSQL's own names are taken."""
     check_identifier(name, path, report)
-    if name.lower() in _RESERVED_NAMES or name.lower().startswith(_RESERVED_PREFIXES):
+    if name.lower() in _RESERVED_NAMES or name.lower().startswith(RESERVED_PREFIXES):
         report.add(path, "the name is reserved; choose another")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from proxy.dp.accounting import epsilon_spent, knob_pico, pool_atto
+from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
@@ -98,7 +98,7 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
             blocks.append(bind_block(text, catalog, constants, query.text))
     whole = knob_pico(privacy, settings.epsilon)
     _check_cap(whole, settings, privacy)
-    share = _share(whole, len({b.block for b in blocks}))
+    share = share_of(whole, len({b.block for b in blocks}))
     context = PlanContext(
         tables=version.policy.tables,
         unique=version.unique,
@@ -138,7 +138,7 @@ def _check_cap(whole: int, settings: Settings, privacy: Privacy) -> None:
         )
 
 
-def _share(whole: int, releases: int) -> int:
+def share_of(whole: int, releases: int) -> int:
     """What each of so many releases may cost. Raises PolicyForbids if that is nothing."""
     share = whole // max(1, releases)
     if share == 0:
@@ -154,7 +154,7 @@ def _atto_for_keys(accounts: tuple[Account, ...], privacy: Privacy, pico: int) -
     pool = pool_atto(privacy)
     limited = [a.limit.pico for a in accounts if a.limited and a.limit.pico > 0]
     if not limited:
-        return delta_share(pool, pico, max(pico, knob_pico(privacy, min(100.0, privacy.max_query_epsilon))))
+        return delta_share(pool, pico, max(pico, knob_pico(privacy, privacy.max_query_epsilon)))
     return min(delta_share(pool, min(pico, limit), limit) for limit in limited)
 
 
@@ -218,8 +218,3 @@ def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellat
     cells = publish(plan, raw, asker.dataset.noise[plan.distribution], cancellation.check)
     asker.dataset.ledger.store.put(item, cells.payload())
     return cells
-
-
-def charge_words(cost: Cost, privacy: Privacy) -> str:
-    """A charge for people: epsilon at the policy's delta."""
-    return f"epsilon {epsilon_spent(privacy, cost.pico):.4g}"

@@ -15,6 +15,7 @@ from proxy.front.relations import RELATIONS
 from proxy.plan.explain import explain_block, explain_lines
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import EpsilonLimit, Policy
+from proxy.session.answer import share_of
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import Statement, limited_depth, split_statements
@@ -57,7 +58,7 @@ def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
         raise _no_plan([t.name for t in policy.tables.values() if not t.is_public])
     constants = Constants({}, datetime.now(ZoneInfo(policy.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, cut.text) for b in cut.blocks]
-    share = knob_pico(policy.privacy, policy.privacy.query_epsilon) // len({b.block for b in bound})
+    share = share_of(knob_pico(policy.privacy, policy.privacy.query_epsilon), len({b.block for b in bound}))
     unique = {(k.table, k.ref_column) for t in policy.tables.values() for k in t.joins}
     context = PlanContext(
         tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy, lowered=Lowered(),

@@ -8,8 +8,9 @@ from proxy.dp.accounting import epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.plan.charge import Cost
 from proxy.plan.explain import Json, counted, explain_block, explain_lines
+from proxy.plan.release_plan import ReleasePlan
 from proxy.release.store import Stored
-from proxy.session.answer import Asker, Planned, charge_words, release_key
+from proxy.session.answer import Asker, Planned, release_key
 from proxy.session.relations import Viewer, own_accounts
 from proxy.session.settings import Settings
 
@@ -17,17 +18,15 @@ from proxy.session.settings import Settings
 def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
     """The privacy plan as lines."""
     data = explain_data(planned, asker, viewer, settings)
-    privacy = asker.version.policy.privacy
-    releases = counted(len(planned.distinct()), "release")
+    releases = _listed(data, "releases")
     lines = [
-        f"Privacy plan: {releases}, epsilon {settings.epsilon:g} at delta {privacy.delta:g}",
-        f"Charge to your accounts if run now: {charge_words(_due(planned, asker, viewer, settings), privacy)}",
+        f"Privacy plan: {counted(len(releases), 'release')}, epsilon {data['epsilon']:g} at delta {data['delta']:g}",
+        f"Charge to your accounts if run now: epsilon {data['charge_epsilon']:.4g}",
     ]
-    balances = asker.dataset.ledger.balances(own_accounts(viewer))
-    lines += [f"Remaining, {b.account.kind}: {_remaining(b, asker)}" for b in balances]
-    for plan, block in zip(planned.distinct(), _releases(data), strict=True):
-        lines += explain_lines(block)
-        if _is_paid(asker, viewer, plan.fingerprint, planned, settings):
+    lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
+    for release in releases:
+        lines += explain_lines(release)
+        if release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
     return lines
 
@@ -40,12 +39,12 @@ def explain_json(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
 def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> Json:
     """The privacy plan as data."""
     privacy = asker.version.policy.privacy
-    due = _due(planned, asker, viewer, settings)
+    due = Cost(0, 0)
     releases: list[Json] = []
     for plan in planned.distinct():
-        block = explain_block(plan, privacy)
-        block["reused"] = _is_paid(asker, viewer, plan.fingerprint, planned, settings)
-        releases.append(block)
+        is_paid = not settings.is_fresh and _is_paid(plan, asker, viewer)
+        due += Cost(0, 0) if is_paid else plan.cost
+        releases.append({**explain_block(plan, privacy), "reused": is_paid})
     remaining: list[Json] = [
         {"account": b.account.kind, "remaining": _remaining(b, asker)}
         for b in asker.dataset.ledger.balances(own_accounts(viewer))
@@ -59,8 +58,8 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     }
 
 
-def _releases(data: Json) -> list[Json]:
-    found = data["releases"]
+def _listed(data: Json, name: str) -> list[Json]:
+    found = data[name]
     assert isinstance(found, list)
     return found
 
@@ -69,24 +68,11 @@ def _remaining(balance: Balance, asker: Asker) -> str:
     if not balance.account.limited:
         return "unlimited"
     privacy = asker.version.policy.privacy
-    return f"epsilon {epsilon_spent(privacy, balance.remaining.pico):.4g} of {_limit(balance, asker):.4g}"
+    limit, left = (epsilon_spent(privacy, c.pico) for c in (balance.account.limit, balance.remaining))
+    return f"epsilon {left:.4g} of {limit:.4g}"
 
 
-def _limit(balance: Balance, asker: Asker) -> float:
-    return epsilon_spent(asker.version.policy.privacy, balance.account.limit.pico)
-
-
-def _is_paid(asker: Asker, viewer: Viewer, fingerprint: str, planned: Planned, settings: Settings) -> bool:
+def _is_paid(plan: ReleasePlan, asker: Asker, viewer: Viewer) -> bool:
     """Whether the viewer's own accounts all paid for the stored release: no other account is looked at."""
-    plan = next(p for p in planned.plans if p.fingerprint == fingerprint)
     own = tuple(a for a in own_accounts(viewer) if a.kind.is_own)
-    found = asker.dataset.ledger.seen(own, release_key(plan, asker.version))
-    return isinstance(found, Stored) and not settings.is_fresh
-
-
-def _due(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> Cost:
-    total = Cost(0, 0)
-    for plan in planned.distinct():
-        if not _is_paid(asker, viewer, plan.fingerprint, planned, settings):
-            total += plan.cost
-    return total
+    return isinstance(asker.dataset.ledger.seen(own, release_key(plan, asker.version)), Stored)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proxy.dp.accounting import epsilon_spent, knob_pico
+from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
-from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost
+from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.explain import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
-from proxy.policy.model import Privacy
+from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
 
 PREFIX = "hush."
 READ_FROM_FRONT = ("client_min_messages", "statement_timeout", "TimeZone")
@@ -75,10 +75,9 @@ def check_setting(name: str, value: str, privacy: Privacy) -> None:
 
 
 def _epsilon(name: str, value: str, privacy: Privacy) -> None:
-    number = _number(name, value)
-    highest = min(100.0, privacy.max_query_epsilon)
-    if not 1e-4 <= number <= highest:
-        raise InvalidSetting(f"{name} must be between 0.0001 and {highest:g}, not {value[:40]}")
+    least, most = MIN_QUERY_EPSILON, privacy.max_query_epsilon
+    if not least <= _number(name, value) <= most:
+        raise InvalidSetting(f"{name} must be between {least:.4f} and {most:g}, not {value[:40]}")
 
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")

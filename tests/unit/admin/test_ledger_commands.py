@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from proxy.dp.accounting import ATTO, PICO
 from proxy.ledger.base import Question, Wanted
 from proxy.ledger.schema import FILE_NAME
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost, ReleaseKey, Request
+from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.policy.case_files import BASE
 

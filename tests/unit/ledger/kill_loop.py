@@ -17,9 +17,10 @@ from itertools import count
 from pathlib import Path
 from types import MethodType
 
+from proxy.dp.accounting import PICO
 from proxy.ledger.base import Receipt
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.plan.charge import PICO, Cost, Reserved
+from proxy.plan.charge import Cost, Reserved
 from proxy.release.store import Stored
 from tests.unit.ledger.make import account, ask, want
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
+from proxy.dp.accounting import ATTO, PICO
 from proxy.ledger.base import Question, Wanted
-from proxy.plan.charge import ATTO, PICO, Account, AccountKind, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
