@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
-from proxy.analysis.keys import Key, PrivateKey, PublicKey, classify_key, public_product
-from proxy.analysis.units import EveryRow, Owned, UniqueKeys, UnitOf, own
+from proxy.analysis.keys import Key, PrivateKey, classify_key, public_product
+from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
@@ -148,6 +148,3 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
 def _spelled(name: str) -> str:
     """An identifier as it is written in SQL."""
     return name if _PLAIN.fullmatch(name) else quote(name)
-
-
-__all__ = ["Analysed", "ContributionBounds", "Lowered", "PublicKey", "UnitOf", "analyse", "measure_bounds"]

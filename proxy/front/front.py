@@ -162,7 +162,7 @@ class Front:
 
     @property
     def servers(self) -> tuple[FrontServer, ...]:
-        """Current and still draining servers, for health checks."""
+        """Current and still draining servers."""
         return (*self._current.values(), *self._retired)
 
     # --- one server -----------------------------------------------------------------------------

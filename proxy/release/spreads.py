@@ -16,6 +16,8 @@ from proxy.plan.recipes import Computed, Linear, Relation, RelationKind, Spread,
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 
+_SEEN = 0.5  # a noisy number of rows from here on is one row rather than none
+
 
 class Reader:
     """Reads the linear forms of one recipe from noisy moments."""
@@ -87,8 +89,6 @@ def verdict_figure(recipe: Verdict, reader: Reader, vector: list[float]) -> Figu
 
 
 # --- ranges -----------------------------------------------------------------------------------------------
-
-_SEEN = 0.5  # a noisy number of rows from here on is one row rather than none
 
 
 def _rows_weight(number: float, *, is_sum: bool, is_sample: bool) -> float:

@@ -35,7 +35,6 @@ class Greeted:
 
     link: Link
     startup: Startup
-    is_encrypted: bool
     binding: bytes
 
 
@@ -62,7 +61,7 @@ async def greet(connection: socket.socket, tls: Tls | NoTls) -> Greeted | Cancel
     match found:
         case Startup():
             _, link = await asyncio.get_running_loop().connect_accepted_socket(Link, connection)
-            return Greeted(link, found, is_encrypted=False, binding=b"")
+            return Greeted(link, found, binding=b"")
         case CancelRequest():
             connection.close()
             return found
@@ -109,7 +108,7 @@ async def _encrypted(connection: socket.socket, upgrade: Upgrade) -> Greeted | C
                 transport.close()
                 return packet
             case Startup():
-                return Greeted(link, packet, is_encrypted=True, binding=upgrade.tls.binding)
+                return Greeted(link, packet, binding=upgrade.tls.binding)
     except HushError as error:
         link.write(error_response(error, severity="FATAL"))
         transport.close()

@@ -14,6 +14,7 @@ from proxy.sqltypes import SqlType
 
 _WARN_AT = (0.95, 0.80)
 _SMALLEST_KNOB = 0.001
+_UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
 _REPEAT = "Statements that were answered before can be repeated at no charge."
 
 
@@ -36,9 +37,6 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
     left = ", ".join(_left(balance, privacy) for balance, _ in own)
     notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
-
-
-_UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
 
 
 def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy) -> tuple[Notice, ...]:

@@ -156,7 +156,7 @@ def _has_aggregate(node: exp.Expression) -> bool:
     return any(_has_aggregate(c) for c in node.iter_expressions())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Declared:
     meaning: Cte
     kind: Kind

@@ -278,8 +278,3 @@ def parse_parameter_status(body: bytes) -> tuple[bytes, bytes]:
 
 def command_complete(tag: bytes) -> bytes:
     return build(b"C", tag + b"\0")
-
-
-def ready_for_query(status: bytes) -> bytes:
-    """status: I idle, T in a transaction block, E in a failed one."""
-    return build(b"Z", status)

@@ -15,7 +15,7 @@ MARKER = "0123456789abcdef"
 MARKS = Marks(marker=MARKER, guard="hush_guard")
 NAMES = ("hush.epsilon", "TimeZone")
 STARTED = build(b"R", b"\0\0\0\0") + build(b"S", b"client_encoding\0UTF8\0") + build(b"K", b"12345678")
-READY = messages.ready_for_query(b"I")
+READY = messages.build(b"Z", b"I")
 
 
 def column(name: bytes = b"n", oid: int = 20) -> Column:
