@@ -53,7 +53,7 @@ class ClientSession:
         self._relay = relay
         self._ended = ended
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[tuple[Piece, ...] | Spliced] | None = None  # None: no question is open
+        self._task: asyncio.Task[None] | None = None  # None: no question is open
         self._helpers: set[asyncio.Task[None]] = set()
         self._client_is_slow = False
         self._front_is_slow = False
@@ -141,18 +141,31 @@ class ClientSession:
         relay = self._relay
         if self._is_closed:
             return
-        self._ends.client.write(relay.take_client())
         self._ends.front.write(relay.take_front())
+        self._ends.client.write(relay.take_client())
         ask = relay.take_ask()
         if not isinstance(ask, NoAnswer):
-            self._task = self._loop.create_task(self._answer(ask))
-            self._task.add_done_callback(self._answered)
+            task = self._loop.create_task(self._ask(ask))
+            self._task = task
+            task.add_done_callback(self._never_asked)
         if relay.is_over:
             self._close()
         else:
             self._pace_client()
 
     # --- the session's answers ----------------------------------------------------------------------------------
+
+    async def _ask(self, ask: Ask) -> None:
+        """Ask the session, and tell the relay in the same turn of the loop what it said."""
+        try:
+            outcome: tuple[Piece, ...] | Spliced | HushError = await self._answer(ask)
+        except HushError as error:
+            outcome = error
+        except asyncio.CancelledError:
+            outcome = _cancelled()
+        except Exception as error:  # noqa: BLE001 - the session goes on, and its client is told that this failed
+            outcome = _failed(error)
+        self._answered(outcome)
 
     async def _answer(self, ask: Ask) -> tuple[Piece, ...] | Spliced:
         asked_s = duration_s(ask.settings.get("statement_timeout", ""))
@@ -164,12 +177,16 @@ class ClientSession:
                 case AskRelease(piece, parameters, fields, settings):
                     return await self._ends.session.release(piece, parameters, fields, settings)
 
-    def _answered(self, task: asyncio.Task[tuple[Piece, ...] | Spliced]) -> None:
+    def _answered(self, outcome: tuple[Piece, ...] | Spliced | HushError) -> None:
         self._task = None
-        if self._is_closed:
-            return
-        self._relay.answer(_outcome(task))
-        self._flush()
+        if not self._is_closed:
+            self._relay.answer(outcome)
+            self._flush()
+
+    def _never_asked(self, task: asyncio.Task[None]) -> None:
+        """A task that is cancelled before it begins runs none of its code."""
+        if task is self._task:
+            self._answered(_cancelled())
 
     # --- the end --------------------------------------------------------------------------------------------------
 
@@ -207,15 +224,12 @@ class ClientSession:
         task.add_done_callback(self._helpers.discard)
 
 
-def _outcome(task: asyncio.Task[tuple[Piece, ...] | Spliced]) -> tuple[Piece, ...] | Spliced | HushError:
-    """What the relay is told of a finished question."""
-    if task.cancelled():
-        return QueryCanceled("canceling statement due to user request")
-    error = task.exception()
-    if error is None:
-        return task.result()
-    if isinstance(error, HushError):
-        return error
+def _cancelled() -> HushError:
+    return QueryCanceled("canceling statement due to user request")
+
+
+def _failed(error: Exception) -> HushError:
+    """What the client is told of a failure of the session itself."""
     if isinstance(error, TimeoutError):
         return QueryCanceled("canceling statement due to statement timeout")
     # where and what kind, but no message: it may quote private data

@@ -30,11 +30,11 @@ from proxy.server.link import Link
 from proxy.server.login import Admitted, log_in
 from proxy.server.sockets import listen, port_of
 from proxy.wire.channel import Marks
-from proxy.wire.dispatch import Understanding
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.responses import error_response
 from proxy.wire.scram import AUTHENTICATION_OK
 from proxy.wire.startup import CancelRequest, front_packet
+from proxy.wire.understanding import Understanding
 
 _log = logging.getLogger(__name__)
 _TOKEN_BYTES = 16
@@ -192,7 +192,10 @@ class Server:
         greeted.link.write(AUTHENTICATION_OK)
         marks = Marks(marker=self._token(), guard=admitted.dataset.guard)
         understanding = Understanding(
-            may_be_private=session.may_be_private, setting_names=session.setting_names, refused=session.refused
+            may_be_private=session.may_be_private,
+            known=session.known,
+            setting_names=session.setting_names,
+            refused=session.refused,
         )
         relay = Relay(marks, understanding, RelayLimits(max_statement_bytes=limits.max_statement_bytes))
         ends = Ends(

@@ -30,7 +30,7 @@ __all__ = [
 class Session(Protocol):
     """One client session's understanding, created after login and closed with the connection.
 
-    All three calls may be made again and again; `prepare` and `release` run CPU work off the event
+    All calls may be made again and again; `prepare` and `release` run CPU work off the event
     loop and raise nothing but HushError. Cancelling `release` never gives a charge back.
     """
 
@@ -40,6 +40,10 @@ class Session(Protocol):
 
     def may_be_private(self, text: str) -> bool:
         """Fast lexical test on the event loop: False means the whole string is forwarded verbatim."""
+        ...
+
+    def known(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+        """What `prepare` would answer, if that is at hand on the event loop; nothing if it is not."""
         ...
 
     async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:

@@ -77,10 +77,13 @@ class ClientSession:
         folded = text.lower()
         return any(word in folded for word in self._words)
 
+    def known(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+        """See the contract."""
+        return self._plans.pieces(self._dataset.current, self._login, text, _has_intervals(settings)) or ()
+
     async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
         """See the contract."""
-        version = self._dataset.current
-        has_intervals = settings.get("hush.intervals", "").strip().lower() in ("on", "true", "1", "yes")
+        version, has_intervals = self._dataset.current, _has_intervals(settings)
         cached = self._plans.pieces(version, self._login, text, has_intervals)
         if cached is not None:
             return cached
@@ -228,6 +231,10 @@ class ClientSession:
 
     async def _wait(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
+
+
+def _has_intervals(settings: Mapping[str, str]) -> bool:
+    return settings.get("hush.intervals", "").strip().lower() in ("on", "true", "1", "yes")
 
 
 def _settings(version: Version, values: Mapping[str, str]) -> Settings:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from proxy.errors import FrontFailed, HushError, Unsupported
 from proxy.wire import messages
@@ -36,11 +36,15 @@ _PARAMETER_STATUS = ord("S")
 _AUTHENTICATION_OK = b"\0\0\0\0"
 _ROWS = b"Dd"
 _ASYNCHRONOUS = frozenset(b"NSA")
+#: Replies that later messages or a flow depend on.
+_NOTED = frozenset(b"ZCGKRtTD")
 _NOT_IN_SIMPLE = frozenset(b"123n")
 #: The relay has authenticated the client and agreed on a version itself.
 _OURS_AT_STARTUP = frozenset(b"Rv")
 #: Errors and notices longer than this pass unread: neither our marker nor the guard makes one.
 _READ_ERROR_BYTES = 65_536
+#: PostgreSQL's own buffer for replies.
+_KEPT_BACK_BYTES = 8192
 #: No other message of the front needs to be whole to be passed; longer ones end the session.
 _MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 
@@ -88,6 +92,7 @@ class Channel:
         self.copies_in = False
         self.is_ready = False  # the start-up phase is over
         self.is_fatal = False  # the front has said why it hangs up
+        self.has_ended = False  # a ReadyForQuery waits in `to_client`
         self.completed = 0  # replies that were final; grows while a statement makes progress
         self._woken = woken
         self._refused = refused
@@ -101,12 +106,17 @@ class Channel:
 
     def send(self, raw: bytes, entry: Entry) -> None:
         """Write a message that gets a reply. The one way to the front besides `send_unanswered`."""
+        self.send_batch(raw, (entry,))
+
+    def send_batch(self, raw: bytes, entries: Iterable[Entry]) -> None:
+        """Write several messages with what is owed for each of them."""
         self.to_front.append(raw)
-        self.queue.append(entry)
-        if entry.kind in ENDS_WITH_READY:
-            self.book.transaction_may_end()
-        for ticket in entry.tickets:
-            ticket.open_entries += 1
+        for entry in entries:
+            self.queue.append(entry)
+            if entry.kind in ENDS_WITH_READY:
+                self.book.transaction_may_end()
+            for ticket in entry.tickets:
+                ticket.open_entries += 1
 
     def send_unanswered(self, raw: bytes) -> None:
         """Write a message that has no reply of its own."""
@@ -118,6 +128,10 @@ class Channel:
         self.skips = False
         self.has_executed = False
         self.has_injected = False
+
+    def withhold(self) -> None:
+        """Show the client nothing of the replies that are owed for what was sent so far."""
+        self.queue = deque(replace(entry, show=Show.NOTHING) for entry in self.queue)
 
     def end_copy(self, raw: bytes) -> None:
         """Write CopyDone or CopyFail, which the front may read before or after it asked for the data."""
@@ -132,6 +146,11 @@ class Channel:
         """Write to the client."""
         self.to_client.append(raw)
 
+    @property
+    def keeps_back(self) -> bool:
+        """Whether PostgreSQL would not send yet what is to be written to the client: few bytes inside a pipeline."""
+        return not self.has_ended and sum(map(len, self.to_client)) < _KEPT_BACK_BYTES
+
     # --- from the front -------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
@@ -145,9 +164,8 @@ class Channel:
             self._rest_needs = 0
         start, at, end = 0, min(self._passing_bytes, len(data)), len(data)
         self._passing_bytes -= at
-        rows_pass = self._rows_pass()
         while at + messages.HEADER_BYTES <= end:
-            if rows_pass:
+            if self.queue and self.queue[0].show is not Show.NOTHING:
                 at = _past_rows(data, at, end)
                 if at + messages.HEADER_BYTES > end:
                     break
@@ -167,7 +185,6 @@ class Channel:
                 self._pass(data[start:at])
                 start = at
                 self._woken()
-            rows_pass = self._rows_pass()
         self._pass(data[start:at])
         self._keep(data, at)
 
@@ -187,9 +204,6 @@ class Channel:
             if self._rest_needs > _MAX_BUFFERED_BYTES:
                 raise FrontFailed("the front's message is too long")
 
-    def _rows_pass(self) -> bool:
-        return bool(self.queue) and self.queue[0].show is not Show.NOTHING
-
     def _step(self, kind: int, raw: bytes) -> bytes:
         """What the client gets for one whole message: `raw` itself, something else, or nothing."""
         if kind == _ERROR:
@@ -203,7 +217,8 @@ class Channel:
         step = REPLIES.get((entry.kind, kind))
         if step is None:
             raise FrontFailed("the front's answer is not one to the message sent")
-        self._take_note(kind, raw, entry)
+        if kind in _NOTED:
+            self._take_note(kind, raw, entry)
         if step is Step.DONE:
             self.queue.popleft()
             self.completed += 1
@@ -242,6 +257,7 @@ class Channel:
 
     def _ready(self, body: bytes, entry: Entry) -> None:
         self.status = body[0]
+        self.has_ended = True
         self.is_ready = True
         self.copies_in = False
         if entry.kind in ENDS_WITH_READY:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from proxy.errors import HushError, PolicyForbids, ProtocolViolation, SessionLimit
+from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
@@ -20,6 +20,7 @@ from proxy.wire.inject import inject, raising_sql, refuse, settle
 from proxy.wire.messages import HEADER_BYTES
 from proxy.wire.screen import screen
 from proxy.wire.simple import UNNAMED, Question, answer_query
+from proxy.wire.understanding import SettingsReader, Understanding
 
 _SYNC = ord("S")
 _QUERY = ord("Q")
@@ -35,15 +36,6 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Understanding:
-    """What the relay must know of the session to decide quickly. refused: called for each refusal that is shown."""
-
-    may_be_private: Callable[[str], bool]
-    setting_names: tuple[str, ...]
-    refused: Callable[[HushError], None]
-
-
 @dataclass(frozen=True, slots=True)
 class Done:
     """The message needs nothing further."""
@@ -56,12 +48,15 @@ Outcome = Flow[None] | Done
 class Dispatch:
     """The client's side of one session."""
 
-    def __init__(self, channel: Channel, understanding: Understanding) -> None:
+    def __init__(self, channel: Channel, understanding: Understanding, take_sync: Callable[[], bool]) -> None:
+        """take_sync: take the client's next message if it is a Sync that has arrived."""
         self.has_terminated = False
         self._has_left_portal = False  # a Query may have left an unnamed portal
         self._channel = channel
         self._book = channel.book
         self._understanding = understanding
+        self._reader = SettingsReader(understanding.setting_names)
+        self._take_sync = take_sync
         self._raising = raising_sql(channel)
         self._handlers: Mapping[int, Callable[[bytes], Outcome]] = {
             ord("Q"): self._query,
@@ -110,9 +105,12 @@ class Dispatch:
         self._has_left_portal = True
         screened = screen(text, self._raising)
         if self._understanding.may_be_private(screened.text):
-            names = self._understanding.setting_names
             question = Question(
-                text=screened.text, setting_names=names, screened=screened.refusal, screened_at=screened.start
+                text=screened.text,
+                screened=screened.refusal,
+                screened_at=screened.start,
+                understanding=self._understanding,
+                reader=self._reader,
             )
             return answer_query(channel, question)
         if isinstance(screened.refusal, Refusal):
@@ -147,7 +145,7 @@ class Dispatch:
         elif isinstance(screened.refusal, Refusal):
             refuse(channel, screened.refusal.error, shift=screened.start)
         elif self._understanding.may_be_private(text):
-            return parse_private(channel, self._understanding.setting_names, message, raw)
+            return parse_private(channel, self._understanding, self._reader, message, raw)
         else:
             forward_parse(channel, message, raw)
         return DONE
@@ -189,7 +187,7 @@ class Dispatch:
         name = messages.parse_execute(raw[HEADER_BYTES:]).portal
         portal = self._book.portal(name)
         if portal is not None and not portal.has_run:
-            return execute_private(self._channel, self._understanding.setting_names, name, portal, raw)
+            return execute_private(self._channel, self._reader, self._take_sync, name, portal, raw)
         self._close_left_portal(name)
         self._channel.has_executed = True
         self._channel.send(raw, PLAIN[Kind.EXECUTE])

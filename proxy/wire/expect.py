@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from proxy.wire.exchange import NoRefusal, Refusal
 
 
-class Kind(enum.Enum):
-    """What was sent."""
+class Kind(enum.IntEnum):
+    """What was sent. An integer, because it is looked up for every message."""
 
     STARTUP = enum.auto()
     PARSE = enum.auto()
@@ -98,6 +98,8 @@ class Entry:
 
 #: Entries of messages that are forwarded as they are; shared, since they carry nothing of their own.
 PLAIN: Mapping[Kind, Entry] = {kind: Entry(kind=kind) for kind in Kind}
+#: The same for our own messages that nobody waits for.
+HIDDEN: Mapping[Kind, Entry] = {kind: Entry(kind=kind, show=Show.NOTHING) for kind in Kind}
 
 _ROWS = dict.fromkeys(b"DGHdc", Step.STAY)
 

@@ -7,7 +7,7 @@ the budget is spent there and nowhere before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from proxy.errors import HushError, NeedsTransaction
@@ -15,7 +15,7 @@ from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
-from proxy.wire.expect import PLAIN, Entry, Kind, Place, Ticket
+from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import (
     STATEMENT,
@@ -27,10 +27,13 @@ from proxy.wire.inject import (
     inject,
     read_settings,
     refuse,
+    send_described,
+    send_settings,
     settle,
 )
 from proxy.wire.messages import Bind, Column, Parse
 from proxy.wire.simple import tell_notices
+from proxy.wire.understanding import SettingsReader, Understanding
 
 # --- Parse --------------------------------------------------------------------------------------------
 
@@ -43,41 +46,34 @@ def forward_parse(channel: Channel, message: Parse, raw: bytes) -> None:
     channel.send(raw, Entry(kind=Kind.PARSE, undo=channel.book.take_statement_name(message.name)))
 
 
-def parse_private(channel: Channel, setting_names: Sequence[str], message: Parse, raw: bytes) -> Flow[None]:
+def parse_private(
+    channel: Channel, understanding: Understanding, reader: SettingsReader, message: Parse, raw: bytes
+) -> Flow[None]:
     """Let the front prepare the client's statement, and learn its types."""
-    text = message.text.decode(channel.codec, "surrogateescape")
     if channel.queue:  # what is under way decides whether the transaction has failed
         yield from settle(channel)
     if channel.status == FAILED_TRANSACTION:
         forward_parse(channel, message, raw)
         return
-    settings = yield from read_settings(channel, setting_names)
+    text = message.text.decode(channel.codec, "surrogateescape")
+    described = Ticket()
+    send_settings(channel, reader, described)
+    entry = Entry(kind=Kind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name))
+    send_described(channel, raw, message.name, entry)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(described)
+    settings = reader.read(described, channel.codec)
     refusal: Refusal | NoRefusal
     try:
-        pieces = yield from ask_prepare(text, settings)
+        pieces = yield from ask_prepare(text, settings, understanding)
     except HushError as error:
         piece, refusal = Piece(text=text, start=0, is_private=True, describe_text=text), Refusal(error)
     else:
         if len(pieces) != 1 or not pieces[0].is_private:
-            forward_parse(channel, message, raw)
             return
         piece, refusal = pieces[0], pieces[0].refusal
-    yield from _prepare_on_front(channel, message, raw, piece, refusal)
-
-
-def _prepare_on_front(
-    channel: Channel, message: Parse, raw: bytes, piece: Piece, refusal: Refusal | NoRefusal
-) -> Flow[None]:
-    described = Ticket()
-    is_widened = not piece.is_part and piece.describe_text != piece.text
-    if is_widened:
-        raw = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
-    shift = piece.start if is_widened else 0
-    undo = channel.book.take_statement_name(message.name)
-    channel.send(raw, Entry(kind=Kind.PARSE, tickets=(described,), shift=shift, undo=undo))
-    inject(channel, messages.describe_statement(message.name), Kind.DESCRIBE_STATEMENT, described)
-    channel.send_unanswered(messages.FLUSH)
-    yield from wait_for(described)
+    if not piece.is_part and piece.describe_text != piece.text:
+        described = yield from _describe_widened(channel, message, piece)
     record = PrivateStatement(
         name=message.name,
         piece=piece,
@@ -87,6 +83,22 @@ def _prepare_on_front(
         has_plan=bool(described.row_description) and not piece.is_part,
     )
     channel.book.put_statement(message.name, record)
+
+
+def _describe_widened(channel: Channel, message: Parse, piece: Piece) -> Flow[Ticket]:
+    """Put the widened text in the place of the client's. Raises FrontSaidNo."""
+    inject(channel, messages.close_statement(message.name), Kind.CLOSE)
+    widened = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
+    described = Ticket()
+
+    def undo() -> None:
+        channel.book.free_statement_name(message.name)
+
+    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(described,), shift=piece.start, undo=undo)
+    send_described(channel, widened, message.name, entry)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(described)
+    return described
 
 
 # --- Bind and Describe ------------------------------------------------------------------------------------
@@ -147,14 +159,19 @@ def describe_private(channel: Channel, portal: PrivatePortal, raw: bytes) -> Non
 
 
 def execute_private(
-    channel: Channel, setting_names: Sequence[str], name: bytes, portal: PrivatePortal, raw: bytes
+    channel: Channel,
+    reader: SettingsReader,
+    take_sync: Callable[[], bool],
+    name: bytes,
+    portal: PrivatePortal,
+    raw: bytes,
 ) -> Flow[None]:
     """The first Execute of a portal: release, bind the rewritten statement in its place, run it."""
     statement = portal.statement
     starts_pipeline = not channel.has_executed
     channel.has_executed = True
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
-    settings = yield from read_settings(channel, setting_names)
+    settings = yield from read_settings(channel, reader)
     columns = statement.columns
     if statement.piece.is_part:
         columns = yield from _inner_columns(channel, statement)
@@ -166,14 +183,27 @@ def execute_private(
             raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
         fields = fields_of(columns, channel.codec)
         spliced = yield from ask_release(statement.piece, portal.parameters, fields, settings)
-        yield from _rebind(channel, name, portal, spliced)
+        typed = _send_rebound(channel, name, portal, spliced)
     except HushError as error:
         refuse(channel, error, shift=statement.piece.start)
         return
-    tell_notices(channel, spliced)
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
-    channel.book.put_portal(name, replace(portal, has_run=True))
+    ends_pipeline = take_sync()
+    if ends_pipeline:
+        channel.sync(Show.ALL)
+    else:
+        channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(typed)
+    if have_same_types(statement.columns, columns_of(typed)):
+        tell_notices(channel, spliced)  # before the first row
+        channel.book.put_portal(name, replace(portal, has_run=True))
+        return
+    channel.withhold()
+    mistyped = HushError("the statement would return other columns than described")
+    refuse(channel, mistyped, shift=statement.piece.start)
+    if ends_pipeline:
+        channel.sync(Show.ALL)
 
 
 def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[Column, ...]]:
@@ -186,8 +216,8 @@ def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[
     return columns_of(described)
 
 
-def _rebind(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Flow[None]:
-    """Put the rewritten statement under the portal's name. Raises HushError when its columns are others."""
+def _send_rebound(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Ticket:
+    """Put the rewritten statement under the portal's name. Raises Untranslatable, having sent nothing."""
     statement = portal.statement
     as_literals = statement.piece.is_part and not statement.oids
     arrays = () if as_literals else spliced.arrays
@@ -202,13 +232,10 @@ def _rebind(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Splic
     )
     oids = (*statement.oids, *(a.oid for a in arrays))
     ticket = Ticket()
-    inject(channel, messages.close_portal(name), Kind.CLOSE, ticket)
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)
+    inject(channel, messages.close_portal(name), Kind.CLOSE)
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     inject(channel, messages.parse(STATEMENT, text, oids), Kind.PARSE, ticket, place=Place.NOWHERE)
     inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
+    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL, ticket)
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)
-    channel.send_unanswered(messages.FLUSH)
-    yield from wait_for(ticket)
-    if not have_same_types(statement.columns, columns_of(ticket)):
-        raise HushError("the statement would return other columns than described")
+    return ticket

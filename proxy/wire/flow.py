@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from proxy.wire.exchange import Field, Parameter, Piece, Spliced
 from proxy.wire.expect import Ticket
+from proxy.wire.understanding import Understanding
 
 _Result = TypeVar("_Result")
 
@@ -57,8 +58,11 @@ def wait_for(ticket: Ticket) -> Flow[None]:
     yield ticket
 
 
-def ask_prepare(text: str, settings: Mapping[str, str]) -> Flow[tuple[Piece, ...]]:
+def ask_prepare(text: str, settings: Mapping[str, str], understanding: Understanding) -> Flow[tuple[Piece, ...]]:
     """Raises HushError."""
+    known = understanding.known(text, settings)
+    if known:
+        return known
     answer = yield AskPrepare(text, settings)
     assert isinstance(answer, tuple)
     return answer

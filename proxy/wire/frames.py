@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from proxy.errors import ProtocolViolation
-from proxy.wire.messages import HEADER_BYTES
+from proxy.wire.messages import HEADER_BYTES, SYNC
 
 _LENGTH = struct.Struct("!I")
 _COMPACT_AT_BYTES = 65_536
@@ -85,6 +85,13 @@ class FrameSplitter:
         if self._discard_bytes or self._at >= len(self._buffer):
             return 0
         return self._buffer[self._at]
+
+    def take_sync(self) -> bool:
+        """Take the next message if it is a Sync, whole and as it should be."""
+        if self._discard_bytes or not self._buffer.startswith(SYNC, self._at):
+            return False
+        self._at += len(SYNC)
+        return True
 
     def take(self) -> Frame | Oversized | Incomplete:
         """The next message. Raises ProtocolViolation for an unknown type or an impossible length."""

@@ -12,55 +12,36 @@ from proxy.errors import HushError, Untranslatable
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Field, Refusal
-from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import HIDDEN, Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, wait_for
-from proxy.wire.messages import Bind, Column
+from proxy.wire.messages import Column
+from proxy.wire.understanding import SettingsReader
 
 STATEMENT = b"_hush"
-SETTINGS = b"_hush_settings"
-#: Longest value of a setting that is read; no valid one comes near.
-_MAX_SETTING_CHARS = 1024
 
 
-def settings_sql(names: Sequence[str]) -> str:
-    """One row with the value of each setting, NULL for those that do not exist."""
-    quoted = ("'" + name.replace("'", "''") + "'" for name in names)
-    reads = (f"pg_catalog.left(pg_catalog.current_setting({name}, true), {_MAX_SETTING_CHARS})" for name in quoted)
-    return "select " + ", ".join(reads)
-
-
-def read_settings(channel: Channel, names: Sequence[str]) -> Flow[Mapping[str, str]]:
-    """The session's settings as the front holds them now. Unset custom settings are left out.
-
-    An unset `hush.x` reads as NULL before and as an empty string after a SET LOCAL; both mean unset.
-    Raises FrontSaidNo, e.g. in a failed transaction.
-    """
-    ticket = Ticket()
-    sql = settings_sql(names).encode(channel.codec)
-    unused = Bind(portal=SETTINGS, statement=SETTINGS, formats=(), values=(), result_formats=())
-    inject(channel, messages.close_statement(SETTINGS), Kind.CLOSE, ticket)
-    inject(channel, messages.parse(SETTINGS, sql), Kind.PARSE, ticket)
-    inject(channel, messages.bind(unused), Kind.BIND, ticket)
-    inject(channel, messages.execute(SETTINGS), Kind.EXECUTE, ticket)
-    inject(channel, messages.close_portal(SETTINGS), Kind.CLOSE, ticket)
-    inject(channel, messages.close_statement(SETTINGS), Kind.CLOSE, ticket)
-    channel.send_unanswered(messages.FLUSH)
+def send_settings(channel: Channel, reader: SettingsReader, ticket: Ticket) -> None:
+    """Ask the front for the session's settings; a Flush must follow."""
+    channel.send_batch(*reader.messages(ticket))
     channel.has_injected = True
+
+
+def read_settings(channel: Channel, reader: SettingsReader) -> Flow[Mapping[str, str]]:
+    """The session's settings as the front holds them now. Raises FrontSaidNo, e.g. in a failed transaction."""
+    ticket = Ticket()
+    send_settings(channel, reader, ticket)
+    channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
-    values = messages.parse_data_row(ticket.rows[0])
-    texts = {
-        name: value.decode(channel.codec, "replace")
-        for name, value in zip(names, values, strict=True)
-        if value is not None
-    }
-    return {name: text for name, text in texts.items() if text or "." not in name}
+    return reader.read(ticket, channel.codec)
 
 
 def inject(
     channel: Channel, raw: bytes, kind: Kind, *tickets: Ticket, shift: int = 0, place: Place = Place.SAME
 ) -> None:
     """Send a message whose replies the client does not see; errors it does see."""
-    channel.send(raw, Entry(kind=kind, show=Show.NOTHING, tickets=tickets, shift=shift, place=place))
+    is_plain = not tickets and not shift and place is Place.SAME
+    entry = HIDDEN[kind] if is_plain else Entry(kind=kind, show=Show.NOTHING, tickets=tickets, shift=shift, place=place)
+    channel.send(raw, entry)
 
 
 def settle(channel: Channel) -> Flow[None]:
@@ -79,12 +60,17 @@ def describe(
     show: AS_SIMPLE lets the client see what the front remarks about the text.
     """
     ticket = Ticket()
-    parse = messages.parse(name, encode(text, channel.codec), oids)
-    channel.send(parse, Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift))
-    inject(channel, messages.describe_statement(name), Kind.DESCRIBE_STATEMENT, ticket)
+    send_described(channel, messages.parse(name, encode(text, channel.codec), oids), name,
+                   Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift))  # fmt: skip
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
     return ticket
+
+
+def send_described(channel: Channel, parse: bytes, name: bytes, entry: Entry) -> None:
+    """Send a Parse of `name` and ask for its description, for the tickets of its entry; a Flush must follow."""
+    channel.send(parse, entry)
+    inject(channel, messages.describe_statement(name), Kind.DESCRIBE_STATEMENT, *entry.tickets)
 
 
 def refuse(channel: Channel, error: HushError, *tickets: Ticket, shift: int = 0) -> None:

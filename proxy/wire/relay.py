@@ -14,11 +14,12 @@ from functools import partial
 from proxy.errors import FrontFailed, HushError, ProtocolViolation
 from proxy.wire.book import Book
 from proxy.wire.channel import IDLE, Channel, Marks
-from proxy.wire.dispatch import Dispatch, Done, Outcome, Understanding
+from proxy.wire.dispatch import Dispatch, Done, Outcome
 from proxy.wire.expect import Ticket
 from proxy.wire.flow import NO_ANSWER, Answer, Ask, Flow, FrontSaidNo, NoAnswer, Wait
 from proxy.wire.frames import FrameLimits, FrameSplitter, Incomplete, Oversized
 from proxy.wire.responses import error_response
+from proxy.wire.understanding import Understanding
 
 _COPY_KINDS = frozenset(b"dcf")
 
@@ -45,11 +46,11 @@ class Relay:
         book = Book(max_statements=limits.max_statements, max_portals=limits.max_portals)
         self.channel = Channel(marks, book, self._wake, understanding.refused)
         self.is_over = False  # both connections are to be closed once everything is written
-        self._dispatch = Dispatch(self.channel, understanding)
         self._max_buffered_bytes = limits.max_buffered_bytes
         statement_limit = limits.max_statement_bytes
         discard = {ord("Q"): statement_limit, ord("P"): statement_limit, ord("B"): limits.max_message_bytes}
         self._frames = FrameSplitter(FrameLimits(max_bytes=limits.max_message_bytes, discard_above=discard))
+        self._dispatch = Dispatch(self.channel, understanding, self._frames.take_sync)
         self._flow: Flow[None] | None = None  # None: no flow is under way
         self._ticket = Ticket()  # what the flow waits for, unless it waits for the session
         self._asks: list[Ask] = []
@@ -108,7 +109,10 @@ class Relay:
     # --- bytes and questions out -------------------------------------------------------------------------
 
     def take_client(self) -> bytes:
-        """Bytes to write to the client."""
+        """Bytes to write to the client. While the session is at work, what PostgreSQL would keep back too is kept."""
+        if self.is_asking and not self.is_over and self.channel.keeps_back:
+            return b""
+        self.channel.has_ended = False
         return _take(self.channel.to_client)
 
     def take_front(self) -> bytes:

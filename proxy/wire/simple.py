@@ -19,17 +19,19 @@ from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import (
     columns_of,
-    describe,
     encode,
     fields_of,
     have_same_types,
     inject,
     read_settings,
     refuse,
+    send_described,
+    send_settings,
 )
 from proxy.wire.lexer import Sort, Token, tokens
 from proxy.wire.messages import Bind, Column
 from proxy.wire.responses import notice_response
+from proxy.wire.understanding import SettingsReader, Understanding
 
 #: A Query destroys the unnamed statement and portal, so they are free for our use.
 UNNAMED = b""
@@ -40,9 +42,18 @@ class Question:
     """One Query message. screened: what to say when the marker is raised that stands `screened_at` in its text."""
 
     text: str
-    setting_names: tuple[str, ...]
     screened: Refusal | NoRefusal
     screened_at: int
+    understanding: Understanding
+    reader: SettingsReader
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A statement that stands on the front, unnamed, and its description."""
+
+    piece: Piece
+    ticket: Ticket
 
 
 def answer_query(channel: Channel, question: Question) -> Flow[None]:
@@ -63,10 +74,11 @@ def answer_query(channel: Channel, question: Question) -> Flow[None]:
 
 def _answer(channel: Channel, question: Question) -> Flow[None]:
     settings: Mapping[str, str] = {}
+    ahead: tuple[Described, ...] = ()
     if channel.status != FAILED_TRANSACTION:
-        settings = yield from read_settings(channel, question.setting_names)
+        settings, ahead = yield from _read_and_describe(channel, question)
     try:
-        pieces = yield from ask_prepare(question.text, settings)
+        pieces = yield from ask_prepare(question.text, settings, question.understanding)
     except HushError as error:
         return (yield from _not_understood(channel, question, error))
     if _is_for_the_front(channel, pieces):
@@ -77,13 +89,35 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
         _finish(channel)
         return
     if needs_check and channel.status == IDLE:
-        settings = yield from read_settings(channel, question.setting_names)  # begins the transaction of them all
-    for position, piece in enumerate(pieces):
+        settings = yield from read_settings(channel, question.reader)  # begins the transaction of them all
+    for piece in pieces:
+        is_last = piece is pieces[-1]
         if piece.is_private:
-            yield from _run_private(channel, question, piece, settings, is_first=not position)
+            yield from _run_private(channel, question, piece, settings, ahead, is_last=is_last)
         else:
             yield from _run_public(channel, question, piece)
-    _finish(channel)
+            if is_last:
+                _finish(channel)
+        settings = {}  # this statement may have changed them
+
+
+def _read_and_describe(channel: Channel, question: Question) -> Flow[tuple[Mapping[str, str], tuple[Described, ...]]]:
+    """Read the settings and have the front describe, in the same turn, what the string will probably be taken for."""
+    ticket = Ticket()
+    send_settings(channel, question.reader, ticket)
+    ahead = tuple(Described(piece, ticket) for piece in _probable(question))
+    for found in ahead:
+        _send_described(channel, found.piece, Show.AS_SIMPLE, ticket)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+    return question.reader.read(ticket, channel.codec), ahead
+
+
+def _probable(question: Question) -> tuple[Piece, ...]:
+    """The one private statement that the string was last time, if the front is to describe it just as it stands."""
+    known = question.understanding.known(question.text, question.reader.latest)
+    is_whole = len(known) == 1 and known[0].is_private and known[0].describe_text == known[0].text
+    return known if is_whole and not known[0].is_part else ()
 
 
 def _finish(channel: Channel) -> None:
@@ -168,18 +202,22 @@ def _run_public(channel: Channel, question: Question, piece: Piece) -> Flow[None
 
 
 def _run_private(
-    channel: Channel, question: Question, piece: Piece, settings: Mapping[str, str], *, is_first: bool
+    channel: Channel,
+    question: Question,
+    piece: Piece,
+    settings: Mapping[str, str],
+    ahead: Sequence[Described],
+    *,
+    is_last: bool,
 ) -> Flow[None]:
-    """Describe, release and run one private statement."""
-    if not is_first or not settings:
-        settings = yield from read_settings(channel, question.setting_names)
-        piece = yield from _prepared_again(channel, piece, settings)
-    if piece.is_part:  # its own errors come before those of the part that is described
-        whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
-        channel.send(whole, Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start))
-    shift = piece.start + piece.prefix_chars
-    show = Show.NOTHING if piece.is_part else Show.AS_SIMPLE
-    described = yield from describe(channel, UNNAMED, piece.describe_text, (), shift, show)
+    """Describe, release and run one private statement, to the end of the pipeline if it is the last.
+
+    settings: empty to read them, since earlier statements may have changed them.
+    """
+    if not settings:
+        settings = yield from read_settings(channel, question.reader)
+        piece = yield from _prepared_again(channel, question, piece, settings)
+    described = yield from _describe(channel, piece, ahead)
     columns = columns_of(described)
     try:
         if described.parameter_oids:
@@ -187,9 +225,31 @@ def _run_private(
         if isinstance(piece.refusal, Refusal):
             raise piece.refusal.error
         spliced = yield from ask_release(piece, (), fields_of(columns, channel.codec), settings)
-        yield from _run_spliced(channel, piece, spliced, columns)
+        yield from _run_spliced(channel, piece, spliced, columns, is_last=is_last)
     except HushError as error:
         yield from _refused(channel, error, piece.start)
+
+
+def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flow[Ticket]:
+    """The front's description of a statement. Raises FrontSaidNo."""
+    for found in ahead:
+        if found.piece is piece:
+            return found.ticket
+    if piece.is_part:  # its own errors come before those of the part that is described
+        whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
+        channel.send(whole, Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start))
+    ticket = Ticket()
+    # what the front remarks about the text is shown once
+    _send_described(channel, piece, Show.NOTHING if piece.is_part or ahead else Show.AS_SIMPLE, ticket)
+    channel.send_unanswered(messages.FLUSH)
+    yield from wait_for(ticket)
+    return ticket
+
+
+def _send_described(channel: Channel, piece: Piece, show: Show, ticket: Ticket) -> None:
+    text = encode(piece.describe_text, channel.codec)
+    entry = Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=piece.start + piece.prefix_chars)
+    send_described(channel, messages.parse(UNNAMED, text), UNNAMED, entry)
 
 
 def _no_parameter(text: str) -> NoParameter:
@@ -199,36 +259,52 @@ def _no_parameter(text: str) -> NoParameter:
     return NoParameter(f"there is no parameter {first.text}", position=first.start + 1)
 
 
-def _prepared_again(channel: Channel, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:
+def _prepared_again(channel: Channel, question: Question, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:
     """Earlier statements of the string may have changed what this one means."""
     try:
-        (again,) = yield from ask_prepare(piece.text, settings)
+        (again,) = yield from ask_prepare(piece.text, settings, question.understanding)
     except HushError as error:
         return (yield from _refused(channel, error, piece.start))
     return replace(again, start=piece.start + again.start)
 
 
-def _run_spliced(channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[Column, ...]) -> Flow[None]:
-    """Run the statement with its releases in place. Raises HushError when it returns what was not described."""
+def _run_spliced(
+    channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[Column, ...], *, is_last: bool
+) -> Flow[None]:
+    """Run the statement with its releases in place. Raises HushError when it returns what was not described.
+
+    Everything is sent at once; what it returns is compared before the first row of it reaches the client.
+    """
     is_part = piece.is_part
     arrays = () if is_part else spliced.arrays
     text = encode(spliced.literal_sql if is_part else spliced.sql, channel.codec)
     values = tuple(encode(a.text, channel.codec) for a in arrays)
     bind = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=values, result_formats=())
-    ticket = Ticket()
-    inject(channel, messages.parse(UNNAMED, text, [a.oid for a in arrays]), Kind.PARSE, ticket, place=Place.NOWHERE)
-    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
-    inject(channel, messages.describe_portal(UNNAMED), Kind.DESCRIBE_PORTAL, ticket)
-    channel.send_unanswered(messages.FLUSH)
-    yield from wait_for(ticket)
-    returned = columns_of(ticket)
-    if not is_part and not have_same_types(columns, returned):
-        raise HushError("the statement would return other columns than described")
-    tell_notices(channel, spliced)
-    if returned:
-        channel.tell(messages.row_description(returned if is_part else columns))
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
-    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
+    typed, run = Ticket(), Ticket()
+    inject(channel, messages.parse(UNNAMED, text, [a.oid for a in arrays]), Kind.PARSE, typed, place=Place.NOWHERE)
+    inject(channel, messages.bind(bind), Kind.BIND, typed, place=Place.NOWHERE)
+    inject(channel, messages.describe_portal(UNNAMED), Kind.DESCRIBE_PORTAL, typed)
+    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, tickets=(run,)))
+    if is_last:
+        inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
+        inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
+        channel.sync(Show.ALL)
+    else:
+        channel.send_unanswered(messages.FLUSH)
+    try:
+        yield from wait_for(typed)
+        returned = columns_of(typed)
+        if not is_part and not have_same_types(columns, returned):
+            channel.withhold()
+            raise HushError("the statement would return other columns than described")
+        tell_notices(channel, spliced)
+        if returned:
+            channel.tell(messages.row_description(returned if is_part else columns))
+        yield from wait_for(run)
+    except FrontSaidNo:
+        channel.withhold()  # the Sync: the unnamed statement is still to be closed before the Query ends
+        raise
 
 
 def tell_notices(channel: Channel, spliced: Spliced) -> None:

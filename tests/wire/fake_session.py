@@ -44,6 +44,7 @@ class Diary:
     refused: list[str] = field(default_factory=list)
     closed: int = 0
     prepared: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    known: dict[tuple[str, str], tuple[Piece, ...]] = field(default_factory=dict)
     released: list[Released] = field(default_factory=list)
     cancelled: int = 0
     sleeping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,6 +70,9 @@ class FakeSession:
     def may_be_private(self, text: str) -> bool:
         return "users" in text.lower()
 
+    def known(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+        return self._diary.known.get((text, settings.get("hush.intervals", "")), ())
+
     async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
         self._diary.prepared.append((text, settings))
         await asyncio.sleep(0)
@@ -76,7 +80,9 @@ class FakeSession:
             raise Unsupported("this statement cannot be read", position=8)
         if "odd_error" in text:
             raise ValueError("secret of a row")
-        return tuple(_piece(text, span, settings) for span in statements(text))
+        pieces = tuple(_piece(text, span, settings) for span in statements(text))
+        self._diary.known[text, settings.get("hush.intervals", "")] = pieces
+        return pieces
 
     async def release(
         self,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.channel import Marks
-from proxy.wire.dispatch import Understanding
+from proxy.wire.exchange import Piece
 from proxy.wire.messages import Column, build
 from proxy.wire.relay import Relay, RelayLimits
+from proxy.wire.understanding import Understanding
 
 MARKER = "0123456789abcdef"
 MARKS = Marks(marker=MARKER, guard="hush_guard")
@@ -33,9 +34,15 @@ def row(*values: bytes | None) -> bytes:
     return build(b"D", b"".join(parts))
 
 
-def relay(limits: RelayLimits | None = None, refused: Callable[[HushError], None] = lambda _error: None) -> Relay:
+def relay(
+    limits: RelayLimits | None = None,
+    refused: Callable[[HushError], None] = lambda _error: None,
+    known: Callable[[str, Mapping[str, str]], tuple[Piece, ...]] = lambda _text, _settings: (),
+) -> Relay:
     """A relay whose session has begun; texts with `users` may be private."""
-    understanding = Understanding(may_be_private=lambda text: "users" in text, setting_names=NAMES, refused=refused)
+    understanding = Understanding(
+        may_be_private=lambda text: "users" in text, known=known, setting_names=NAMES, refused=refused
+    )
     made = Relay(MARKS, understanding, limits or RelayLimits())
     made.start(b"hello")
     made.from_front(STARTED + READY)

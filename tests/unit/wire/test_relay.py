@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -32,6 +34,7 @@ ONE, TWO, THREE, NO_DATA = build(b"1"), build(b"2"), build(b"3"), build(b"n")
 DONE = messages.command_complete(b"SELECT 1")
 FINISHED = READY + THREE + THREE + READY
 DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
+ROWS = row(b"7") + DONE + THREE + THREE + READY
 
 
 def answered_query(made: Relay) -> bytes:
@@ -46,16 +49,165 @@ def answered_query(made: Relay) -> bytes:
     assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
     made.answer(SPLICED)
     made.from_front(ONE + TWO + COLUMNS)
-    made.from_front(row(b"7") + DONE + FINISHED)
+    made.from_front(ROWS)
     return made.take_client()
 
 
 def test_a_private_query_shows_what_a_query_shows() -> None:
     made = relay()
     assert kinds(answered_query(made)) == "NTDCZ"
-    assert kinds(made.take_front()) == "CCPBECCHPDHPBDHESCCS"
+    assert kinds(made.take_front()) == "CCPBECCHPDHPBDECCS"
     assert made.is_idle
     assert made.take_client() == made.take_front() == b""
+
+
+def known(text: str, _settings: Mapping[str, str]) -> tuple[Piece, ...]:
+    return (PIECE,) if text == PRIVATE else ()
+
+
+def test_a_known_query_is_described_while_the_settings_are_read() -> None:
+    made = relay(known=known)
+    made.from_client(messages.query(PRIVATE.encode()))
+    assert kinds(made.take_front()) == "CCPBECCPDH"
+    made.from_front(THREE + SETTINGS_REPLY + DESCRIBED)
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
+    made.answer(SPLICED)
+    assert kinds(made.take_front()) == "PBDECCS"
+    made.from_front(ONE + TWO + COLUMNS + ROWS)
+    assert kinds(made.take_client()) == "NTDCZ"
+    assert made.is_idle
+
+
+def test_a_known_query_that_now_means_something_else_is_described_again() -> None:
+    answers = [(PIECE,), (replace(PIECE, describe_text="select count(*), 1 from users"),)]
+    made = relay(known=lambda _text, _settings: answers.pop(0))
+    made.from_client(messages.query(PRIVATE.encode()))
+    remark = build(b"N", b"SNOTICE\0\0")
+    made.from_front(THREE + SETTINGS_REPLY + remark + DESCRIBED)
+    assert made.take_front().endswith(messages.describe_statement(b"") + messages.FLUSH)
+    made.from_front(remark + DESCRIBED)
+    assert isinstance(made.take_ask(), AskRelease)
+    made.answer(SPLICED)
+    made.from_front(ONE + TWO + COLUMNS + ROWS)
+    assert kinds(made.take_client()) == "NNTDCZ", "PostgreSQL's remark is shown once"
+
+
+def test_a_known_query_that_the_front_refuses_is_not_released() -> None:
+    made = relay(known=known)
+    made.from_client(messages.query(PRIVATE.encode()))
+    made.from_front(THREE + SETTINGS_REPLY + error("no such column", "42703") + FINISHED)
+    assert kinds(made.take_client()) == "EZ"
+    assert isinstance(made.take_ask(), NoAnswer)
+    assert made.is_idle
+
+
+def asked_to_execute(made: Relay, then: bytes = b"") -> None:
+    """Prepare, bind and execute a private statement, up to the question for its release."""
+    made.from_client(messages.parse(b"s", PRIVATE.encode()))
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer((PIECE,))
+    bind = Bind(portal=b"", statement=b"s", formats=(), values=(), result_formats=())
+    made.from_client(messages.bind(bind) + messages.execute(b"") + then)
+    made.take_client()
+    made.from_front(build(b"t", b"\0\0") + COLUMNS + THREE + ONE + TWO + THREE + COLUMNS + SETTINGS_REPLY)
+    assert isinstance(made.take_ask(), AskRelease)
+    made.take_front()
+
+
+REBOUND = THREE + THREE + ONE + TWO + THREE
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_an_execute_takes_the_sync_after_it_along_if_that_has_come(cut: int) -> None:
+    made = relay()
+    asked_to_execute(made, messages.SYNC[:cut])
+    made.answer(SPLICED)
+    made.from_client(messages.SYNC[cut:])
+    sent = kinds(made.take_front())
+    made.from_front(REBOUND + COLUMNS + row(b"7") + DONE)
+    assert sent == ("CCPBCDES" if cut == 5 else "CCPBCDEH")
+    assert kinds(made.take_front()) == ("" if cut == 5 else "S")
+    made.from_front(READY)
+    assert kinds(made.take_client()) == "2NDCZ"
+    assert made.is_idle
+
+
+@pytest.mark.parametrize("then", [b"", messages.SYNC])
+def test_rows_that_were_not_described_are_withheld(then: bytes) -> None:
+    made = relay()
+    asked_to_execute(made, then)
+    made.answer(SPLICED)
+    made.take_front()
+    other = messages.row_description([column(oid=23)])
+    made.from_front(REBOUND + other + row(b"7") + DONE + (READY if then else b""))
+    assert kinds(made.take_front()) == ("CPS" if then else "CP")
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02"))
+    made.from_client(b"" if then else messages.SYNC)
+    made.from_front(messages.ready_for_query(b"E"))
+    seen = made.take_client()
+    assert kinds(seen) == "2EZ"
+    assert b"other columns than described" in seen
+
+
+def test_rows_of_a_query_that_were_not_described_are_withheld() -> None:
+    made = relay(known=known)
+    made.from_client(messages.query(PRIVATE.encode()))
+    made.from_front(THREE + SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer(SPLICED)
+    made.from_front(ONE + TWO + messages.row_description([column(oid=23)]) + ROWS)
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + FINISHED)
+    seen = made.take_client()
+    assert kinds(seen) == "EZ"
+    assert b"other columns than described" in seen
+    assert made.is_idle
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(b"", "EZ"), (ONE + TWO + COLUMNS + row(b"7"), "NTDEZ")])
+def test_a_query_that_fails_after_its_release_leaves_nothing_on_the_front(rows: bytes, shown: str) -> None:
+    made = relay(known=known)
+    made.from_client(messages.query(PRIVATE.encode()))
+    made.from_front(THREE + SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer(SPLICED)
+    made.take_front()
+    made.from_front(rows + error("division by zero", "22012"))
+    assert kinds(made.take_front()) == "SCCS"
+    made.from_front(READY + FINISHED)
+    assert kinds(made.take_client()) == shown
+    assert made.is_idle
+
+
+@pytest.mark.parametrize(("before", "is_kept"), [(b"", True), (READY, False), (row(b"x" * 8192), False)])
+def test_what_postgres_would_keep_back_waits_for_the_release(before: bytes, is_kept: bool) -> None:
+    made = relay()
+    made.from_client(messages.parse(b"s", PRIVATE.encode()))
+    made.from_front(SETTINGS_REPLY + ONE + build(b"t", b"\0\0"))
+    made.channel.tell(before)
+    made.channel.has_ended = before == READY
+    made.from_front(COLUMNS)
+    assert made.is_asking
+    assert made.take_client() == (b"" if is_kept else ONE + before)
+    made.answer((PIECE,))
+    assert made.take_client() == (ONE if is_kept else b"")
+
+
+def test_a_widened_statement_takes_the_place_of_the_clients() -> None:
+    made = relay()
+    made.from_client(messages.parse(b"s", PRIVATE.encode()))
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.take_front()
+    made.answer((replace(PIECE, describe_text="select count(*), 1 from users"),))
+    sent = made.take_front()
+    assert kinds(sent) == "CPDH"
+    assert b"count(*), 1" in sent
+    made.from_front(THREE + error("too many columns", "54011"))
+    assert made.channel.book.statement(b"s") is None
+    assert kinds(made.take_client()) == "1E"
 
 
 CONVERSATION = (
@@ -91,7 +243,7 @@ def test_every_cut_of_the_fronts_bytes_gives_the_client_the_same(step: int) -> N
 def test_any_cut_of_a_private_querys_replies_gives_the_same(cuts: list[int]) -> None:
     whole, made = answered_query(relay()), relay()
     made.from_client(messages.query(PRIVATE.encode()))
-    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, row(b"7") + DONE + FINISHED)
+    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, ROWS)
     answers: list[tuple[Piece, ...] | Spliced] = [(PIECE,), SPLICED]
     seen = b""
     for stage in stages:
@@ -350,10 +502,9 @@ def test_the_stand_in_of_a_portal_raises_when_it_is_run() -> None:
     """A record that got lost must not turn into an empty answer."""
     made = relay()
     made.from_client(messages.parse(b"", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY)
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
     made.take_ask()
     made.answer((PIECE,))
-    made.from_front(DESCRIBED)
     made.take_front()
     bind = Bind(portal=b"", statement=b"", formats=(), values=(), result_formats=())
     made.from_client(messages.bind(bind))
