@@ -12,7 +12,16 @@ from typing import assert_never
 from proxy.analysis.analyse import ContributionBounds
 from proxy.analysis.patterns import heaviest_together_up
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import Moment, MomentVector, UnitCount, condition_of, is_further_part, is_linear
+from proxy.plan.moments import (
+    Moment,
+    MomentVector,
+    UnitCount,
+    UnitTotal,
+    condition_of,
+    is_further_part,
+    is_linear,
+    size_in_cell,
+)
 from proxy.plan.recipes import Count, Finish, Mean, Relation, Spread, Total, Verdict, linear_parts
 
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
@@ -61,7 +70,7 @@ def is_within_by_cells(
     Each coordinate of a cell counts in full, so that nothing rests on which of them one row can reach.
     """
     sizes = [
-        weight * (bounds.rows_per_group if is_linear(moment) else 1)
+        weight * size_in_cell(moment, bounds.rows_per_group)
         for moment, weight in zip(moments, allocation.weights, strict=True)
         if not is_further_part(moment)
     ]
@@ -72,7 +81,7 @@ def is_within_by_cells(
 
 def _weights(vector: MomentVector, bounds: ContributionBounds, distribution: Distribution) -> list[float]:
     """w^2 proportional to sqrt(v)/c: v the moment's use in the outputs, c the size of a cell's coordinate."""
-    sizes = [float(bounds.rows_per_group) if is_linear(m) else 1.0 for m in vector.moments]
+    sizes = [size_in_cell(m, bounds.rows_per_group) for m in vector.moments]
     if distribution is Distribution.LAPLACE:
         return [1.0 / c for c in sizes]
     uses = _uses(vector)
@@ -123,7 +132,7 @@ def _row_norm(
     conditions, sizes = [], []
     for index in chosen:
         moment = moments[index]
-        if isinstance(moment, UnitCount) or is_further_part(moment):
+        if isinstance(moment, (UnitCount, UnitTotal)) or is_further_part(moment):
             continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square
         conditions.append(condition_of(moment))
         sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])
@@ -136,7 +145,7 @@ def _cell_norm(
     distribution: Distribution,
 ) -> float:  # fmt: skip
     rows = bounds.rows_per_group * _row_norm(moments, weights, chosen, distribution)
-    units = [weights[i] for i in chosen if not is_linear(moments[i])]
+    units = [weights[i] * size_in_cell(moments[i], bounds.rows_per_group) for i in chosen if not is_linear(moments[i])]
     if distribution is Distribution.GAUSSIAN:
         return math.sqrt(rows**2 + sum(w * w for w in units))
     return rows + sum(units)

@@ -5,7 +5,6 @@ Public quantities only: nothing here has seen data. The same facts as lines of t
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from itertools import chain
@@ -14,8 +13,8 @@ from typing import assert_never
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accounting import ATTO, PICO
 from proxy.dp.accuracy import half_width_95
-from proxy.plan.formulas import sd_over_even_values
 from proxy.plan.moments import (
+    ROW_UNITS,
     HalfSum,
     Moment,
     ProductSum,
@@ -24,12 +23,14 @@ from proxy.plan.moments import (
     ScaledSum,
     SquareSum,
     UnitCount,
+    UnitTotal,
     in_order,
+    size_in_cell,
 )
+from proxy.plan.noise import noise_of
 from proxy.plan.recipes import (
     Count,
     Finish,
-    Linear,
     Mean,
     Measured,
     Relation,
@@ -40,6 +41,7 @@ from proxy.plan.recipes import (
     Verdict,
 )
 from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.unit_totals import SumChoice
 from proxy.policy.model import Accounting, Neighbors, Privacy
 from proxy.sql.algebra import TRUE, AggregateKind, Scalar
 from proxy.sql.describe import describe_aggregate, describe_scalar
@@ -72,25 +74,11 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     mechanism = plan.distribution.value.replace("_", " ")
     found = []
     for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
-        sd = _noise(recipe, plan)
+        sd = noise_of(recipe, plan.sds)
         reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
         text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe)
         found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
     return tuple(found)
-
-
-def _noise(recipe: Finish, plan: ReleasePlan) -> float:
-    match recipe:
-        case Count(form) | Total(form):
-            return _sd(form, plan)
-        case Mean(total=total, half=half):
-            return _sd(total, plan) * half
-        case Spread() | Relation():
-            return sd_over_even_values(recipe, plan.sds)
-        case Verdict():
-            return _sd(recipe.deciding, plan)
-        case _ as never:
-            assert_never(never)
 
 
 def _is_per_row(recipe: Finish) -> bool:
@@ -105,10 +93,6 @@ def _is_per_row(recipe: Finish) -> bool:
             return kind is not RelationKind.PRODUCTS
         case _ as never:
             assert_never(never)
-
-
-def _sd(form: Linear, plan: ReleasePlan) -> float:
-    return math.sqrt(math.fsum((c * plan.sds[i]) ** 2 for i, c in form.terms))
 
 
 def _bound(kind: AggregateKind, recipe: Finish) -> str:
@@ -153,6 +137,9 @@ def describe_moment(moment: Moment) -> str:
             return f"sum of 2 z^2 - 1, z = {_z(scaled)}{_with(scaled.given)}{_condition(scaled.where)}"
         case ProductSum(left, right):
             return f"sum of {_z(left)} times {_z(right)}{_condition(left.where)}"
+        case UnitTotal(scaled, least, most):
+            ends = f"[{least / ROW_UNITS:g}, {most / ROW_UNITS:g}]"
+            return f"sum of {_z(scaled)} over a unit, clipped to {ends}{_condition(scaled.where)}"
         case UnitCount(where, per_part):
             return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
         case _ as never:
@@ -218,7 +205,18 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             }
             for o in output_noise(plan)
         ],
+        "sum_bounds": [_choice(c) for c in plan.sum_choices],
         "private_sql": plan.shown_sql,
+    }
+
+
+def _choice(choice: SumChoice) -> Json:
+    return {
+        "aggregate": describe_aggregate(choice.aggregate),
+        "total_within": f"[{choice.least:g}, {choice.most:g}]",
+        "sd_by_total": choice.by_total,
+        "sd_by_rows": choice.by_rows,
+        "used": "total" if choice.is_used else "rows",
     }
 
 
@@ -230,6 +228,13 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
         parts.append(f"{counted(bounds.rows_per_group, 'row')} in a group, each at most {allocation.row_norm:.4g}")
     if units:
         parts.append(f"{counted(len(units), 'unit count')} of weight {max(units):.4g}")
+    totals = [
+        w * size_in_cell(m, 0)
+        for m, w in zip(plan.vector.moments, allocation.weights, strict=True)
+        if isinstance(m, UnitTotal)
+    ]
+    if totals:
+        parts.append(f"{counted(len(totals), 'total')} of at most {max(totals):.4g}")
     text = f"{' and '.join(parts)}, so W = {allocation.cell_norm:.4g}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
     text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
@@ -286,6 +291,11 @@ def _long_lines(block: Json) -> list[str]:
         if "sd" in o
         else f"  Output {o['aggregate']}: noise sd {o['sd_times_rows']:.4g} divided by the number of rows; {o['bound']}"
         for o in _rows(block, "outputs")
+    ]
+    lines += [
+        f"  Sum bounds of {c['aggregate']}: noise sd {c['sd_by_total']:.4g} with a unit's total within"
+        f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
+        for c in _rows(block, "sum_bounds")
     ]
     lines.append("  Private SQL:")
     lines += [f"    {line}" for line in str(block["private_sql"]).splitlines()]

@@ -85,13 +85,37 @@ class UnitCount:
     per_part: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnitTotal:
+    """The sum of `scaled` over a unit's rows in one group, clipped to [least, most]; all in units of 2^-30.
+
+    Bounds a unit's sum directly, whatever number of rows it has: they are not scaled with their number.
+    """
+
+    scaled: ScaledSum
+    least: int
+    most: int
+
+
 RowSum = ScaledSum | HalfSum | QuarterSum | SquareSum | ProductSum  # of numbers that a row's measures give
-Moment = RowCount | RowSum | UnitCount
+Moment = RowCount | RowSum | UnitCount | UnitTotal
+ROW_UNITS = 2**30  # integer units of a row moment
 
 
 def is_linear(moment: Moment) -> bool:
     """Whether the moment is a sum over rows, scaled with the rows of its cell."""
-    return not isinstance(moment, UnitCount)
+    return not isinstance(moment, (UnitCount, UnitTotal))
+
+
+def size_in_cell(moment: Moment, rows: int) -> float:
+    """The largest absolute value that the moment has in one cell of at most `rows` rows, C, after r."""
+    match moment:
+        case UnitCount():
+            return 1.0
+        case UnitTotal(least=least, most=most):
+            return max(abs(least), abs(most)) / ROW_UNITS
+        case _:
+            return float(rows)
 
 
 def is_further_part(moment: Moment) -> bool:
@@ -112,9 +136,19 @@ def rows_of(moment: RowSum) -> ScaledSum:
             assert_never(never)
 
 
-def measures_of(moment: RowSum) -> tuple[ScaledSum, ...]:
-    """The measures that the moment's row integers are made of."""
-    return (moment.left, moment.right) if isinstance(moment, ProductSum) else (rows_of(moment),)
+def measures_of(moment: Moment) -> tuple[ScaledSum, ...]:
+    """The measures whose values the moment reads."""
+    match moment:
+        case RowCount() | UnitCount():
+            return ()
+        case UnitTotal(scaled):
+            return (scaled,)
+        case ProductSum(left, right):
+            return (left, right)
+        case ScaledSum() | HalfSum() | QuarterSum() | SquareSum():
+            return (rows_of(moment),)
+        case _ as never:
+            assert_never(never)
 
 
 def condition_of(moment: RowCount | RowSum) -> Scalar:

@@ -23,8 +23,9 @@ from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted
 from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
-from proxy.plan.vector import moments_of
-from proxy.policy.model import Accounting, Neighbors, Privacy, Table
+from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
+from proxy.plan.vector import NO_TOTALS, Totals, moments_of
+from proxy.policy.model import Neighbors, Privacy, Table
 from proxy.sql.algebra import TRUE, Block
 from proxy.sql.render import text_literal
 
@@ -63,6 +64,7 @@ class ReleasePlan:
     """One release, ready to be charged and computed.
 
     sds: noise standard deviation of each moment, in the moment's own unit.
+    sum_choices: sums that a unit's total could bound, with what either way costs.
     public_keys: the product of the public keys' values, emitted for every kept private part.
     """
 
@@ -75,6 +77,7 @@ class ReleasePlan:
     selection: AllKeys | Threshold
     public_keys: tuple[tuple[KeyValue, ...], ...]
     cost: Cost
+    sum_choices: tuple[SumChoice, ...]
     sql: str
     salt: str = field(repr=False)
     fingerprint: str
@@ -98,10 +101,11 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     """Plan the release of one block. Raises HushError."""
     privacy = context.privacy
     analysed = analyse(block, context.tables, context.unique, privacy, context.lowered)
-    vector = moments_of(analysed, pure=privacy.accounting is Accounting.PURE)
-    vector, selecting = _with_selection(vector, analysed)
     distribution = distribution_of(privacy.accounting)
-    allocation = allocate(vector, analysed.bounds, distribution, selecting)
+    totals = possible_totals(analysed)
+    ways = [_allocated(analysed, distribution, t) for t in ((totals, NO_TOTALS) if totals else (NO_TOTALS,))]
+    is_by_total = bool(totals) and is_better(ways[0][:2], ways[1][:2])
+    vector, allocation, selecting = ways[0 if is_by_total else -1]
     factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
     sensitivity = allocation.unit_norm * factor
     scale = grid_scale(distribution, of_pico_down(context.pico), sensitivity)
@@ -121,11 +125,27 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
         selection=selection,
         public_keys=public_product(analysed.keys),
         cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
+        sum_choices=choices(
+            totals,
+            analysed.owned.block.aggregates,
+            ways[0][:2],
+            ways[-1][:2],
+            noise_sd(distribution, scale) / allocation.unit_norm,
+        ),
         sql=render(statement),
         salt=context.salt,
         fingerprint="",
     )
     return replace(plan, fingerprint=_fingerprint(plan))
+
+
+def _allocated(
+    analysed: Analysed, distribution: Distribution, totals: Totals
+) -> tuple[MomentVector, Allocation, int | None]:
+    """The vector with its weights, and the moment that selects private keys."""
+    vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals)
+    vector, selecting = _with_selection(vector, analysed)
+    return vector, allocate(vector, analysed.bounds, distribution, selecting), selecting
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:

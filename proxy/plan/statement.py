@@ -12,9 +12,20 @@ from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
 from proxy.plan.allocation import is_within_by_cells
-from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum, UnitCount
+from proxy.plan.moments import (
+    ROW_UNITS,
+    HalfSum,
+    Moment,
+    ProductSum,
+    QuarterSum,
+    RowCount,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+    UnitTotal,
+)
 from proxy.plan.selectivity import expects_few_rows, most_values
-from proxy.plan.terms import ROW_UNITS, Statement, Terms
+from proxy.plan.terms import Statement, Terms
 from proxy.sql.algebra import TRUE
 from proxy.sql.render import double, text_literal
 
@@ -54,6 +65,7 @@ class _Writer:
         if isinstance(moment, UnitCount):
             assert moment.per_part, "with one row per unit, units are counted as rows"
             return f"0 AS m{index}"
+        assert not isinstance(moment, UnitTotal), "with one row per unit, a unit's sum is a row's value"
         condition = self._t.filter(moment)
         if isinstance(moment, RowCount):
             each = math.floor(self._s.allocation.weights[index] * self._s.scale)
@@ -224,6 +236,9 @@ def _cell_moment(terms: Terms, moment: Moment) -> str:
             return f"count(*){terms.filter(moment)}"
         case UnitCount(per_part=True):
             return "0"
+        case UnitTotal(scaled, least, most):
+            total = f"coalesce(sum_no_overflow({terms.row_integer(scaled)}){terms.filter(moment)}, 0)"
+            return f"greatest(least({total}, {most}), {least})"
         case UnitCount(where):
             return "1" if where == TRUE else f"(count(*){terms.filter(moment)} > 0)::BIGINT"
         case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit

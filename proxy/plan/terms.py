@@ -17,6 +17,7 @@ from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import (
+    ROW_UNITS,
     HalfSum,
     Moment,
     ProductSum,
@@ -26,6 +27,7 @@ from proxy.plan.moments import (
     ScaledSum,
     SquareSum,
     UnitCount,
+    UnitTotal,
     in_order,
     is_linear,
     measures_of,
@@ -38,7 +40,6 @@ from proxy.sql.render import Renderer, double, middle_of, quote
 from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
 
-ROW_UNITS = 2**30  # integer units of a row moment
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 
 
@@ -78,10 +79,9 @@ class Terms:
 
         The engine sees no common parts inside CASE and FILTER.
         """
-        sums = [m for m in self._s.moments if not isinstance(m, (RowCount, UnitCount))]
-        if not sums:
+        values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
+        if not values:
             return {}
-        values = dict.fromkeys(self._double(s.of) for m in sums for s in measures_of(m))
         conditions = dict.fromkeys(c for m in self._s.moments if (c := self.condition(m)) != "TRUE")
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
@@ -195,6 +195,8 @@ class Terms:
                 return self._condition(rows_of(moment))
             case UnitCount(where):
                 return self.renderer.condition(where)
+            case UnitTotal(scaled):
+                return self._condition(scaled)
             case _ as never:
                 assert_never(never)
 
@@ -287,10 +289,10 @@ class Terms:
 
     def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
         """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
-        weight, value = self._s.allocation.weights[index] * scale, f"m{index}{cell}::DOUBLE"
-        if not isinstance(moment, (RowCount, UnitCount)):
-            return f"{value} * {double(weight / ROW_UNITS)} * r{cell}"
-        return f"{value} * {double(weight)}" + (f" * r{cell}" if is_linear(moment) else "")
+        weight = self._s.allocation.weights[index] * scale
+        unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
+        scaled = f" * r{cell}" if is_linear(moment) else ""
+        return f"m{index}{cell}::DOUBLE * {double(weight / unit)}{scaled}"
 
     def on_grid(self, index: int, moment: Moment, factor: str, cell: str = "") -> str:
         """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""

@@ -5,6 +5,8 @@ See docs/claims/joint-moments.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed, measure_bounds
@@ -18,6 +20,7 @@ from proxy.plan.moments import (
     ScaledSum,
     SquareSum,
     UnitCount,
+    UnitTotal,
     in_order,
     sorted_vector,
 )
@@ -39,6 +42,8 @@ from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Scalar, conj
 from proxy.sqltypes import SqlType
 
 Kind = AggregateKind
+Totals = Mapping[Aggregate, UnitTotal]
+NO_TOTALS: Totals = MappingProxyType({})
 Scalars = tuple[Scalar, ...]
 
 _SPREADS = {
@@ -59,15 +64,16 @@ _FIRST_MOMENTS = (Kind.SUM, Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
 _NO_COUNT = (Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # what they count is not the rows under their FILTER
 
 
-def moments_of(analysed: Analysed, *, pure: bool) -> MomentVector:
-    """The joint vector of a block. Raises MissingBounds."""
-    return _Vector(analysed, pure).build()
+def moments_of(analysed: Analysed, *, pure: bool, totals: Totals = NO_TOTALS) -> MomentVector:
+    """The joint vector of a block. totals: sums to be clipped as totals of a unit. Raises MissingBounds."""
+    return _Vector(analysed, pure, totals).build()
 
 
 class _Vector:
-    def __init__(self, analysed: Analysed, pure: bool) -> None:
+    def __init__(self, analysed: Analysed, pure: bool, totals: Totals) -> None:
         self._analysed = analysed
         self._pure = pure
+        self._totals = totals
         self._aggregates = analysed.owned.block.aggregates
         self._moments: dict[Moment, int] = {}
 
@@ -112,7 +118,9 @@ class _Vector:
 
     def _under(self, where: Scalar) -> tuple[Aggregate, ...]:
         """The aggregates under one FILTER that count or measure its rows."""
-        return tuple(a for a in self._aggregates if a.where == where and a.kind not in _NO_COUNT)
+        return tuple(
+            a for a in self._aggregates if a.where == where and a.kind not in _NO_COUNT and a not in self._totals
+        )
 
     def _number(self, where: Scalar, needed: Scalars) -> Linear:
         """A count, from (n_x, n_null) where a nullable x is measured beside all rows."""
@@ -160,13 +168,12 @@ class _Vector:
         )
 
     def _sum(self, aggregate: Aggregate) -> Finish:
-        lo, hi = measure_bounds(aggregate.argument, self._analysed, aggregate.where)
-        if self._is_alone(aggregate):
-            largest = max(abs(lo), abs(hi))
-            if largest == 0:
+        if aggregate in self._totals or self._is_alone(aggregate):
+            scaled = uncentred(aggregate, self._analysed)
+            if scaled.half == 0:
                 return Total(NOTHING)
-            index = self._add(ScaledSum(aggregate.where, aggregate.argument, 0.0, largest, lo / largest, hi / largest))
-            return Total(Linear(((index, largest),)))
+            index = self._add(self._totals.get(aggregate, scaled))
+            return Total(Linear(((index, scaled.half),)))
         needed = self._needed(aggregate)
         measured = self._measured(aggregate.where, aggregate.argument, needed)
         number = self._number(aggregate.where, needed)
@@ -229,6 +236,14 @@ class _Vector:
             for test in (aggregate.argument, opposite)
         )
         return Verdict(holding, failing, aggregate.kind is Kind.BOOL_AND)
+
+
+def uncentred(aggregate: Aggregate, analysed: Analysed) -> ScaledSum:
+    """x/max(|lo|, |hi|) of a SUM. Raises MissingBounds."""
+    lo, hi = measure_bounds(aggregate.argument, analysed, aggregate.where)
+    largest = max(abs(lo), abs(hi))
+    least, most = (lo / largest, hi / largest) if largest else (0.0, 0.0)
+    return ScaledSum(aggregate.where, aggregate.argument, 0.0, largest, least, most)
 
 
 def _measures(aggregate: Aggregate) -> Scalars:

@@ -34,6 +34,7 @@ from proxy.policy.model import (
     UnitVia,
     Unknown,
 )
+from proxy.sql.intervals import number_range
 from proxy.sqltypes import SqlType
 
 Cell = None | bool | int | float | Decimal | str | date
@@ -135,6 +136,16 @@ _UNITS: tuple[tuple[tuple[SqlType, str, tuple[Cell, ...]], ...], ...] = (
 )
 
 
+def _sum_bounds(of: str, domain: Domain) -> Bounded | Unknown:
+    """Bounds of a unit's total for some columns; told by the column, so that nothing else of a world changes."""
+    rng = random.Random(of)
+    ends = number_range(domain) if isinstance(domain, Bounded) else None
+    if ends is None or rng.random() < 0.5:
+        return Unknown()
+    most = max(abs(ends[0]), abs(ends[1])) * rng.choice((0.3, 1.0, 2.5))
+    return Bounded(rng.choice((0.0, -most, -most / 7)), most)
+
+
 class _Maker:
     def __init__(self, rng: random.Random, seed: int) -> None:
         self._rng = rng
@@ -229,7 +240,10 @@ class _Maker:
         domain = rng.choice(sort.domains)
         nullable = rng.random() < 0.6 or isinstance(domain, Unknown)
         blind = sort.type.is_text and sort.type is not SqlType.BPCHAR and rng.random() < 0.2
-        return Column(name=name, type=sort.type, domain=domain, nullable=nullable, case_blind=blind)
+        return Column(
+            name=name, type=sort.type, domain=domain, nullable=nullable, case_blind=blind,
+            sum_bounds=_sum_bounds(f"{table} {name} {self._engine[table, name]} {nullable}", domain),
+        )  # fmt: skip
 
     # --- data -----------------------------------------------------------------------------------------
 

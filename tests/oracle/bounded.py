@@ -22,9 +22,11 @@ from proxy.plan.moments import (
     ProductSum,
     QuarterSum,
     RowCount,
+    RowSum,
     ScaledSum,
     SquareSum,
     UnitCount,
+    UnitTotal,
 )
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed, Unknown
@@ -236,13 +238,16 @@ class Oracle:
 
     def _cell(self, rows: list[Row]) -> Cell:
         moments = self._plan.vector.moments
-        linear = [m for m in moments if not isinstance(m, UnitCount)]
+        linear = [m for m in moments if not isinstance(m, (UnitCount, UnitTotal))]
         used = sum(any(self._uses(m, row) for m in linear) for row in rows)
         return Cell(used, tuple(self._sum(m, rows) for m in moments))
 
     def _sum(self, moment: Moment, rows: list[Row]) -> int:
         if isinstance(moment, UnitCount):
             return int(not moment.per_part and any(self._uses(moment, row) for row in rows))
+        if isinstance(moment, UnitTotal):
+            total = sum(self.row_integer(moment.scaled, row) for row in rows if self._uses(moment.scaled, row))
+            return min(max(total, moment.least), moment.most)
         return sum(self.row_integer(moment, row) for row in rows if self._uses(moment, row))
 
     # --- one row ----------------------------------------------------------------------------------------
@@ -261,6 +266,8 @@ class Oracle:
                 return self._uses(RowCount(where, needs, given=given), row)
             case HalfSum(scaled) | QuarterSum(scaled) | SquareSum(scaled):
                 return self._uses(scaled, row)
+            case UnitTotal(scaled):
+                return self._uses(scaled, row)
             case ProductSum(left, right):
                 return self._uses(left, row) and self._uses(right, row)
 
@@ -270,7 +277,7 @@ class Oracle:
             return False
         return not (scalar.type.is_number and isinstance(value, float)) or math.isfinite(value)
 
-    def row_integer(self, moment: Moment, row: Row) -> int:
+    def row_integer(self, moment: RowCount | UnitCount | RowSum, row: Row) -> int:
         """A row's moment: 1 for a count, else the clamped measure in units of 2^-30, truncated toward zero."""
         if isinstance(moment, (RowCount, UnitCount)):
             return 1
@@ -351,7 +358,7 @@ class Oracle:
         ):
             unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
             weighted = float(value) * (weight * scale / unit)
-            found.append(weighted if isinstance(moment, UnitCount) else weighted * r)
+            found.append(weighted if isinstance(moment, (UnitCount, UnitTotal)) else weighted * r)
         return found
 
     def _factor(self, cells: Mapping[Key, Cell]) -> float:
@@ -385,6 +392,8 @@ class Oracle:
             if isinstance(moment, (HalfSum, QuarterSum)) and moment.sign < 1:
                 continue
             size = weight if isinstance(moment, UnitCount) else weight * bounds.rows_per_group
+            if isinstance(moment, UnitTotal):
+                size = weight * (max(-moment.least, moment.most) / ROW_UNITS)
             whole += size * size if self._plan.distribution is Distribution.GAUSSIAN else size
         most = self._plan.allocation.unit_norm
         most = most * most if self._plan.distribution is Distribution.GAUSSIAN else most

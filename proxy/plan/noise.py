@@ -1,0 +1,28 @@
+"""How large is the noise of an output, as far as public numbers tell?"""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from proxy.plan.formulas import sd_over_even_values
+from proxy.plan.recipes import Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
+
+
+def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
+    """Standard deviation of an output; of an average, times its number of rows. sds: of the moments."""
+    match recipe:
+        case Count(form) | Total(form):
+            return _sd(form, sds)
+        case Mean(total=total, half=half):
+            return _sd(total, sds) * half
+        case Spread() | Relation():
+            return sd_over_even_values(recipe, sds)
+        case Verdict():
+            return _sd(recipe.deciding, sds)
+        case _ as never:
+            assert_never(never)
+
+
+def _sd(form: Linear, sds: tuple[float, ...]) -> float:
+    return math.sqrt(math.fsum((c * sds[i]) ** 2 for i, c in form.terms))
