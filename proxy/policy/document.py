@@ -100,6 +100,9 @@ class PrivacyDocument(Document):
     min_units: int = Field(
         default=0, ge=0, le=1_000_000_000, description="Extra units an unlisted group needs to appear."
     )
+    reuse_factor: float = Field(
+        default=2.0, description="A stored answer is reused when its noise is at most this factor from what was asked."
+    )
 
 
 class AccountDocument(Document):
@@ -107,6 +110,7 @@ class AccountDocument(Document):
 
     epsilon: float = Field(description="Epsilon at the policy's delta, from 0.0001 to 1000000.")
     refresh: str | None = Field(default=None, description="Only `lifetime`: what is spent stays spent.")
+    acknowledge_lifetime_loss: bool | None = Field(default=None, description="Not used: no budget refreshes.")
 
 
 class BudgetsDocument(Document):

@@ -211,6 +211,7 @@ class Privacy:
     time_zone: str = "UTC"
     time_grid_s: float = 0.010
     min_units: int = 0
+    reuse_factor: float = 2.0
 
     def __post_init__(self) -> None:
         if not MIN_QUERY_EPSILON <= self.max_query_epsilon <= MAX_QUERY_EPSILON:

@@ -136,6 +136,8 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
         report.add(("privacy", "query_epsilon"), f"must be at most max_query_epsilon ({most:g}), found {query:g}")
     if not document.unit.isprintable() or document.unit != document.unit.strip():
         report.add(("privacy", "unit"), "expected a word, as customer")
+    if not 1 <= document.reuse_factor <= 1000:
+        report.add(("privacy", "reuse_factor"), "must be a number from 1 to 1000")
     return Privacy(
         unit=document.unit,
         neighbors=Neighbors(document.neighbors),
@@ -149,6 +151,7 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
         time_zone=document.time_zone,
         time_grid_s=_duration(document.time_grid, ("privacy", "time_grid"), 0.0, _LONGEST_GRID_S, report),
         min_units=document.min_units,
+        reuse_factor=document.reuse_factor,
     )
 
 
@@ -232,6 +235,10 @@ def read_account(document: AccountDocument, path: Path, report: Report) -> Epsil
     if document.refresh is not None and document.refresh != "lifetime":
         found = report.show((*path, "refresh"), document.refresh)
         report.add((*path, "refresh"), f"{found} does not work yet; accepted: lifetime (what is spent stays spent)")
+    if document.acknowledge_lifetime_loss is not None:
+        report.add(
+            (*path, "acknowledge_lifetime_loss"), "has no use, as every budget is 'refresh: lifetime'; remove it"
+        )
     return EpsilonLimit(_epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report))
 
 
