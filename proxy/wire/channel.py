@@ -256,6 +256,8 @@ class Channel:
             _collect(ticket, kind, body)
 
     def _ready(self, body: bytes, entry: Entry) -> None:
+        if not body:
+            raise FrontFailed("the front does not tell the transaction's status")
         self.status = body[0]
         self.has_ended = True
         self.is_ready = True

@@ -146,7 +146,7 @@ def test_rows_that_were_not_described_are_withheld(then: bytes) -> None:
     assert kinds(made.take_front()) == ("CPS" if then else "CP")
     made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02"))
     made.from_client(b"" if then else messages.SYNC)
-    made.from_front(messages.ready_for_query(b"E"))
+    made.from_front(build(b"Z", b"E"))
     seen = made.take_client()
     assert kinds(seen) == "2EZ"
     assert b"other columns than described" in seen
@@ -303,6 +303,13 @@ def test_replies_outside_the_table_end_the_session(kind: Kind) -> None:
     unanswered.from_front(READY)
     assert unanswered.is_over
     assert b"57P01" in unanswered.take_client()
+
+
+def test_a_status_that_is_missing_ends_the_session() -> None:
+    made = relay()
+    made.from_client(messages.SYNC)
+    made.from_front(build(b"Z"))
+    assert made.is_over
 
 
 def test_a_password_request_of_the_front_ends_the_session() -> None:
