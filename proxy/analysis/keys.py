@@ -68,6 +68,8 @@ def public_values(scalar: Scalar, domains: Domains, listed: KeyValues) -> tuple[
 def _canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
     if isinstance(value, str) and isinstance(scalar, ColumnRef) and domains.column(scalar).case_blind:
         return lower(value)
+    if isinstance(value, int) and scalar.type.is_number and not scalar.type.is_integer:
+        return int(float(value))  # the engine computes such a key as a double
     if isinstance(value, date) and not isinstance(value, datetime) and scalar.type is not SqlType.DATE:
         return datetime(value.year, value.month, value.day)
     return value

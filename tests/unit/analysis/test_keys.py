@@ -130,6 +130,7 @@ def test_constants_beyond_the_engine_are_refused(query: str) -> None:
     [
         ("9007199254740993 - (age = 2)::int", "private"),
         ("9007199254740993 - (age = 2)::int - 9007199254740990", "private"),
+        ("case when age > 1 then 9007199254740993 else 0.5 end", [9007199254740992, Decimal("0.5")]),
         ("900719925474 - (age = 2)::int", [900719925473, 900719925474, NULL_KEY]),
     ],
 )
