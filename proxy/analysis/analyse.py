@@ -75,12 +75,13 @@ def analyse(
             detail="Showing them needs a delta, and this dataset allows none.",
             hint="Group by a column with listed values, or fix the keys with WHERE column IN (...).",
         )
-    constant = all(_is_constant(k.scalar, owned) for k in keys)
+    constant = all(is_constant(k.scalar, owned) for k in keys)
     bounds = _bounds(owned, keys, constant, lowered)
     return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant)
 
 
-def _is_constant(scalar: Scalar, owned: Owned) -> bool:
+def is_constant(scalar: Scalar, owned: Owned) -> bool:
+    """Whether a scalar is the same in all rows of a unit."""
     return all(c.scan in owned.constant_scans or c in owned.enforced_constants for c in columns_of(scalar))
 
 

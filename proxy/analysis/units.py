@@ -25,7 +25,7 @@ from proxy.analysis.meeting import (
 )
 from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
 from proxy.analysis.unit_uses import check_condition, is_unit_value
-from proxy.errors import BadGroups, UnitNotJoined, Unsupported
+from proxy.errors import BadGroups, UnitNotJoined
 from proxy.policy.model import FromPolicy, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import (
     Aggregate,
@@ -90,9 +90,6 @@ def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]
             f'joining "{fan_out[0].table.name}" could repeat rows of "{private[0].table.name}"',
             hint="The joined column of the public table must be unique.",
         )
-    for aggregate in block.aggregates:
-        if aggregate.kind is AggregateKind.COUNT_UNITS:
-            raise _not_the_unit()
     return Owned(
         block=block,
         unit=EveryRow(),
@@ -246,7 +243,7 @@ def _check_unit_unused(block: Block) -> None:
     for aggregate in block.aggregates:
         check_condition(block, aggregate.where)
         plain = isinstance(aggregate.argument, ColumnRef) and aggregate.kind in (
-            AggregateKind.COUNT, AggregateKind.COUNT_UNITS)  # fmt: skip
+            AggregateKind.COUNT, AggregateKind.COUNT_DISTINCT)  # fmt: skip
         for argument in () if plain else aggregate.arguments:
             check_condition(block, argument)
 
@@ -254,33 +251,27 @@ def _check_unit_unused(block: Block) -> None:
 def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:
     """An aggregate with COUNT(DISTINCT unit) made a count of units: those with a row whose unit column is there."""
     assert isinstance(owned.unit, UnitOf)
-    if aggregate.kind is not AggregateKind.COUNT_UNITS:
-        return aggregate
     argument = aggregate.argument
+    if aggregate.kind is not AggregateKind.COUNT_DISTINCT:
+        return aggregate
     if isinstance(argument, ColumnRef) and len(owned.unit.columns) == 1:
+        units = replace(aggregate, kind=AggregateKind.COUNT_UNITS)
         if argument in owned.unit.columns:
-            return aggregate
+            return units
         equal = {c for w in owned.block.where if (p := equality(w)) is not None for c in p}
         if argument in equal and _is_root_unit(owned.block, argument):
-            return aggregate
+            return units
         if any(s.number == argument.scan for j in owned.block.joins for s in j.scans) and _is_root_unit(
             owned.block, argument
         ):
             where = conjunction((*conjuncts(aggregate.where), _is_present(argument)))
-            return replace(aggregate, argument=owned.unit.columns[0], where=where)
-    raise _not_the_unit()
+            return replace(units, argument=owned.unit.columns[0], where=where)
+    return aggregate
 
 
 def _is_root_unit(block: Block, reference: ColumnRef) -> bool:
     ownership = block.scan(reference.scan).table.ownership
     return isinstance(ownership, UnitColumns) and ownership.columns == (reference.name,)
-
-
-def _not_the_unit() -> Unsupported:
-    return Unsupported(
-        "COUNT(DISTINCT x) is supported for the privacy unit only",
-        hint="Count the unit's key: COUNT(DISTINCT <unit column>).",
-    )
 
 
 __all__ = ["EveryRow", "Owned", "UniqueKeys", "UnitIdentity", "UnitOf", "is_unit_value", "own"]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from proxy.errors import EngineFailed, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Policy, Table
-from proxy.release.raw import RawResult
+from proxy.release.raw import Kept, RawResult
 
 
 class EngineStopped(EngineFailed):
@@ -91,13 +92,26 @@ class Facts:
     joins: tuple[JoinFact, ...]
 
 
+class Stages(Protocol):
+    """The statements of one charge, all over the same version of the data."""
+
+    def rows(self, stage: int, kept: Kept) -> RawResult:
+        """Run the statement of that number, 0 being the first, for keys that an earlier one released.
+
+        Raises EngineStopped, or QueryCanceled as `Engine.stages` says.
+        """
+        ...
+
+
 class Engine(Protocol):
     """The private data, read-only. Safe to call from any thread; calls wait for the engine."""
 
-    def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
-        """Run the SQL of a charge that is durable.
+    def stages(
+        self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation
+    ) -> AbstractContextManager[Stages]:
+        """Let the SQL of a charge that is durable be run, stage by stage.
 
-        Raises EngineStopped, or QueryCanceled after `timeout_s` seconds or when cancellation is requested.
+        Raises EngineStopped, or QueryCanceled when cancellation is requested or `timeout_s` seconds have passed.
         """
         ...
 

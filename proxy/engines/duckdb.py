@@ -22,7 +22,7 @@ from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, Table
-from proxy.release.raw import RawResult
+from proxy.release.raw import Kept, RawResult
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000
@@ -42,21 +42,19 @@ class DuckDBEngine:
         self._is_closed = False
         self._idle: list[duckdb.DuckDBPyConnection] = []
 
-    def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
-        """Run one reserved SELECT.
-
-        Raises EngineStopped, or QueryCanceled after `timeout_s` seconds or when cancellation is requested.
-        """
+    @contextmanager
+    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[DuckDBStages]:
+        """Run reserved SELECTs on one connection, in one transaction. See `base.Engine.stages`."""
         with (
             self._connected() as cursor,
             self._watchdog.watch(cursor.interrupt, timeout_s, cancellation) as watch,
         ):
-            try:
-                return _run(cursor, reserved.sql, watch)
-            except duckdb.Error as error:
-                failure = type(error).__name__
-            watch.check()  # interrupted for a reason that has a better name
-            raise EngineStopped(failure)  # outside the handler, so that the engine's words do not hang on it
+            if not reserved.further:  # one statement is a transaction of its own
+                yield DuckDBStages(cursor, reserved, watch)
+                return
+            cursor.begin()
+            yield DuckDBStages(cursor, reserved, watch)
+            cursor.rollback()  # after a failure the connection is closed instead
 
     def check_facts(self, policy: Policy) -> Facts:
         """See `base.Engine.check_facts`. Raises ConfigError."""
@@ -113,18 +111,36 @@ class DuckDBEngine:
         return cursor
 
 
+class DuckDBStages:
+    """The statements of one charge. Implements `base.Stages`."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, reserved: Reserved, watch: Watch) -> None:
+        self._cursor = cursor
+        self._statements = (reserved.sql, *reserved.further)
+        self._watch = watch
+
+    def rows(self, stage: int, kept: Kept) -> RawResult:
+        """Run one reserved SELECT. See `base.Stages.rows`."""
+        try:
+            return _run(self._cursor, self._statements[stage], kept, self._watch)
+        except duckdb.Error as error:
+            failure = type(error).__name__
+        self._watch.check()  # interrupted for a reason that has a better name
+        raise EngineStopped(failure)  # outside the handler, so that the engine's words do not hang on it
+
+
 def _fetched(column: Column) -> str:
     """A column as Python can take it: a time with zone comes as text, which spares DuckDB a time zone library."""
     name = quote_name(column.name)
     return f"{name}::varchar" if column.type is SqlType.TIMESTAMPTZ else name
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, sql: str, watch: Watch) -> RawResult:
+def _run(cursor: duckdb.DuckDBPyConnection, sql: str, kept: Kept, watch: Watch) -> RawResult:
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise EngineStopped("NotOneSelect")
     watch.check()
-    cursor.execute(statements[0])
+    cursor.execute(statements[0], [list(column) for column in kept.columns])
     rows = cursor.fetchall()
     found = RawResult(len(cursor.description or ()), tuple(rows))
     if len(rows) > _FEW_ROWS:

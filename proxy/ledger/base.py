@@ -21,11 +21,13 @@ from proxy.release.store import Missing, ReleaseStore, Stored
 class Wanted:
     """One release that a statement needs and the SQL that computes it.
 
-    sql "" means that the SQL is known only after an earlier stage was released: see `Ledger.bind`.
+    sql "" means that the SQL is known only after an earlier stage was released: see `Ledger.bind`. further: the SQL of
+    the release's own later stages, known now.
     """
 
     request: Request
     sql: str
+    further: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,7 +138,9 @@ class SqliteLedger:
             return stored[pick.release_id]
         if not one.sql:
             self._stages.add(pick.release_id)
-        return Reserved(release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql)
+        return Reserved(
+            release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
+        )
 
     def _commit(self, entry: Entry) -> int:
         """Make an entry durable, then the marker. After any failure nothing is charged until `_recover` succeeds."""

@@ -66,9 +66,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """Proof that `key`'s release is charged, durably, to every account. Built by `ledger` alone."""
+    """Proof that `key`'s release is charged, durably, to every account. Built by `ledger` alone.
+
+    further: the SQL of its later stages.
+    """
 
     release_id: int
     key: ReleaseKey
     cost: Cost
     sql: str
+    further: tuple[str, ...] = ()

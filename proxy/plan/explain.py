@@ -13,6 +13,7 @@ from typing import assert_never
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accounting import ATTO, PICO
 from proxy.dp.accuracy import half_width_95
+from proxy.plan.distinct import DistinctPart
 from proxy.plan.moments import (
     ROW_UNITS,
     HalfSum,
@@ -28,7 +29,9 @@ from proxy.plan.moments import (
     size_in_cell,
 )
 from proxy.plan.noise import noise_of
+from proxy.plan.parts import Part
 from proxy.plan.recipes import (
+    Apart,
     Count,
     Finish,
     Mean,
@@ -74,16 +77,16 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     mechanism = plan.distribution.value.replace("_", " ")
     found = []
     for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
-        sd = noise_of(recipe, plan.sds)
+        sd = plan.parts[recipe.part].sd if isinstance(recipe, Apart) else noise_of(recipe, plan.sds)
         reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
-        text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe)
+        text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe, plan)
         found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
     return tuple(found)
 
 
 def _is_per_row(recipe: Finish) -> bool:
     match recipe:
-        case Count() | Total() | Verdict():
+        case Count() | Total() | Verdict() | Apart():
             return False
         case Mean():
             return True
@@ -95,8 +98,10 @@ def _is_per_row(recipe: Finish) -> bool:
             assert_never(never)
 
 
-def _bound(kind: AggregateKind, recipe: Finish) -> str:
+def _bound(kind: AggregateKind, recipe: Finish, plan: ReleasePlan) -> str:
     match recipe:
+        case Apart(part):
+            return _limits(plan.parts[part])
         case Count():
             return "1 per unit" if kind is AggregateKind.COUNT_UNITS else "1 per row"
         case Total(value):
@@ -192,7 +197,9 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             "group": plan.allocation.cell_norm,
             "unit": plan.allocation.unit_norm,
             "derivation": _derivation(plan, privacy, pure=pure),
-        },
+        }
+        if plan.vector.moments
+        else None,
         "keys": [_key(plan, i) for i in range(len(plan.analysed.keys))],
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
         "moments": [{"moment": describe_moment(m), "weight": w, "sd": sd} for m, w, sd in moments],
@@ -206,8 +213,40 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             for o in output_noise(plan)
         ],
         "sum_bounds": [_choice(c) for c in plan.sum_choices],
-        "private_sql": plan.shown_sql,
+        "private_sql": plan.shown(plan.sql),
+        "parts": [_part(p, plan, privacy) for p in plan.parts],
     }
+
+
+def _part(part: Part, plan: ReleasePlan, privacy: Privacy) -> Json:
+    """What is computed beside the vector, as data."""
+    pure = privacy.accounting is Accounting.PURE
+    return {
+        "part": _name(part),
+        "epsilon" if pure else "rho": part.pico / PICO,
+        "bound": _limits(part),
+        "sensitivity": part.sensitivity,
+        "norm": "l1" if pure else "l2",
+        "sd": part.sd,
+        "private_sql": plan.shown(part.sql),
+    }
+
+
+def _name(part: Part) -> str:
+    match part:
+        case DistinctPart(asked=asked):
+            return f"number of different values of {describe_scalar(asked.of)}{_condition(asked.where)}"
+        case _ as never:
+            assert_never(never)
+
+
+def _limits(part: Part) -> str:
+    match part:
+        case DistinctPart(limits=limits):
+            values, groups = counted(limits.values, "value"), counted(limits.groups, "group")
+            return f"{values} per unit in a group, {groups}, {limits.in_all} in all"
+        case _ as never:
+            assert_never(never)
 
 
 def _choice(choice: SumChoice) -> Json:
@@ -272,14 +311,15 @@ def _long_lines(block: Json) -> list[str]:
     charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
     assert isinstance(charge, dict)
     assert isinstance(bounds, dict)
-    assert isinstance(sensitivity, dict)
     amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
     lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
     lines.append(
         f"  Bounds: {counted(bounds['max_rows_per_unit'], 'row')} per unit, {bounds['max_rows_per_group']} per group,"
         f" {counted(bounds['max_groups_per_unit'], 'group')} ({bounds['source']})"
     )
-    lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({sensitivity['norm']}): {sensitivity['derivation']}")
+    if isinstance(sensitivity, dict):
+        norm, derivation = sensitivity["norm"], sensitivity["derivation"]
+        lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({norm}): {derivation}")
     lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in _rows(block, "keys")]
     if block["threshold"] is not None:
         lines.append(f"  Threshold: {block['threshold']:.4g} units (noisy)")
@@ -297,8 +337,14 @@ def _long_lines(block: Json) -> list[str]:
         f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
         for c in _rows(block, "sum_bounds")
     ]
-    lines.append("  Private SQL:")
-    lines += [f"    {line}" for line in str(block["private_sql"]).splitlines()]
+    for part in _rows(block, "parts"):
+        share = part["rho"] if "rho" in part else part["epsilon"]
+        lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']};"
+                     f" sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}")  # fmt: skip
+    for sql in (block["private_sql"], *(p["private_sql"] for p in _rows(block, "parts"))):
+        if sql:
+            lines.append("  Private SQL:")
+            lines += [f"    {line}" for line in str(sql).splitlines()]
     return lines
 
 

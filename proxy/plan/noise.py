@@ -6,12 +6,17 @@ import math
 from typing import assert_never
 
 from proxy.plan.formulas import sd_over_even_values
-from proxy.plan.recipes import Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
+from proxy.plan.recipes import Apart, Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
 
 
 def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
-    """Standard deviation of an output; of an average, times its number of rows. sds: of the moments."""
+    """Standard deviation of an output; of an average, times its number of rows. sds: of the moments.
+
+    0 for what is computed apart from them.
+    """
     match recipe:
+        case Apart():
+            return 0.0
         case Count(form) | Total(form):
             return _sd(form, sds)
         case Mean(total=total, half=half):

@@ -120,8 +120,16 @@ class Verdict:
         return self.failing if self.needs_all else self.holding
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Computed apart from the moments: what stands at `place` in the results of the release's part `part`."""
+
+    part: int
+    place: int
+
+
 Computed = Mean | Spread | Relation | Verdict  # from several linear forms, not as one of them
-Finish = Count | Total | Computed
+Finish = Count | Total | Computed | Apart
 
 
 def linear_parts(finish: Computed) -> Iterator[Linear]:
@@ -164,5 +172,7 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             return Relation(kind, move(number), measure(y), measure(x), move(products), is_sample)
         case Verdict(holding, failing, needs_all):
             return Verdict(move(holding), move(failing), needs_all)
+        case Apart():
+            return finish
         case _ as never:
             assert_never(never)

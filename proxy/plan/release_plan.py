@@ -18,8 +18,10 @@ from proxy.dp.accounting import of_atto_down, of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.dp.selection import threshold
 from proxy.plan.allocation import Allocation, allocate
+from proxy.plan.asked import asked_of
 from proxy.plan.charge import Cost
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
+from proxy.plan.parts import Part, plan_part, shares
 from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
@@ -63,6 +65,8 @@ class PlanContext:
 class ReleasePlan:
     """One release, ready to be charged and computed.
 
+    A vector without moments is neither computed nor charged: its SQL is "" and its scale means nothing.
+    parts: what is computed beside the vector; each has its share of `cost`.
     sds: noise standard deviation of each moment, in the moment's own unit.
     sum_choices: sums that a unit's total could bound, with what either way costs.
     public_keys: the product of the public keys' values, emitted for every kept private part.
@@ -79,13 +83,21 @@ class ReleasePlan:
     cost: Cost
     sum_choices: tuple[SumChoice, ...]
     sql: str
+    parts: tuple[Part, ...]
     salt: str = field(repr=False)
     fingerprint: str
 
     @property
-    def shown_sql(self) -> str:
-        """The SQL for people: without the dataset's salt, which stays in the state directory."""
-        return self.sql.replace(text_literal(self.salt), "'<salt>'") if self.salt else self.sql
+    def stages(self) -> tuple[str, ...]:
+        """The SQL of the release in the order in which it is run: of the vector, if it has moments, then of each part.
+
+        That of parts reads kept private keys as parameters: a list for each.
+        """
+        return (*((self.sql,) if self.vector.moments else ()), *(p.sql for p in self.parts))
+
+    def shown(self, sql: str) -> str:
+        """The SQL of a stage for people: without the dataset's salt, which stays in the state directory."""
+        return sql.replace(text_literal(self.salt), "'<salt>'") if self.salt else sql
 
     @property
     def sds(self) -> tuple[float, ...]:
@@ -106,15 +118,19 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     ways = [_allocated(analysed, distribution, t) for t in ((totals, NO_TOTALS) if totals else (NO_TOTALS,))]
     is_by_total = bool(totals) and is_better(ways[0][:2], ways[1][:2])
     vector, allocation, selecting = ways[0 if is_by_total else -1]
+    asked = asked_of(analysed.owned.block.aggregates)
+    pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
     factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
     sensitivity = allocation.unit_norm * factor
-    scale = grid_scale(distribution, of_pico_down(context.pico), sensitivity)
+    scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
         analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution,
         scale=scale, salt=context.salt, time_zone=privacy.time_zone,
     )  # fmt: skip
     selection = _selection(selecting, allocation, distribution, scale, analysed, context)
     is_thresholded = isinstance(selection, Threshold)
+    noise_unit = noise_sd(distribution, scale) / allocation.unit_norm if vector.moments else 0.0
+    parts = tuple(plan_part(one, statement, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
     plan = ReleasePlan(
         analysed=analysed,
         vector=vector,
@@ -125,14 +141,9 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
         selection=selection,
         public_keys=public_product(analysed.keys),
         cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
-        sum_choices=choices(
-            totals,
-            analysed.owned.block.aggregates,
-            ways[0][:2],
-            ways[-1][:2],
-            noise_sd(distribution, scale) / allocation.unit_norm,
-        ),
-        sql=render(statement),
+        sum_choices=choices(totals, analysed.owned.block.aggregates, ways[0][:2], ways[-1][:2], noise_unit),
+        sql=render(statement) if vector.moments else "",
+        parts=parts,
         salt=context.salt,
         fingerprint="",
     )
@@ -202,5 +213,5 @@ def _fingerprint(plan: ReleasePlan) -> str:
     keys = [
         [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private" for k in plan.analysed.keys
     ]
-    content = [plan.sql, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
+    content = [*plan.stages, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

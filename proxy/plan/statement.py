@@ -25,9 +25,9 @@ from proxy.plan.moments import (
     UnitTotal,
 )
 from proxy.plan.selectivity import expects_few_rows, most_values
-from proxy.plan.terms import Statement, Terms
+from proxy.plan.terms import Statement, Terms, salted
 from proxy.sql.algebra import TRUE
-from proxy.sql.render import double, text_literal
+from proxy.sql.render import double
 
 
 def render(statement: Statement) -> str:
@@ -211,10 +211,7 @@ class _Writer:
         if not private:
             return []
         units, limit = ", ".join(self._t.units), self._a.bounds.keys
-        spelled = " || ".join(
-            f"coalesce(length({k}::VARCHAR) || ':' || {k}::VARCHAR, '-')" for k in [*self._t.units, *private]
-        )
-        order = f"md5({text_literal(self._s.salt)} || {spelled}), {', '.join(private)}"
+        order = f"{salted(self._s.salt, [*self._t.units, *private])}, {', '.join(private)}"
         held = f"count(DISTINCT ({', '.join(private)},))" if self._is_mixed else "count(*)"
         return [
             f"many AS (SELECT {units} FROM cell GROUP BY {units} HAVING {held} > {limit})",

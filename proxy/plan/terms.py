@@ -36,7 +36,7 @@ from proxy.plan.moments import (
 from proxy.plan.unit_values import unit_value
 from proxy.policy.model import Bounded, Listed, Unknown
 from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, Scalar, Scan, Stored, conjuncts
-from proxy.sql.render import Renderer, double, middle_of, quote
+from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
 from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
 
@@ -59,6 +59,12 @@ class Statement:
     time_zone: str
 
 
+def salted(salt: str, columns: list[str]) -> str:
+    """A hash of columns of SQL that nobody without the dataset's salt can foresee; it orders what a bound cuts off."""
+    spelled = " || ".join(f"coalesce(length({c}::VARCHAR) || ':' || {c}::VARCHAR, '-')" for c in columns)
+    return f"md5({text_literal(salt)} || {spelled})"
+
+
 class Terms:
     """The expressions of one statement."""
 
@@ -66,7 +72,7 @@ class Terms:
         """held: texts over the rows that a sub-select has computed once, with their names there."""
         self._s = statement
         self._held = held or {}
-        self._a = statement.analysed
+        self._a = self.analysed = statement.analysed
         domains = self._a.domains
         self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
@@ -311,7 +317,7 @@ class Terms:
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
         sizes = [f"({p}) * ({p})" if self.is_gaussian() else f"abs({p})" for p in parts]
-        return f"ceil(({' + '.join(sizes)}) * {double(_NORM_UNITS / self.norm_unit())})::BIGINT"
+        return f"ceil(({' + '.join(sizes) or '0e0'}) * {double(_NORM_UNITS / self.norm_unit())})::BIGINT"
 
     def norm_unit(self) -> float:
         """W^2 (W in the 1-norm)."""

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed, measure_bounds
+from proxy.plan.asked import apart, asked_of
 from proxy.plan.moments import (
     HalfSum,
     Moment,
@@ -61,11 +62,14 @@ _SQUARES_OF_Y = (RelationKind.CORRELATION, RelationKind.DETERMINATION)
 _SQUARES_OF_X = (*_SQUARES_OF_Y, RelationKind.SLOPE, RelationKind.INTERCEPT)
 _COUNTS = (Kind.COUNT_ROWS, Kind.COUNT, Kind.REGR_COUNT)
 _FIRST_MOMENTS = (Kind.SUM, Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
-_NO_COUNT = (Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # what they count is not the rows under their FILTER
+_NO_COUNT = (Kind.COUNT_DISTINCT, Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # count not the rows of their FILTER
 
 
 def moments_of(analysed: Analysed, *, pure: bool, totals: Totals = NO_TOTALS) -> MomentVector:
-    """The joint vector of a block. totals: sums to be clipped as totals of a unit. Raises MissingBounds."""
+    """The joint vector of a block, without moments if all of it is computed apart. Raises MissingBounds.
+
+    totals: sums to be clipped as totals of a unit.
+    """
     return _Vector(analysed, pure, totals).build()
 
 
@@ -75,11 +79,12 @@ class _Vector:
         self._pure = pure
         self._totals = totals
         self._aggregates = analysed.owned.block.aggregates
+        self._asked = asked_of(self._aggregates)
         self._moments: dict[Moment, int] = {}
 
     def build(self) -> MomentVector:
         finishes = tuple(self._finish(a) for a in self._aggregates)
-        if not self._moments:
+        if not self._moments and not self._asked:
             self._add(RowCount(TRUE, TRUE))
         return sorted_vector(MomentVector(tuple(self._moments), finishes))
 
@@ -88,6 +93,8 @@ class _Vector:
 
     def _finish(self, aggregate: Aggregate) -> Finish:
         match aggregate.kind:
+            case Kind.COUNT_DISTINCT:
+                return apart(aggregate, self._asked)
             case Kind.COUNT_UNITS:
                 return Count(Linear(((self._add(UnitCount(aggregate.where)), 1.0),)))
             case Kind.COUNT_ROWS | Kind.COUNT | Kind.REGR_COUNT:

@@ -10,10 +10,12 @@ import math
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import assert_never
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
-from proxy.plan.recipes import Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
+from proxy.plan.distinct import DistinctPart
+from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
@@ -56,7 +58,10 @@ def finish(
     figures = []
     for recipe in plan.vector.finishes:
         check()
-        figures.append(_figures(recipe, plan, vectors, nonnegative=nonnegative))
+        if isinstance(recipe, Apart):
+            figures.append(_apart(recipe, plan, cells, nonnegative=nonnegative))
+        else:
+            figures.append(_figures(recipe, plan, vectors, nonnegative=nonnegative))
     released = []
     for column in columns:
         check()
@@ -74,7 +79,20 @@ def finish(
 # --- figures --------------------------------------------------------------------------------------------
 
 
-def _figures(recipe: Finish, plan: ReleasePlan, vectors: list[list[float]], *, nonnegative: bool) -> list[Figure]:
+def _apart(recipe: Apart, plan: ReleasePlan, cells: NoisyCells, *, nonnegative: bool) -> list[Figure]:
+    """What a part of the release answers."""
+    part = plan.parts[recipe.part]
+    results = [c.parts[recipe.part][recipe.place] for c in cells.cells]
+    match part:
+        case DistinctPart():
+            return _counts([Noisy(r / part.scale, part.sd) for r in results], plan, nonnegative=nonnegative)
+        case _ as never:
+            assert_never(never)
+
+
+def _figures(
+    recipe: Count | Total | Computed, plan: ReleasePlan, vectors: list[list[float]], *, nonnegative: bool
+) -> list[Figure]:
     match recipe:
         case Count(number):
             return _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)

@@ -11,16 +11,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from itertools import islice
 from typing import TypeVar
 
-from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_identity
+from proxy.analysis.keys import KeyValue, PrivateKey
 from proxy.dp.samplers import Noise
-from proxy.errors import BadGroups, LedgerFailed
+from proxy.errors import BadGroups
 from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import AllKeys, ReleasePlan, Threshold
+from proxy.release.keys import decode, encode, identity, order, read_integer, read_key
 from proxy.release.raw import RawResult
 
 _TAU_SLACK = 1.0 + 2.0**-40
@@ -34,10 +33,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class NoisyCell:
-    """One emitted key and its noisy moments, in grid units."""
+    """One emitted key, its noisy moments in grid units, and the results of each part of the release."""
 
     key: tuple[KeyValue, ...]
     moments: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +48,23 @@ class NoisyCells:
 
     def payload(self) -> bytes:
         """Canonical bytes for the store of releases."""
-        content = [[[_encode(k) for k in c.key], list(c.moments)] for c in self.cells]
+        content = [[[encode(k) for k in c.key], c.moments, *([c.parts] if c.parts else ())] for c in self.cells]
         return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
     @staticmethod
     def of_payload(payload: bytes) -> NoisyCells:
         """The cells that `payload` was made of."""
         content = json.loads(payload)
-        return NoisyCells(tuple(NoisyCell(tuple(_decode(k) for k in key), tuple(ms)) for key, ms in content))
+        return NoisyCells(
+            tuple(
+                NoisyCell(tuple(decode(k) for k in key), tuple(moments), tuple(tuple(p) for ps in parts for p in ps))
+                for key, moments, *parts in content
+            )
+        )
 
 
 def publish(plan: ReleasePlan, raw: RawResult, noise: Noise, check: Check = lambda: None) -> NoisyCells:
-    """Add noise to every coordinate that is emitted, and select private keys.
+    """Add noise to every coordinate of the vector that is emitted, and select private keys.
 
     Claim: for databases that differ in one unit (or the policy's group), the result is
     (rho, delta)-close at the plan's cost, if `raw` is the result of the plan's own SQL and every value
@@ -67,8 +72,16 @@ def publish(plan: ReleasePlan, raw: RawResult, noise: Noise, check: Check = lamb
 
     check: called again and again; what it raises ends the work. Noise that was taken by then is lost.
     """
-    cells = _emitted(plan, _Exact(plan, raw, check), noise, check)
-    return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(_order(k) for k in c.key))))
+    return _in_order(_emitted(plan, _Exact(plan, raw, check), noise, check))
+
+
+def every_public_key(plan: ReleasePlan) -> NoisyCells:
+    """The cells of a plan without moments, before its parts are computed."""
+    return _in_order(NoisyCell(key, ()) for key in plan.public_keys)
+
+
+def _in_order(cells: Iterable[NoisyCell]) -> NoisyCells:
+    return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(order(k) for k in c.key))))
 
 
 def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> list[NoisyCell]:
@@ -77,10 +90,10 @@ def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> li
             return _selected(plan, exact, noise, moment, tau, check)
         case AllKeys():
             cells = ((key, exact.cell(key)) for key in plan.public_keys)
-            return list(_noisy(cells, _draws(noise, len(plan.public_keys) * exact.size, check)))
+            return list(_noisy(cells, draws(noise, len(plan.public_keys) * exact.size, check)))
 
 
-def _draws(noise: Noise, count: int, check: Check) -> Iterator[int]:
+def draws(noise: Noise, count: int, check: Check) -> Iterator[int]:
     """That many values, each once."""
     for start in range(0, count, _AT_A_TIME):
         check()
@@ -104,20 +117,20 @@ class _Exact:
         self.parts: dict[tuple[object, ...], tuple[tuple[KeyValue, ...], tuple[int, ...]]] = {}
         is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments)
         for row in _checked(raw.rows, check):
-            key = tuple(_read_key(v) for v in row[1 : 1 + len(self._is_private)])
-            moments = tuple(_read_integer(v) for v in row[1 + len(self._is_private) :])
+            key = tuple(read_key(v) for v in row[1 : 1 + len(self._is_private)])
+            moments = tuple(read_integer(v) for v in row[1 + len(self._is_private) :])
             if row[0] == 0:
-                self._cells[_identity(key)] = moments
+                self._cells[identity(key)] = moments
             if row[0] == 1 or not is_mixed:
                 private = self._private_part(key)
-                self.parts[_identity(private)] = (private, moments)
+                self.parts[identity(private)] = (private, moments)
 
     def _private_part(self, key: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
         return tuple(k for k, p in zip(key, self._is_private, strict=True) if p)
 
     def cell(self, key: tuple[KeyValue, ...]) -> tuple[int, ...]:
         """The moments of a key; zeros for one without rows."""
-        return self._cells.get(_identity(key), (0,) * self.size)
+        return self._cells.get(identity(key), (0,) * self.size)
 
     def whole_key(self, private: tuple[KeyValue, ...], public: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
         """The key in GROUP BY order from its private and public parts."""
@@ -131,12 +144,12 @@ def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: 
     candidates = list(exact.parts.values())
     counts = (
         (private, moments[moment] + draw)
-        for (private, moments), draw in zip(candidates, _draws(noise, len(candidates), check), strict=True)
+        for (private, moments), draw in zip(candidates, draws(noise, len(candidates), check), strict=True)
     )
     kept = [(private, count) for private, count in counts if count >= least]
     _check_size([private for private, _ in kept], len(plan.public_keys))
     keys = [(exact.whole_key(private, public), count) for private, count in kept for public in plan.public_keys]
-    cells = _noisy(((key, exact.cell(key)) for key, _ in keys), _draws(noise, len(keys) * exact.size, check))
+    cells = _noisy(((key, exact.cell(key)) for key, _ in keys), draws(noise, len(keys) * exact.size, check))
     return [
         NoisyCell(cell.key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :]))
         for cell, (_, count) in zip(cells, keys, strict=True)
@@ -154,87 +167,8 @@ def _check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
         )
 
 
-def _noisy(cells: Iterable[tuple[tuple[KeyValue, ...], tuple[int, ...]]], draws: Iterator[int]) -> Iterator[NoisyCell]:
+def _noisy(cells: Iterable[tuple[tuple[KeyValue, ...], tuple[int, ...]]], noise: Iterator[int]) -> Iterator[NoisyCell]:
     """A value of its own for every coordinate; too few are an error."""
     for key, moments in cells:
-        own = islice(draws, len(moments))
+        own = islice(noise, len(moments))
         yield NoisyCell(key, tuple(m + d for m, d in zip(moments, own, strict=True)))
-
-
-# --- values ---------------------------------------------------------------------------------------------
-
-
-def _read_integer(value: object) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, (int, Decimal)):
-        return int(value)
-    raise TypeError("a moment from the engine is not an integer")
-
-
-def _read_key(value: object) -> KeyValue:
-    if value is None:
-        return NULL_KEY
-    if isinstance(value, (bool, int, float, Decimal, str, date)):
-        return value.replace(tzinfo=None) if isinstance(value, datetime) else value
-    raise TypeError("a key from the engine has no known type")
-
-
-def _identity(key: Iterable[KeyValue]) -> tuple[object, ...]:
-    return tuple(key_identity(k) for k in key)
-
-
-def _order(value: KeyValue) -> tuple[int, object]:
-    """Keys ascending as PostgreSQL sorts them under collation C: NaN after infinity, NULL last."""
-    match value:
-        case NullKey():
-            return (2, 0)
-        case str():
-            return (0, value.encode("utf-8", "surrogatepass"))
-        case float() | Decimal() if math.isnan(value):
-            return (1, 0)
-        case _:
-            return (0, key_identity(value))
-
-
-def _encode(value: KeyValue) -> list[str | bool | int] | None:
-    match value:
-        case NullKey():
-            return None
-        case bool():
-            return ["b", value]
-        case int():
-            return ["i", value]
-        case float():
-            return ["f", value.hex()]
-        case Decimal():
-            return ["n", str(value)]
-        case str():
-            return ["s", value]
-        case datetime():
-            return ["t", value.isoformat()]
-        case date():
-            return ["d", value.isoformat()]
-
-
-def _decode(encoded: list[str | bool | int] | None) -> KeyValue:
-    if encoded is None:
-        return NULL_KEY
-    kind, value = encoded
-    match kind:
-        case "b":
-            return bool(value)
-        case "i":
-            return int(value)
-        case "f":
-            return float.fromhex(str(value))
-        case "n":
-            return Decimal(str(value))
-        case "t":
-            return datetime.fromisoformat(str(value))
-        case "d":
-            return date.fromisoformat(str(value))
-        case "s":
-            return str(value)
-        case _:
-            raise LedgerFailed("a stored release cannot be read")

@@ -1,4 +1,4 @@
-"""What does a private engine hand over, before noise?
+"""What does a private engine hand over before noise, and for which released keys?
 
 Defined here because imports point down; built by engines alone, read by engines and release alone.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from proxy.sqltypes import Value
+
 
 @dataclass(frozen=True, slots=True)
 class RawResult:
@@ -14,3 +16,10 @@ class RawResult:
 
     columns: int
     rows: tuple[tuple[object, ...], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Private keys that an earlier stage released, column by column, None for NULL: parameters of a later stage."""
+
+    columns: tuple[tuple[Value | None, ...], ...] = ()

@@ -23,7 +23,8 @@ from proxy.plan.explain import OutputNoise, output_noise
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
 from proxy.release.finish import Release, finish
-from proxy.release.noisy import NoisyCells, publish
+from proxy.release.noisy import NoisyCells
+from proxy.release.parts import publish_release
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import budget_spent
@@ -164,7 +165,7 @@ def answer_statement(
     """Reserve, execute, add noise, store, finish. Raises HushError; what was reserved stays charged."""
     ledger = asker.dataset.ledger
     plans = planned.distinct()
-    wanted = tuple(Wanted(Request(key=release_key(p, asker.version), cost=p.cost), p.sql) for p in plans)
+    wanted = tuple(_wanted(p, asker.version) for p in plans)
     question = Question(login=history_name(asker.version, asker.login), query=text, at=datetime.now(UTC))
     receipt = _reserve(asker, wanted, question, settings)
     try:
@@ -192,6 +193,11 @@ def answer_statement(
     return Answer(releases=releases, receipt=receipt)
 
 
+def _wanted(plan: ReleasePlan, version: Version) -> Wanted:
+    first, *further = plan.stages
+    return Wanted(Request(key=release_key(plan, version), cost=plan.cost), first, tuple(further))
+
+
 def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings) -> Receipt:
     """Charge the statement, and count how long a charge took."""
     started = time.perf_counter()
@@ -214,7 +220,8 @@ def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellat
     if isinstance(item, Stored):
         return NoisyCells.of_payload(item.payload)
     version = asker.version
-    raw = version.engine.execute(item, timeout_s=version.policy.limits.statement_timeout_s, cancellation=cancellation)
-    cells = publish(plan, raw, asker.dataset.noise[plan.distribution], cancellation.check)
+    limit_s, noise = version.policy.limits.statement_timeout_s, asker.dataset.noise[plan.distribution]
+    with version.engine.stages(item, timeout_s=limit_s, cancellation=cancellation) as stages:
+        cells = publish_release(plan, stages.rows, noise, cancellation.check)
     asker.dataset.ledger.store.put(item, cells.payload())
     return cells

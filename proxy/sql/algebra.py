@@ -122,10 +122,11 @@ def columns_in_order(scalar: Scalar) -> tuple[ColumnRef, ...]:
 
 
 class AggregateKind(enum.Enum):
-    """Aggregates that become moments."""
+    """Aggregates over private rows. COUNT_DISTINCT of the unit is COUNT_UNITS once the unit is known."""
 
     COUNT_ROWS = "count(*)"
     COUNT = "count"
+    COUNT_DISTINCT = "count(distinct)"
     COUNT_UNITS = "count(distinct unit)"
     SUM = "sum"
     AVG = "avg"

@@ -31,7 +31,7 @@ _OF_TWO_NUMBERS = MappingProxyType({k.value: k for k in (
 _OF_ONE_CONDITION = MappingProxyType({"bool_and": AggregateKind.BOOL_AND, "every": AggregateKind.BOOL_AND,
                                       "bool_or": AggregateKind.BOOL_OR})  # fmt: skip
 _ACCEPTED = (
-    "Accepted: count(*), count(x), count(DISTINCT unit), sum(x), avg(x), variance(x), stddev(x), covar_pop(y, x),"
+    "Accepted: count(*), count(x), count(DISTINCT x), sum(x), avg(x), variance(x), stddev(x), covar_pop(y, x),"
     " corr(y, x), regr_slope(y, x) and the others of their families, bool_and(x), bool_or(x), each with FILTER."
 )
 
@@ -73,14 +73,21 @@ def _count(node: exp.Count, binder: Binder, where: Scalar) -> Aggregate:
         only(node.this, "expressions")
         if len(node.this.expressions) != 1:
             raise refuse(node, "COUNT(DISTINCT ...) takes one expression")
-        argument = binder.scalar(node.this.expressions[0])
-        return Aggregate(AggregateKind.COUNT_UNITS, argument, where, SqlType.INT8)
+        return _count_distinct(node, binder.scalar(node.this.expressions[0]), where)
     argument = binder.scalar(node.this)
     if isinstance(argument, Literal):
         return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
     if not columns_of(argument):
         raise refuse(node, "COUNT of a constant that may be NULL is not supported", "Write count(*).")
     return Aggregate(AggregateKind.COUNT, argument, where, SqlType.INT8)
+
+
+def _count_distinct(node: exp.Count, argument: Scalar, where: Scalar) -> Aggregate:
+    if not columns_of(argument):
+        raise refuse(node, "COUNT(DISTINCT ...) of a constant is not supported", "Count the values of a column.")
+    if argument.type is SqlType.INTERVAL:  # 1 month and 30 days are one value in two spellings
+        raise refuse(node, "COUNT(DISTINCT interval) is not supported", "Count numbers of days, or texts.")
+    return Aggregate(AggregateKind.COUNT_DISTINCT, argument, where, SqlType.INT8)
 
 
 def _one_number(node: exp.Expression, binder: Binder, where: Scalar, name: str) -> Aggregate:

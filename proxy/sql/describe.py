@@ -54,7 +54,7 @@ def describe_aggregate(aggregate: Aggregate) -> str:
     """The aggregate call as SQL."""
     if aggregate.kind is AggregateKind.COUNT_ROWS:
         text = "count(*)"
-    elif aggregate.kind is AggregateKind.COUNT_UNITS:
+    elif aggregate.kind in (AggregateKind.COUNT_DISTINCT, AggregateKind.COUNT_UNITS):
         text = f"count(DISTINCT {describe_scalar(aggregate.argument)})"
     else:
         text = f"{aggregate.kind.value}({', '.join(map(describe_scalar, aggregate.arguments))})"

@@ -29,6 +29,7 @@ _ENGINE_TYPES = {
     SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
     SqlType.INTERVAL: "INTERVAL",
 }  # fmt: skip
+_WITH_FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
 _ONE_BYTE = 250  # texts of an enumeration stored in one byte, with room for the engine's own values
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -44,6 +45,11 @@ class Reading(enum.Enum):
 def quote(name: str) -> str:
     """An identifier in double quotes."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def engine_type(kind: SqlType) -> str:
+    """The type in which values of a type are computed."""
+    return _ENGINE_TYPES[kind]
 
 
 def text_literal(text: str) -> str:
@@ -105,7 +111,7 @@ class Renderer:
     def inner_key(self, scalar: Scalar) -> str:
         """A key of a unit's own rows, which may be a key again: one spelling of each value, letters as they are."""
         text = self._spell(scalar, Reading.KEY)
-        if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
+        if scalar.type in _WITH_FRACTIONS:
             return f"({text} + 0e0)"  # one zero, one NaN
         return text
 
@@ -138,6 +144,13 @@ class Renderer:
             first, last = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
             return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
         return text
+
+    def told_apart(self, scalar: Scalar) -> str:
+        """A value to be counted once however often it is there, in its one spelling; NULL outside its domain."""
+        text = self._spell(scalar, Reading.TEST)
+        if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
+            text = f"lower({text})"
+        return f"({text} + 0e0)" if scalar.type in _WITH_FRACTIONS else text
 
     def in_domain(self, reference: ColumnRef, domain: Domain) -> str:
         """TRUE for values inside a declared domain; NULL for NULL."""

@@ -11,7 +11,7 @@ import pytest
 from proxy.engines.base import Cancellation
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.policy.model import DuckDBFile
-from tests.unit.engines.make import paying, policy
+from tests.unit.engines.make import first_stage, paying, policy
 from tests.unit.plan.shop import ORDERS, USERS, plan
 
 SQUARE = "order_id * order_id"
@@ -54,4 +54,4 @@ def test_an_expression_that_stands_twice_raises_on_no_row(
 ) -> None:
     engine, _ = extremes
     paid = paying(tmp_path)(plan(query).sql)
-    assert engine.execute(paid, timeout_s=30, cancellation=Cancellation()).rows
+    assert first_stage(engine, paid, timeout_s=30, cancellation=Cancellation()).rows

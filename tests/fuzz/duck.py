@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -30,10 +30,13 @@ class Databases:
     def close(self) -> None:
         self._connection.close()
 
-    def run(self, sql: str, units: Iterable[int]) -> list[tuple[object, ...]]:
-        """Rows of one statement over the data of these units (and of nobody). Raises duckdb.Error."""
+    def run(self, sql: str, units: Iterable[int], kept: Sequence[list[object]] = ()) -> list[tuple[object, ...]]:
+        """Rows of one statement over the data of these units (and of nobody). Raises duckdb.Error.
+
+        kept: its parameters, columns of keys.
+        """
         self._connection.execute(f"set search_path = '{self._schema(frozenset(units))}'")
-        return self._connection.execute(sql).fetchall()
+        return self._connection.execute(sql, list(kept)).fetchall()
 
     def everybody(self) -> frozenset[int]:
         return frozenset(range(self._world.units))

@@ -12,12 +12,14 @@ from proxy.analysis.keys import PrivateKey
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_release
 from proxy.release.finish import finish
-from proxy.release.noisy import NoisyCells, publish
-from proxy.release.raw import RawResult
+from proxy.release.noisy import NoisyCells
+from proxy.release.parts import publish_release
+from proxy.release.raw import Kept, RawResult
 from proxy.sql.block import BoundBlock
 from tests.fuzz.checks import Broken, Case, Raw, check
 from tests.fuzz.duck import Databases
 from tests.fuzz.grammar import make_query
+from tests.fuzz.parts import Columns, Parts
 from tests.fuzz.planning import SALT, bind, make_context
 from tests.fuzz.worlds import World, make_world
 from tests.oracle.bounded import Oracle
@@ -80,7 +82,9 @@ class Examiner:
         """The promises about single units. Raises Broken, HushError when the query is refused."""
         plan = self._plan(query, context)[0]
         try:
-            check(Case(self.world, plan, self.databases))
+            if plan.vector.moments:
+                check(Case(self.world, plan, self.databases))
+            Parts(plan, self.databases).check()
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
 
@@ -88,21 +92,18 @@ class Examiner:
         """The engine's integers are the oracle's, and publishing them loses nothing. Raises as `sensitivity`."""
         plan, bound = self._plan(query, context)
         try:
-            raw = self.databases.run(plan.sql, self.databases.everybody())
+            raw = self.databases.run(plan.sql, self.databases.everybody()) if plan.vector.moments else []
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
         oracle = Oracle(plan, self._tables, self.world.privacy.time_zone, SALT)
-        exact = oracle.exact()
-        are_public = not any(isinstance(k, PrivateKey) for k in plan.analysed.keys)
-        found = differences(engine_exact(plan, raw), exact, are_keys_public=are_public)
-        if found:
-            raise Broken(f"the engine differs from the oracle: {found[0]}")
+        parts = Parts(plan, self.databases)
+        parts.check_meaning(oracle, SALT)
         if unexpected := next(wrong_inferences(oracle, plan), ""):
             raise Broken(f"inferred wrongly: {unexpected}")
-        if oracle.changes_nothing() and (wrong := wrong_answers(oracle, plan, exact)):
-            raise Broken(f"moments do not answer the query: {wrong[0]}")
+        if plan.vector.moments:
+            _check_vector(oracle, plan, raw)
         if len(plan.public_keys) <= _MANY_KEYS:
-            check_published(plan, bound, raw, self.world.privacy.time_zone)
+            check_published(parts, bound, raw, self.world.privacy.time_zone)
 
     def _plan(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
         try:
@@ -114,13 +115,30 @@ class Examiner:
             raise Broken(f"planning raised {type(error).__name__}: {error}") from error
 
 
-def check_published(plan: ReleasePlan, bound: BoundBlock, raw: Raw, time_zone: str) -> None:
+def _check_vector(oracle: Oracle, plan: ReleasePlan, raw: Raw) -> None:
+    """The vector is the oracle's and answers the query."""
+    exact = oracle.exact()
+    are_public = not any(isinstance(k, PrivateKey) for k in plan.analysed.keys)
+    if found := differences(engine_exact(plan, raw), exact, are_keys_public=are_public):
+        raise Broken(f"the engine differs from the oracle: {found[0]}")
+    if oracle.changes_nothing() and (wrong := wrong_answers(oracle, plan, exact)):
+        raise Broken(f"moments do not answer the query: {wrong[0]}")
+
+
+def check_published(parts: Parts, bound: BoundBlock, raw: Raw, time_zone: str) -> None:
     """Without noise and threshold, publishing gives each key its exact integers, whatever the rows' order."""
+    plan = parts.plan
     if isinstance(plan.selection, Threshold):
         plan = replace(plan, selection=Threshold(plan.selection.moment, -1.0))
     width = 1 + len(plan.analysed.keys) + len(plan.vector.moments)
-    cells = publish(plan, RawResult(width, tuple(raw)), NoNoise())
-    again = publish(plan, RawResult(width, tuple(reversed(raw))), NoNoise())
+    first = 1 if plan.vector.moments else 0
+
+    def rows(stage: int, kept: Kept) -> Raw:
+        columns: Columns = [list(column) for column in kept.columns]
+        return raw if stage < first else parts.rows(stage - first, parts.databases.everybody(), columns)
+
+    cells = publish_release(plan, lambda s, k: RawResult(width, tuple(rows(s, k))), NoNoise())
+    again = publish_release(plan, lambda s, k: RawResult(width, tuple(reversed(rows(s, k)))), NoNoise())
     if cells.payload() != again.payload():
         raise Broken("what is published depends on the order of the engine's rows")
     if NoisyCells.of_payload(cells.payload()).payload() != cells.payload():

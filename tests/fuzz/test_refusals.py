@@ -15,6 +15,7 @@ from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
 from tests.fuzz.duck import Databases
+from tests.fuzz.parts import stages
 from tests.fuzz.planning import make_context
 from tests.fuzz.soup import make_soup
 from tests.fuzz.worlds import NOW, World, make_world
@@ -51,7 +52,8 @@ def test_damaged_queries_are_planned_or_refused(first: int) -> None:
                 raise AssertionError(f"{type(error).__name__}: {error}\n{text!r}") from error
             for plan in found:
                 planned += 1
-                databases.run(plan.sql, databases.everybody())
+                for sql, kept in stages(plan):
+                    databases.run(sql, databases.everybody(), kept)
         databases.close()
     assert refused > SOUPS
     assert planned
@@ -81,7 +83,8 @@ def test_large_and_odd_texts_are_planned_or_refused(text: str) -> None:
     databases = Databases(world)
     try:
         for plan in plans_of(world, text, make_context(world, random.Random(0))):
-            databases.run(plan.sql, databases.everybody())
+            for sql, kept in stages(plan):
+                databases.run(sql, databases.everybody(), kept)
     except HushError:
         pass  # an odd text may well be refused
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from proxy.engines.base import Cancellation, Engine
 from proxy.ledger.base import Wanted
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request, Reserved
@@ -27,6 +28,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
+from proxy.release.raw import Kept, RawResult
 from proxy.sqltypes import SqlType
 from tests.unit.ledger.make import account, ask
 
@@ -101,18 +103,27 @@ def database(path: Path, *statements: str) -> DuckDBFile:
     return DuckDBFile(str(path))
 
 
-def paying(directory: Path) -> Callable[[str], Reserved]:
-    """A function that has any SQL charged to an account without limit: the way every statement gets to an engine."""
+def paying(directory: Path) -> Callable[..., Reserved]:
+    """A function that has any SQL, of one stage or more, charged: the way every statement gets to an engine.
+
+    The account has no limit.
+    """
     ledger = SqliteLedger(directory)
 
-    def pay(sql: str) -> Reserved:
+    def pay(sql: str, *further: str) -> Reserved:
         key = ReleaseKey(fingerprint=sql, policy_digest="digest", data_version="1")
-        wanted = Wanted(Request(key=key, cost=Cost(1, 0)), sql)
+        wanted = Wanted(Request(key=key, cost=Cost(1, 0)), sql, further)
         (item,) = ledger.reserve((account("dataset", limited=False),), (wanted,), ask()).items
         assert isinstance(item, Reserved)
         return item
 
     return pay
+
+
+def first_stage(engine: Engine, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
+    """What the first statement of a charge gives."""
+    with engine.stages(reserved, timeout_s=timeout_s, cancellation=cancellation) as stages:
+        return stages.rows(0, Kept())
 
 
 def renamed(table: Table, **changes: object) -> Table:

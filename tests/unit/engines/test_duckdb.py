@@ -19,11 +19,11 @@ from proxy.engines.duckdb import DuckDBEngine
 from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DuckDBFile, Limits, PostgresSource
-from proxy.release.raw import RawResult
+from proxy.release.raw import Kept, RawResult
 from proxy.sqltypes import SqlType
-from tests.unit.engines.make import CITIES, USERS, database, paying, policy, renamed
+from tests.unit.engines.make import CITIES, USERS, database, first_stage, paying, policy, renamed
 
-Pay = Callable[[str], Reserved]
+Pay = Callable[..., Reserved]
 Run = Callable[[str], RawResult]
 
 FOREVER = "select count(*) from range(10000000) a, range(10000000) b"
@@ -51,7 +51,7 @@ def engine(data: Path) -> Iterator[DuckDBEngine]:
 
 @pytest.fixture(scope="module")
 def run(engine: Engine, pay: Pay) -> Run:
-    return lambda sql: engine.execute(pay(sql), timeout_s=20, cancellation=Cancellation())
+    return lambda sql: first_stage(engine, pay(sql), timeout_s=20, cancellation=Cancellation())
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -185,13 +185,54 @@ def test_files_settings_extensions_and_the_data_are_out_of_reach(
     assert run("select count(*) from users").rows == ((4,),)
 
 
+# --- stages ---------------------------------------------------------------------------------------
+
+
+def test_a_later_stage_is_given_the_keys_that_were_kept(engine: Engine, pay: Pay) -> None:
+    paid = pay("select 1", "select unnest($1::varchar[]), unnest($2::bigint[])", "select 3")
+    with engine.stages(paid, timeout_s=20, cancellation=Cancellation()) as stages:
+        assert stages.rows(0, Kept()).rows == ((1,),)
+        assert stages.rows(1, Kept((("Oslo", None, "O'x"), (1, None, 2)))).rows == (
+            ("Oslo", 1),
+            (None, None),
+            ("O'x", 2),
+        )
+        assert stages.rows(2, Kept()).rows == ((3,),)
+    with engine.stages(pay("select 4"), timeout_s=20, cancellation=Cancellation()) as stages:
+        assert stages.rows(0, Kept()).rows == ((4,),)
+
+
+def test_all_stages_of_a_charge_see_one_version_of_the_data(tmp_path: Path, pay: Pay) -> None:
+    engine = DuckDBEngine(policy(database(tmp_path / "shop.duckdb")), tmp_path / "spill")
+    with closing(engine._connection.cursor()) as writer:
+        writer.execute("create schema memory.moving")
+        writer.execute("create table memory.moving.t as select 1 as x")
+        paid = pay("select sum(x) from memory.moving.t", "select count(*) from memory.moving.t")
+        with engine.stages(paid, timeout_s=20, cancellation=Cancellation()) as stages:
+            assert stages.rows(0, Kept()).rows == ((1,),)
+            writer.execute("insert into memory.moving.t values (2)")
+            assert stages.rows(1, Kept()).rows == ((1,),)
+        with engine.stages(paid, timeout_s=20, cancellation=Cancellation()) as stages:
+            assert stages.rows(1, Kept()).rows == ((2,),)
+    engine.close()
+
+
+def test_a_stage_that_fails_ends_the_charge_and_its_connection(engine: DuckDBEngine, pay: Pay, run: Run) -> None:
+    paid = pay("select error('secret')", "select 2")
+    running = engine.stages(paid, timeout_s=20, cancellation=Cancellation())
+    with pytest.raises(EngineStopped) as failed, running as stages:
+        stages.rows(0, Kept())
+    assert "secret" not in "".join(traceback.format_exception(failed.value))
+    assert run("select 5").rows == ((5,),)
+
+
 # --- stopping -------------------------------------------------------------------------------------
 
 
 def test_a_timeout_stops_the_statement(engine: Engine, pay: Pay) -> None:
     start = time.monotonic()
     with pytest.raises(QueryCanceled, match="due to statement timeout"):
-        engine.execute(pay(FOREVER), timeout_s=0.1, cancellation=Cancellation())
+        first_stage(engine, pay(FOREVER), timeout_s=0.1, cancellation=Cancellation())
     assert time.monotonic() - start < 30
 
 
@@ -200,7 +241,7 @@ def test_a_cancellation_stops_the_statement_from_another_thread(engine: Engine, 
     timer = threading.Timer(0.1, cancellation.request)
     timer.start()
     with pytest.raises(QueryCanceled, match="due to user request"):
-        engine.execute(pay(FOREVER), timeout_s=60, cancellation=cancellation)
+        first_stage(engine, pay(FOREVER), timeout_s=60, cancellation=cancellation)
     timer.join()
     cancellation.request()
     assert run("select 1").rows == ((1,),)
@@ -211,7 +252,7 @@ def test_a_connection_is_kept_after_success_only_and_holds_no_rows(tmp_path: Pat
     engine = DuckDBEngine(policy(database(tmp_path / "shop.duckdb")), tmp_path / "spill")
 
     def ask(sql: str, timeout_s: float = 20) -> RawResult:
-        return engine.execute(pay(sql), timeout_s=timeout_s, cancellation=Cancellation())
+        return first_stage(engine, pay(sql), timeout_s=timeout_s, cancellation=Cancellation())
 
     assert len(ask("select i, i from range(5000) t(i)").rows) == 5000
     (kept,) = engine._idle
@@ -233,7 +274,7 @@ def test_a_cancellation_before_the_start_is_not_forgotten(engine: Engine, pay: P
     cancellation = Cancellation()
     cancellation.request()
     with pytest.raises(QueryCanceled):
-        engine.execute(pay(FOREVER), timeout_s=60, cancellation=cancellation)
+        first_stage(engine, pay(FOREVER), timeout_s=60, cancellation=cancellation)
 
 
 def test_an_interrupt_that_comes_too_early_is_repeated(
@@ -251,7 +292,7 @@ def test_an_interrupt_that_comes_too_early_is_repeated(
     timer = threading.Timer(0.05, cancellation.request)
     timer.start()
     with pytest.raises(QueryCanceled):
-        engine.execute(pay(FOREVER), timeout_s=60, cancellation=cancellation)
+        first_stage(engine, pay(FOREVER), timeout_s=60, cancellation=cancellation)
     timer.join()
 
 
@@ -259,13 +300,14 @@ def test_memory_beyond_the_limit_fails_with_the_fixed_words(tmp_path: Path, pay:
     source = database(tmp_path / "shop.duckdb")
     small = DuckDBEngine(policy(source, limits=Limits(engine_memory="20MB", engine_threads=1)), tmp_path / "spill")
     with pytest.raises(EngineStopped) as failed:
-        small.execute(
+        first_stage(
+            small,
             pay("select len(list(i)) from range(30000000) t(i)"),
             timeout_s=60,
             cancellation=Cancellation(),
         )
     assert failed.value.exception_name == "OutOfMemoryException"
-    assert small.execute(pay("select 1"), timeout_s=9, cancellation=Cancellation()).rows == ((1,),)
+    assert first_stage(small, pay("select 1"), timeout_s=9, cancellation=Cancellation()).rows == ((1,),)
     small.close()
 
 
@@ -278,7 +320,7 @@ def test_what_does_not_fit_in_memory_is_spilled_privately(tmp_path: Path, pay: P
     assert spill.stat().st_mode & 0o777 == 0o700
     assert list(spill.iterdir()) == []
     sql = "select count(*) from (select i, hash(i) h, count(*) n from range(2000000) t(i) group by all)"
-    assert small.execute(pay(sql), timeout_s=60, cancellation=Cancellation()).rows == ((2_000_000,),)
+    assert first_stage(small, pay(sql), timeout_s=60, cancellation=Cancellation()).rows == ((2_000_000,),)
     assert [path.name.startswith("duckdb_temp") for path in spill.iterdir()] == [True]
     small.close()
     gc.collect()
@@ -292,7 +334,7 @@ def test_closing_interrupts_what_runs(tmp_path: Path, pay: Pay) -> None:
     def work() -> None:
         began.set()
         try:
-            engine.execute(pay(FOREVER), timeout_s=60, cancellation=Cancellation())
+            first_stage(engine, pay(FOREVER), timeout_s=60, cancellation=Cancellation())
         except EngineStopped as error:
             failures.append(error)
 
@@ -304,7 +346,7 @@ def test_closing_interrupts_what_runs(tmp_path: Path, pay: Pay) -> None:
     thread.join(10)
     assert [type(f) for f in failures] == [EngineStopped]
     with pytest.raises(EngineStopped) as closed:
-        engine.execute(pay("select 1"), timeout_s=1, cancellation=Cancellation())
+        first_stage(engine, pay("select 1"), timeout_s=1, cancellation=Cancellation())
     assert closed.value.exception_name == "Closed"
 
 
@@ -312,7 +354,7 @@ def test_a_statement_that_slips_in_while_closing_is_not_run(pay: Pay, tmp_path: 
     ending = DuckDBEngine(policy(database(tmp_path / "shop.duckdb")), tmp_path / "spill")
     ending._watchdog.close()
     with pytest.raises(EngineStopped) as failed:
-        ending.execute(pay("select 1"), timeout_s=1, cancellation=Cancellation())
+        first_stage(ending, pay("select 1"), timeout_s=1, cancellation=Cancellation())
     assert failed.value.exception_name == "Closed"
     ending.close()
 
@@ -371,7 +413,7 @@ def test_a_replaced_data_file_is_seen_by_a_new_engine(tmp_path: Path, pay: Pay) 
     (tmp_path / "next.duckdb").replace(tmp_path / "shop.duckdb")
     new = DuckDBEngine(policy(DuckDBFile(str(tmp_path / "shop.duckdb"))), tmp_path / "spill new")
     counts = [
-        e.execute(pay("select count(*) from users"), timeout_s=9, cancellation=Cancellation()) for e in (old, new)
+        first_stage(e, pay("select count(*) from users"), timeout_s=9, cancellation=Cancellation()) for e in (old, new)
     ]
     assert [c.rows for c in counts] == [((4,),), ((3,),)]
     old.close()
@@ -385,7 +427,7 @@ def test_threads_are_all_cores_unless_limited(tmp_path: Path, pay: Pay) -> None:
         limits = Limits(engine_memory="1GB", engine_threads=threads)
         opened = DuckDBEngine(policy(source, limits=limits), tmp_path / f"spill {number}")
         sql = pay(f"select current_setting('threads') as threads_{number}")
-        found.append(opened.execute(sql, timeout_s=9, cancellation=Cancellation()).rows[0][0])
+        found.append(first_stage(opened, sql, timeout_s=9, cancellation=Cancellation()).rows[0][0])
         opened.close()
     with duckdb.connect() as unlimited:
         assert found == [unlimited.execute("select current_setting('threads')").fetchall()[0][0], 3]

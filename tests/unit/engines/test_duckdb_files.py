@@ -19,7 +19,7 @@ from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DataFiles, Limits, Table, UnitColumns
 from proxy.sqltypes import SqlType
-from tests.unit.engines.make import paying, policy
+from tests.unit.engines.make import first_stage, paying, policy
 
 Pay = Callable[[str], Reserved]
 
@@ -56,7 +56,7 @@ def serving(path: Path, table: Table = PEOPLE, limits: Limits | None = None) -> 
 
 
 def rows(engine: DuckDBEngine, reserved: Reserved) -> tuple[tuple[object, ...], ...]:
-    return engine.execute(reserved, timeout_s=20, cancellation=Cancellation()).rows
+    return first_stage(engine, reserved, timeout_s=20, cancellation=Cancellation()).rows
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])

@@ -60,6 +60,15 @@ def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD
         ("select regr_r2(age, 5), regr_slope(age, 5) from users", ["noise sd 0 divided"]),
         ("select bool_or(age > 90) from users", ["decided by the noisy number of rows where it holds"]),
         ("select every(age > 90) from users", ["decided by the noisy number of rows where it fails"]),
+        (
+            "select status, count(distinct order_id) filter (where amount > 5), count(*) from orders group by 1",
+            [
+                "Part number of different values of order_id where (amount > 5): 0.005 of the charge;",
+                "10 values per unit in a group, 3 groups, 60 in all; sensitivity 17.3205 (l2), noise sd 173.2",
+                "Output count(DISTINCT order_id) FILTER (WHERE (amount > 5)): noise sd 173.2, 95 % within",
+                "Moment: number of rows",
+            ],
+        ),
     ],
 )
 def test_a_plan_is_told_in_words(query: str, words: list[str]) -> None:
@@ -74,6 +83,15 @@ def test_pure_accounting_is_told_as_such() -> None:
     assert "l1" in text
     assert "half of count plus" in text
     assert "half of count minus" in text
+
+
+def test_without_a_vector_none_is_told() -> None:
+    text = told("select count(distinct age) from users", pure=True)
+    assert "0.1 of the charge; 1 value per unit in a group, 1 group, 1 in all; sensitivity 1 (l1)" in " ".join(
+        text.split()
+    )
+    assert text.count("Sensitivity:") == text.count("Moment:") == 0
+    assert text.count("Private SQL:") == 1
 
 
 def test_the_parts_of_a_square_are_told() -> None:
@@ -105,6 +123,8 @@ def test_the_salt_is_not_told() -> None:
     of = plan("select store_id, count(*) from orders group by 1")
     assert "5a17" in of.sql
     assert "5a17" not in told("select store_id, count(*) from orders group by 1")
+    assert "5a17" in "".join(plan("select count(distinct order_id) from orders").stages)
+    assert "5a17" not in told("select count(distinct order_id) from orders")
 
 
 def test_one_row_of_noise_for_each_aggregate() -> None:

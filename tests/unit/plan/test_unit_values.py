@@ -53,6 +53,6 @@ def test_rows_of_units_and_keys_have_the_bounds_of_the_rows_below() -> None:
 
 
 def test_an_inner_value_is_named_as_it_was_asked_for() -> None:
-    text = plan("select avg(n) from (select user_id, count(*) as n from orders group by user_id) t").shown_sql
-    assert 'AS "count(*)"' in text
-    assert 'AS "user_id"' in text
+    of = plan("select avg(n) from (select user_id, count(*) as n from orders group by user_id) t")
+    assert 'AS "count(*)"' in of.shown(of.sql)
+    assert 'AS "user_id"' in of.shown(of.sql)

@@ -21,7 +21,7 @@ from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Policy, Table
-from proxy.release.raw import RawResult
+from proxy.release.raw import Kept, RawResult
 from proxy.session.dataset import Dataset
 from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
@@ -34,7 +34,11 @@ QUERY = "select age, plan, kids, count(*), avg(steps) from users group by 1, 2, 
 class NoRows:
     """An engine over empty tables."""
 
-    def execute(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
+    @contextmanager
+    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[NoRows]:
+        yield self
+
+    def rows(self, stage: int, kept: Kept) -> RawResult:
         return RawResult(6, ())
 
     def check_facts(self, policy: Policy) -> Facts:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from ruamel.yaml import YAML
@@ -17,6 +18,8 @@ from proxy.analysis.keys import Key, PublicKey
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.front.relations import RELATIONS
+from proxy.plan.distinct import DistinctPart
+from proxy.plan.parts import Part
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Policy, UnitVia
 from proxy.sql.algebra import Literal, Null
@@ -98,7 +101,18 @@ def facts_of(plan: ReleasePlan) -> dict[str, object]:
     if plan.analysed.keys:
         facts["keys"] = [_key(k) for k in plan.analysed.keys]
     facts["aggregates"] = [describe_aggregate(a) for a in block.aggregates]
+    if plan.parts:
+        facts["parts"] = [_limits(p) for p in plan.parts]
     return facts
+
+
+def _limits(part: Part) -> str:
+    """Values in a group, groups, and values in all, of one unit."""
+    match part:
+        case DistinctPart(limits=limits):
+            return f"{limits.values}/{limits.groups}/{limits.in_all}"
+        case _ as never:
+            assert_never(never)
 
 
 def _key(key: Key) -> str:

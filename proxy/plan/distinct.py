@@ -1,0 +1,132 @@
+"""How is COUNT(DISTINCT x) bounded, and which statement computes it?
+
+A unit enters at most G groups and brings at most C different values into each, T in all, chosen by salted hash: which
+ones depends on its own rows only, so its going moves the counts by a bound that is known. See docs/claims/distinct.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from proxy.analysis.analyse import Analysed, is_constant
+from proxy.analysis.key_values import KeyValues
+from proxy.dp.accounting import of_pico_down
+from proxy.dp.mechanisms import Distribution, grid_scale, noise_sd
+from proxy.plan.asked import DistinctValues
+from proxy.plan.part_rows import part_rows
+from proxy.plan.terms import Statement, Terms, salted
+from proxy.policy.model import Bounded, Listed
+from proxy.sql.intervals import number_range
+
+_NO_BOUND = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctLimits:
+    """How much of a unit counts: values in one group (C), groups (G) and values in all groups (T)."""
+
+    values: int
+    groups: int
+    in_all: int
+
+    def norm(self, distribution: Distribution) -> float:
+        """Most that the counts of all groups move when a unit goes: as many full groups as T allows, and the rest."""
+        full = min(self.groups, self.in_all // self.values)
+        rest = min(self.values, self.in_all - full * self.values) if full < self.groups else 0
+        if distribution is Distribution.GAUSSIAN:
+            return math.sqrt(full * self.values**2 + rest**2)
+        return float(full * self.values + rest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctPart:
+    """COUNT(DISTINCT x) for each cell. scale: grid units for each value. pico: its share of the charge."""
+
+    asked: DistinctValues
+    limits: DistinctLimits
+    distribution: Distribution
+    sensitivity: float
+    scale: float
+    pico: int
+    sql: str = field(repr=False)
+
+    @property
+    def sd(self) -> float:
+        return noise_sd(self.distribution, self.scale)
+
+
+def plan_distinct(asked: DistinctValues, statement: Statement, pico: int, factor: int) -> DistinctPart:
+    """Bound, noise and SQL of one COUNT(DISTINCT x). factor: by how many units neighbours differ."""
+    limits = _limits(asked, statement.analysed)
+    sensitivity = limits.norm(statement.distribution) * factor
+    scale = grid_scale(statement.distribution, of_pico_down(pico), sensitivity)
+    return DistinctPart(
+        asked=asked, limits=limits, distribution=statement.distribution, sensitivity=sensitivity, scale=scale,
+        pico=pico, sql=_Writer(asked, statement, limits).write(math.floor(scale)),
+    )  # fmt: skip
+
+
+def _limits(asked: DistinctValues, analysed: Analysed) -> DistinctLimits:
+    """The block's bounds, and no more values than there are. The SQL enforces them, whatever they rest on."""
+    bounds = analysed.bounds
+    most = 1 if is_constant(asked.of, analysed.owned) else _domain_size(asked, analysed)
+    return DistinctLimits(values=min(bounds.rows_per_group, most), groups=bounds.groups, in_all=bounds.rows)
+
+
+def _domain_size(asked: DistinctValues, analysed: Analysed) -> int:
+    """How many values x can have, if that is known; else more than any bound."""
+    sizes = [_NO_BOUND]
+    domain = analysed.domains.of(asked.of, asked.where)
+    match domain:
+        case Listed(values):
+            sizes.append(len(values))
+        case Bounded() if asked.of.type.is_integer and (ends := number_range(domain)) is not None:
+            sizes.append(math.floor(ends[1]) - math.ceil(ends[0]) + 1)
+        case _:
+            pass
+    listed = KeyValues(analysed.domains).of(asked.of)
+    return max(1, min([*sizes, *([] if listed is None else [len(listed)])]))
+
+
+class _Writer:
+    def __init__(self, asked: DistinctValues, statement: Statement, limits: DistinctLimits) -> None:
+        self._asked = asked
+        self._s = statement
+        self._t = Terms(statement)
+        self._limits = limits
+
+    def write(self, each: int) -> str:
+        """The keys and, as an integer on the grid, the number of values of each group."""
+        keys = self._t.keys
+        group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
+        counted = f"SELECT {', '.join([*keys, f'count(DISTINCT x) * {each}::HUGEINT AS d'])}"
+        rows = part_rows(self._t, self._asked.where, self._t.renderer.told_apart(self._asked.of))
+        if self._s.analysed.owned.is_one_row_per_unit:
+            return f"{counted}\nFROM (\n{rows}){group}"
+        return f"WITH {self._brought(rows)}\n{counted}\nFROM brought{group}"
+
+    def _brought(self, rows: str) -> str:
+        """What counts of each unit: all it has or, above a bound, as much as the bounds allow, by salted hash."""
+        units, keys, limits = self._t.units, self._t.keys, self._limits
+        unit, group, chosen = ", ".join(units), ", ".join([*units, *keys]), ", ".join([*keys, "x"])
+        by_key = ", ".join([salted(self._s.salt, [*units, *keys]), *keys])
+        by_value = ", ".join([salted(self._s.salt, [*units, *keys, "x"]), "x"])
+        place = f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {by_key})" if keys else "1"
+        in_group = f"row_number() OVER (PARTITION BY {group} ORDER BY {by_value})"
+        in_all = f"row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join([by_value, *keys])})"
+        above = f"count(*) > {limits.groups} OR max(n) > {limits.values} OR sum(n) > {limits.in_all}"
+        held = f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) WHERE x IS NOT NULL)"
+        many = (
+            f"many AS (SELECT {unit} FROM (SELECT {group}, count(*) AS n FROM held GROUP BY {group})\n"
+            f"  GROUP BY {unit} HAVING {above})"
+        )
+        cut = (
+            f"cut AS (SELECT *, {in_all} AS t FROM (\n    SELECT *, {place} AS g, {in_group} AS c\n"
+            f"    FROM held SEMI JOIN many USING ({unit}))\n  WHERE g <= {limits.groups} AND c <= {limits.values})"
+        )
+        brought = (
+            f"brought AS (SELECT {chosen} FROM held ANTI JOIN many USING ({unit})\n"
+            f"  UNION ALL SELECT {chosen} FROM cut WHERE t <= {limits.in_all})"
+        )
+        return ",\n".join((held, many, cut, brought))

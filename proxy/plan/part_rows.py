@@ -1,0 +1,27 @@
+"""Which rows does a part of a release read, and how does its SQL name the private keys that were kept?"""
+
+from __future__ import annotations
+
+from proxy.analysis.keys import PrivateKey
+from proxy.plan.terms import Terms
+from proxy.sql.algebra import TRUE, Scalar
+from proxy.sql.render import engine_type
+
+
+def part_rows(terms: Terms, where: Scalar, value: str) -> str:
+    """A SELECT of the rows that pass `where`, of kept keys alone: unit (`u0`, ...), key (`k0`, ...) and value (`x`)."""
+    named = [*zip(terms.unit_columns(), terms.units, strict=True), *zip(terms.key_texts(), terms.keys, strict=True)]
+    columns = ", ".join(f"{text} AS {name}" for text, name in [*named, (value, "x")])
+    passing = terms.where() if where == TRUE else f"{terms.where()} AND {terms.renderer.condition(where)}"
+    rows = f"SELECT {columns}\n  FROM {terms.tables()}\n  WHERE {passing}"
+    return f"SELECT * FROM (\n  {rows}) AS present{_of_kept_keys(terms)}"
+
+
+def _of_kept_keys(terms: Terms) -> str:
+    """A join with the private keys that were released: parameters, one list for each key. Nothing without such keys."""
+    private = [(n, k) for n, k in zip(terms.keys, terms.analysed.keys, strict=True) if isinstance(k, PrivateKey)]
+    if not private:
+        return ""
+    lists = ", ".join(f"unnest(${i}::{engine_type(k.scalar.type)}[]) AS p{i}" for i, (_, k) in enumerate(private, 1))
+    same = " AND ".join(f"present.{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(private, 1))
+    return f"\n  SEMI JOIN (SELECT {lists}) AS kept ON {same}"

@@ -1,0 +1,37 @@
+"""What does a release compute beside its vector of moments, and what does each part of it cost?
+
+A part has its own private SQL, share of the charge, bound, noise and results: integers for each cell that is emitted.
+All of them are charged with the vector, before its SQL runs. With private keys they are computed for the keys that the
+vector's noisy unit count kept: their SQL reads those as parameters, which are public by then.
+
+A new kind of part is a case of `asked.Asked`, of `Part` and `plan_part` here, of `release.parts`, of
+`release.finish` and of `plan.explain`.
+"""
+
+from __future__ import annotations
+
+from proxy.errors import PolicyForbids
+from proxy.plan.asked import Asked
+from proxy.plan.distinct import DistinctPart, plan_distinct
+from proxy.plan.terms import Statement
+
+Part = DistinctPart
+
+
+def plan_part(asked: Asked, statement: Statement, pico: int, factor: int) -> Part:
+    """One part over the rows of `statement`. factor: by how many units neighbours differ. Raises HushError."""
+    return plan_distinct(asked, statement, pico, factor)
+
+
+def shares(pico: int, parts: int, *, has_vector: bool) -> tuple[int, tuple[int, ...]]:
+    """What the vector and each part cost: equal shares, what is left over for the first. Raises PolicyForbids."""
+    takers = parts + has_vector
+    share, rest = divmod(pico, takers)
+    if share == 0:
+        raise PolicyForbids(
+            f"epsilon is too small for the {takers} parts of this release",
+            hint="Raise hush.epsilon, or ask in several statements.",
+        )
+    if has_vector:
+        return share + rest, (share,) * parts
+    return 0, (share + rest, *(share,) * (parts - 1))

@@ -1,0 +1,66 @@
+"""How does a whole release come out of its stages: the vector first, then each part for the keys it kept?
+
+What leaves is a function of noisy results and the plan. See docs/claims/distinct.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from proxy.analysis.keys import NullKey, PrivateKey
+from proxy.dp.samplers import Noise
+from proxy.plan.distinct import DistinctPart
+from proxy.plan.parts import Part
+from proxy.plan.release_plan import ReleasePlan
+from proxy.release.keys import identity, read_integer, read_key
+from proxy.release.noisy import Check, NoisyCells, draws, every_public_key, publish
+from proxy.release.raw import Kept, RawResult
+
+Results = list[tuple[int, ...]]  # of one part, for each cell
+
+
+def publish_release(
+    plan: ReleasePlan, run: Callable[[int, Kept], RawResult], noise: Noise, check: Check = lambda: None
+) -> NoisyCells:
+    """Compute all stages of a plan and add noise to each. run: gives the rows of a stage.
+
+    Claim: for databases that differ in one unit (or the policy's group), the result is (rho, delta)-close at the
+    plan's cost, if `run` gives the rows of the plan's own SQL, all of one database: the vector is close at its share
+    of the cost, and each part is at its own, whatever keys were kept.
+    """
+    waiting = list(range(len(plan.stages)))
+    has_vector = bool(plan.vector.moments)
+    cells = publish(plan, run(waiting.pop(0), Kept()), noise, check) if has_vector else every_public_key(plan)
+    if not plan.parts or not cells.cells:
+        return cells
+    kept = _kept(plan, cells)
+    results = [
+        _results(part, cells, run(stage, kept), noise, check) for part, stage in zip(plan.parts, waiting, strict=True)
+    ]
+    together = zip(cells.cells, zip(*results, strict=True), strict=True)
+    return NoisyCells(tuple(replace(cell, parts=parts) for cell, parts in together))
+
+
+def _kept(plan: ReleasePlan, cells: NoisyCells) -> Kept:
+    """The private parts of the keys of emitted cells, each once."""
+    places = [i for i, k in enumerate(plan.analysed.keys) if isinstance(k, PrivateKey)]
+    chosen = [tuple(c.key[i] for i in places) for c in cells.cells]
+    columns = zip(*{identity(key): key for key in chosen}.values(), strict=True)
+    return Kept(tuple(tuple(None if isinstance(v, NullKey) else v for v in column) for column in columns))
+
+
+def _results(part: Part, cells: NoisyCells, raw: RawResult, noise: Noise, check: Check) -> Results:
+    match part:
+        case DistinctPart():
+            return _counted(cells, raw, noise, check)
+        case _ as never:
+            assert_never(never)
+
+
+def _counted(cells: NoisyCells, raw: RawResult, noise: Noise, check: Check) -> Results:
+    """A noisy number for each cell; rows of other keys, and keys without rows, give nothing."""
+    exact = {identity(read_key(v) for v in row[:-1]): read_integer(row[-1]) for row in raw.rows}
+    found = draws(noise, len(cells.cells), check)
+    return [(exact.get(identity(c.key), 0) + draw,) for c, draw in zip(cells.cells, found, strict=True)]
