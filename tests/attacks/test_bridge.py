@@ -95,8 +95,8 @@ def test_a_renamed_temporary_object_cannot_shadow_a_private_table(eve: Client) -
 def test_a_temporary_object_cannot_shadow_the_proxy_s_own_relations(eve: Client) -> None:
     eve.execute("CREATE TEMP TABLE budget (kind text, rho_spent numeric)")
     assert {row[0] for row in rows(eve, "SELECT kind FROM hush.budget")} == {"user", "session"}
-    refusal(eve, "CREATE SCHEMA hush")
-    refusal(eve, "CREATE TABLE hush.budget (a int)")
+    for made in ("SCHEMA hush", "TABLE hush.budget (a int)", "VIEW hush.budget AS SELECT 1"):
+        assert refusal(eve, f"CREATE {made}")[0] in ("42501", "DP006", "DP007"), made
 
 
 def test_another_search_path_gives_no_other_table(eve: Client) -> None:
@@ -139,7 +139,7 @@ def test_a_cte_with_the_name_of_a_private_table_is_the_cte(eve: Client) -> None:
         "SELECT p FROM people p",
         "WITH gone AS (DELETE FROM people RETURNING *) SELECT count(*) FROM gone",
         "MERGE INTO labels USING people ON false WHEN NOT MATCHED THEN DO NOTHING",
-        "SELECT count(*) INTO TEMP kept FROM people",
+        "SELECT count(*) INTO TEMP kept FROM people; SELECT count FROM kept",
         "CREATE TEMP VIEW v1 AS SELECT * FROM people; SELECT count(*) FROM v1",
         "PREPARE p1 AS SELECT count(*) FROM people; EXECUTE p1",
         "EXPLAIN EXECUTE p1",
@@ -195,13 +195,13 @@ DENIED = {
     "superuser": (
         "SET ROLE hush_owner",
         "SET SESSION AUTHORIZATION hush_front",
-        "SET ROLE postgres",
+        "SET ROLE pg_read_all_data",
         "GRANT hush_owner TO eve",
         "ALTER ROLE eve SUPERUSER",
         "CREATE ROLE x",
         "ALTER USER eve PASSWORD 'x'",
         "SELECT set_config('role', 'hush_front', false)",
-        "SELECT set_config('session_authorization', 'x', false)",
+        "SELECT set_config('session_authorization', 'hush_front', false)",
     ),
     "files": (
         "SELECT pg_read_file('postgresql.conf')",
@@ -223,7 +223,7 @@ DENIED = {
         "CREATE SCHEMA s",
         "CREATE TABLE public.t (a int)",
         "CREATE EVENT TRIGGER e ON ddl_command_end EXECUTE FUNCTION f()",
-        "CREATE SERVER s FOREIGN DATA WRAPPER w",
+        "CREATE FOREIGN DATA WRAPPER w",
     ),
     "the tables": (
         "INSERT INTO people (pid) VALUES (1)",
@@ -237,9 +237,8 @@ DENIED = {
         "DROP POLICY private ON people",
         "SELECT * FROM information_schema.hush_guard",
         "INSERT INTO information_schema.hush_guard VALUES (true)",
-        "LOCK TABLE people",
+        "BEGIN; LOCK TABLE people",
         "CREATE INDEX ON people (pid)",
-        "ANALYZE people; SELECT 1 / 0",
         "COMMENT ON TABLE people IS 'x'",
     ),
     "other sessions": (
@@ -282,7 +281,8 @@ DENIED = {
 def test_the_front_gives_nobody_a_tool(kind: str, attacked: Attacked) -> None:
     with attacked.connect() as client:
         for sql in DENIED[kind]:
-            refusal(client, sql)
+            assert refusal(client, sql)[0] in ("42501", "DP006", "DP007"), sql
+            client.execute("ROLLBACK")
         assert value(client, "SELECT 1") == 1
 
 

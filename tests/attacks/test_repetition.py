@@ -136,7 +136,6 @@ def test_two_equal_questions_at_once_are_each_paid_or_one_answer(attacked: Attac
         with ThreadPoolExecutor(6) as pool:
             answers = list(pool.map(lambda _: _ask(attacked, sql), range(6)))
         one = spent(boss, "dataset") - before
-        assert len(set(answers)) == 1 or one > 0
         value(boss, f"{COUNT} WHERE v > 1.23457")
         price = spent(boss, "dataset") - before - one
         assert round(one / price) >= len(set(answers))
@@ -267,29 +266,35 @@ def test_the_refusal_of_a_spent_budget_says_nothing_about_the_answer(attacked: A
         assert len(said) == 1
 
 
+def _first_charge(boss: Client, before: float) -> float:
+    """What the dataset has spent as soon as it is more than `before`."""
+    deadline = time.monotonic() + 60
+    while (now := spent(boss, "dataset")) == before:
+        assert time.monotonic() < deadline, "nothing is charged"
+        time.sleep(0.01)
+    return now
+
+
 def test_hanging_up_gives_nothing_back(attacked: Attacked) -> None:
     with attacked.connect(login="boss") as boss:
         before = spent(boss, "dataset")
         client = attacked.raw()
         client.send(messages.query(b"SELECT count(*) FROM people WHERE v > 3.14159"))
-        deadline = time.monotonic() + 60
-        while spent(boss, "dataset") == before and time.monotonic() < deadline:
-            time.sleep(0.01)
+        charged = _first_charge(boss, before)
         client.socket.close()
-        charged = spent(boss, "dataset")
-        assert charged > before
         time.sleep(0.2)
         assert spent(boss, "dataset") >= charged
 
 
 def test_cancelling_gives_nothing_back(attacked: Attacked) -> None:
-    with attacked.connect() as client:
-        paid = spent(client)
+    with attacked.connect(login="boss") as boss, attacked.connect() as client:
+        before = spent(boss, "dataset")
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(outcome, client, f"{COUNT} WHERE v > 2.71828")
+            charged = _first_charge(boss, before)
             client.cancel_safe()
-            found = running.result()
-        assert found == "57014" or spent(client) > paid
+            running.result()
+        assert spent(boss, "dataset") >= charged
 
 
 def test_a_transaction_that_is_rolled_back_is_paid(attacked: Attacked) -> None:

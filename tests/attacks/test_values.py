@@ -93,7 +93,7 @@ def test_a_client_s_own_wider_clamp_gives_no_less_noise(eve: Client) -> None:
     ],
 )
 def test_an_answer_that_would_be_a_value_of_a_row_is_refused_or_noisy(sql: str, attacked: Attacked) -> None:
-    """Refused in this version; an answer must not be the target's own 1e308, nor the same each time."""
+    """An answer must not be the target's own 1e308, nor the same each time."""
     with attacked.connect(epsilon=0.5) as client:
         found = outcome(client, sql)
         if isinstance(found, str):

@@ -253,8 +253,9 @@ def test_error_position_inside_copy(served: Served) -> None:
 def test_refusal_leaves_the_session_and_transaction_as_postgresql_would(served: Served) -> None:
     with served.connect("shop") as client:
         client.execute("BEGIN")
-        with pytest.raises(psycopg.Error):
+        with pytest.raises(psycopg.Error) as refused:
             client.execute("SELECT * FROM users")
+        assert refused.value.sqlstate == "DP004"
         with pytest.raises(psycopg.errors.InFailedSqlTransaction):
             client.execute("SELECT 1")
         client.execute("ROLLBACK")

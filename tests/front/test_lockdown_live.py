@@ -177,9 +177,9 @@ def test_views_of_the_catalogue_are_spelled_out_as_ever(alice: Client) -> None:
 
 def test_the_log_keeps_no_statement(front: Front, connect: Callable[[str], Client]) -> None:
     client = connect("alice")
-    with pytest.raises(psycopg.Error):
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation):
         client.execute("SELECT 'secret-literal'::int")
-    with pytest.raises(psycopg.Error):
+    with pytest.raises(psycopg.errors.UndefinedTable):
         client.execute("SELECT * FROM nowhere_at_all")
     for server in front.servers:
         text = server.blueprint.log.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from proxy.analysis.keys import NULL_KEY, PublicKey, key_identity
-from proxy.errors import BadGroups, HushError
+from proxy.errors import BadGroups, Unsupported
 from tests.unit.plan.shop import context, plan, plans
 
 
@@ -121,7 +121,7 @@ def test_keys_nobody_listed_are_refused_in_pure_accounting() -> None:
     ],
 )
 def test_constants_beyond_the_engine_are_refused(query: str) -> None:
-    with pytest.raises(HushError):
+    with pytest.raises(Unsupported):
         plans(query)
 
 

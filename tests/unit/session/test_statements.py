@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from proxy.errors import HushError
@@ -11,6 +13,7 @@ from proxy.sql.probe import Probe
 from proxy.sql.split import Split
 from proxy.sql.wrappers import Wrapper
 from tests.unit.session.make import version
+from tests.unit.sql.corpus import policy
 
 COUNT = "SELECT count(*) FROM users"
 
@@ -256,10 +259,6 @@ def test_other_statements_are_not_widened(text: str) -> None:
 
 
 def test_raw_select_may_be_answered_empty_by_policy() -> None:
-    from dataclasses import replace
-
-    from tests.unit.sql.corpus import policy
-
     served = policy()
     lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
     (rows,) = understand("SELECT age, city FROM users", lenient, "ann", has_intervals=False)
