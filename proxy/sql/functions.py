@@ -8,105 +8,20 @@ and a function that cannot give an answer gives NULL: no row may ever raise.
 
 from __future__ import annotations
 
-import enum
 import math
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass
 from types import MappingProxyType
 
-from proxy.policy.model import Domain
-from proxy.sql import decimals, images, letters
+from proxy.sql import decimals, images, text_functions, time_functions
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
 from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
+from proxy.sql.function import Function, Nulls, Whole, always, overflows
 from proxy.sql.images import ImageRule
-from proxy.sql.intervals import INT64_SAFE, number_range, time_range
 from proxy.sql.signatures import TypeRule
 from proxy.sqltypes import Family, SqlType
-
-# Characters of a text that || reads: texts that double with every || would take the memory of the whole process,
-# which no limit of the engine prevents, and whether they do would depend on one person's text.
-LONGEST_JOINED = 10_000
-
-Hazard = Callable[[tuple[Domain, ...], Domain], bool]
-
-
-class Nulls(enum.Enum):
-    """When a result is NULL."""
-
-    WITH_ANY = "where an argument is NULL"
-    WITH_ANY_OR_NO_ANSWER = "where an argument is NULL or the function has no answer"
-    WITH_ALL = "where all arguments are NULL"
-    NEVER = "never"
-
-
-class Whole(enum.Enum):
-    """Whether a number of a type with fractions is always whole."""
-
-    NO = "no"
-    YES = "yes"
-    KEPT = "if the argument is"
-
-
-def _never(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
-    """One permitted function.
-
-    types: result type for argument types, None when there is no such signature.
-    duckdb: spelling. nulls: when the result is NULL. domain: its values for arguments with known values.
-    fold: its value for numeric and integer constants.
-    whole: whether a result of a type with fractions is whole. image: what it makes of known values, for public groups.
-    may_raise: whether DuckDB could raise, given the argument domains and the result's domain; such a call is
-    rendered inside TRY, and NULL where it would have raised. Its arguments never raise themselves, since an
-    engine may compute a part apart from what stands around it.
-    """
-
-    name: str
-    types: TypeRule
-    duckdb: str
-    nulls: Nulls = Nulls.WITH_ANY
-    domain: DomainRule = domains.nothing_known
-    whole: Whole = Whole.NO
-    fold: FoldRule = decimals.not_folded
-    image: ImageRule = images.nothing_known
-    may_raise: Hazard = _never
-
-
-# --- hazards -------------------------------------------------------------------------------------------
-
-
-def _overflows(arguments: tuple[Domain, ...], result: Domain) -> bool:
-    """Integer arithmetic may leave int64 unless the result's interval proves otherwise."""
-    return not all(_fits(d) for d in (*arguments, result))
-
-
-def _fits(domain: Domain) -> bool:
-    ends = number_range(domain)
-    return ends is not None and max(abs(ends[0]), abs(ends[1])) < INT64_SAFE
-
-
-def _leaves_calendar(arguments: tuple[Domain, ...], _result: Domain) -> bool:
-    """Times without declared bounds may be where an engine's calendar ends."""
-    return time_range(arguments[0]) is None
-
-
-def _arrives_outside(arguments: tuple[Domain, ...], result: Domain) -> bool:
-    """Arithmetic of times may leave an engine's calendar unless bounds prove that it stays in the common years."""
-    return time_range(arguments[0]) is None or (time_range(result) is None and number_range(result) is None)
-
-
-def _always(_arguments: tuple[Domain, ...], _result: Domain) -> bool:
-    return True
-
-
-# --- the table -------------------------------------------------------------------------------------------
 
 _BOOLEAN, _NUMBER, _TEXT, _TIME = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
 
@@ -158,7 +73,7 @@ def _integers() -> tuple[Function, ...]:
     def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
         return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
                         domain=domains.whole(domain), fold=fold, image=images.whole(fold),
-                        may_raise=_overflows)  # fmt: skip
+                        may_raise=overflows)  # fmt: skip
 
     partial = Nulls.WITH_ANY_OR_NO_ANSWER
     return (
@@ -210,11 +125,11 @@ def _fractions() -> tuple[Function, ...]:
         _buckets("width_bucket", types.all_real_numbers(4), ""),
         _buckets("width_bucket numeric", types.with_a_numeric(4), f" * {_ABOVE_ONE}"),
         Function(name="round digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
-                 fold=decimals.rounded, may_raise=_always,
+                 fold=decimals.rounded, may_raise=always,
                  duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
                         f"round({{0}}::DOUBLE * {_ABOVE_ONE}, {{1}}::INTEGER) ELSE {{0}}::DOUBLE END"),
         Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
-                 fold=decimals.rounded, whole=Whole.YES, may_raise=_always,
+                 fold=decimals.rounded, whole=Whole.YES, may_raise=always,
                  duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
     )  # fmt: skip
 
@@ -228,79 +143,6 @@ def _buckets(name: str, of: TypeRule, lifted: str) -> Function:
     inside = f"least(floor({share} * {{3}}{lifted})::BIGINT + 1, {{3}})"
     text = f"CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN {inside} END"
     return Function(name=name, types=of, duckdb=text, domain=domains.buckets)
-
-
-def _texts() -> tuple[Function, ...]:
-    def row(
-        name: str, duckdb: str, domain: DomainRule = domains.nothing_known, *, result: SqlType = SqlType.TEXT,
-        of: TypeRule | None = None, count: int = 1, image: ImageRule = images.nothing_known,
-    ) -> Function:  # fmt: skip
-        return Function(name=name, types=of or types.fixed(result, *(_TEXT,) * count), duckdb=duckdb, domain=domain,
-                        image=image)  # fmt: skip
-
-    return (
-        row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
-        row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
-        row("lower", "lower({0})", domains.each(letters.lower), image=images.text(letters.lower)),
-        row("upper", "upper({0})", domains.each(letters.upper), image=images.text(letters.upper)),
-        row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),
-        row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2),
-            image=images.text(lambda text, first, count: text[first - 1 : first - 1 + count])),
-        row("substring from", "substring({0}, {1})", of=types.text_and_integers(1),
-            image=images.text(lambda text, first: text[first - 1 :])),
-        row("trim", "trim({0}, {1})", count=2, image=images.text(str.strip)),
-        row("ltrim", "ltrim({0}, {1})", count=2, image=images.text(str.lstrip)),
-        row("rtrim", "rtrim({0}, {1})", count=2, image=images.text(str.rstrip)),
-        row("right", "right({0}, {1})", of=types.text_and_integers(1),
-            image=images.text(lambda text, count: text[len(text) - min(count, len(text)) :])),
-        row("position", "strpos({0}, {1})", result=SqlType.INT4, count=2,
-            image=images.text(lambda text, part: text.find(part) + 1)),
-        row("starts with", "starts_with({0}, {1})", domains.booleans, result=SqlType.BOOL, count=2),
-        row("matches", "regexp_matches({0}, {1}, 's')", domains.booleans, result=SqlType.BOOL, count=2),
-        row("matches, any case", "regexp_matches({0}, {1}, 'si')", domains.booleans, result=SqlType.BOOL, count=2),
-        row("replace", f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})", count=3,
-            image=images.text(lambda text, old, new: text[:LONGEST_JOINED].replace(old, new) if old else text)),
-        row("lpad", "lpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
-        row("rpad", "rpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
-        row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2,
-            image=images.text(lambda left, right: left[:LONGEST_JOINED] + right[:LONGEST_JOINED])),
-    )  # fmt: skip
-
-
-_FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "quarter", "week", "dow", "isodow", "doy")
-_SIGNS = {"+": 1, "-": -1}
-_CLOCK = ("hour", "minute", "second")
-
-
-def _times() -> tuple[Function, ...]:
-    def field(name: str, duckdb: str, whole: Whole = Whole.NO) -> Function:
-        of = types.clock if name in _CLOCK else types.fixed(SqlType.NUMERIC, _TIME)
-        return Function(name=f"extract {name}", types=of, duckdb=duckdb, domain=times.extracted(name), whole=whole,
-                        may_raise=_leaves_calendar)  # fmt: skip
-
-    return (
-        *(field(name, f"extract({name} FROM {{0}})", Whole.YES) for name in _FIELDS),
-        field("second", "extract(microseconds FROM {0}) / 1e6"),
-        field("epoch", "epoch({0})"),
-        *(
-            Function(name=f"date_trunc {unit}", types=types.truncation, duckdb=f"date_trunc('{unit}', {{0}})",
-                     domain=times.truncated(unit), may_raise=_leaves_calendar)
-            for unit in times.TRUNCATION_UNITS
-        ),
-        *(
-            Function(name=f"date {sign} integer", types=types.date_and_integer, domain=times.moved_by_days(factor),
-                     duckdb=f"{{0}} {sign} TRY_CAST({{1}} AS INTEGER)", image=images.moved(factor),
-                     may_raise=_arrives_outside)
-            for sign, factor in _SIGNS.items()
-        ),
-        Function(name="date - date", types=types.two_dates, domain=times.days_between, image=images.days_between,
-                 duckdb="CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END", may_raise=_arrives_outside),
-        *(
-            Function(name=f"time {sign} interval", types=types.time_and_span, domain=times.moved(factor),
-                     duckdb=f"{{0}} {sign} {{1}}", image=images.moved(factor), may_raise=_arrives_outside)
-            for sign, factor in _SIGNS.items()
-        ),
-    )  # fmt: skip
 
 
 def _cast(
@@ -357,6 +199,10 @@ def _casts() -> tuple[Function, ...]:
     )
 
 
-_ROWS = (*_conditions(), *_choices(), *_integers(), *_fractions(), *_texts(), *_times(), *_casts())
+_ROWS = (
+    *_conditions(), *_choices(), *_integers(), *_fractions(), *text_functions.rows(), *time_functions.rows(), *_casts(),
+)  # fmt: skip
 
 FUNCTIONS = MappingProxyType({row.name: row for row in _ROWS})
+
+__all__ = ["FUNCTIONS", "Function", "Nulls", "Whole"]

@@ -1,0 +1,55 @@
+"""Which functions of texts may appear over private rows? Rows of `functions`."""
+
+from __future__ import annotations
+
+from proxy.sql import domain_rules as domains
+from proxy.sql import images, letters
+from proxy.sql import signatures as types
+from proxy.sql.domain_rules import DomainRule
+from proxy.sql.function import Function
+from proxy.sql.images import ImageRule
+from proxy.sql.signatures import TypeRule
+from proxy.sqltypes import Family, SqlType
+
+_NUMBER, _TEXT = Family.NUMBER, Family.TEXT
+
+# Characters of a text that || reads: texts that double with every || would take the memory of the whole process,
+# which no limit of the engine prevents, and whether they do would depend on one person's text.
+LONGEST_JOINED = 10_000
+
+
+def rows() -> tuple[Function, ...]:
+    def row(
+        name: str, duckdb: str, domain: DomainRule = domains.nothing_known, *, result: SqlType = SqlType.TEXT,
+        of: TypeRule | None = None, count: int = 1, image: ImageRule = images.nothing_known,
+    ) -> Function:  # fmt: skip
+        return Function(name=name, types=of or types.fixed(result, *(_TEXT,) * count), duckdb=duckdb, domain=domain,
+                        image=image)  # fmt: skip
+
+    return (
+        row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
+        row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
+        row("lower", "lower({0})", domains.each(letters.lower), image=images.text(letters.lower)),
+        row("upper", "upper({0})", domains.each(letters.upper), image=images.text(letters.upper)),
+        row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),
+        row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2),
+            image=images.text(lambda text, first, count: text[first - 1 : first - 1 + count])),
+        row("substring from", "substring({0}, {1})", of=types.text_and_integers(1),
+            image=images.text(lambda text, first: text[first - 1 :])),
+        row("trim", "trim({0}, {1})", count=2, image=images.text(str.strip)),
+        row("ltrim", "ltrim({0}, {1})", count=2, image=images.text(str.lstrip)),
+        row("rtrim", "rtrim({0}, {1})", count=2, image=images.text(str.rstrip)),
+        row("right", "right({0}, {1})", of=types.text_and_integers(1),
+            image=images.text(lambda text, count: text[len(text) - min(count, len(text)) :])),
+        row("position", "strpos({0}, {1})", result=SqlType.INT4, count=2,
+            image=images.text(lambda text, part: text.find(part) + 1)),
+        row("starts with", "starts_with({0}, {1})", domains.booleans, result=SqlType.BOOL, count=2),
+        row("matches", "regexp_matches({0}, {1}, 's')", domains.booleans, result=SqlType.BOOL, count=2),
+        row("matches, any case", "regexp_matches({0}, {1}, 'si')", domains.booleans, result=SqlType.BOOL, count=2),
+        row("replace", f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})", count=3,
+            image=images.text(lambda text, old, new: text[:LONGEST_JOINED].replace(old, new) if old else text)),
+        row("lpad", "lpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
+        row("rpad", "rpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
+        row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2,
+            image=images.text(lambda left, right: left[:LONGEST_JOINED] + right[:LONGEST_JOINED])),
+    )  # fmt: skip
