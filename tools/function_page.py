@@ -61,14 +61,17 @@ def _fields(*names: str) -> tuple[str, ...]:
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 _MEMBERS = ("1, 2", "'a', 'b'", "'2024-12-31'", "true", "'00000000-0000-0000-0000-000000000000'")
-_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+_UNITS = ("millennium", "century", "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "second")
 
 SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
     (
         "Conditions",
         (
             Form("`x = y`, `<>`, `<`, `<=`, `>`, `>=`", tuple(f"{{0}} {op} {{1}}" for op in _COMPARISONS)),
-            Form("`x BETWEEN y AND z`", ("{0} BETWEEN {1} AND {1}",)),
+            Form("`x BETWEEN y AND z`", ("{0} BETWEEN {1} AND {1}", "{0} BETWEEN SYMMETRIC {1} AND {1}"),
+                 "also `SYMMETRIC`"),
+            Form("`x > ANY('{1,2}')`, `x <= ALL(ARRAY[1, 2])`, `x LIKE ANY ('{a%,b%}')`",
+                 ("{0} > ANY(ARRAY[1, 2])", "{0} <= ALL(ARRAY[1, 2])"), "constants only, at most 100"),
             Form("`x IN (1, 2)`, `x = ANY(ARRAY[1, 2])`, `x <> ALL($1)`",
                  (*(f"{{0}} IN ({m})" for m in _MEMBERS), "{0} = ANY(ARRAY[1, 2])"),
                  "constants only, also as `VALUES (1), (2)`; none of them NULL, at most 10,000"),
@@ -83,7 +86,9 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
                  ("{0} ~ 'a'", "{0} ~* 'a'", "{0} SIMILAR TO 'a%'"),
                  "constant patterns of characters, `.`, brackets, groups, repetitions, `^` and `$`"),
             Form("`starts_with(x, 'a')`", ("starts_with({0}, 'a')",), "the start is a constant"),
-            Form("`(x, y) = (1, 2)`, `(x, y) IN ((1, 2), (3, 4))`", ("({0}, {0}) = ({0}, {0})",)),
+            Form("`(x, y) = (1, 2)`, `(x, y) < (1, 2)`, `(x, y) IN ((1, 2), (3, 4))`",
+                 ("({0}, {0}) = ({0}, {0})", "({0}, {0}) < ({0}, {0})")),
+            Form("`num_nulls(x, y, ...)`, `num_nonnulls(x, y, ...)`", ("num_nulls({0})", "num_nonnulls({0})")),
         ),
     ),
     (
@@ -108,32 +113,53 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
             Form("`floor(x)`, `ceil(x)`", ("floor({0})", "ceil({0})")),
             Form("`round(x)`, `trunc(x)`", ("round({0})", "trunc({0})")),
             Form("`round(x, 2)`", ("round({0}, 2)",), "at most 20 digits, a constant"),
+            Form("`trunc(x, 2)`", ("trunc({0}, 2)",), "at most 20 digits, a constant"),
             Form("`round(x, -2)`", ("round({0}, -2)",), "to tens, hundreds, ..., 20 digits at most, a constant"),
+            Form("`trunc(x, -2)`", ("trunc({0}, -2)",), "the same, towards zero"),
+            Form("`div(x, y)`", ("div({0}, {1})",), "the whole part of the quotient; NULL where y is 0",
+                 (NUMBER, NUMBER)),
             Form("`sqrt(x)`", ("sqrt({0})",), "NULL where x is negative"),
             Form("`power(x, 2)`, `x ^ 2`", ("power({0}, 2)", "{0} ^ 2"), "the exponent is a constant"),
             Form("`exp(x)`, `ln(x)`, `log(x)`", ("exp({0})", "ln({0})", "log({0})"),
                  "`log` is to base 10; NULL where there is no answer"),
+            Form("`log(2, x)`", ("log(2, {0})",), "the base is a constant; NULL where there is no answer"),
+            Form("`cbrt(x)`", ("cbrt({0})",)),
             Form("`sign(x)`", ("sign({0})",)),
             Form("`width_bucket(x, 0, 100, 10)`", ("width_bucket({0}, 0, 100, 10)",), "bounds and count are constants"),
+            Form("`width_bucket(x, ARRAY[1, 5, 10])`", ("width_bucket({0}, ARRAY[1, 5, 10])",),
+                 "at most 100 bounds, constants, ascending"),
         ),
     ),
     (
         "Texts",
         (
             Form("`lower(x)`, `upper(x)`", ("lower({0})", "upper({0})")),
+            Form("`initcap(x)`", ("initcap({0})",), "words are made of letters and digits"),
             Form("`length(x)`", ("length({0})",), "in characters"),
+            Form("`octet_length(x)`", ("octet_length({0})",), "in bytes of UTF-8"),
             Form("`substring(x, 2)`, `substring(x, 2, 3)`, `left(x, 3)`",
                  ("substring({0}, 2)", "substring({0}, 2, 3)", "left({0}, 3)"), "positions are constants"),
             Form("`trim(x)`, `ltrim(x)`, `rtrim(x)`", ("trim({0})", "ltrim({0})", "rtrim({0})"),
                  "also `trim(LEADING 'ab' FROM x)`; the characters are a constant"),
-            Form("`right(x, 3)`", ("right({0}, 3)",), "the length is a constant"),
+            Form("`right(x, 3)`, `left(x, -1)`", ("right({0}, 3)", "right({0}, -1)", "left({0}, -1)"),
+                 "the length is a constant; below zero it is left out at the other end"),
+            Form("`split_part(x, '-', 1)`", ("split_part({0}, '-', 1)", "split_part({0}, '-', -1)"),
+                 "delimiter and number are constants, from 1 to 100 or -1 to -100"),
+            Form("`substring(x FROM '[0-9]+')`, `(regexp_match(x, '-(.*)$'))[1]`, `regexp_substr(x, 'a.')`",
+                 ("substring({0} FROM '[0-9]+')", "(regexp_match({0}, '-(.*)$'))[1]", "regexp_substr({0}, 'a.')"),
+                 "NULL without a match; [patterns](#patterns)"),
+            Form("`regexp_replace(x, '[0-9]+', '#')`",
+                 ("regexp_replace({0}, 'a', 'b')", "regexp_replace({0}, 'a', '', 'g')"),
+                 "flag `g`; `\\1` and `\\&` in the replacement; [patterns](#patterns)"),
             Form("`lpad(x, 5, '0')`, `rpad(x, 5)`", ("lpad({0}, 5, '0')", "rpad({0}, 5)"),
                  "length and fill are constants"),
             Form("`position('a' IN x)`, `strpos(x, 'a')`", ("position('a' IN {0})",),
                  "what is looked for is a constant"),
             Form("`replace(x, 'a', 'b')`", ("replace({0}, 'a', 'b')",), "all but x are constants"),
-            Form("`x || y`", ("{0} || {1}",), "of each side the first 10,000 characters"),
-            Form("`concat(x, y, ...)`", ("concat({0}, {1})",), "of texts; NULL counts as empty"),
+            Form("`translate(x, 'ab', 'c')`", ("translate({0}, 'ab', 'c')",), "all but x are constants"),
+            Form("`x || y`", ("{0} || {1}",), "of each side the first 10,000 characters; one side is a text"),
+            Form("`concat(x, y, ...)`, `concat_ws('-', x, y, ...)`", ("concat({0}, {1})", "concat_ws('-', {0}, {1})"),
+                 "NULL counts as empty, or is left out"),
         ),
     ),
     (
@@ -142,12 +168,19 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
             Form("`extract(year FROM x)`, `isoyear`", _fields("year", "isoyear")),
             Form("`extract(month FROM x)`, `quarter`, `week`, `day`, `doy`, `dow`, `isodow`",
                  _fields("month", "quarter", "week", "day", "doy", "dow", "isodow")),
+            Form("`extract(decade FROM x)`, `century`, `millennium`", _fields("decade", "century", "millennium"),
+                 "NULL before the year 1"),
             Form("`extract(hour FROM x)`, `minute`", _fields("hour", "minute")),
-            Form("`extract(second FROM x)`", _fields("second"), "with its fraction"),
+            Form("`extract(second FROM x)`, `milliseconds`", _fields("second", "milliseconds"), "with its fraction"),
+            Form("`extract(microseconds FROM x)`", _fields("microseconds"), "with the seconds"),
             Form("`extract(epoch FROM x)`", _fields("epoch"), "seconds since 1970"),
             Form("`date_part('month', x)`", ("date_part('month', {0})",), "the fields of `extract`"),
             Form("`date_trunc('month', x)`", tuple(f"date_trunc('{unit}', {{0}})" for unit in _UNITS),
                  ", ".join(f"`{unit}`" for unit in _UNITS)),
+            Form("`date_trunc('milliseconds', x)`",
+                 ("date_trunc('milliseconds', {0})", "date_trunc('microseconds', {0})"), "also `microseconds`"),
+            Form("`to_char(x, 'YYYY-MM')`", ("to_char({0}, 'YYYY-MM')", "to_char({0}, 'FMDay, DD.MM.')"),
+                 "[formats](#formats)"),
             Form("`x + 7`, `x - 7`", ("{0} + 7", "{0} - 7"), "days; NULL past the ends of the calendar", (TIME,)),
             Form("`x - y`", ("{0} - {1}",), "the days between them", (TIME, TIME)),
             Form("`x + INTERVAL '3 months'`, `x - INTERVAL '1 day'`",
@@ -268,7 +301,9 @@ def _arguments(bound: tuple[Bound, ...]) -> str:
         return places[0]
     if len(families) > 1 and all(len(set(f)) == 1 for f in families):
         return f"two of a kind, {places[0]}"
-    return f"two {places[0]}s" if places[0] == places[1] else ", ".join(places)
+    if places[0] != places[1]:
+        return ", ".join(places)
+    return f"two of {places[0]}" if "," in places[0] else f"two {places[0]}s"
 
 
 def _types(types: Iterable[SqlType]) -> str:

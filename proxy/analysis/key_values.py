@@ -8,10 +8,10 @@ the key is NULL or in the list. The list depends on policy and query only; a row
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import product
+from itertools import islice, product
 from typing import assert_never
 
 from proxy.analysis.domains import Domains
@@ -28,6 +28,7 @@ MOST_KEYS = 100_000  # of one public domain, and of the product of all
 _MOST_MADE = 20_000  # combinations of arguments for one function
 _MOST_CHOICES = 10  # of one part of an expression for one value of its column
 _MOST_WORK = 50_000  # and for all keys of a block: a statement can have thousands
+_MOST_READERS = 3
 _MOST_PARTS = 300  # of an expression that is looked into; a sub-select's columns are parts as often as they are named
 
 
@@ -102,13 +103,24 @@ class KeyValues:
                 assert_never(never)
 
     def _made_of_one(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
-        """What the whole expression makes of each value of the one column that it reads, however often."""
+        """What the whole expression makes of each value of the one part that reads columns, however often it stands."""
+        for part in self._readers(scalar):
+            values = self.of(part)
+            if values is None or not self._may_spend((), len(values) * len(_parts(scalar))):
+                continue
+            made = [_evaluated(scalar, part, v) for v in values]
+            if all(made):
+                return _inside(_distinct(v for found in made for v in images.an_argument(found)), domain)
+        return None
+
+    def _readers(self, scalar: Scalar) -> Iterator[Scalar]:
+        """The one column that is read, and calls with few values, such as date_trunc, that it is read through."""
         columns = columns_of(scalar)
-        values = self.of(next(iter(columns))) if len(columns) == 1 and not isinstance(scalar, ColumnRef) else None
-        if values is None or not self._may_spend((), len(values) * len(_parts(scalar))):
-            return None
-        made = [_evaluated(scalar, v) for v in values]
-        return _inside(_distinct(v for found in made for v in images.an_argument(found)), domain) if all(made) else None
+        if len(columns) == 1 and not isinstance(scalar, ColumnRef):
+            yield from columns
+        calls = dict.fromkeys(p for p in _parts(scalar)[1:] if isinstance(p, Call) and columns_of(p))
+        listed = (c for c in calls if isinstance(self._domains.of(c), Listed) and _reads_through(scalar, c))
+        yield from islice(listed, _MOST_READERS)
 
     def _any_of(self, parts: Sequence[Scalar]) -> tuple[Value, ...] | None:
         lists = [self.of(p) for p in parts if not isinstance(p, Null)]
@@ -157,25 +169,34 @@ def _gives_whole(whole: Whole, args: Iterable[Scalar]) -> bool:
             assert_never(never)
 
 
-def _evaluated(scalar: Scalar, value: Value) -> tuple[Constant, ...]:
-    """What a scalar can be where its column has this value: one constant, or one for each branch; none if unknown."""
+def _reads_through(scalar: Scalar, part: Scalar) -> bool:
+    """Whether no column stands outside of this part."""
+    return scalar == part or (
+        not isinstance(scalar, ColumnRef) and all(_reads_through(c, part) for c in children(scalar))
+    )
+
+
+def _evaluated(scalar: Scalar, part: Scalar, value: Value) -> tuple[Constant, ...]:
+    """What a scalar can be where a part of it has this value: one constant, or one for each branch; none if unknown."""
+    if scalar == part:
+        return (value,)
     match scalar:
-        case ColumnRef():
-            return (value,)
         case Literal(constant):
             return (constant,)
         case Span():
             return (scalar,)
-        case Null() | Member():
+        case Null() | Member() | ColumnRef():
             return ()
         case Case(branches, otherwise):
-            parts = [_evaluated(v, value) for v in (*(v for _, v in branches), otherwise) if not isinstance(v, Null)]
+            parts = [
+                _evaluated(v, part, value) for v in (*(v for _, v in branches), otherwise) if not isinstance(v, Null)
+            ]
             return _few(v for found in parts for v in found) if all(parts) else ()
         case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
-            parts = [_evaluated(a, value) for a in args]
+            parts = [_evaluated(a, part, value) for a in args]
             return _few(v for found in parts for v in found) if all(parts) else ()
         case Call(function, args):
-            made = [FUNCTIONS[function].image(c) for c in product(*(_evaluated(a, value) for a in args))]
+            made = [FUNCTIONS[function].image(c) for c in product(*(_evaluated(a, part, value) for a in args))]
             return _few(v for found in made for v in found) if all(made) else ()
         case _ as never:
             assert_never(never)

@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from proxy.sql import bind_arithmetic, bind_choices, bind_conditions, bind_texts, bind_times, bind_values
+from proxy.sql import (
+    bind_arithmetic,
+    bind_calls,
+    bind_choices,
+    bind_conditions,
+    bind_formats,
+    bind_patterns,
+    bind_texts,
+    bind_times,
+    bind_values,
+)
 from proxy.sql.binder import Binder, Resolve, Rule
 from proxy.sql.constants import Constants
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
-    **bind_choices.RULES,
+    **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES,
 })  # fmt: skip
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Scalar, Span
+from proxy.sql.algebra import Case, Literal, Null, Scalar, Span
 from proxy.sql.bind_times import scaled, time_arithmetic
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
@@ -15,13 +16,15 @@ from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
 _MOST_BUCKETS = 10_000
+_LOG_10 = re.compile(r"\"?log10\b", re.IGNORECASE)  # sqlglot reads it as log(10, x), which is numeric
+_MOST_BOUNDS = 100
 _FARTHEST_BOUND = 1e15
 _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
 }  # fmt: skip
 _FUNCTIONS: dict[type[exp.Expression], str] = {
-    exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Trunc: "trunc", exp.Sqrt: "sqrt", exp.Exp: "exp",
-    exp.Ln: "ln", exp.Sign: "sign",
+    exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Exp: "exp",
+    exp.Ln: "ln", exp.Sign: "sign", exp.Cbrt: "cbrt",
 }  # fmt: skip
 
 
@@ -68,16 +71,36 @@ def _round(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.call(node, "round digits" if bound.value >= 0 else "round tens", value, bound)
 
 
+def _truncate(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "decimals")
+    value, digits = binder.scalar(node.this), node.args.get("decimals")
+    if digits is None:
+        return binder.call(node, "trunc", value)
+    bound = binder.scalar(digits)
+    if not isinstance(bound, Literal) or not isinstance(bound.value, int) or not -20 <= bound.value <= 20:
+        raise refuse(node, "trunc takes a constant number of digits from -20 to 20")
+    return binder.call(node, "trunc digits" if bound.value >= 0 else "trunc tens", value, bound)
+
+
 def _log(binder: Binder, node: exp.Expression) -> Scalar:
-    """log(x) and log10(x), to base 10."""
+    """log(x) and log10(x), to base 10; log(b, x) to a constant base, which is numeric."""
     only(node, "this", "expression")
-    value = node.this
-    if node.args.get("expression") is not None:
-        base = binder.scalar(node.this)
-        if not isinstance(base, Literal) or base.value != 10:
-            raise refuse(node, "log is accepted to base 10", "Write log(x), or ln(x) divided by a constant.")
-        value = node.expression
-    return binder.call(node, "log", binder.scalar(value))
+    if node.args.get("expression") is None:
+        return binder.call(node, "log", binder.scalar(node.this))
+    if _LOG_10.match(binder.source, node.meta.get("start", 0)):
+        return binder.call(node, "log", binder.scalar(node.expression))
+    base, value = binder.scalar(node.this), binder.scalar(node.expression)
+    number = base.value if isinstance(base, Literal) and base.type.is_number else None
+    if number is None or not 0 < float(str(number)) < _FARTHEST_BOUND or number == 1:
+        raise refuse(node, "log takes a constant base above 0 that is not 1", "Write log(2, x).")
+    return binder.call(node, "log of base", base, value)
+
+
+def _quotient(binder: Binder, node: exp.Expression) -> Scalar:
+    """div(x, y): the whole part of a quotient, as numeric."""
+    only(node, "this", "expression")
+    parts = (binder.convert(node, binder.scalar(p), SqlType.NUMERIC) for p in (node.this, node.expression))
+    return binder.call(node, "trunc", binder.call(node, "/", *parts))
 
 
 def _power(binder: Binder, node: exp.Expression) -> Scalar:
@@ -90,8 +113,10 @@ def _power(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _width_bucket(binder: Binder, node: exp.Expression) -> Scalar:
     """width_bucket(x, low, high, count): 1 to count, 0 below low, count + 1 from high on."""
-    only(node, "this", "min_value", "max_value", "num_buckets")
+    only(node, "this", "min_value", "max_value", "num_buckets", "threshold")
     value = binder.scalar(node.this)
+    if node.args.get("threshold") is not None:
+        return _thresholds(binder, node, value)
     rest = [binder.scalar(node.args[name]) for name in ("min_value", "max_value", "num_buckets")]
     if not all(isinstance(part, Literal) and part.type.is_number for part in rest):
         raise refuse(node, "width_bucket takes constant bounds and a constant count")
@@ -103,7 +128,23 @@ def _width_bucket(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.call(node, name, value, *rest)
 
 
+def _thresholds(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
+    """width_bucket(x, ARRAY[1, 5, 10]): how many of the ascending bounds x has reached."""
+    array = node.args["threshold"]
+    listed = array.expressions if isinstance(array, exp.Array) else []
+    bounds = [binder.scalar(part) for part in listed]
+    numbers = [float(str(b.value)) for b in bounds if isinstance(b, Literal) and b.type.is_number]
+    if not 0 < len(numbers) == len(listed) <= _MOST_BOUNDS or numbers != sorted(numbers):
+        raise refuse(node, f"width_bucket takes an ascending ARRAY of 1 to {_MOST_BOUNDS} constants here")
+    branches = tuple(
+        (binder.call(node, "<", value, bound), Literal(n, SqlType.INT4)) for n, bound in enumerate(bounds)
+    )  # fmt: skip
+    last = (binder.call(node, ">=", value, bounds[-1]), Literal(len(bounds), SqlType.INT4))
+    return Case((*branches, last), Null(SqlType.INT4), SqlType.INT4)
+
+
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_OPERATORS, _operator), exp.Neg: _negative, **dict.fromkeys(_FUNCTIONS, _function),
-    exp.Round: _round, exp.Log: _log, exp.Pow: _power, exp.WidthBucket: _width_bucket,
+    exp.Round: _round, exp.Log: _log, exp.Pow: _power, exp.WidthBucket: _width_bucket, exp.Trunc: _truncate,
+    exp.IntDiv: _quotient,
 })  # fmt: skip

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
-from proxy.sql.bind_values import cast_type, parameter
-from proxy.sql.binder import Binder, Bound, Rule
-from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of
+from proxy.sql.bind_rows import compare_rows, row_of
+from proxy.sql.binder import Binder, Rule
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct
@@ -23,74 +22,28 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
 }  # fmt: skip
 _MOST_ITEMS = 10_000
 _MOST_ROWS = 100
-_ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
-_PLAIN_ARRAY = re.compile(r"\{(?!\s*null\s*[,}])(?:(?!,\s*null\s*[,}])[^\"\\{}])*\}", re.IGNORECASE)
 _REGULAR = "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters."
-
-Part = tuple[Bound, exp.Expression]
-Parts = Sequence[Part]
 
 
 def _compare(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    if isinstance(node.this, exp.Tuple) and isinstance(node, (exp.EQ, exp.NEQ)):
-        equal = _rows_equal(binder, node, node.this, node.expression)
-        return binder.negated(node, equal, isinstance(node, exp.NEQ))
-    if isinstance(node.expression, exp.Any) or _is_all(node.expression):
-        return _quantified(binder, node)
+    operator, row, quantified = _COMPARISONS[type(node)], row_of(node.this), quantified_of(node.expression)
+    if row is not None:
+        return compare_rows(binder, node, operator, row, row_of(node.expression))
+    if quantified is not None:
+        return _quantified(binder, node, operator, quantified)
     left, right = binder.together(node, node.this, node.expression)
-    return binder.call(node, _COMPARISONS[type(node)], left, right)
+    return binder.call(node, operator, left, right)
 
 
-def _is_all(node: exp.Expression) -> bool:
-    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "all" and len(node.expressions) == 1
-
-
-def _quantified(binder: Binder, node: exp.Expression) -> Scalar:
-    """x = ANY(array) and x <> ALL(array), the array being constant."""
-    wanted = exp.NEQ if _is_all(node.expression) else exp.EQ
-    if not isinstance(node, wanted):
-        raise refuse(node, "ANY is accepted with =, and ALL with <>", _ARRAYS)
-    items = _elements(binder, node, node.expression.this if wanted is exp.EQ else node.expression.expressions[0])
-    argument = binder.bind(node.this)
-    if not items:
-        return Literal(wanted is exp.NEQ, SqlType.BOOL)
-    return binder.negated(node, _member(binder, node, (argument, node.this), items), wanted is exp.NEQ)
-
-
-def _elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
-    while isinstance(array, exp.Paren):
-        array = array.this
-    match array:
-        case exp.Array():
-            only(array, "expressions", "value_constructor")
-            return [(binder.bind(item), item) for item in array.expressions]
-        case exp.Parameter():
-            value = parameter(binder, array)
-            if isinstance(value, Elements):
-                return [(item, array) for item in value.items]
-        case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
-            only(array, "this", "to")
-            kind, inner = cast_type(node, element), _elements(binder, node, array.this)
-            return [(_converted(binder, bound, kind, item), item) for bound, item in inner]
-        case exp.Literal(args={"is_string": True}):
-            text = str(array.this).strip()
-            if _PLAIN_ARRAY.fullmatch(text):
-                items = text[1:-1].split(",") if text[1:-1].strip() else []
-                return [(Untyped(item.strip()), array) for item in items]
-        case _:
-            pass  # refused below
-    raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
-
-
-def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression) -> Bound:
-    match bound:
-        case Untyped(text):
-            return coerce_text(text, kind, node)
-        case Literal():
-            return binder.convert(node, bound, kind)
-        case _:
-            return bound
+def _quantified(binder: Binder, node: exp.Expression, operator: str, found: Quantified) -> Scalar:
+    """x = ANY(array), x >= ALL(array) and so on, the array being constant."""
+    items = elements(binder, node, found.array)
+    argument = (binder.bind(node.this), node.this)
+    if items and (operator, found.every) in (("=", False), ("<>", True)):
+        return binder.negated(node, _member(binder, node, argument, items), found.every)
+    pairs = (binder.united(node, (argument, item)) for item in few(node, items))
+    return combined(binder, node, (binder.call(node, operator, *pair) for pair in pairs), found)
 
 
 def _logic(binder: Binder, node: exp.Expression) -> Scalar:
@@ -105,7 +58,10 @@ def _not(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _is(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "negate")
-    negate = bool(node.args.get("negate"))
+    negate, row = bool(node.args.get("negate")), row_of(node.this)
+    if isinstance(node.expression, exp.Null) and row is not None:
+        tests = (binder.call(node, "is null", binder.scalar(value)) for value in row)
+        return conjunction(tuple(binder.negated(node, test, negate) for test in tests))
     if isinstance(node.expression, exp.Null):
         return binder.negated(node, binder.call(node, "is null", binder.scalar(node.this)), negate)
     if isinstance(node.expression, exp.Boolean):
@@ -123,27 +79,27 @@ def _distinct_from(binder: Binder, node: exp.Expression) -> Scalar:
 
 
 def _between(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "low", "high")
+    only(node, "this", "low", "high", "symmetric")
     found, lowest, highest = ((binder.bind(p), p) for p in (node.this, node.args["low"], node.args["high"]))
+    if not node.args.get("symmetric"):
+        return _inside(binder, node, found, lowest, highest)
+    ways = (_inside(binder, node, found, a, b) for a, b in ((lowest, highest), (highest, lowest)))
+    return binder.call(node, "or", *ways)
+
+
+def _inside(binder: Binder, node: exp.Expression, found: Part, lowest: Part, highest: Part) -> Scalar:
     value, low = binder.united(node, (found, lowest))
     again, high = binder.united(node, (found, highest))
     return conjunction((binder.call(node, ">=", value, low), binder.call(node, "<=", again, high)))
 
 
-def _rows_equal(binder: Binder, node: exp.Expression, left: exp.Expression, right: exp.Expression) -> Scalar:
-    """(a, b) = (1, 2), which is a = 1 AND b = 2, also where one of them is NULL."""
-    if not isinstance(right, exp.Tuple) or len(left.expressions) != len(right.expressions):
-        raise refuse(node, "a row is compared with a row of as many values")
-    pairs = (binder.together(node, a, b) for a, b in zip(left.expressions, right.expressions, strict=True))
-    return conjunction(tuple(binder.call(node, "=", a, b) for a, b in pairs))
-
-
 def _in(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expressions")
-    if isinstance(node.this, exp.Tuple):
+    row = row_of(node.this)
+    if row is not None:
         if not 0 < len(node.expressions) <= _MOST_ROWS:
             raise refuse(node, f"IN takes 1 to {_MOST_ROWS} rows of constants")
-        rows = (_rows_equal(binder, node, node.this, row) for row in node.expressions)
+        rows = (compare_rows(binder, node, "=", row, row_of(other)) for other in node.expressions)
         return reduce(lambda a, b: binder.call(node, "or", a, b), rows)
     listed = node.expressions
     if len(listed) == 1 and isinstance(listed[0], exp.Values):
@@ -193,16 +149,23 @@ def _escape(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _matches(binder: Binder, node: exp.Expression, escape: str) -> Scalar:
     only(node, "this", "expression", "negate")
-    value, pattern = binder.scalar(node.this), binder.scalar(node.expression)
+    value, quantified, negate = binder.scalar(node.this), quantified_of(node.expression), bool(node.args.get("negate"))
+    if quantified is not None:
+        patterns = (binder.united(node, (item,))[0] for item in few(node, elements(binder, node, quantified.array)))
+        found = (_matches_one(binder, node, value, pattern, escape) for pattern in patterns)
+        return combined(binder, node, (binder.negated(node, test, negate) for test in found), quantified)
+    test = _matches_one(binder, node, value, binder.scalar(node.expression), escape)
+    return binder.negated(node, test, negate)
+
+
+def _matches_one(binder: Binder, node: exp.Expression, value: Scalar, pattern: Scalar, escape: str) -> Scalar:
     if not isinstance(pattern, Literal):
         raise refuse(node, "LIKE needs a constant pattern")
     text = _with_backslashes(str(pattern.value), escape)
     if (len(text) - len(text.rstrip("\\"))) % 2:
         raise refuse(node, "a LIKE pattern must not end with the escape character")
     name = "like" if isinstance(node, exp.Like) else "ilike"
-    return binder.negated(
-        node, binder.call(node, name, value, Literal(text, pattern.type)), bool(node.args.get("negate"))
-    )
+    return binder.call(node, name, value, Literal(text, pattern.type))
 
 
 def _with_backslashes(pattern: str, escape: str) -> str:

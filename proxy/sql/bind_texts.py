@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.algebra import Literal, Null, Scalar
+from proxy.sql.bind_patterns import first_match
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
 _MOST_FILL = 100
+_INITCAP = re.compile(r"\binitcap\s*\([^()]*,", re.IGNORECASE)
 _FUNCTIONS: dict[type[exp.Expression], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length"}
 
 
@@ -28,6 +32,8 @@ def _substring(binder: Binder, node: exp.Expression) -> Scalar:
     start, length = node.args.get("start"), node.args.get("length")
     if start is None:
         raise refuse(node, "substring needs a start position")
+    if length is None and isinstance(binder.bind(start), Untyped):
+        return first_match(binder, node, start)
     first = _integer(binder, start)
     if length is None:
         return binder.call(node, "substring from", value, Literal(max(first, 1), SqlType.INT4))
@@ -39,10 +45,10 @@ def _substring(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _left(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    count = _integer(binder, node.expression)
+    value, count = binder.scalar(node.this), _integer(binder, node.expression)
     if count < 0:
-        raise refuse(node, "left takes a length that is not negative here")
-    return _part(binder, node, binder.scalar(node.this), 1, count + 1)
+        return binder.call(node, "left", value, Literal(count, SqlType.INT4))
+    return _part(binder, node, value, 1, count + 1)
 
 
 def _part(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: int) -> Scalar:
@@ -60,13 +66,11 @@ def _integer(binder: Binder, node: exp.Expression) -> int:
 
 def _right(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    count = _integer(binder, node.expression)
-    if count < 0:
-        raise refuse(node, "right takes a length that is not negative here")
-    return binder.call(node, "right", binder.scalar(node.this), Literal(count, SqlType.INT4))
+    count = Literal(_integer(binder, node.expression), SqlType.INT4)
+    return binder.call(node, "right", binder.scalar(node.this), count)
 
 
-def _constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, what: str) -> Literal:
+def constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, what: str) -> Literal:
     value = binder.scalar(part)
     if not isinstance(value, Literal) or not isinstance(value.value, str) or not value.type.is_text:
         raise refuse(node, f"{what} must be a constant text here")
@@ -76,13 +80,13 @@ def _constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, w
 def _position(binder: Binder, node: exp.Expression) -> Scalar:
     """position(part IN text), strpos(text, part)."""
     only(node, "this", "substr")
-    wanted = _constant_text(binder, node, node.args["substr"], "what is looked for")
+    wanted = constant_text(binder, node, node.args["substr"], "what is looked for")
     return binder.call(node, "position", binder.scalar(node.this), wanted)
 
 
 def _starts_with(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    wanted = _constant_text(binder, node, node.expression, "the start")
+    wanted = constant_text(binder, node, node.expression, "the start")
     return binder.call(node, "starts with", binder.scalar(node.this), wanted)
 
 
@@ -90,8 +94,8 @@ def _replace(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "replacement")
     if node.args.get("replacement") is None:
         raise refuse(node, "replace takes three texts", "Write replace(x, 'old', 'new').")
-    old = _constant_text(binder, node, node.expression, "what is replaced")
-    new = _constant_text(binder, node, node.args["replacement"], "the replacement")
+    old = constant_text(binder, node, node.expression, "what is replaced")
+    new = constant_text(binder, node, node.args["replacement"], "the replacement")
     if len(str(new.value)) > _MOST_FILL:
         raise refuse(node, f"a replacement has at most {_MOST_FILL} characters here")
     return binder.call(node, "replace", binder.scalar(node.this), old, new)
@@ -101,20 +105,61 @@ def _pad(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "fill_pattern", "is_left")
     count, fill = _integer(binder, node.expression), Literal(" ", SqlType.TEXT)
     if node.args.get("fill_pattern") is not None:
-        fill = _constant_text(binder, node, node.args["fill_pattern"], "the fill")
+        fill = constant_text(binder, node, node.args["fill_pattern"], "the fill")
     if not 0 <= count <= _MOST_FILL or not fill.value:
         raise refuse(node, f"padding is accepted to 0 to {_MOST_FILL} characters, with a fill")
     name = "lpad" if node.args.get("is_left") else "rpad"
     return binder.call(node, name, binder.scalar(node.this), Literal(count, SqlType.INT4), fill)
 
 
+def _initcap(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expression")
+    if node.args.get("expression") is not None and _INITCAP.search(binder.source) is not None:
+        raise refuse(node, "initcap takes one text")
+    return binder.call(node, "initcap", binder.scalar(node.this))
+
+
+def _translate(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "from_", "to")
+    old = constant_text(binder, node, node.args["from_"], "what is replaced")
+    new = constant_text(binder, node, node.args["to"], "the replacement")
+    if len(set(str(old.value))) < len(str(old.value)):
+        raise refuse(node, "translate takes each character once")
+    return binder.call(node, "translate", binder.scalar(node.this), old, new)
+
+
 def _concat_function(binder: Binder, node: exp.Expression) -> Scalar:
-    """concat(x, y, ...) of texts: NULL counts as empty."""
+    """concat(x, y, ...): NULL counts as empty."""
     only(node, "expressions", "safe", "coalesce")
     empty = Literal("", SqlType.TEXT)
-    bound = (binder.scalar(part) for part in node.expressions)
+    bound = (as_text(binder, node, binder.scalar(part)) for part in node.expressions)
     parts = [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound]
     return reduce(lambda a, b: binder.call(node, "||", a, b), parts)
+
+
+def _concat_ws(binder: Binder, node: exp.Expression) -> Scalar:
+    """concat_ws(',', x, y, ...): the parts that are not NULL, with a constant between each two."""
+    only(node, "expressions", "safe", "coalesce")
+    if len(node.expressions) < 2:
+        raise refuse(node, "concat_ws takes a separator and values")
+    separator = constant_text(binder, node, node.expressions[0], "the separator")
+    parts = [as_text(binder, node, binder.scalar(part)) for part in node.expressions[1:]]
+    joined: Scalar = (empty := Literal("", SqlType.TEXT))
+    for part in parts:
+        if not isinstance(part, Null):
+            marked = binder.call(node, "coalesce", binder.call(node, "||", separator, part), empty)
+            joined = binder.call(node, "||", joined, marked)
+    first = Literal(len(str(separator.value)) + 1, SqlType.INT4)
+    return binder.call(node, "substring from", joined, first)
+
+
+def as_text(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
+    """A value that is joined to texts, as PostgreSQL writes it out."""
+    if isinstance(value, Null) or (value.type.is_text and value.type is not SqlType.UUID):
+        return value
+    if value.type is SqlType.BOOL:
+        raise refuse(node, "a boolean is not joined to a text here", "Write CASE WHEN x THEN 'yes' ELSE 'no' END.")
+    return binder.convert(node, value, SqlType.TEXT)
 
 
 def _trim(binder: Binder, node: exp.Expression) -> Scalar:
@@ -129,11 +174,15 @@ def _trim(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _concat(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "safe")
-    return binder.call(node, "||", binder.scalar(node.this), binder.scalar(node.expression))
+    parts = (binder.scalar(node.this), binder.scalar(node.expression))
+    if any(p.type.is_text for p in parts):
+        parts = (as_text(binder, node, parts[0]), as_text(binder, node, parts[1]))
+    return binder.call(node, "||", *parts)
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_FUNCTIONS, _function), exp.Substring: _substring, exp.Left: _left, exp.Trim: _trim,
     exp.DPipe: _concat, exp.Right: _right, exp.StrPosition: _position, exp.StartsWith: _starts_with,
-    exp.Replace: _replace, exp.Pad: _pad, exp.Concat: _concat_function,
+    exp.Replace: _replace, exp.Pad: _pad, exp.Concat: _concat_function, exp.ConcatWs: _concat_ws,
+    exp.Initcap: _initcap, exp.Translate: _translate,
 })  # fmt: skip

@@ -9,12 +9,15 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Null, Scalar
+from proxy.sql.algebra import TRUE, Case, Literal, Null, Scalar
 from proxy.sql.bind_times import read_span
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import TYPE_NAMES, SqlType
+
+_PLAIN = "Leave out length and precision, except in varchar(10) and numeric(10, 2)."
+_MOST_DIGITS = 15  # that a double holds
 
 
 def _column(binder: Binder, node: exp.Expression) -> Bound:
@@ -74,20 +77,49 @@ def parameter(binder: Binder, node: exp.Expression) -> Literal | Null | Elements
 
 def _cast(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "to")
-    wanted = cast_type(node, node.args["to"])
+    to = node.args["to"]
+    sizes = _sizes(node, to)
+    wanted = cast_type(node, to)
     value = binder.bind(node.this)
     if isinstance(value, Untyped):
-        return read_span(node, value.text) if wanted is SqlType.INTERVAL else coerce_text(value.text, wanted, node)
-    if isinstance(value, Null):
+        value = read_span(node, value.text) if wanted is SqlType.INTERVAL else coerce_text(value.text, wanted, node)
+    elif isinstance(value, Null):
         return Null(wanted)
-    return binder.convert(node, value, wanted)
+    else:
+        value = binder.convert(node, value, wanted)
+    return _fitted(binder, node, value, sizes) if sizes else value
+
+
+def _sizes(node: exp.Expression, to: exp.Expression) -> tuple[int, ...]:
+    """The length of varchar(10), precision and scale of numeric(10, 2); nothing for a plain type."""
+    numbers = tuple(str(p.this.this) for p in to.expressions if isinstance(p, exp.DataTypeParam))
+    if len(numbers) < len(to.expressions) or not all(n.isdigit() and len(n) < 9 for n in numbers):
+        raise refuse(node, "a cast takes a plain type name here", _PLAIN)
+    return tuple(map(int, numbers))
+
+
+def _fitted(binder: Binder, node: exp.Expression, value: Scalar, sizes: tuple[int, ...]) -> Scalar:
+    """A text cut to its length; a number rounded to its digits, NULL where it has too many before the point."""
+    if value.type is SqlType.VARCHAR and len(sizes) == 1:
+        cut = binder.call(node, "substring", value, Literal(1, SqlType.INT4), Literal(sizes[0], SqlType.INT4))
+        return binder.convert(node, cut, SqlType.VARCHAR)
+    digits = sizes[1] if len(sizes) > 1 else 0
+    if value.type is not SqlType.NUMERIC or not digits <= sizes[0] <= _MOST_DIGITS or not sizes[0]:
+        raise refuse(node, "a cast takes a plain type name here", _PLAIN)
+    found = binder.call(node, "round digits", value, Literal(digits, SqlType.INT4)) if digits else binder.call(
+        node, "round", value)  # fmt: skip
+    limit = Literal(Decimal(10) ** (sizes[0] - digits), SqlType.NUMERIC)
+    fits = binder.call(node, "<", binder.call(node, "abs", found), limit)
+    return found if fits == TRUE else Case(((fits, found),), Null(SqlType.NUMERIC), SqlType.NUMERIC)
 
 
 def cast_type(node: exp.Expression, to: exp.Expression) -> SqlType:
     """The type that a cast names."""
-    if to.expressions or to.args.get("nested"):
-        raise refuse(node, "a cast takes a plain type name here", "Leave out length and precision.")
-    name = to.sql(dialect="postgres").lower()
+    if to.args.get("nested"):
+        raise refuse(node, "a cast takes a plain type name here", _PLAIN)
+    plain = to.copy()
+    plain.set("expressions", None)
+    name = plain.sql(dialect="postgres").lower()
     if name == "interval":
         return SqlType.INTERVAL
     if name not in TYPE_NAMES:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from proxy.errors import Unsupported
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
 from proxy.sql.folding import fold_call, fold_cast, fold_text
@@ -56,6 +57,15 @@ class _Weights:
                 assert_never(never)
 
 
+def unknown(node: exp.Expression) -> Unsupported:
+    """A node that has no meaning over private rows."""
+    return refuse(
+        node,
+        f"{construct(node)} is not supported over private rows",
+        "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
+    )
+
+
 class Binder:
     """Binds scalars. resolve: turns a column name into a scalar of the scope. rules: by the exact class of a node."""
 
@@ -84,11 +94,7 @@ class Binder:
         """The node's meaning by its rule. A node that only resembles one with a rule has none. Raises Unsupported."""
         rule = self._rules.get(type(node))
         if rule is None:
-            raise refuse(
-                node,
-                f"{construct(node)} is not supported over private rows",
-                "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
-            )
+            raise unknown(node)
         bound = rule(self, node)
         if isinstance(bound, Literal):
             return self._in_zone(bound, node)

@@ -6,9 +6,9 @@ from the tree alone, so its text is compared with it, and a difference is refuse
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -37,12 +37,12 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
     """Raises Unsupported at the first token that the trees read from these tokens do not account for."""
     trees = tuple(nodes)
     _check_numbers(tokens)
-    intervals = _check_intervals(tokens)
+    told = _check_intervals(tokens) | {t.start for t in _formats(trees, tokens)}
     literals = Counter(_literals(trees))
     spelled = Counter(t.text.upper() for tree in trees for t in tokenize(tree.sql(dialect="postgres", comments=False)))
     for token in tokens:
         word = token.text.upper()
-        if token.token_type in (TokenType.STRING, TokenType.NUMBER) and token.start not in intervals:
+        if token.token_type in (TokenType.STRING, TokenType.NUMBER) and token.start not in told:
             spelling = _spelling(token, literals)
             literals[spelling] -= 1
             if literals[spelling] < 0:
@@ -51,6 +51,27 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
             spelled[word] -= 1
             if spelled[word] < 0:
                 raise _lost(token)
+
+
+def _formats(trees: Iterable[exp.Expr], tokens: Sequence[Token]) -> Iterator[Token]:
+    """The formats of to_char, which the parser turns into another dialect's."""
+    for tree in trees:
+        for node in tree.find_all(exp.TimeToStr):
+            if (found := format_token(node, tokens)) is not None:
+                yield found
+
+
+def format_token(node: exp.Expr, tokens: Sequence[Token]) -> Token | None:
+    """The constant that ends a call of to_char, as it is written; None if something else does."""
+    inside = itertools.dropwhile(lambda t: t.start != node.meta.get("start"), tokens)
+    depth, before = 0, [TokenType.NULL, TokenType.NULL]
+    last: Token | None = None
+    for token in inside:
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if token.token_type is TokenType.R_PAREN and depth == 0:
+            return last if before == [TokenType.COMMA, TokenType.STRING] else None
+        before, last = [before[1], token.token_type], token
+    return None
 
 
 def _spelling(token: Token, literals: Counter[str]) -> str:
@@ -68,13 +89,15 @@ def _literals(trees: Iterable[exp.Expr]) -> list[str]:
 
 
 def _written(literal: exp.Expr) -> str:
+    if isinstance(literal.parent, exp.Bracket) and literal.arg_key == "expressions" and str(literal.this).isdigit():
+        return str(int(str(literal.this)) + 1)  # the parser counts elements from 0
     is_format = isinstance(literal.parent, (exp.StrToDate, exp.StrToTime)) and literal.arg_key == "format"
     return TIME_FORMATS.get(str(literal.this), "") if is_format else str(literal.this).lower()
 
 
 def _check_numbers(tokens: Sequence[Token]) -> None:
     """PostgreSQL reads 1_000 as a number, the parser as the number 1 and a name."""
-    for token, after in pairwise(tokens):
+    for token, after in itertools.pairwise(tokens):
         is_joined = token.end + 1 == after.start and after.text[:1].replace("_", "a").isalnum()
         if token.token_type is TokenType.NUMBER and is_joined:
             raise Unsupported("this number is not understood", hint="Write it in decimal digits.",
@@ -84,7 +107,7 @@ def _check_numbers(tokens: Sequence[Token]) -> None:
 def _check_intervals(tokens: Sequence[Token]) -> frozenset[int]:
     """Offsets of the texts of intervals. The parser keeps the first number and unit of some of them only."""
     found = set()
-    for token, text in pairwise(tokens):
+    for token, text in itertools.pairwise(tokens):
         if token.token_type is not TokenType.INTERVAL or text.token_type is not TokenType.STRING:
             continue
         found.add(text.start)

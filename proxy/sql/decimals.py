@@ -91,7 +91,9 @@ def ceil(values: Numbers) -> Decimal:
 
 
 def truncate(values: Numbers) -> Decimal:
-    return values[0].to_integral_value(ROUND_DOWN)
+    """Towards zero; to as many digits as the second value says."""
+    digits = int(values[1]) if len(values) > 1 else 0
+    return values[0].quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, _EXACT)
 
 
 def rounded(values: Numbers) -> Decimal:

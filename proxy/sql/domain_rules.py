@@ -207,6 +207,13 @@ def square_root(arguments: Arguments) -> Domain:
     return bounded(math.sqrt(max(ends[0], 0.0)), math.sqrt(ends[1]))
 
 
+def _cube_root(value: float) -> float:
+    return math.copysign(math.pow(abs(value), 1 / 3), value) * (1 + 1e-12)
+
+
+cube_root = _monotone(_cube_root)
+
+
 def exponential(arguments: Arguments) -> Domain:
     """Above 709 there is no answer."""
     ends = number_range(arguments[0].domain)
@@ -223,6 +230,15 @@ def logarithm(function: Callable[[float], float]) -> DomainRule:
         return between(function(ends[0]) if ends[0] > 0 else -math.inf, function(ends[1]))
 
     return rule
+
+
+def logarithm_of_base(arguments: Arguments) -> Domain:
+    """To a constant base; bases below 1 turn the order round."""
+    base, ends = number_range(arguments[0].domain), number_range(logarithm(math.log)(arguments[1:]))
+    if base is None or ends is None or base[0] <= 0 or base[0] == 1:
+        return UNKNOWN
+    found = [end / math.log(base[0]) for end in ends]
+    return bounded(min(found), max(found))
 
 
 def sign(_arguments: Arguments) -> Domain:

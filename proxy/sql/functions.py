@@ -119,6 +119,7 @@ def _fractions() -> tuple[Function, ...]:
             nulls=partial, of=rounding, whole=Whole.NO),
         row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10), decimals.not_folded,
             nulls=partial, of=rounding, whole=Whole.NO),
+        row("cbrt", "cbrt({0}::DOUBLE)", domains.cube_root, decimals.not_folded, of=types.no_exact, whole=Whole.NO),
         row("sign", "sign({0}::DOUBLE)::DOUBLE", domains.sign, decimals.not_folded, of=rounding, whole=Whole.YES),
         row("power", "CASE WHEN isfinite(pow({0}::DOUBLE, {1}::DOUBLE)) THEN pow({0}::DOUBLE, {1}::DOUBLE) END",
             domains.power, decimals.not_folded, nulls=partial, of=types.power, whole=Whole.NO),
@@ -131,6 +132,17 @@ def _fractions() -> tuple[Function, ...]:
         Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
                  fold=decimals.rounded, whole=Whole.YES, may_raise=always,
                  duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
+        Function(name="trunc digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
+                 fold=decimals.truncate,
+                 duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
+                        f"trunc({{0}}::DOUBLE * {_ABOVE_ONE} * pow(10e0, {{1}})) / pow(10e0, {{1}}) "
+                        "ELSE {0}::DOUBLE END"),
+        Function(name="trunc tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
+                 fold=decimals.truncate, whole=Whole.YES,
+                 duckdb="trunc({0}::DOUBLE / pow(10e0, -({1}))) * pow(10e0, -({1}))"),
+        Function(name="log of base", types=types.base_and_number, domain=domains.logarithm_of_base, nulls=partial,
+                 duckdb="CASE WHEN {0} = 2e0 THEN log2(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) "
+                        "ELSE ln(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) / ln({0}::DOUBLE) END"),
     )  # fmt: skip
 
 
@@ -179,7 +191,7 @@ def _casts() -> tuple[Function, ...]:
     )  # fmt: skip
     texts = tuple(
         row for kind in (SqlType.TEXT, SqlType.VARCHAR) for row in (
-            _cast(f"text to {kind.pg_name}", kind, _TEXT, "{0}::VARCHAR", domains.first),
+            _cast(f"text to {kind.pg_name}", kind, _TEXT, "{0}::VARCHAR", domains.first, images.an_argument),
             _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR", image=images.spelled),
             _cast(f"date to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled),
             _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true")),

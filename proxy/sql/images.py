@@ -15,6 +15,7 @@ from proxy.sql.algebra import Span
 from proxy.sql.decimals import FoldRule
 from proxy.sql.intervals import as_datetime
 from proxy.sql.time_rules import shifted
+from proxy.sql.time_texts import field_of, spell
 from proxy.sqltypes import Value
 
 Constant = Value | Span
@@ -93,5 +94,27 @@ def days_between(values: Constants) -> tuple[Value, ...]:
     match values:
         case (date() as end, date() as start):
             return ((as_datetime(end) - as_datetime(start)).days,)
+        case _:
+            return ()
+
+
+def field(name: str) -> ImageRule:
+    """A whole field of a date or timestamp."""
+
+    def rule(values: Constants) -> tuple[Value, ...]:
+        match values:
+            case (date() as moment,):
+                return (field_of(name, as_datetime(moment)),)
+            case _:
+                return ()
+
+    return rule
+
+
+def formatted(values: Constants) -> tuple[Value, ...]:
+    """A time in strftime's directives."""
+    match values:
+        case (date() as moment, str() as directives):
+            return (spell(as_datetime(moment), directives),)
         case _:
             return ()

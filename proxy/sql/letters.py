@@ -1,13 +1,18 @@
-"""How does the engine change the case of a text?
+"""What do the engine's functions make of a known text?
 
-Letter by letter: each becomes one other letter or stays, whatever stands around it. Python's own rules turn one letter
-into two, or look at where a word ends; a value spelled by them is a key that no row has.
+The case changes letter by letter: each becomes one other letter or stays, whatever stands around it. Python's own rules
+turn one letter into two, or look at where a word ends; a value spelled by them is a key that no row has.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
+WORD = r"\pL\p{Nd}\p{Nl}"  # the engine's spelling of letters and digits
+_IN_WORDS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl")
+_LAST_ANCHOR = re.compile(r"(?<!\\)((?:\\\\)*)\$(?=\)?$)")  # Python's may stand before the last line's end
 _LOWER = {"İ": "i"}
-_UPPER = {"ß": "ẞ"}
 
 
 def lower(text: str) -> str:
@@ -16,7 +21,37 @@ def lower(text: str) -> str:
 
 def upper(text: str) -> str:
     """Greek letters with an iota below have a form for titles alone, which counts as their upper case."""
-    return "".join(_one(c, c.upper(), _one(c, c.title(), _UPPER.get(c, c))) for c in text)
+    return "".join(_one(c, c.upper(), _one(c, c.title(), c)) for c in text)
+
+
+def initcap(text: str) -> str:
+    """Words begin with a capital. A word is made of letters and digits."""
+    found, is_inside = [], False
+    for letter in text:
+        found.append(lower(letter) if is_inside else upper(letter))
+        is_inside = unicodedata.category(letter) in _IN_WORDS
+    return "".join(found)
+
+
+def left(text: str, count: int) -> str:
+    """The first letters; below zero, all but so many at the end."""
+    return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
+
+
+def right(text: str, count: int) -> str:
+    """The last letters; below zero, all but so many at the start."""
+    return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
+
+
+def translate(text: str, old: str, new: str) -> str:
+    """Each letter of `old` becomes the one at its place in `new`, or nothing."""
+    return text.translate({ord(a): new[n : n + 1] for n, a in enumerate(old)})
+
+
+def extracted(text: str, pattern: str, group: int) -> str:
+    """What the group of the first match holds; nothing without a match."""
+    found = re.search(_LAST_ANCHOR.sub(r"\1\\Z", pattern), text, re.DOTALL | re.ASCII)
+    return (found[group] or "") if found else ""
 
 
 def _one(letter: str, changed: str, otherwise: str) -> str:

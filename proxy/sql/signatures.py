@@ -79,6 +79,17 @@ def real_or_numeric(types: Types) -> SqlType | None:
     return SqlType.NUMERIC if types[0] is SqlType.NUMERIC else SqlType.FLOAT8
 
 
+def no_exact(types: Types) -> SqlType | None:
+    """Double precision for all numbers."""
+    return SqlType.FLOAT8 if len(types) == 1 and types[0].is_number else None
+
+
+def base_and_number(types: Types) -> SqlType | None:
+    """Numeric of two exact numbers."""
+    fits = len(types) == 2 and all(t.is_integer or t is SqlType.NUMERIC for t in types)
+    return SqlType.NUMERIC if fits else None
+
+
 def power(types: Types) -> SqlType | None:
     """Numeric where one is numeric and none a float, else double precision."""
     if len(types) != 2 or not all(t.is_number for t in types):

@@ -17,6 +17,20 @@ _NUMBER, _TEXT = Family.NUMBER, Family.TEXT
 # which no limit of the engine prevents, and whether they do would depend on one person's text.
 LONGEST_JOINED = 10_000
 
+# The engine has a capital for this letter, PostgreSQL has not.
+_SHARP = "ß"
+_UPPER = (
+    f"CASE WHEN contains({{0}}, '{_SHARP}') THEN array_to_string(list_transform(regexp_extract_all({{0}}, "
+    f"'{_SHARP}|[^{_SHARP}]+'), lambda part: CASE WHEN part = '{_SHARP}' THEN part ELSE upper(part) END), '') "
+    "ELSE upper({0}) END"
+)
+# What stands between words is a part like them; its letters have no case.
+_CAPITALS = (
+    f"array_to_string(list_transform(regexp_extract_all({{0}}, '[{letters.WORD}]+|[^{letters.WORD}]+'), lambda part: "
+    f"CASE WHEN left(part, 1) = '{_SHARP}' THEN '{_SHARP}' ELSE upper(left(part, 1)) END "
+    "|| lower(substring(part, 2))), '')"
+)
+
 
 def rows() -> tuple[Function, ...]:
     def row(
@@ -30,7 +44,7 @@ def rows() -> tuple[Function, ...]:
         row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
         row("lower", "lower({0})", domains.each(letters.lower), image=images.text(letters.lower)),
-        row("upper", "upper({0})", domains.each(letters.upper), image=images.text(letters.upper)),
+        row("upper", _UPPER, domains.each(letters.upper), image=images.text(letters.upper)),
         row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),
         row("substring", "substring({0}, {1}, {2})", of=types.text_and_integers(2),
             image=images.text(lambda text, first, count: text[first - 1 : first - 1 + count])),
@@ -40,7 +54,17 @@ def rows() -> tuple[Function, ...]:
         row("ltrim", "ltrim({0}, {1})", count=2, image=images.text(str.lstrip)),
         row("rtrim", "rtrim({0}, {1})", count=2, image=images.text(str.rstrip)),
         row("right", "right({0}, {1})", of=types.text_and_integers(1),
-            image=images.text(lambda text, count: text[len(text) - min(count, len(text)) :])),
+            image=images.text(letters.right)),
+        row("left", "left({0}, {1})", of=types.text_and_integers(1), image=images.text(letters.left)),
+        row("initcap", _CAPITALS, domains.each(letters.initcap), image=images.text(letters.initcap)),
+        row("translate", "translate({0}, {1}, {2})", count=3, image=images.text(letters.translate)),
+        row("octet_length", "strlen({0})", result=SqlType.INT4, image=images.text(lambda text: len(text.encode()))),
+        row("extracted", "regexp_extract({0}, {1}, {2}::INTEGER, 's')", image=images.text(letters.extracted),
+            of=types.fixed(SqlType.TEXT, _TEXT, _TEXT, _NUMBER)),
+        *(
+            row(name, f"regexp_replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}}, '{options}')", count=3)
+            for name, options in (("replaced match", "s"), ("replaced matches", "gs"))
+        ),
         row("position", "strpos({0}, {1})", result=SqlType.INT4, count=2,
             image=images.text(lambda text, part: text.find(part) + 1)),
         row("starts with", "starts_with({0}, {1})", domains.booleans, result=SqlType.BOOL, count=2),
@@ -48,8 +72,10 @@ def rows() -> tuple[Function, ...]:
         row("matches, any case", "regexp_matches({0}, {1}, 'si')", domains.booleans, result=SqlType.BOOL, count=2),
         row("replace", f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})", count=3,
             image=images.text(lambda text, old, new: text[:LONGEST_JOINED].replace(old, new) if old else text)),
-        row("lpad", "lpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
-        row("rpad", "rpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT)),
+        row("lpad", "lpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT),
+            image=images.text(lambda text, count, fill: (fill * count)[: max(count - len(text), 0)] + text[:count])),
+        row("rpad", "rpad({0}, {1}::INTEGER, {2})", of=types.fixed(SqlType.TEXT, _TEXT, _NUMBER, _TEXT),
+            image=images.text(lambda text, count, fill: text[:count] + (fill * count)[: max(count - len(text), 0)])),
         row("||", f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})", count=2,
             image=images.text(lambda left, right: left[:LONGEST_JOINED] + right[:LONGEST_JOINED])),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.domain_rules import Arguments, DomainRule
 from proxy.sql.intervals import UNKNOWN, as_datetime, number_range, time_range
+from proxy.sql.time_texts import every_text, field_of
 from proxy.sqltypes import Value
 
 _ALMOST_A_DAY = timedelta(days=1, microseconds=-1)
@@ -26,6 +27,8 @@ _FIXED_FIELDS = {
     "quarter": (1, 4),
     "week": (1, 53),
 }
+_SECONDS = {"second": 60, "milliseconds": 60_000, "microseconds": 60_000_000}
+_SPANS = {"decade": 10, "century": 100, "millennium": 1000}
 
 
 def extracted(field: str) -> DomainRule:
@@ -35,13 +38,14 @@ def extracted(field: str) -> DomainRule:
         if field in _FIXED_FIELDS:
             return Bounded(*_FIXED_FIELDS[field])
         ends = time_range(arguments[0].domain)
-        if field == "second":
-            return Bounded(0, 60)
+        if field in _SECONDS:
+            return Bounded(0, _SECONDS[field])
         if ends is None:
             return UNKNOWN
-        if field in ("year", "isoyear"):
+        if field in ("year", "isoyear", "decade", "century", "millennium"):
             slack = 1 if field == "isoyear" else 0
-            return Bounded(ends[0].year - slack, ends[1].year + slack)
+            named = "year" if field == "isoyear" else field
+            return Bounded(field_of(named, ends[0]) - slack, field_of(named, ends[1]) + slack)
         if field == "epoch":
             origin = datetime(1970, 1, 1)
             return Bounded((ends[0] - origin).total_seconds(), (ends[1] - origin).total_seconds())
@@ -52,8 +56,14 @@ def extracted(field: str) -> DomainRule:
 
 def truncate_time(unit: str, value: datetime) -> datetime:
     """PostgreSQL's date_trunc for one timestamp."""
+    if unit in _CLOCKS:
+        return value - timedelta(microseconds=_microseconds(value) % _CLOCKS[unit])
     midnight = value.replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
+        case "decade":
+            return midnight.replace(year=max(value.year - value.year % 10, 1), month=1, day=1)
+        case "century" | "millennium":
+            return midnight.replace(year=value.year - (value.year - 1) % _SPANS[unit], month=1, day=1)
         case "year":
             return midnight.replace(month=1, day=1)
         case "quarter":
@@ -64,19 +74,23 @@ def truncate_time(unit: str, value: datetime) -> datetime:
             return midnight - timedelta(days=value.weekday())
         case "day":
             return midnight
-        case "hour":
-            return value.replace(minute=0, second=0, microsecond=0)
-        case "minute":
-            return value.replace(second=0, microsecond=0)
-        case "second":
-            return value.replace(microsecond=0)
         case _:
             raise ValueError(f"no unit of date_trunc: {unit}")
+
+
+_CLOCKS = {"microseconds": 1, "milliseconds": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}
+
+
+def _microseconds(value: datetime) -> int:
+    """Since midnight."""
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond
 
 
 def next_step(unit: str, value: datetime) -> datetime:
     """The start of the following unit; `value` is itself such a start."""
     match unit:
+        case "decade" | "century" | "millennium":
+            return value.replace(year=value.year - value.year % 10 * (unit == "decade") + _SPANS[unit])
         case "year":
             return value.replace(year=value.year + 1)
         case "quarter" | "month":
@@ -96,21 +110,24 @@ def next_step(unit: str, value: datetime) -> datetime:
             raise ValueError(f"no unit of date_trunc: {unit}")
 
 
-TRUNCATION_UNITS = ("second", "minute", "hour", "day", "week", "month", "quarter", "year")
+TRUNCATION_UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter",
+                    "year", "decade", "century", "millennium")  # fmt: skip
 MOST_STEPS = 100_000
 _SHORTEST_S = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800, "month": 2_419_200,
-               "quarter": 7_776_000, "year": 31_536_000}  # fmt: skip
+               "quarter": 7_776_000, "year": 31_536_000, **dict.fromkeys(_SPANS, 31_536_000)}  # fmt: skip
 
 
 def truncated(unit: str) -> DomainRule:
     """All starts of `unit` between the bounds, when they are few enough to be a public key domain."""
 
     def rule(arguments: Arguments) -> Domain:
-        ends = time_range(arguments[0].domain)
+        ends, listed = time_range(arguments[0].domain), _times(arguments[0].domain)
         if ends is None:
             return UNKNOWN
+        if listed:
+            return Listed(tuple(dict.fromkeys(truncate_time(unit, value) for value in listed)))
         step, last = truncate_time(unit, ends[0]), truncate_time(unit, ends[1])
-        if (last - step).total_seconds() / _SHORTEST_S[unit] > MOST_STEPS:
+        if unit not in _SHORTEST_S or (last - step).total_seconds() / _SHORTEST_S[unit] > MOST_STEPS:
             return Bounded(step, last)
         steps: list[Value] = [step]
         while step < last:  # never past the last start, beyond which there may be no year
@@ -119,6 +136,12 @@ def truncated(unit: str) -> DomainRule:
         return Listed(tuple(steps))
 
     return rule
+
+
+def _times(domain: Domain) -> tuple[datetime, ...]:
+    """The times of a finite set."""
+    values = domain.values if isinstance(domain, Listed) else ()
+    return tuple(as_datetime(v) for v in values if isinstance(v, date))
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------
@@ -174,6 +197,16 @@ def days_between(arguments: Arguments) -> Domain:
     if end is None or start is None:
         return UNKNOWN
     return Bounded((end[0] - start[1]).days, (end[1] - start[0]).days)
+
+
+def formatted(arguments: Arguments) -> Domain:
+    """Texts of a constant format, where they are the same for all years."""
+    match arguments[1].domain:
+        case Listed((str() as directives,)):
+            texts = every_text(directives)
+            return Listed(texts) if texts else UNKNOWN
+        case _:
+            return UNKNOWN
 
 
 def to_date(arguments: Arguments) -> Domain:

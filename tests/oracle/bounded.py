@@ -35,7 +35,8 @@ from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 from tests.oracle.per_unit import inner_key, unit_value
-from tests.oracle.scalars import Evaluator, Reading, Row, Stored, Value, middle, order, stored
+from tests.oracle.scalars import Evaluator, Reading, Row, middle, stored
+from tests.oracle.values import Stored, Value, order
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40

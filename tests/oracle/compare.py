@@ -12,7 +12,7 @@ from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import ReleasePlan
 from tests.oracle import times
 from tests.oracle.bounded import Exact, Key
-from tests.oracle.scalars import Value
+from tests.oracle.values import Value
 
 
 def key_value(value: object) -> Value:

@@ -15,7 +15,8 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Unknown
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, ColumnRef, JoinKind, columns_of
 from tests.oracle.bounded import Key, Oracle
-from tests.oracle.scalars import Row, equal
+from tests.oracle.scalars import Row
+from tests.oracle.values import equal
 
 _NO_MEASURE = (AggregateKind.COUNT_ROWS, AggregateKind.COUNT, AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT,
                AggregateKind.REGR_COUNT, AggregateKind.BOOL_AND, AggregateKind.BOOL_OR)  # fmt: skip

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import TRUE, Scalar, UnitValue, UnitValueKind
-from tests.oracle.scalars import Evaluator, Reading, Row, Value, order
+from tests.oracle.scalars import Evaluator, Reading, Row
+from tests.oracle.values import Value, order
 
 
 def unit_value(value: UnitValue, column: Column, rows: Sequence[Row], evaluator: Evaluator) -> Value:

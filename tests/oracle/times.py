@@ -71,7 +71,9 @@ def field_of(field: str, moment: Moment) -> float | None:
         return None
     days, clock = divmod(moment, DAY)
     year, month, day = civil_of(days)
-    of_day = {"hour": clock // 3_600_000_000, "minute": clock // 60_000_000 % 60, "second": clock % 60_000_000 / 1e6}
+    of_minute = clock % 60_000_000
+    of_day = {"hour": clock // 3_600_000_000, "minute": clock // 60_000_000 % 60, "second": of_minute / 1e6,
+              "milliseconds": of_minute / 1e3, "microseconds": of_minute}  # fmt: skip
     if field in of_day:
         return of_day[field]
     if field == "epoch":
@@ -80,6 +82,9 @@ def field_of(field: str, moment: Moment) -> float | None:
     iso_year = civil_of(thursday)[0]
     return {
         "year": year,
+        "decade": year // 10 if year >= 1 else None,
+        "century": (year + 99) // 100 if year >= 1 else None,
+        "millennium": (year + 999) // 1000 if year >= 1 else None,
         "month": month,
         "day": day,
         "quarter": (month + 2) // 3,
@@ -91,17 +96,27 @@ def field_of(field: str, moment: Moment) -> float | None:
     }[field]
 
 
-def truncated(unit: str, moment: Moment) -> Moment:
-    """date_trunc(unit, moment)."""
+def truncated(unit: str, moment: Moment) -> Moment | None:
+    """date_trunc(unit, moment); NULL for the longest units before the year 1, and without end."""
     if not isinstance(moment, int):
-        return moment
-    lengths = {"second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": DAY}
+        return None if unit in ("decade", "century", "millennium") else moment
+    lengths = {
+        "microseconds": 1,
+        "milliseconds": 1000,
+        "second": 1_000_000,
+        "minute": 60_000_000,
+        "hour": 3_600_000_000,
+        "day": DAY,
+    }
     if unit in lengths:
         return moment - moment % lengths[unit]
     days = moment // DAY
     if unit == "week":
         return (days - (days + 3) % 7) * DAY
     year, month, _ = civil_of(days)
+    years = {"decade": year - year % 10, "century": year - (year - 1) % 100, "millennium": year - (year - 1) % 1000}
+    if unit in years:
+        return days_of(years[unit], 1, 1) * DAY if year >= 1 else None
     first = {"year": 1, "quarter": (month - 1) // 3 * 3 + 1, "month": month}[unit]
     return days_of(year, first, 1) * DAY
 
@@ -136,3 +151,27 @@ def time_text(moment: Moment) -> str:
     fraction = f".{micros:06}".rstrip("0") if micros else ""
     date_part = date_text(moment)
     return date_part.removesuffix(" (BC)") + text + fraction + (" (BC)" if date_part.endswith(")") else "")
+
+
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+           "December")  # fmt: skip
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+
+
+def spelled(moment: Moment, directives: str) -> str | None:
+    """A time in strftime's directives; NULL outside of the years 1 to 9999."""
+    if not isinstance(moment, int) or not 1 <= civil_of(moment // DAY)[0] <= 9999:
+        return None
+    of = {field: int(field_of(field, moment) or 0) for field in
+          ("year", "month", "day", "hour", "minute", "second", "isoyear", "week", "dow", "isodow", "doy")}  # fmt: skip
+    half, micros = (of["hour"] + 11) % 12 + 1, moment % 1_000_000
+    texts = {
+        "%": "%", "Y": f"{of['year']:04}", "y": f"{of['year']:04}"[-2:], "G": f"{of['isoyear']:04}",
+        "m": f"{of['month']:02}", "-m": f"{of['month']}", "d": f"{of['day']:02}", "-d": f"{of['day']}",
+        "j": f"{of['doy']:03}", "u": f"{of['isodow']}", "V": f"{of['week']:02}", "H": f"{of['hour']:02}",
+        "-H": f"{of['hour']}", "I": f"{half:02}", "-I": f"{half}", "M": f"{of['minute']:02}", "-M": f"{of['minute']}",
+        "S": f"{of['second']:02}", "-S": f"{of['second']}", "g": f"{micros // 1000:03}", "f": f"{micros:06}",
+        "B": _MONTHS[of["month"] - 1], "b": _MONTHS[of["month"] - 1][:3], "A": _DAYS[of["dow"]],
+        "a": _DAYS[of["dow"]][:3], "p": "AM" if of["hour"] < 12 else "PM",
+    }  # fmt: skip
+    return re.sub(r"%(-?.)", lambda found: texts[found[1]], directives)

@@ -12,7 +12,8 @@ from proxy.analysis.domains import Domains
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql.algebra import Call, ColumnRef, Scalar
 from tests.oracle import times
-from tests.oracle.scalars import Evaluator, Reading, Row, Value, in_domain
+from tests.oracle.scalars import Evaluator, Reading, Row, in_domain
+from tests.oracle.values import Value
 from tests.unit.plan.shop import plan
 
 AGES: tuple[Value, ...] = (None, -5, 0, 1, 17, 50, 109, 110, 111, 2**31 - 1)

@@ -15,6 +15,7 @@ from proxy.sql.parse import parse, tokenize
         "SELECT x FROM t WHERE a = 'b' AND c IN (1, 2.50, .5, 1e3) AND d LIKE 'x' ESCAPE '!'",
         "SELECT count(DISTINCT x) FILTER (WHERE a IS NOT DISTINCT FROM b) FROM t",
         "SELECT x + interval '1 month' - INTERVAL '2' day + interval '3 days 4 hours' FROM t WHERE a BETWEEN 1 AND 2",
+        "SELECT to_char(x, 'YYYY-MM'), TO_CHAR ((y), 'D \"at\"'), (regexp_match(z, 'a'))[1] FROM t WHERE a[2] = '1'",
         "SELECT date_trunc('month', x), extract(year FROM y), count(ALL z) FROM t WHERE NOT a AND b NOT IN ('c')",
     ],
 )
@@ -30,6 +31,8 @@ def test_whole_trees_pass(text: str) -> None:
          "SELECT sum(a) FILTER (WHERE b) FROM t"), ("SELECT a FROM t", "SELECT a FROM ONLY t"),
         ("SELECT a LIKE 'x' FROM t", "SELECT a LIKE 'x' ESCAPE 'x' FROM t"),
         ("SELECT a FROM t", "SELECT a COLLATE b FROM t"),
+        ("SELECT to_char(a, 'YYYY')", "SELECT to_char(a, 'YYYY' || 'MM')"),
+        ("SELECT to_char(a, 'YYYY')", "SELECT to_char(a, 'YYYY'), 'YYYY'"),
     ],
 )  # fmt: skip
 def test_missing_parts_are_noticed(tree: str, text: str) -> None:

@@ -1,17 +1,22 @@
-"""Is the case of every letter changed as the engine changes it?"""
+"""Is a known text changed as the engine changes it?"""
 
 from __future__ import annotations
 
 import duckdb
+import pytest
 
-from proxy.sql.letters import lower, upper
+from proxy.sql.functions import FUNCTIONS
+from proxy.sql.letters import initcap, left, lower, right, upper
+from proxy.sql.patterns import of_split
+from proxy.sql.render import fill
 
 SURROGATES = range(0xD800, 0xE000)
 
 
 def test_every_letter_changes_as_in_the_engine() -> None:
+    spelled = ", ".join(fill(FUNCTIONS[name].duckdb, ("chr(i::integer)",)) for name in ("lower", "upper"))
     rows = duckdb.connect().execute(
-        "select chr(i::integer), lower(chr(i::integer)), upper(chr(i::integer)) from range(1, 1114112) t(i)"
+        f"select chr(i::integer), {spelled} from range(1, 1114112) t(i)"
         f" where i not between {SURROGATES.start} and {SURROGATES.stop - 1}"
     )
     wrong = [(c, lo, up) for c, lo, up in rows.fetchall() if (lower(c), upper(c)) != (lo, up)]
@@ -20,5 +25,26 @@ def test_every_letter_changes_as_in_the_engine() -> None:
 
 def test_a_letter_does_not_depend_on_its_neighbours() -> None:
     text = "ΟΔΟΣ ß İ ǆ"
-    engine = duckdb.connect().execute("select lower($1), upper($1)", [text]).fetchone()
-    assert engine == (lower(text), upper(text))
+    assert (told("lower", text), told("upper", text)) == (lower(text), upper(text))
+
+
+def told(name: str, *values: str | int) -> object:
+    """What the engine makes of constants."""
+    marks = tuple(f"(${n})" for n in range(1, len(values) + 1))
+    found = duckdb.connect().execute(f"select {fill(FUNCTIONS[name].duckdb, marks)}", list(values)).fetchone()
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.parametrize("text", ["", "o'HARA 1ST éa_x", "ßa ẞb x²y", "a-b-c", "a$b$", "$", "a\nb", "aaa"])
+def test_known_texts_are_those_of_the_engine(text: str) -> None:
+    assert told("initcap", text) == initcap(text)
+    for count in (-3, -1, 0, 1, 3):
+        assert told("left", text, count) == left(text, count)
+        assert told("right", text, count) == right(text, count)
+    calls = [("translate", (text, "ab$", "xy")), ("octet_length", (text,)), ("lpad", (text, 3, "xy")),
+             ("rpad", (text, 3, "xy"))]  # fmt: skip
+    calls += [("extracted", (text, of_split(mark, n), 1)) for mark in ("-", "$", "aa", "\\") for n in (1, 2, 3)]
+    calls += [("extracted", (text, of_split(mark, n), 1)) for mark in ("-", "$", "ab") for n in (-1, -2)]
+    for name, values in calls:
+        assert FUNCTIONS[name].image(values) == (told(name, *values),), (name, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from proxy.sql.patterns import check_regular, of_similar
+from proxy.sql.patterns import Found, check_extent, check_regular, of_similar, of_split
 
 SHARED = ("", "a", "^a$", "a.b", "(a|b)+", "[a-z0-9_]{2,3}", "[^a-]?", r"\.\$", r"\d+", "é*", "x{2}", "^(a|b.)*c$", " ")
 FOREIGN = (
@@ -36,3 +36,31 @@ def test_all_else_is_refused(pattern: str) -> None:
 )  # fmt: skip
 def test_similar_to_is_about_the_whole_text(similar: str, regular: str) -> None:
     assert of_similar(similar) == regular
+
+
+@pytest.mark.parametrize(
+    ("pattern", "groups", "may_be_empty"),
+    [
+        ("", 0, True), ("a", 0, False), ("^a?$", 0, True), ("[0-9]+", 0, False), ("([a-z]+)@", 1, False),
+        ("^.*@(.*)$", 1, False), (".*", 0, True), ("a{2}b{1,3}c", 0, False), ("[a-c]+-[a-c]*", 0, False),
+        (r"\.[^.]*$", 0, False), ("a{2}a+", 0, False),
+    ],
+)  # fmt: skip
+def test_clear_patterns_find_one_part(pattern: str, groups: int, may_be_empty: bool) -> None:
+    assert check_extent(pattern) == Found(groups, may_be_empty)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a|ab", "(a*)(ab)", "(a)+", "((a))", "a*a*", "[ab]*b*c", "a?[ab]?", ".*-.*", ".*.*b$", "a^b", "(a|b)", "a**",
+     "é*ü*"],
+)  # fmt: skip
+def test_patterns_that_find_several_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        check_extent(pattern)
+
+
+def test_a_delimiter_that_overlaps_itself_is_not_counted_from_the_end() -> None:
+    assert of_split("aa", 1)
+    with pytest.raises(ValueError, match="overlap"):
+        of_split("aa", -1)

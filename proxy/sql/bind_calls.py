@@ -1,0 +1,53 @@
+"""What do functions mean that the parser does not know by name?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Case, Literal, Scalar
+from proxy.sql.binder import Binder, Rule, unknown
+from proxy.sql.refusal import only, refuse
+from proxy.sqltypes import SqlType
+
+Named = Callable[[Binder, exp.Expression, Sequence[exp.Expression]], Scalar]
+
+
+def _call(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "expressions")
+    named = _NAMED.get(str(node.this).lower())
+    if named is None:
+        raise unknown(node)
+    return named(binder, node, node.expressions)
+
+
+def arguments(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression], count: int) -> list[Scalar]:
+    """So many bound arguments. Raises Unsupported."""
+    if len(parts) != count:
+        raise refuse(node, f"{str(node.this).lower()} takes {count} argument{'s' * (count > 1)} here")
+    return [binder.scalar(part) for part in parts]
+
+
+def _octet_length(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    return binder.call(node, "octet_length", *arguments(binder, node, parts, 1))
+
+
+def _counted(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    """num_nulls(x, y, ...) and num_nonnulls(x, y, ...)."""
+    if not parts:
+        raise refuse(node, "an argument is missing")
+    one, none = Literal(1, SqlType.INT4), Literal(0, SqlType.INT4)
+    if str(node.this).lower() == "num_nonnulls":
+        one, none = none, one
+    tests = (binder.call(node, "is null", binder.scalar(part)) for part in parts)
+    found: list[Scalar] = [Case(((test, one),), none, SqlType.INT4) for test in tests]
+    return reduce(lambda a, b: binder.call(node, "integer +", a, b), found)
+
+
+_NAMED: Mapping[str, Named] = MappingProxyType({
+    "octet_length": _octet_length, "num_nulls": _counted, "num_nonnulls": _counted,
+})  # fmt: skip
+RULES: Mapping[type, Rule] = MappingProxyType({exp.Anonymous: _call})

@@ -1,0 +1,109 @@
+"""What do ANY and ALL over a constant array mean?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.bind_values import cast_type, parameter
+from proxy.sql.binder import Binder, Bound
+from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.refusal import only, refuse
+from proxy.sqltypes import SqlType
+
+_ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
+_MOST_TESTS = 100
+_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\\s]|(?<=\S)\s+(?=[^,\s]))+))\s*(?:,(?!$)|$)', re.DOTALL)
+
+Part = tuple[Bound, exp.Expression]
+Parts = Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """ALL (every) or ANY of the elements of an array."""
+
+    array: exp.Expression
+    every: bool
+
+
+def quantified_of(node: exp.Expression) -> Quantified | None:
+    """The right side of x = ANY(...), x <> ALL(...) and their like; None for all else."""
+    match node:
+        case exp.Any(this=exp.Expression() as array):
+            return Quantified(array, every=False)
+        case exp.All(this=exp.Expression() as array):
+            return Quantified(array, every=True)
+        case exp.Anonymous(this=str() as name, expressions=[exp.Expression() as array]) if name.lower() == "all":
+            return Quantified(array, every=True)
+        case _:
+            return None
+
+
+def few(node: exp.Expression, items: Parts) -> Parts:
+    """Elements that are compared one by one."""
+    if len(items) > _MOST_TESTS:
+        raise refuse(node, f"at most {_MOST_TESTS} elements are accepted here", _ARRAYS)
+    return items
+
+
+def combined(binder: Binder, node: exp.Expression, tests: Iterable[Scalar], found: Quantified) -> Scalar:
+    """One of the tests, or each of them. Of no elements none is true, and each."""
+    parts = tuple(tests)
+    if not parts:
+        return Literal(found.every, SqlType.BOOL)
+    return reduce(lambda a, b: binder.call(node, "and" if found.every else "or", a, b), parts)
+
+
+def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
+    while isinstance(array, exp.Paren):
+        array = array.this
+    match array:
+        case exp.Array():
+            only(array, "expressions", "value_constructor")
+            return [(binder.bind(item), item) for item in array.expressions]
+        case exp.Parameter():
+            value = parameter(binder, array)
+            if isinstance(value, Elements):
+                return [(item, array) for item in value.items]
+        case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
+            only(array, "this", "to")
+            kind, inner = cast_type(node, element), elements(binder, node, array.this)
+            return [(_converted(binder, bound, kind, item), item) for bound, item in inner]
+        case exp.Literal(args={"is_string": True}):
+            found = _written_out(str(array.this).strip())
+            if found is not None:
+                return [(Untyped(item), array) for item in found]
+        case _:
+            pass  # refused below
+    raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
+
+
+def _written_out(text: str) -> list[str] | None:
+    """The elements of '{a,"b c"}'; None where one is NULL or an array, or it cannot be read."""
+    inner = text[1:-1].strip() if text[:1] == "{" and text[-1:] == "}" and len(text) > 1 else None
+    if not inner:
+        return None if inner is None else []
+    found, position = [], 0
+    while position < len(inner):
+        match = _ELEMENT.match(inner, position)
+        if match is None or (match[2] or "").lower() == "null":
+            return None
+        found.append(match[2] if match[1] is None else re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL))
+        position = match.end()
+    return found
+
+
+def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression) -> Bound:
+    match bound:
+        case Untyped(text):
+            return coerce_text(text, kind, node)
+        case Literal():
+            return binder.convert(node, bound, kind)
+        case _:
+            return bound

@@ -1,0 +1,154 @@
+"""Does the private engine, as the function table spells it, give what PostgreSQL gives?
+
+Row by row over odd values. NULL stands where PostgreSQL raises. The oracle must give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from proxy.front.front import Front
+from tests.front.asked import Asked, differences
+from tests.front.conftest import open_as
+
+TEXTS = (
+    "upper(x)",
+    "lower(x)",
+    "initcap(x)",
+    "left(x, -1)",
+    "left(x, -3)",
+    "left(x, 2)",
+    "right(x, -2)",
+    "right(x, 2)",
+    "concat(x, '-', i)",
+    "concat_ws('-', x, i, d)",
+    "concat_ws(', ', x, c, null, 'y')",
+    "x || i",
+    "x || d",
+    "c || x",
+    "i || x",
+    "translate(x, 'abc', 'xy')",
+    "octet_length(x)",
+    "x::varchar(2)",
+    "c::varchar(3)",
+    "i::varchar(2)",
+)
+PATTERNS = (
+    "split_part(x, '-', 1)",
+    "split_part(x, '-', 2)",
+    "split_part(x, '-', 3)",
+    "split_part(x, '-', -1)",
+    "split_part(x, '-', -2)",
+    "split_part(x, '//', 2)",
+    "split_part(x, 'aa', 1)",
+    "split_part(x, 'aa', 2)",
+    "split_part(x, '.', 2)",
+    "split_part(x, '%_', 2)",
+    "split_part(split_part(x, '/', 3), '.', -1)",
+    "substring(x from '[0-9]+')",
+    "substring(x from '@(.*)$')",
+    "substring(x, '([a-z]+)@')",
+    "(regexp_match(x, '[a-c]-'))[1]",
+    "regexp_substr(x, 'b.*$')",
+    "regexp_replace(x, '[0-9]+', '#')",
+    "regexp_replace(x, '[a-c]', '<\\&>', 'g')",
+    "regexp_replace(x, '([a-c])-', '\\1+', 'g')",
+    "regexp_replace(x, '^.*@(.*)$', '\\1')",
+    "regexp_replace(x, '[^a-z]', '', 'g')",
+)
+CONDITIONS = (
+    "x like any (array['a%', '%b'])",
+    "x like all (array['a%', '%b'])",
+    "x not like any (array['a%', '%b'])",
+    "x not ilike all ('{a%,%B}')",
+    "i >= all ('{1,7}')",
+    "i < any (array[0, 10])",
+    "i = any ('{}')",
+    "i <> all ('{}'::int[])",
+    "x = any ('{a,\"a-b-c\",ab}')",
+    "(i, x) < (7, 'b')",
+    "(i, n) >= (2, 1.15)",
+    "row(i, x) = row(7, 'a--b')",
+    "(i, x) is null",
+    "(i, x) is not null",
+    "i between symmetric 10 and 1",
+    "i not between symmetric 10 and 1",
+    "num_nulls(i, x, n)",
+    "num_nonnulls(i, x, n)",
+)
+NUMBERS = (
+    "n::numeric(10,2)",
+    "n::numeric(5,1)",
+    "r::numeric(12,2)",
+    "i::numeric(4)",
+    "x::numeric(6,2)",
+    "trunc(n, 2)",
+    "trunc(n, -1)",
+    "trunc(i, -1)",
+    "trunc(n, 0)",
+    "log(2, i)",
+    "log(2.5, n)",
+    "log10(n)",
+    "log10(i)",
+    "log(10, i)",
+    "cbrt(r)",
+    "cbrt(i)",
+    "div(i, 7)",
+    "div(n, 0.5)",
+    "div(7, i)",
+    "width_bucket(i, array[0, 10, 100])",
+    "width_bucket(n, array[0.5, 1.15, 99])",
+)
+FORMATS = (
+    "to_char(t, 'YYYY-MM-DD HH24:MI:SS.US')",
+    "to_char(t, 'YYYY-\"Q\"Q')",
+    "to_char(t, 'IYYY-IW ID D DDD')",
+    "to_char(t, 'Day|Month|Mon|DY|dy|Dy|day|MONTH|month')",
+    "to_char(t, 'FMMonth FMDay FMDD FMMM YY')",
+    "to_char(t, 'HH12:MI AM')",
+    "to_char(t, 'HH:MI pm MS')",
+    "to_char(t, 'WW W')",
+    "to_char(d, 'DD.MM.YYYY')",
+    "to_char(d, 'HH24:MI 100% \"T%\"')",
+    "to_char(z, 'YYYY-MM-DD HH24')",
+    "to_char(t, 'yyyy-mm-dd hh24:mi:ss')",
+    "to_char(t, 'FMHH24 FMMI FMSS FMHH12')",
+    "to_char(t, 'TMMonth TMDay TMmon')",
+)
+TIMES = (
+    "extract(decade from t)",
+    "extract(century from d)",
+    "extract(millennium from z)",
+    "extract(milliseconds from t)",
+    "extract(microseconds from t)",
+    "date_trunc('decade', t)",
+    "date_trunc('century', t)",
+    "date_trunc('millennium', d)",
+    "date_trunc('milliseconds', t)",
+    "date_trunc('microseconds', t)",
+)
+
+SUBJECTS = {
+    "texts": TEXTS, "patterns": PATTERNS, "conditions": CONDITIONS, "numbers": NUMBERS, "formats": FORMATS,
+    "times": TIMES,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asked(front: Front) -> Iterator[Asked]:
+    with open_as(front, "alice") as connection:
+        yield Asked(connection)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_engine_and_the_oracle_give_what_postgresql_gives(asked: Asked, subject: str) -> None:
+    wrong = []
+    for expression in SUBJECTS[subject]:
+        scalar = asked.scalar(expression)
+        found = asked.engine(scalar)
+        assert any(value is not None for value in found), f"{expression} says nothing"
+        wrong += [f"{expression}, PostgreSQL: {d}" for d in differences(found, asked.postgres(expression))]
+        wrong += [f"{expression}, oracle: {d}" for d in differences(found, asked.oracle(scalar))]
+    assert not wrong

@@ -1,0 +1,120 @@
+"""Random client SQL as in `grammar`, with the functions that take formats, patterns, lengths and rows of values."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from proxy.sqltypes import SqlType
+from tests.fuzz.grammar import Writer
+from tests.fuzz.worlds import World
+
+_NUMBERS = (SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT8)
+_FORMATS = ("YYYY-MM", "Day", "HH24:MI", 'IYYY-"W"IW', "Q D", "DD Mon YY", "W WW DDD", "AM", "FMMonth FMDD", "US")
+_PATTERNS = ("a", "[a-c]+", "^.", "[^a]*$", "(.)a", "^.*a(.*)$")
+_UNITS = ("decade", "century", "millennium", "milliseconds", "microseconds")
+
+
+def make_scalars(world: World, rng: random.Random) -> str:
+    """One random aggregate query."""
+    return _Scalars(world, rng).query()
+
+
+def keyed(expression: str) -> Callable[[World, random.Random], str]:
+    """Queries that count rows by one expression. {text}, {time}: a column, or a constant where there is none."""
+
+    def make(world: World, rng: random.Random) -> str:
+        writer = _Scalars(world, rng)
+        return writer.counted(expression.format(text=writer.text(), time=writer.time()))
+
+    return make
+
+
+class _Scalars(Writer):
+    def query(self) -> str:
+        rng = self._rng
+        if rng.random() < 0.4:
+            return super().query()
+        made = rng.choice((self._text, self._text, self._int, self._real, self._bool, self._time))
+        return self.counted(made(rng.choice((1, 2))))
+
+    def counted(self, key: str) -> str:
+        """One key, and what is easily told of its rows."""
+        where = " where " + " and ".join(f"({c})" for c in self._from.conditions) if self._from.conditions else ""
+        aggregate = self._rng.choice(("count(*)", f"sum({self._column(_NUMBERS)})"))
+        return f"{self._from.prefix}select {key} as k0, {aggregate} as a0 from {self._from.text}{where} group by 1"
+
+    def text(self) -> str:
+        return self._text(0)
+
+    def time(self) -> str:
+        return self._time(0)
+
+    def _text(self, depth: int) -> str:
+        rng, inner = self._rng, depth - 1
+        if depth <= 0 or rng.random() < 0.3:
+            return super()._text(depth)
+        format_, pattern, count = rng.choice(_FORMATS), rng.choice(_PATTERNS), rng.choice((-2, -1, 0, 1, 3))
+        choices: list[Callable[[], str]] = [
+            lambda: f"to_char({self._time(inner)}, '{format_}')",
+            lambda: f"initcap({self._text(inner)})",
+            lambda: f"upper({self._text(inner)} || 'ß')",
+            lambda: f"{rng.choice(('left', 'right'))}({self._text(inner)}, {count})",
+            lambda: f"split_part({self._text(inner)}, '{rng.choice(('a', '-', 'é'))}', {rng.choice((1, 2, -1, -2))})",
+            lambda: f"substring({self._text(inner)} from '{pattern}')",
+            lambda: f"(regexp_match({self._text(inner)}, '{pattern}'))[1]",
+            lambda: f"regexp_replace({self._text(inner)}, '{pattern}', '<\\&>', '{rng.choice(('', 'g'))}')",
+            lambda: f"translate({self._text(inner)}, 'ab', 'x')",
+            lambda: f"concat({self._text(inner)}, {self._int(inner)})",
+            lambda: f"concat_ws('-', {self._text(inner)}, {self._date(inner)}, {self._int(inner)})",
+            lambda: f"({self._text(inner)} || {self._int(inner)})",
+            lambda: f"({self._text(inner)})::varchar({rng.choice((0, 1, 5))})",
+        ]
+        return rng.choice(choices)()
+
+    def _int(self, depth: int) -> str:
+        rng, inner = self._rng, depth - 1
+        if depth <= 0 or rng.random() < 0.6:
+            return super()._int(depth)
+        choices: list[Callable[[], str]] = [
+            lambda: f"octet_length({self._text(inner)})",
+            lambda: f"num_nulls({self._any(inner)}, {self._any(0)})",
+            lambda: f"width_bucket({self._number(inner)}, array[-1, 2.5, 10])",
+            lambda: f"to_char({self._time(inner)}, '{rng.choice(('MM', 'D', 'YYYY'))}')::integer",
+        ]
+        return rng.choice(choices)()
+
+    def _real(self, depth: int) -> str:
+        rng, inner = self._rng, depth - 1
+        if depth <= 0 or rng.random() < 0.5:
+            return super()._real(depth)
+        choices: list[Callable[[], str]] = [
+            lambda: f"extract({rng.choice(_UNITS)} from {self._time(inner)})",
+            lambda: f"trunc({self._int(inner)}, {rng.choice((-1, 0, 2))})",
+            lambda: f"div({self._int(inner)}, {self._int(inner)})",
+            lambda: f"log(2, abs({self._int(inner)}))",
+            lambda: f"cbrt({self._int(inner)})",
+            lambda: f"({self._column((SqlType.NUMERIC, SqlType.INT4))})::numeric(6, 0)",
+        ]
+        return rng.choice(choices)()
+
+    def _time(self, depth: int) -> str:
+        if depth <= 0 or self._rng.random() < 0.8:
+            return super()._time(depth)
+        return f"date_trunc('{self._rng.choice(_UNITS)}', {self._time(depth - 1)})"
+
+    def _bool(self, depth: int) -> str:
+        rng, inner = self._rng, depth - 1
+        if depth <= 0 or rng.random() < 0.5:
+            return super()._bool(depth)
+        operator = rng.choice(("<", "<=", ">", ">=", "=", "<>"))
+        choices: list[Callable[[], str]] = [
+            lambda: f"({self._int(inner)}, {self._text(inner)}) {operator} (2, 'a')",
+            lambda: f"({self._int(inner)}, {self._text(inner)}) is {rng.choice(('', 'not '))}null",
+            lambda: f"{self._number(inner)} {operator} {rng.choice(('any', 'all'))} (array[1, 2, 2.5])",
+            lambda: (
+                f"{self._text(inner)} {rng.choice(('', 'not '))}like {rng.choice(('any', 'all'))} ('{{a%,\"%b\"}}')"
+            ),
+            lambda: f"{self._number(inner)} between symmetric {self._constant_number()} and {self._constant_number()}",
+        ]
+        return rng.choice(choices)()

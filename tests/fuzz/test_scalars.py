@@ -1,0 +1,79 @@
+"""Random queries full of formats, patterns and lengths: right to the last integer, and bounded; mistakes are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from proxy.analysis import domains, key_values
+from proxy.policy.model import Listed
+from proxy.sql import render
+from proxy.sql.functions import FUNCTIONS, Function
+from tests.fuzz.examine import report, run_worlds
+from tests.fuzz.scalars import keyed, make_scalars
+
+FIRST, WORLDS, QUERIES = 50_000, 4, 12
+MOST_WORLDS = 4
+
+
+def test_engine_oracle_and_bounds_agree() -> None:
+    tally = run_worlds(range(FIRST, FIRST + WORLDS), "both", QUERIES, make=make_scalars)
+    assert not tally.failures, report(tally)
+    assert tally.planned > WORLDS * QUERIES / 3, "the grammar makes too few queries that can be planned"
+
+
+def spelled(name: str, duckdb: str) -> tuple[ModuleType, Mapping[str, Function]]:
+    """The table with a row that is spelled otherwise."""
+    return render, {**FUNCTIONS, name: replace(FUNCTIONS[name], duckdb=duckdb)}
+
+
+def groups_are_whole_matches() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("extracted", "regexp_extract({0}, {1}, 0, 's')")
+
+
+def lengths_below_zero_are_nothing() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("left", "left({0}, greatest({1}, 0))")
+
+
+def only_the_first_match_is_replaced() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("replaced matches", FUNCTIONS["replaced match"].duckdb)
+
+
+def a_capital_is_given_to_every_letter() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("upper", "upper({0})")
+
+
+def public_texts_of_times_lack_their_zeros() -> tuple[ModuleType, Mapping[str, Function]]:
+    row = FUNCTIONS["to_char"]
+    return key_values, {**FUNCTIONS, "to_char": replace(row, image=lambda v: tuple(
+        str(text).lstrip("0") for text in row.image(v)))}  # fmt: skip
+
+
+def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Function]]:
+    row = FUNCTIONS["to_char"]
+    return domains, {**FUNCTIONS, "to_char": replace(row, domain=lambda _: Listed(("Monday",)))}
+
+
+@pytest.mark.parametrize(
+    ("plant", "key"),
+    [
+        (groups_are_whole_matches, "substring({text} || '-a' from '(.)-')"),
+        (lengths_below_zero_are_nothing, "left({text} || 'abc', -1)"),
+        (only_the_first_match_is_replaced, "regexp_replace({text} || 'bb', 'b', 'c', 'g')"),
+        (a_capital_is_given_to_every_letter, "upper({text} || 'ß')"),
+        (public_texts_of_times_lack_their_zeros, "to_char({time}, 'MM/YYYY')"),
+        (every_day_is_known_to_be_a_monday, "to_char({time}, 'FMDay')"),
+    ],
+)  # fmt: skip
+def test_a_planted_mistake_is_found(
+    plant: Callable[[], tuple[ModuleType, Mapping[str, Function]]], key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, table = plant()
+    monkeypatch.setattr(module, "FUNCTIONS", table)
+    for seed in range(FIRST, FIRST + MOST_WORLDS):
+        if run_worlds((seed,), "meaning", 3, stop=True, make=keyed(key)).failures:
+            return
+    pytest.fail(f"{MOST_WORLDS} worlds did not show it")

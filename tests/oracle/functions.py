@@ -1,0 +1,99 @@
+"""What is the value of a function of present arguments?"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from proxy.sql.algebra import Call
+from proxy.sqltypes import SqlType
+from tests.oracle import times
+from tests.oracle.numbers import half_away, integer, real
+from tests.oracle.texts import text_function
+from tests.oracle.values import NoValue, Value
+
+
+def compute(name: str, call: Call, values: list[Value]) -> Value:
+    """A function of present arguments. Raises NoValue."""
+    if name == "not":
+        return not values[0]
+    if name.startswith("integer "):
+        return integer(name.removeprefix("integer "), [int(v) for v in values])  # type: ignore[arg-type]
+    if name.startswith("cast "):
+        return _cast(name.removeprefix("cast "), call, values[0])
+    if name.startswith(("extract ", "date_trunc ", "date ")):
+        return _time(name, values)
+    if name == "to_char":
+        assert isinstance(values[0], (int, float))
+        return times.spelled(values[0], str(values[1]))
+    if call.args[0].type.is_text:
+        return text_function(name, values)
+    return real(name, [float(v) for v in values])  # type: ignore[arg-type]
+
+
+def _time(name: str, values: list[Value]) -> Value:
+    left, right = values[0], values[-1]
+    assert isinstance(left, (int, float))
+    assert isinstance(right, (int, float))
+    if name.startswith("extract "):
+        found = times.field_of(name.removeprefix("extract "), left)
+        return None if found is None else float(found)
+    if name.startswith("date_trunc "):
+        return times.truncated(name.removeprefix("date_trunc "), left)
+    if name == "date - date":
+        if not (isinstance(left, int) and isinstance(right, int)):
+            return None
+        return (left - right) // times.DAY
+    if not -(2**31) <= right < 2**31:
+        raise NoValue
+    days = int(right) if name == "date + integer" else -int(right)
+    return _in_calendar(left + days * times.DAY, times.DAY * 2**31) if isinstance(left, int) else left
+
+
+def _in_calendar(moment: times.Moment, limit: int = 2**63) -> times.Moment:
+    if isinstance(moment, int) and not -limit < moment < limit:
+        raise NoValue
+    return moment
+
+
+def _cast(name: str, call: Call, value: Value) -> Value:
+    source, _, _target = name.partition(" to ")
+    kind = call.type
+    if kind.is_integer:
+        return _to_integer(source, kind, value)
+    if kind.is_number:
+        return float(value) if source == "number" else _parsed_number(str(value))  # type: ignore[arg-type]
+    if kind.is_text:
+        return _to_text(source, value)
+    if source == "text":
+        return None  # the fuzzer's texts hold no dates
+    assert isinstance(value, (int, float))
+    return value - value % times.DAY if kind is SqlType.DATE and isinstance(value, int) else value
+
+
+def _to_integer(source: str, kind: SqlType, value: Value) -> Value:
+    if source == "boolean":
+        return int(bool(value))
+    if source == "text":
+        text = str(value).strip()
+        return int(text) if re.fullmatch(r"[+-]?\d+", text) and abs(int(text)) < 2**63 else None
+    assert isinstance(value, (int, float))
+    limit = {SqlType.INT2: 2**15, SqlType.INT4: 2**31, SqlType.INT8: 2**63}[kind]
+    if math.isnan(value) or not -limit <= value < limit:
+        return None
+    if isinstance(value, int):
+        return value
+    return round(value) if source == "real" else int(half_away(value))
+
+
+def _parsed_number(text: str) -> Value:
+    return float(text) if re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", text) else None
+
+
+def _to_text(source: str, value: Value) -> Value:
+    if source == "date":
+        assert isinstance(value, (int, float))
+        return times.date_text(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
