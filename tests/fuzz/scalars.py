@@ -41,8 +41,8 @@ class _Scalars(Writer):
     def counted(self, key: str) -> str:
         """One key, and what is easily told of its rows."""
         where = " where " + " and ".join(f"({c})" for c in self._from.conditions) if self._from.conditions else ""
-        aggregate = self._rng.choice(("count(*)", f"sum({self._column(_NUMBERS)})"))
-        return f"{self._from.prefix}select {key} as k0, {aggregate} as a0 from {self._from.text}{where} group by 1"
+        more = self._rng.choice(("", f", sum({self._column(_NUMBERS)}) as a1"))
+        return f"{self._from.prefix}select {key} as k0, count(*) as a0{more} from {self._from.text}{where} group by 1"
 
     def text(self) -> str:
         return self._text(0)
