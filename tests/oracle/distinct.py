@@ -17,7 +17,8 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 from tests.oracle.bounded import Key, Oracle, Unit, canonical
-from tests.oracle.scalars import Reading, Row, Value
+from tests.oracle.scalars import Reading, Row
+from tests.oracle.values import Value
 
 Held = set[tuple[Key, Value]]
 Keeps = Callable[[Key], bool]
