@@ -172,8 +172,8 @@ class ClientSession:
         limit_s = self._ends.limits.statement_timeout_s
         async with asyncio.timeout(min(asked_s or limit_s, limit_s)):
             match ask:
-                case AskPrepare(text, settings):
-                    return await self._ends.session.prepare(text, settings)
+                case AskPrepare(text, settings, told):
+                    return await self._ends.session.prepare(text, settings, told)
                 case AskRelease(piece, parameters, fields, settings):
                     return await self._ends.session.release(piece, parameters, fields, settings)
 

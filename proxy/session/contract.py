@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from proxy.errors import HushError
-from proxy.wire.exchange import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.wire.exchange import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Spliced
 
 __all__ = [
     "Array",
@@ -21,6 +21,7 @@ __all__ = [
     "Parameter",
     "Piece",
     "Refusal",
+    "Row",
     "Session",
     "Sessions",
     "Spliced",
@@ -46,8 +47,13 @@ class Session(Protocol):
         """What `prepare` would answer, if that is at hand on the event loop; nothing if it is not."""
         ...
 
-    async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
-        """Split a query string into statements and understand each; costs nothing."""
+    async def prepare(
+        self, text: str, settings: Mapping[str, str], told: tuple[tuple[Row, ...], ...] = ()
+    ) -> tuple[Piece, ...]:
+        """Split a query string into statements and understand each; costs nothing.
+
+        told: the rows that the front gave for each thing the only statement asked for, in order.
+        """
         ...
 
     async def release(

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from proxy.session.answer import Planned
 from proxy.session.contract import Piece
-from proxy.session.dataset import Version
+from proxy.session.statements import Asked
 
 Kept = TypeVar("Kept")
 _LONGEST_TEXT = 20_000
@@ -46,14 +46,12 @@ class PlanCache:
         self._pieces: _Recent[tuple[Piece, ...]] = _Recent(most)
         self._planned: _Recent[Planned] = _Recent(most)
 
-    def pieces(self, version: Version, login: str, text: str, has_intervals: bool) -> tuple[Piece, ...] | None:
-        return self._pieces.get((version, login, text, has_intervals))
+    def pieces(self, asked: Asked) -> tuple[Piece, ...] | None:
+        return self._pieces.get(asked)
 
-    def keep_pieces(
-        self, version: Version, login: str, text: str, has_intervals: bool, pieces: tuple[Piece, ...]
-    ) -> None:
-        if len(text) <= _LONGEST_TEXT:
-            self._pieces.put((version, login, text, has_intervals), pieces)
+    def keep_pieces(self, asked: Asked, pieces: tuple[Piece, ...]) -> None:
+        if len(asked.text) <= _LONGEST_TEXT:
+            self._pieces.put(asked, pieces)
 
     def planned(self, key: Hashable) -> Planned | None:
         return self._planned.get(key)

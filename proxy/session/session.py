@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
-from proxy.errors import HushError, PolicyForbids
+from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
@@ -27,7 +27,8 @@ from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
-from proxy.session.statements import Understood, private_words, understand
+from proxy.session.statements import Asked, Understood, private_words, understand
+from proxy.session.told import Answers, Noted
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
@@ -38,6 +39,7 @@ from proxy.sqltypes import SqlType
 Result = TypeVar("Result")
 Given = TypeVar("Given")
 _NOWHERE = TextSpan(0, 0)
+_MOST_NAMES = 1000
 _NO_RELEASES = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
@@ -66,6 +68,7 @@ class ClientSession:
         self._last: tuple[LastQuery, ...] = ()
         self._words_of: Version | None = None
         self._words: frozenset[str] = frozenset()
+        self._noted: set[str] = set()  # names of views and of statements prepared in SQL that may be private
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
 
@@ -75,21 +78,43 @@ class ClientSession:
         if self._words_of is not version:
             self._words, self._words_of = private_words(version, self._login), version
         folded = text.lower()
-        return any(word in folded for word in self._words)
+        return any(word in folded for word in self._words) or bool(self._noted and self._noted_in(text))
 
     def known(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
-        """See the contract."""
-        return self._plans.pieces(self._dataset.current, self._login, text, _has_intervals(settings)) or ()
+        """See the contract. What makes a name is prepared, so that the name is noted."""
+        pieces = self._plans.pieces(self._asked(text, settings, ())) or ()
+        return () if any(isinstance(piece.handle, Noted) for piece in pieces) else pieces
 
-    async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+    async def prepare(self, text: str, settings: Mapping[str, str], told: Answers = ()) -> tuple[Piece, ...]:
         """See the contract."""
-        version, has_intervals = self._dataset.current, _has_intervals(settings)
-        cached = self._plans.pieces(version, self._login, text, has_intervals)
-        if cached is not None:
-            return cached
-        pieces = await self._think(lambda: understand(text, version, self._login, has_intervals=has_intervals))
-        self._plans.keep_pieces(version, self._login, text, has_intervals, pieces)
+        asked = self._asked(text, settings, told)
+        pieces = self._plans.pieces(asked)
+        if pieces is None:
+            pieces = await self._think(lambda: understand(asked))
+            self._plans.keep_pieces(asked, pieces)
+        self._note(name for piece in pieces if isinstance(piece.handle, Noted) for name in piece.handle.names)
         return pieces
+
+    def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
+        return Asked(
+            version=self._dataset.current, login=self._login, text=text, has_intervals=_has_intervals(settings),
+            noted=self._noted_in(text) if self._noted else frozenset(), told=told,
+        )  # fmt: skip
+
+    def _note(self, names: Iterable[str]) -> None:
+        """Remember names that later statements may mean something private by. Raises SessionLimit."""
+        noted = self._noted.union(names)
+        if len(noted) > _MOST_NAMES:
+            raise SessionLimit(
+                f"more than {_MOST_NAMES} names of views and prepared statements in one session",
+                hint="Use the same names again, or open another session.",
+            )
+        self._noted = noted
+
+    def _noted_in(self, text: str) -> frozenset[str]:
+        """The noted names that the text may hold."""
+        folded = text.lower()
+        return frozenset(n for n in self._noted if n in folded or n.replace('"', '""') in folded)
 
     async def release(
         self,
@@ -117,7 +142,7 @@ class ClientSession:
         handle = piece.handle
         if not isinstance(handle, Understood) or handle.version is self._dataset.current:
             return piece
-        pieces = await self.prepare(piece.text, settings)
+        pieces = await self.prepare(piece.text, settings, handle.told)
         if len(pieces) != 1 or not pieces[0].is_private:
             raise PolicyForbids("the policy has changed since this statement was prepared", hint="Prepare it again.")
         return pieces[0]

@@ -7,20 +7,23 @@ SELECT inside it; what stands around that is told by `wrappers`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from proxy.errors import HushError, NotAggregate, PolicyForbids
+from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
 from proxy.front.relations import RELATIONS, SCHEMA
 from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
+from proxy.session.told import KEPT_SQL, Answers, Kept, Noted, names_made, read_kept, values_sql
 from proxy.sql.parse import Statement, limited_depth, split_statements
+from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
 from proxy.sql.table_command import WrittenOut, write_out
+from proxy.sql.views import Expanded, expand
 from proxy.sql.widen import widen
-from proxy.sql.wrappers import EXPLAINS, Wrapped, Wrapper, unwrap
+from proxy.sql.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
 
 SYSTEM_RELATIONS = frozenset(RELATIONS)
 
@@ -32,18 +35,52 @@ class Understood:
     version: Version
     wrapped: Wrapped
     query: Split | Probe
-    written: WrittenOut
+    placed: Placed
+    told: Answers
 
     def position(self, position: int) -> int:
         """Where in the client's statement a 1-based position of the SELECT is; 0 stays unknown."""
-        return self.wrapped.start + self.written.original(position) if position else 0
+        return self.placed.original(position)
 
 
-def understand(text: str, version: Version, login: str, *, has_intervals: bool) -> tuple[Piece, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """How the SELECT that is understood came from the client's statement. is_call: it was prepared, so it has no place.
+
+    start: where it began.
+    """
+
+    start: int
+    written: WrittenOut
+    expanded: Expanded
+    is_call: bool
+
+    def original(self, position: int) -> int:
+        """The place in the client's statement of a 1-based position; 0 is unknown."""
+        if not position or self.is_call:
+            return 0
+        return self.start + self.written.original(self.expanded.original(position))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A query string and all that its meaning depends on.
+
+    noted: names that views and prepared statements of the session may have. told: what the front said about those.
+    """
+
+    version: Version
+    login: str
+    text: str
+    has_intervals: bool
+    noted: frozenset[str] = frozenset()
+    told: Answers = ()
+
+
+def understand(asked: Asked) -> tuple[Piece, ...]:
     """Cut a query string into pieces. A private piece that is refused carries its refusal."""
-    catalog = version.catalog(login)
-    reader = _Reader(version, catalog, _private_names(catalog), has_intervals)
-    return tuple(reader.piece(s) for s in split_statements(text))
+    reader = _Reader(asked)
+    return tuple(reader.piece(s) for s in split_statements(asked.text))
 
 
 def private_words(version: Version, login: str) -> frozenset[str]:
@@ -57,11 +94,17 @@ def _private_names(catalog: Catalog) -> frozenset[str]:
 
 
 class _Reader:
-    def __init__(self, version: Version, catalog: Catalog, private: frozenset[str], has_intervals: bool) -> None:
-        self._version = version
-        self._catalog = catalog
-        self._private = private
-        self._has_intervals = has_intervals
+    """Reads the statements of a string in order: one may name a view that an earlier one makes."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._version = asked.version
+        self._catalog = asked.version.catalog(asked.login)
+        self._private = _private_names(self._catalog)
+        self._has_intervals = asked.has_intervals
+        self._noted = set(asked.noted)
+        self._told = asked.told
+        self._kept = read_kept(asked.told[0]).only_of(self._private | {SCHEMA}) if asked.told else Kept({}, {})
+        self._views = frozenset(name.lower() for name in self._kept.views)
 
     def piece(self, statement: Statement) -> Piece:
         try:
@@ -75,31 +118,72 @@ class _Reader:
         if words[0] == "SET":
             self._check_set(statement)
             return _forwarded(statement)
-        if not self._names_private(statement):
+        is_noted = any(t.text.lower() in self._noted for t in statement.tokens)
+        if not is_noted and not self._names_private(statement):
             return _forwarded(statement)
         if words[0] == "CREATE":
             self._check_shadow((t.text, t.start) for t in statement.tokens)
+        made = names_made(statement)
+        if made:
+            return self._making(statement, made)
         wrapped = unwrap(statement)
-        return _forwarded(statement) if wrapped is None else self._select(statement, wrapped)
+        if wrapped is None or (wrapped.is_call and not is_noted):
+            return _forwarded(statement)
+        if is_noted and not self._told:
+            return _asking(statement, wrapped, KEPT_SQL)
+        return self._call(statement, wrapped) if wrapped.is_call else self._select(statement, wrapped, wrapped.text)
+
+    def _making(self, statement: Statement, made: tuple[str, ...]) -> Piece:
+        """A statement that may make a view or a prepared statement over private tables."""
+        if statement.words(1) == ("ALTER",):
+            self._check_shadow((t.text, t.start) for t in statement.tokens[-1:])
+        self._noted.update(made)
+        return replace(_forwarded(statement), handle=Noted(made))
+
+    def _call(self, statement: Statement, wrapped: Wrapped) -> Piece:
+        """EXECUTE is what it executes, with its values written out; errors in the call are the front's to find."""
+        call = call_of(split_statements(wrapped.text)[0])
+        prepared = self._kept.prepared.get(call.name)
+        if prepared is None or len(prepared.types) != len(call.arguments) or call.has_query:
+            return _forwarded(statement)
+        text = prepared_text(prepared.source, call.name)
+        if not any(self._names_private(s) for s in split_statements(text)):
+            return _forwarded(statement)
+        if not call.arguments:
+            return self._select(statement, wrapped, text)
+        if len(self._told) < 2:
+            return _asking(statement, wrapped, values_sql(call, prepared.types))
+        if len(self._told[1]) != 1:
+            raise Unsupported("an argument of EXECUTE gives other than one value")
+        values = tuple(zip(self._told[1][0], prepared.types, strict=True))
+        return self._select(statement, wrapped, with_values(text, values))
 
     def _names_private(self, statement: Statement) -> bool:
         names = [t.text.lower() for t in statement.tokens]
-        return any(n in self._private for n in names) or (
+        return any(n in self._private or n in self._views for n in names) or (
             SCHEMA in names and any(n in SYSTEM_RELATIONS or n in _FUNCTIONS for n in names)
         )
 
-    def _select(self, statement: Statement, wrapped: Wrapped) -> Piece:
-        inner = split_statements(wrapped.text)[0]
+    def _select(self, statement: Statement, wrapped: Wrapped, text: str) -> Piece:
+        """What a SELECT is that stands, or is executed, in a statement."""
+        inner = split_statements(text)[0]
+        if not self._names_private(inner) or inner.words(1)[0] not in QUERY_STARTS:
+            return _forwarded(statement)
         written = write_out(inner)
+        expanded = Expanded(written.statement)
         try:
-            cut = self._cut(written.statement)
+            expanded = expand(written.statement, self._kept.views)
+            cut = self._cut(expanded.statement)
         except HushError as error:
-            raise _moved(error, written, wrapped.start) from None
+            placed = Placed(start=wrapped.start, written=written, expanded=expanded, is_call=wrapped.is_call)
+            raise _moved(error, placed) from None
+        placed = Placed(start=wrapped.start, written=written, expanded=expanded, is_call=wrapped.is_call)
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
         self._check_shadow(wrapped.creates)
         is_explain = wrapped.wrapper in EXPLAINS
-        asked = inner.text if cut.text == written.statement.text else cut.text
+        shown = wrapped.text if wrapped.is_call else inner.text
+        asked = shown if cut.text == expanded.statement.text else cut.text
         return Piece(
             text=statement.text,
             start=statement.start,
@@ -108,7 +192,8 @@ class _Reader:
             prefix_chars=0 if is_explain else wrapped.start,
             needs_transaction=wrapped.needs_transaction,
             returns_rows=is_explain or wrapped.wrapper is Wrapper.NONE,
-            handle=Understood(version=self._version, wrapped=wrapped, query=cut, written=written),
+            is_fleeting=bool(self._told),
+            handle=Understood(version=self._version, wrapped=wrapped, query=cut, placed=placed, told=self._told),
         )
 
     def _cut(self, inner: Statement) -> Split | Probe:
@@ -160,9 +245,15 @@ class _Reader:
 _FUNCTIONS = frozenset(("low", "high", "sd"))
 
 
-def _moved(error: HushError, written: WrittenOut, offset: int) -> HushError:
-    position = written.original(error.position) + offset if error.position else 0
+def _moved(error: HushError, placed: Placed) -> HushError:
+    position = placed.original(error.position)
     return type(error)(error.message, detail=error.detail, hint=error.hint, position=position)
+
+
+def _asking(statement: Statement, wrapped: Wrapped, sql: str) -> Piece:
+    """A piece that is understood once the front has said what it keeps."""
+    return Piece(text=statement.text, start=statement.start, is_private=True, describe_text=statement.text,
+                 needs_transaction=wrapped.needs_transaction, asks=sql, is_fleeting=True)  # fmt: skip
 
 
 def _forwarded(statement: Statement) -> Piece:

@@ -28,7 +28,8 @@ class Wrapper(enum.Enum):
 
 
 EXPLAINS = frozenset((Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON))
-_QUERY_STARTS = frozenset(("SELECT", "WITH", "(", "VALUES", "TABLE"))
+QUERY_STARTS = frozenset(("SELECT", "WITH", "(", "VALUES", "TABLE"))
+_CALL = "EXECUTE"
 _TEMPORARY = frozenset(("TEMP", "TEMPORARY"))
 
 
@@ -47,6 +48,11 @@ class Wrapped:
     after: str = ""
     creates: tuple[tuple[str, int], ...] = ()
     needs_transaction: bool = False
+
+    @property
+    def is_call(self) -> bool:
+        """Whether EXECUTE of a prepared statement stands for the SELECT."""
+        return self.text[: len(_CALL)].upper() == _CALL
 
 
 def unwrap(statement: Statement) -> Wrapped | None:
@@ -70,7 +76,7 @@ def unwrap(statement: Statement) -> Wrapped | None:
 def _select(statement: Statement, first: int) -> Wrapped | None:
     """A SELECT from that token on; with INTO it is a CREATE TABLE."""
     tokens = statement.tokens
-    if _word(tokens, first) not in _QUERY_STARTS:
+    if _word(tokens, first) not in (*QUERY_STARTS, _CALL):
         return None
     start = tokens[first].start
     found = Wrapped(wrapper=Wrapper.NONE, before=statement.text[:start], text=statement.text[start:], start=start)
@@ -105,7 +111,7 @@ def _create_table(statement: Statement) -> Wrapped | None:
     tokens = statement.tokens
     kind = next((i for i in range(1, min(4, len(tokens))) if _word(tokens, i) == "TABLE"), 0)
     as_ = next((i for i in _top_level(tokens, kind) if _word(tokens, i) == "AS"), 0)
-    if not kind or not as_ or _word(tokens, as_ + 1) not in _QUERY_STARTS:
+    if not kind or not as_ or _word(tokens, as_ + 1) not in (*QUERY_STARTS, _CALL):
         return None
     at = kind + 4 if _words(tokens, kind + 1, 3) == "IF NOT EXISTS" else kind + 1
     name = _name(tokens, at)
@@ -119,7 +125,7 @@ def _create_table(statement: Statement) -> Wrapped | None:
 def _declare(statement: Statement) -> Wrapped | None:
     tokens = statement.tokens
     for_ = next((i for i in _top_level(tokens, 2) if _word(tokens, i) == "FOR"), 0)
-    if not for_ or _word(tokens, for_ + 1) not in _QUERY_STARTS:
+    if not for_ or _word(tokens, for_ + 1) not in QUERY_STARTS:
         return None
     is_held = any(_words(tokens, i, 2) == "WITH HOLD" for i in range(2, for_))
     return replace(_between(statement, Wrapper.DECLARE, for_ + 1, len(tokens)), needs_transaction=not is_held)
@@ -128,7 +134,7 @@ def _declare(statement: Statement) -> Wrapped | None:
 def _copy(statement: Statement) -> Wrapped | None:
     """COPY (query) TO ...; COPY table TO is left to the front, whose guard refuses it."""
     tokens = statement.tokens
-    if _word(tokens, 1) != "(" or _word(tokens, 2) not in _QUERY_STARTS:
+    if _word(tokens, 1) != "(" or _word(tokens, 2) not in QUERY_STARTS:
         return None
     closing = next(_top_level(tokens, 1), len(tokens))
     if _word(tokens, closing) != ")":

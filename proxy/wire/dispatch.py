@@ -187,7 +187,7 @@ class Dispatch:
         name = messages.parse_execute(raw[HEADER_BYTES:]).portal
         portal = self._book.portal(name)
         if portal is not None and not portal.has_run:
-            return execute_private(self._channel, self._reader, self._take_sync, name, portal, raw)
+            return execute_private(self._channel, self._understanding, self._reader, self._take_sync, name, portal, raw)
         self._close_left_portal(name)
         self._channel.has_executed = True
         self._channel.send(raw, PLAIN[Kind.EXECUTE])

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from proxy.errors import HushError
 
+#: A row that the front has shown to the session, as text.
+Row = tuple[str | None, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class NoRefusal:
@@ -34,6 +37,8 @@ class Piece:
     prefix_chars: characters of `text` before the part that `describe_text` stands for, for error positions.
     needs_transaction: it can only fail outside a transaction block (DECLARE without HOLD).
     returns_rows: Describe of the whole statement gives a RowDescription.
+    asks: what the front is to be asked before this is understood, "" for nothing; it is prepared again then.
+    is_fleeting: it depends on what the front was asked, so it is to be prepared again each time it is run.
     """
 
     text: str
@@ -43,6 +48,8 @@ class Piece:
     prefix_chars: int = 0
     needs_transaction: bool = False
     returns_rows: bool = True
+    asks: str = ""
+    is_fleeting: bool = False
     refusal: NoRefusal | Refusal = NoRefusal()
     handle: object = None
 

@@ -7,13 +7,14 @@ the budget is spent there and nowhere before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from proxy.errors import HushError, NeedsTransaction
+from proxy.errors import HushError, NeedsTransaction, Unsupported
 from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
+from proxy.wire.consult import informed
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
 from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
@@ -66,6 +67,8 @@ def parse_private(
     refusal: Refusal | NoRefusal
     try:
         pieces = yield from ask_prepare(text, settings, understanding)
+        if len(pieces) == 1:
+            pieces = ((yield from informed(channel, pieces[0], settings, understanding, most=1)),)
     except HushError as error:
         piece, refusal = Piece(text=text, start=0, is_private=True, describe_text=text), Refusal(error)
     else:
@@ -160,6 +163,7 @@ def describe_private(channel: Channel, portal: PrivatePortal, raw: bytes) -> Non
 
 def execute_private(
     channel: Channel,
+    understanding: Understanding,
     reader: SettingsReader,
     take_sync: Callable[[], bool],
     name: bytes,
@@ -172,6 +176,9 @@ def execute_private(
     channel.has_executed = True
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
     settings = yield from read_settings(channel, reader)
+    if statement.piece.is_fleeting:
+        portal = yield from _as_it_is_now(channel, understanding, portal, settings)
+        statement = portal.statement
     columns = statement.columns
     if statement.piece.is_part:
         columns = yield from _inner_columns(channel, statement)
@@ -204,6 +211,26 @@ def execute_private(
     refuse(channel, mistyped, shift=statement.piece.start)
     if ends_pipeline:
         channel.sync(Show.ALL)
+
+
+def _as_it_is_now(
+    channel: Channel, understanding: Understanding, portal: PrivatePortal, settings: Mapping[str, str]
+) -> Flow[PrivatePortal]:
+    """The portal with its statement understood again. Raises FrontSaidNo."""
+    statement = portal.statement
+    piece = statement.piece
+    refusal: Refusal | NoRefusal
+    try:
+        (again,) = yield from ask_prepare(piece.text, settings, understanding)
+        again = yield from informed(channel, again, settings, understanding)
+        refusal = again.refusal if again.is_private else Refusal(_CHANGED)
+    except HushError as error:
+        again, refusal = piece, Refusal(error)
+    again = replace(again, start=piece.start)
+    return replace(portal, statement=replace(statement, piece=again, refusal=refusal))
+
+
+_CHANGED = Unsupported("what this statement reads has changed since it was prepared", hint="Prepare it again.")
 
 
 def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[Column, ...]]:

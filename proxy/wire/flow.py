@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from proxy.wire.exchange import Field, Parameter, Piece, Spliced
+from proxy.wire.exchange import Field, Parameter, Piece, Row, Spliced
 from proxy.wire.expect import Ticket
 from proxy.wire.understanding import Understanding
 
@@ -28,6 +28,7 @@ class AskPrepare:
 
     text: str
     settings: Mapping[str, str]
+    told: tuple[tuple[Row, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +59,14 @@ def wait_for(ticket: Ticket) -> Flow[None]:
     yield ticket
 
 
-def ask_prepare(text: str, settings: Mapping[str, str], understanding: Understanding) -> Flow[tuple[Piece, ...]]:
+def ask_prepare(
+    text: str, settings: Mapping[str, str], understanding: Understanding, told: tuple[tuple[Row, ...], ...] = ()
+) -> Flow[tuple[Piece, ...]]:
     """Raises HushError."""
-    known = understanding.known(text, settings)
+    known = () if told else understanding.known(text, settings)
     if known:
         return known
-    answer = yield AskPrepare(text, settings)
+    answer = yield AskPrepare(text, settings, told)
     assert isinstance(answer, tuple)
     return answer
 

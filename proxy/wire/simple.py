@@ -14,6 +14,7 @@ from typing import NoReturn
 from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel
+from proxy.wire.consult import informed
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
 from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
@@ -79,6 +80,8 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
         settings, ahead = yield from _read_and_describe(channel, question)
     try:
         pieces = yield from ask_prepare(question.text, settings, question.understanding)
+        if len(pieces) == 1 and settings:
+            pieces = ((yield from informed(channel, pieces[0], settings, question.understanding)),)
     except HushError as error:
         return (yield from _not_understood(channel, question, error))
     if _is_for_the_front(channel, pieces):
@@ -95,9 +98,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
         if piece.is_private:
             yield from _run_private(channel, question, piece, settings, ahead, is_last=is_last)
         else:
-            yield from _run_public(channel, question, piece)
-            if is_last:
-                _finish(channel)
+            yield from _run_public(channel, question, piece, is_last=is_last)
         settings = {}  # this statement may have changed them
 
 
@@ -117,7 +118,7 @@ def _probable(question: Question) -> tuple[Piece, ...]:
     """The one private statement that the string was last time, if the front is to describe it just as it stands."""
     known = question.understanding.known(question.text, question.reader.latest)
     is_whole = len(known) == 1 and known[0].is_private and known[0].describe_text == known[0].text
-    return known if is_whole and not known[0].is_part else ()
+    return known if is_whole and not known[0].is_part and not known[0].asks else ()
 
 
 def _finish(channel: Channel) -> None:
@@ -187,7 +188,7 @@ def _refused(channel: Channel, error: HushError, shift: int) -> Flow[NoReturn]:
 # --- one statement of the string -----------------------------------------------------------------------
 
 
-def _run_public(channel: Channel, question: Question, piece: Piece) -> Flow[None]:
+def _run_public(channel: Channel, question: Question, piece: Piece, *, is_last: bool) -> Flow[None]:
     """Run a statement as it stands and wait for its end: it may be a COPY that reads from the client."""
     ticket = Ticket()
     unnamed = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=(), result_formats=())
@@ -199,6 +200,8 @@ def _run_public(channel: Channel, question: Question, piece: Piece) -> Flow[None
     channel.send_unanswered(messages.FLUSH)
     channel.has_injected = True
     yield from wait_for(ticket)
+    if is_last:
+        _finish(channel)
 
 
 def _run_private(
@@ -214,9 +217,14 @@ def _run_private(
 
     settings: empty to read them, since earlier statements may have changed them.
     """
+    is_open = bool(piece.asks) or not settings
     if not settings:
         settings = yield from read_settings(channel, question.reader)
+    if is_open:
         piece = yield from _prepared_again(channel, question, piece, settings)
+    if not piece.is_private:
+        yield from _run_public(channel, question, piece, is_last=is_last)
+        return
     described = yield from _describe(channel, piece, ahead)
     columns = columns_of(described)
     try:
@@ -263,6 +271,7 @@ def _prepared_again(channel: Channel, question: Question, piece: Piece, settings
     """Earlier statements of the string may have changed what this one means."""
     try:
         (again,) = yield from ask_prepare(piece.text, settings, question.understanding)
+        again = yield from informed(channel, again, settings, question.understanding)
     except HushError as error:
         return (yield from _refused(channel, error, piece.start))
     return replace(again, start=piece.start + again.start)

@@ -1,7 +1,7 @@
 """A session that knows one private table, `users`, and answers with fixed rows.
 
 What a statement says about `users` is run by the front over these rows, put in place of the table's name. Marks in
-comments steer it: refuse, fail, slow, mistyped, unreadable, odd_error.
+comments steer it: refuse, fail, slow, mistyped, unreadable, odd_error; asks: it wants to see a row of the front first.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proxy.errors import BudgetSpent, HushError, NotAggregate, Unsupported
-from proxy.session.contract import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Session, Spliced
+from proxy.session.contract import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Session, Spliced
 from proxy.wire.lexer import Span, statements
 
 CITIES = ("Bern", "Bern", "Chur", "{,\"'} $1; --")
@@ -73,15 +73,18 @@ class FakeSession:
     def known(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
         return self._diary.known.get((text, settings.get("hush.intervals", "")), ())
 
-    async def prepare(self, text: str, settings: Mapping[str, str]) -> tuple[Piece, ...]:
+    async def prepare(
+        self, text: str, settings: Mapping[str, str], told: tuple[tuple[Row, ...], ...] = ()
+    ) -> tuple[Piece, ...]:
         self._diary.prepared.append((text, settings))
         await asyncio.sleep(0)
         if "unreadable" in text:
             raise Unsupported("this statement cannot be read", position=8)
         if "odd_error" in text:
             raise ValueError("secret of a row")
-        pieces = tuple(_piece(text, span, settings) for span in statements(text))
-        self._diary.known[text, settings.get("hush.intervals", "")] = pieces
+        pieces = tuple(_as_told(_piece(text, span, settings), told) for span in statements(text))
+        if not told:
+            self._diary.known[text, settings.get("hush.intervals", "")] = pieces
         return pieces
 
     async def release(
@@ -124,6 +127,16 @@ class FakeSessions:
     async def open(self, login: str, database: str, session_id: str) -> Session:
         self.diary.opened.append((login, database, session_id))
         return FakeSession(self.diary)
+
+
+def _as_told(piece: Piece, told: tuple[tuple[Row, ...], ...]) -> Piece:
+    if "/* asks */" not in piece.text:
+        return piece
+    if told:
+        assert told == ((("kept", None),),)
+        return replace(piece, is_fleeting=True)
+    return Piece(text=piece.text, start=piece.start, is_private=True, describe_text=piece.text,
+                 needs_transaction=piece.needs_transaction, asks="select 'kept', null", is_fleeting=True)  # fmt: skip
 
 
 def _piece(whole: str, span: Span, settings: Mapping[str, str]) -> Piece:

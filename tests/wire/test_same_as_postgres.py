@@ -66,6 +66,11 @@ STATEMENTS = {
     "comment": "/* users */",
     "set": "set application_name = 'x'",
     "insert": "insert into pg_temp.kept select city from users",
+    "asks": "select city from users /* asks */ order by city",
+    "asks, public": "select /* asks */ /* users */ 7",
+    "asks, wrong": "select /* asks */ nope from users",
+    "asks, declare": "declare c cursor for select city /* asks */ from users",
+    "asks, copy": "copy (select /* asks */ city, age from users) to stdout",
 }
 STATES: dict[str, tuple[Step, ...]] = {
     "autocommit": (),
@@ -85,6 +90,20 @@ def matrix() -> Iterator[tuple[str, tuple[Step, ...]]]:
 CASES: dict[str, tuple[Step, ...]] = {
     **dict(matrix()),
     "several statements": ("select 1; " + GROUPS + "; select 2",),
+    "several that ask": (
+        "select /* asks */ age from users; select /* asks */ 7; select /* asks */ city from users; select /* asks */ 8",
+    ),
+    "several that ask after failure": (
+        "begin",
+        "select nope",
+        "rollback; select /* asks */ age from users",
+        "select 1",
+    ),
+    "one that asks, run twice": (
+        named("select age from users /* asks */ where age > $1"),
+        bound(b"s1", b"40") + RUN,
+        bound(b"s1", b"50") + RUN,
+    ),
     "several private": (f"{GROUPS}; select count(*) from users",),
     "several, later fails": (f"create temp table a as select 1; {GROUPS}; select nope", "select * from a"),
     "several, syntax": (f"select 1; {GROUPS}; selec 2",),

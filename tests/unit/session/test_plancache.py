@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from proxy.session.answer import Planned
 from proxy.session.contract import Piece
+from proxy.session.dataset import Version
 from proxy.session.plancache import PlanCache
+from proxy.session.statements import Asked
 from tests.unit.session.make import version
 
 PIECES = (Piece(text="SELECT 1", start=0, is_private=False, describe_text="SELECT 1"),)
 PLANNED = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
-def test_pieces_are_kept_by_version_login_text_and_intervals() -> None:
+def asked(of: Version, login: str = "ann", text: str = "SELECT 1", **more: Any) -> Asked:
+    return Asked(version=of, login=login, text=text, **{"has_intervals": False, **more})
+
+
+def test_pieces_are_kept_by_all_they_depend_on() -> None:
     cache, one, two = PlanCache(), version(), version()
-    cache.keep_pieces(one, "ann", "SELECT 1", False, PIECES)
-    assert cache.pieces(one, "ann", "SELECT 1", False) is PIECES
-    for other in ((two, "ann", "SELECT 1", False), (one, "bob", "SELECT 1", False), (one, "ann", "SELECT 2", False),
-                  (one, "ann", "SELECT 1", True)):  # fmt: skip
-        assert cache.pieces(*other) is None
+    cache.keep_pieces(asked(one), PIECES)
+    assert cache.pieces(asked(one)) is PIECES
+    for other in (asked(two), asked(one, "bob"), asked(one, text="SELECT 2"), asked(one, has_intervals=True),
+                  asked(one, noted=frozenset("v")), asked(one, told=((("view",),),))):  # fmt: skip
+        assert cache.pieces(other) is None
 
 
 def test_least_recently_used_is_forgotten() -> None:
@@ -30,6 +38,6 @@ def test_least_recently_used_is_forgotten() -> None:
 
 
 def test_long_texts_are_not_kept() -> None:
-    cache, one, text = PlanCache(), version(), "SELECT 1" + " " * 20_000
-    cache.keep_pieces(one, "ann", text, False, PIECES)
-    assert cache.pieces(one, "ann", text, False) is None
+    cache, long = PlanCache(), asked(version(), text="SELECT 1" + " " * 20_000)
+    cache.keep_pieces(long, PIECES)
+    assert cache.pieces(long) is None

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.session.contract import Piece, Refusal
-from proxy.session.statements import Understood, private_words, understand
+from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.sql.probe import Probe
 from proxy.sql.split import Split
 from proxy.sql.wrappers import Wrapper
@@ -19,7 +19,7 @@ COUNT = "SELECT count(*) FROM users"
 
 
 def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
-    return understand(text, version(), login, has_intervals=has_intervals)
+    return understand(Asked(version=version(), login=login, text=text, has_intervals=has_intervals))
 
 
 def piece(text: str, *, has_intervals: bool = False) -> Piece:
@@ -261,7 +261,9 @@ def test_other_statements_are_not_widened(text: str) -> None:
 def test_raw_select_may_be_answered_empty_by_policy() -> None:
     served = policy()
     lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
-    (rows,) = understand("SELECT age, city FROM users", lenient, "ann", has_intervals=False)
+    (rows,) = understand(Asked(version=lenient, login="ann", text="SELECT age, city FROM users", has_intervals=False))
     assert isinstance(handle(rows).query, Probe)
-    (exists,) = understand("SELECT EXISTS (SELECT 1 FROM users)", lenient, "ann", has_intervals=False)
+    (exists,) = understand(
+        Asked(version=lenient, login="ann", text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False)
+    )
     assert refusal(exists).sqlstate == "DP004"

@@ -1,0 +1,103 @@
+"""What does a session keep on the front that statements may mean, and how is it asked for?
+
+Temporary views and statements prepared in SQL live on the front alone: rolled back, replaced and dropped there as
+PostgreSQL does. The session remembers no more than names, to know when to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from proxy.session.contract import Row
+from proxy.sql.parse import Statement, split_statements
+from proxy.sql.prepared import Call
+
+#: The rows that the front gave, for each thing asked.
+Answers = tuple[tuple[Row, ...], ...]
+
+KEPT_SQL = """\
+SELECT 'view', c.relname::pg_catalog.text, pg_catalog.pg_get_viewdef(c.oid, true), ''
+FROM pg_catalog.pg_class c
+WHERE c.relkind OPERATOR(pg_catalog.=) 'v' AND c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
+UNION ALL
+SELECT 'prepared', p.name, p.statement, pg_catalog.array_to_string(ARRAY(
+    SELECT pg_catalog.format_type(t.type, NULL)
+    FROM ROWS FROM (pg_catalog.unnest(p.parameter_types)) WITH ORDINALITY AS t(type, n) ORDER BY t.n
+), pg_catalog.chr(10))
+FROM pg_catalog.pg_prepared_statements p WHERE p.from_sql"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement prepared in SQL: the query string it came in, and the types of its parameters."""
+
+    source: str
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Views by name, each with its SELECT, and prepared statements by name."""
+
+    views: Mapping[str, str]
+    prepared: Mapping[str, Prepared]
+
+    def only_of(self, names: frozenset[str]) -> Kept:
+        """Without the views that neither name one of these nor, through other views, lead to one."""
+        found: dict[str, str] = {}
+        words = {name: _words(body) for name, body in self.views.items()}
+        known = set(names)
+        while more := [n for n in self.views if n not in found and words[n] & known]:
+            found |= {n: self.views[n] for n in more}
+            known |= {n.lower() for n in more}
+        return Kept(found, self.prepared)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The handle of a public piece that makes views or prepared statements of these names."""
+
+    names: tuple[str, ...]
+
+
+def read_kept(rows: Sequence[Row]) -> Kept:
+    """The answer to KEPT_SQL."""
+    views, prepared = {}, {}
+    for kind, name, text, types in rows:
+        assert name is not None
+        assert text is not None
+        if kind == "view":
+            views[name] = text.strip().removesuffix(";")
+        else:
+            prepared[name] = Prepared(text, tuple((types or "").split("\n")) if types else ())
+    return Kept(views, prepared)
+
+
+def values_sql(call: Call, types: Sequence[str]) -> str:
+    """Asks for the arguments' values as text."""
+    casts = (f"(({a})::{t})::pg_catalog.text" for a, t in zip(call.arguments, types, strict=True))
+    return f"SELECT {', '.join(casts)}"
+
+
+def names_made(statement: Statement) -> tuple[str, ...]:
+    """Names that a view or a prepared statement may have after this one, in lower case."""
+    words = statement.words(8)
+    match words[0]:
+        case "PREPARE":
+            return _lower(statement, 1)
+        case "CREATE" if "VIEW" in words[:6] and "TABLE" not in words[: words.index("VIEW")]:
+            at = words.index("VIEW") + 1
+            return _lower(statement, at + 2 if words[at + 1 : at + 2] == (".",) else at)
+        case "ALTER" if statement.words(len(statement.tokens))[-3:-1] == ("RENAME", "TO"):
+            return _lower(statement, len(statement.tokens) - 1)
+        case _:
+            return ()
+
+
+def _words(text: str) -> set[str]:
+    return {t.text.lower() for s in split_statements(text) for t in s.tokens}
+
+
+def _lower(statement: Statement, at: int) -> tuple[str, ...]:
+    return tuple(t.text.lower() for t in statement.tokens[at : at + 1])

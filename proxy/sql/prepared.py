@@ -1,0 +1,86 @@
+"""What does a statement say that was prepared in SQL, and with which values is it executed?
+
+PREPARE and EXECUTE are taken apart by their tokens. The values come from the front, which has computed the arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from proxy.errors import Unsupported
+from proxy.sql.names import fold
+from proxy.sql.parse import Statement, split_statements
+from proxy.sql.render import text_literal
+from proxy.wire.lexer import Sort, tokens
+
+_NUMBERS = frozenset(("smallint", "integer", "bigint", "numeric", "real", "double precision"))
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """EXECUTE of a name with the texts of its arguments. has_query: one of them is a sub-query, which SQL forbids."""
+
+    name: str
+    arguments: tuple[str, ...]
+    has_query: bool
+
+
+def call_of(statement: Statement) -> Call:
+    """An EXECUTE taken apart. Raises Unsupported."""
+    held = statement.tokens
+    if len(held) < 2 or (len(held) > 2 and (held[2].text, held[-1].text) != ("(", ")")):
+        raise Unsupported("this EXECUTE is not understood", hint="Write it as EXECUTE name(value, ...).")
+    arguments, depth, start = [], 0, 3
+    for position in range(3, len(held)):
+        text = held[position].text if held[position].token_type is not TokenType.IDENTIFIER else ""
+        is_end = position == len(held) - 1
+        if depth == 0 and (text == "," or is_end):
+            arguments.append(statement.text[held[start].start : held[position].start])
+            start = position + 1
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0)
+    has_query = any(t.text.upper() in _QUERIES and t.token_type is not TokenType.STRING for t in held[2:])
+    return Call(_name(held[1]), tuple(a for a in arguments if a.strip()), has_query)
+
+
+def prepared_text(source: str, name: str) -> str:
+    """What a PREPARE of that name in a query string prepares. Raises Unsupported unless there is one."""
+    found = [s for s in split_statements(source) if s.words(1) == ("PREPARE",) and _name(s.tokens[1]) == name]
+    if len(found) != 1:
+        raise Unsupported(f'the statement "{name}" is not understood', hint="Prepare it in a statement of its own.")
+    (statement,) = found
+    depth = 0
+    for position, token in enumerate(statement.tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.text.upper() == "AS" and position > 1:
+            return statement.text[token.end + 1 :].strip()
+    raise Unsupported(f'the statement "{name}" is not understood')
+
+
+def with_values(text: str, values: Sequence[tuple[str | None, str]]) -> str:
+    """The text with its parameters written out: $n is the n-th (value, type), or stays if there is none."""
+    parts, position = [], 0
+    for token in tokens(text):
+        if token.sort is Sort.NUMBER and token.text.startswith("$") and 0 < int(token.text[1:]) <= len(values):
+            parts += [text[position : token.start], _literal(*values[int(token.text[1:]) - 1])]
+            position = token.end
+    return "".join((*parts, text[position:]))
+
+
+def _literal(value: str | None, kind: str) -> str:
+    if value is None:
+        return f"NULL::{kind}"
+    if kind == "boolean":
+        return value
+    if kind in _NUMBERS and _NUMBER.fullmatch(value):
+        return f"({value})::{kind}" if value.startswith("-") else f"{value}::{kind}"
+    return f"{text_literal(value)}::{kind}"
+
+
+def _name(token: Token) -> str:
+    return token.text if token.token_type is TokenType.IDENTIFIER else fold(token.text)

@@ -1,0 +1,109 @@
+"""Statements that mean what the front remembers: asked for, understood, and understood again when run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from proxy.errors import HushError, Unsupported
+from proxy.wire import messages
+from proxy.wire.exchange import Piece
+from proxy.wire.flow import AskPrepare, AskRelease
+from proxy.wire.messages import Bind
+from proxy.wire.relay import Relay
+from tests.unit.wire.make import MARKER, READY, SETTINGS_REPLY, error, kinds, relay, row
+from tests.unit.wire.test_relay import COLUMNS, DESCRIBED, DONE, FINISHED, ONE, SPLICED, THREE, TWO
+
+TEXT = "select count(*) from v /* users */"
+SETTINGS = {"hush.epsilon": "0.5", "TimeZone": "UTC"}
+OPEN = Piece(text=TEXT, start=0, is_private=True, describe_text=TEXT, asks="select kept", is_fleeting=True)
+KNOWN = Piece(text=TEXT, start=0, is_private=True, describe_text=TEXT, is_fleeting=True)
+KEPT = THREE + ONE + TWO + row(b"view", None) + DONE + THREE + THREE
+TOLD = ((("view", None),),)
+
+
+def test_a_query_is_prepared_again_with_what_the_front_has_said() -> None:
+    made = relay()
+    made.from_client(messages.query(b"  " + TEXT.encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    assert made.take_ask() == AskPrepare(f"  {TEXT}", SETTINGS)
+    made.take_front()
+    made.answer((replace(OPEN, start=2),))
+    assert b"select kept" in made.take_front()
+    made.from_front(KEPT)
+    assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD)
+    made.answer((replace(OPEN, asks="select more"),))
+    assert b"select more" in made.take_front()
+    made.from_front(KEPT)
+    assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD * 2)
+    made.answer((KNOWN,))
+    made.from_front(DESCRIBED)
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert ask.piece == replace(KNOWN, start=2)
+
+
+def test_what_the_front_refuses_to_say_ends_the_statement() -> None:
+    made = relay()
+    made.from_client(messages.query(TEXT.encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    made.take_ask()
+    made.answer((OPEN,))
+    made.from_front(THREE + ONE + TWO + error("division by zero", "22012", P="8") + FINISHED)
+    seen = made.take_client()
+    assert kinds(seen) == "EZ"
+    assert b"P8" not in seen
+    assert made.is_idle
+
+
+def prepared() -> Relay:
+    """A statement was prepared when it was private, and is run now; the session is asked what it means."""
+    made = relay()
+    made.from_client(messages.parse(b"", TEXT.encode()))
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer((OPEN,))
+    made.from_front(KEPT)
+    assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD)
+    made.answer((KNOWN,))
+    bind = Bind(portal=b"", statement=b"", formats=(), values=(), result_formats=())
+    made.from_client(messages.bind(bind) + messages.execute(b"") + messages.SYNC)
+    made.from_front(b"".join((messages.build(b"t", b"\0\0"), COLUMNS, THREE, ONE, TWO, THREE, COLUMNS)))
+    made.from_front(SETTINGS_REPLY)
+    assert made.take_ask() == AskPrepare(TEXT, SETTINGS)
+    made.answer((OPEN,))
+    made.from_front(KEPT)
+    assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD)
+    made.take_client()
+    return made
+
+
+def test_a_prepared_statement_is_understood_again_when_it_is_run() -> None:
+    made = prepared()
+    now = replace(KNOWN, handle="as it is now")
+    made.answer((now,))
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert ask.piece == now
+    made.answer(SPLICED)
+    made.from_front(THREE + THREE + ONE + TWO + THREE + COLUMNS + row(b"7") + DONE + READY)
+    assert kinds(made.take_client()) == "12NDCZ"
+
+
+@pytest.mark.parametrize(
+    ("answer", "sqlstate"),
+    [
+        ((Piece(text=TEXT, start=0, is_private=False, describe_text=TEXT),), b"DP006"),
+        (Unsupported("unreadable now"), b"DP006"),
+    ],
+)
+def test_a_prepared_statement_that_has_changed_is_refused(
+    answer: tuple[Piece, ...] | HushError, sqlstate: bytes
+) -> None:
+    made = prepared()
+    made.answer(answer)
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + READY)
+    seen = made.take_client()
+    assert kinds(seen) == "12EZ"
+    assert sqlstate in seen
