@@ -67,6 +67,8 @@ def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate:
 
 def _count(node: exp.Count, binder: Binder, where: Scalar) -> Aggregate:
     only(node, "this", "big_int")
+    if node.this is None:
+        raise refuse(node, "count() is not supported over private rows", "Write count(*).")
     if isinstance(node.this, exp.Star):
         return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
     if isinstance(node.this, exp.Distinct):

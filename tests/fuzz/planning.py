@@ -24,8 +24,13 @@ SALT = "5a17"
 
 def make_context(world: World, rng: random.Random) -> PlanContext:
     """What planning needs, with a client's own bounds now and then."""
-    is_pure = world.privacy.accounting is Accounting.PURE
     lowered = Lowered(rows_per_group=rng.choice((0, 0, 0, 1, 2)), groups=rng.choice((0, 0, 0, 1, 2)))
+    return context_of(world, lowered)
+
+
+def context_of(world: World, lowered: Lowered) -> PlanContext:
+    """What planning needs."""
+    is_pure = world.privacy.accounting is Accounting.PURE
     return PlanContext(
         tables=world.tables,
         unique=world.unique,
