@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import assert_never
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import PublicKey, classify_key, public_product
 from proxy.analysis.owned import Owned
-from proxy.analysis.unit_uses import check_condition
+from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
-from proxy.policy.model import Column, FromPolicy, Limit, Table
-from proxy.sql.algebra import Block, ColumnRef, Grouped, JoinKind, Scalar, Scan, UnitValue, UnitValueKind
+from proxy.policy.model import Bounded, Column, FromPolicy, Limit, Table
+from proxy.sql.algebra import (
+    Beside,
+    Block,
+    ColumnRef,
+    Grouped,
+    JoinKind,
+    Placed,
+    Scalar,
+    Scan,
+    Stored,
+    UnitValue,
+    UnitValueKind,
+    Windowed,
+    WindowValue,
+)
 from proxy.sql.joins import nullable
 
 Own = Callable[[Block, int], Owned]
@@ -27,10 +42,10 @@ def with_known_scans(block: Block, after: int, own: Own) -> Block:
     last = max(after, *(s.number for s in block.every_scan))
     found: dict[int, Scan] = {}
     for scan in (*block.scans, *(s for j in block.joins for s in j.scans)):
-        if isinstance(scan.rows, Grouped):
+        if not isinstance(scan.rows, Stored):
             owned = own(scan.rows.block, last)
             last = max(last, *(s.number for s in owned.block.every_scan))
-            found[scan.number] = _grouped(scan, scan.rows, owned)
+            found[scan.number] = _known(scan, owned)
     if not found:
         return block
     joins = []
@@ -40,14 +55,24 @@ def with_known_scans(block: Block, after: int, own: Own) -> Block:
     return replace(block, scans=tuple(found.get(s.number, s) for s in block.scans), joins=tuple(joins))
 
 
+def _known(scan: Scan, owned: Owned) -> Scan:
+    match scan.rows:
+        case Stored():
+            return scan
+        case Grouped() as rows:
+            return _grouped(scan, rows, owned)
+        case Windowed() as rows:
+            return _windowed(scan, rows, owned)
+        case _ as never:
+            assert_never(never)
+
+
 def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
     """Claim: each row is a function of the rows of the unit that it names. Without keys, a unit has at most one."""
     domains, table = Domains(owned.block), owned.bounds_from
     most = 1 if owned.is_one_row_per_unit else _limit(table.rows_per_unit, 1)
     for value in rows.values:
-        check_condition(owned.block, value.where)
-        if not _counts_column(value):
-            check_condition(owned.block, value.argument)
+        _check_value(value, owned.block)
     values = tuple(bounded(v, domains, most) for v in rows.values)
     known = {v.name: value_column(v, domains) for v in values}
     for name, key in rows.keys:
@@ -61,6 +86,12 @@ def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
     return replace(scan, table=replace(bounds, columns=columns), rows=replace(rows, block=owned.block, values=values))
 
 
+def _check_value(value: UnitValue, block: Block) -> None:
+    check_condition(block, value.where)
+    if not _counts_column(value):
+        check_condition(block, value.argument)
+
+
 def _counts_column(value: UnitValue) -> bool:
     counts = value.kind in (UnitValueKind.COUNT, UnitValueKind.COUNT_DISTINCT)
     return counts and isinstance(value.argument, ColumnRef)
@@ -72,6 +103,67 @@ def _key_column(column: Column, key: Scalar, domains: Domains) -> Column:
         source = domains.column(key)
         return replace(source, name=column.name, type=column.type, key=column.key, sum_bounds=column.sum_bounds)
     return replace(column, domain=domains.of(key), nullable=domains.may_be_null(key))
+
+
+# --- windows --------------------------------------------------------------------------------------------------
+
+
+def _windowed(scan: Scan, rows: Windowed, owned: Owned) -> Scan:
+    """Claim: the rows of a unit are a function of the multiset of its rows below, of which there are as many.
+
+    Rows that are equal in all columns are alike, and all others have an order of their own.
+    """
+    domains, table = Domains(owned.block), owned.bounds_from
+    most = 1 if owned.is_one_row_per_unit else _limit(table.rows_per_unit, 1)
+    windows = tuple(_known_window(w, owned.block, domains, most) for w in rows.windows)
+    known = {w.name: _window_column(w, domains) for w in windows}
+    for name, reference in rows.passed:
+        source = domains.column(reference)
+        is_key = source.key or is_unit_value(owned.block, reference)
+        known[name] = replace(source, name=name, key=is_key, hidden=False)
+    constant = tuple(n for n, c in rows.passed if c.scan in owned.constant_scans or c in owned.enforced_constants)
+    bounds = replace(
+        scan.table, columns=tuple(known[c.name] for c in scan.table.columns), unit_unique=owned.is_one_row_per_unit,
+        rows_per_unit=table.rows_per_unit, rows_per_group=table.rows_per_group, groups_per_unit=table.groups_per_unit,
+        keys_per_unit=table.keys_per_unit, unit_constant=() if owned.is_one_row_per_unit else constant,
+    )  # fmt: skip
+    return replace(scan, table=bounds, rows=replace(rows, block=owned.block, windows=windows))
+
+
+def _known_window(window: WindowValue, block: Block, domains: Domains, most: int) -> WindowValue:
+    for scalar in (*window.partition, *(o.scalar for o in window.order)):
+        if not isinstance(scalar, ColumnRef):
+            check_condition(block, scalar)
+    match window.of:
+        case Placed():
+            return replace(window, most=most)
+        case Beside(argument=argument):
+            if not isinstance(argument, ColumnRef):
+                check_condition(block, argument)
+            return window
+        case UnitValue() as value:
+            _check_value(value, block)
+            return replace(window, of=bounded(value, domains, most))
+        case _ as never:
+            assert_never(never)
+
+
+def _window_column(window: WindowValue, domains: Domains) -> Column:
+    match window.of:
+        case Placed():
+            return Column(name=window.name, type=window.type, domain=Bounded(1, window.most), nullable=False)
+        case Beside(argument=ColumnRef() as argument):
+            source = domains.column(argument)
+            return replace(source, name=window.name, nullable=True, hidden=False)
+        case Beside(argument=argument):
+            return Column(name=window.name, type=window.type, domain=domains.of(argument))
+        case UnitValue() as value:
+            return replace(value_column(value, domains), name=window.name)
+        case _ as never:
+            assert_never(never)
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------
 
 
 def _most_rows(rows: Grouped, domains: Domains, most: int) -> int:

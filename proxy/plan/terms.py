@@ -34,8 +34,26 @@ from proxy.plan.moments import (
     rows_of,
 )
 from proxy.plan.unit_values import unit_value
-from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, Scalar, Scan, Stored, conjuncts
+from proxy.policy.model import Bounded, Column, Listed, Unknown
+from proxy.sql.algebra import (
+    TRUE,
+    Beside,
+    Block,
+    ColumnRef,
+    Grouped,
+    Join,
+    JoinKind,
+    Neighbour,
+    Place,
+    Placed,
+    Scalar,
+    Scan,
+    Stored,
+    UnitValue,
+    Windowed,
+    WindowValue,
+    conjuncts,
+)
 from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
 from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
@@ -151,6 +169,8 @@ class Terms:
                 return f"{'.'.join(map(quote, scan.table.relation))} AS s{scan.number}"
             case Grouped() as rows:
                 return f"(\n{self._grouped(scan, rows)}) AS s{scan.number}"
+            case Windowed() as rows:
+                return f"(\n{self._windowed(scan, rows)}) AS s{scan.number}"
             case _ as never:
                 assert_never(never)
 
@@ -165,8 +185,45 @@ class Terms:
             passing = self.filter(RowCount(value.where, TRUE))
             text = unit_value(value, self._a.domains.column(reference), self.renderer, counted, passing)
             chosen.append(f"{text} AS {quote(value.name)}")
-        where = " AND ".join(dict.fromkeys(map(self._row_condition, rows.block.where))) or "TRUE"
-        return f"  SELECT {', '.join(chosen)}\n  FROM {self._tables(rows.block)}\n  WHERE {where}\n  GROUP BY {group}"
+        return f"{self._chosen(chosen, rows.block)}\n  GROUP BY {group}"
+
+    def _windowed(self, scan: Scan, rows: Windowed) -> str:
+        """Rows of each unit with window functions over its own rows; passed columns as they are stored."""
+        chosen = [f"s{c.scan}.{quote(c.name)} AS {quote(name)}" for name, c in rows.passed]
+        for window in rows.windows:
+            over = f" OVER ({self._window(window, rows.block)})"
+            column = self._a.domains.column(ColumnRef(scan.number, window.name, window.type))
+            chosen.append(f"{self._window_value(window, column, over)} AS {quote(window.name)}")
+        return self._chosen(chosen, rows.block)
+
+    def _chosen(self, chosen: list[str], block: Block) -> str:
+        where = " AND ".join(dict.fromkeys(map(self._row_condition, block.where))) or "TRUE"
+        return f"  SELECT {', '.join(chosen)}\n  FROM {self._tables(block)}\n  WHERE {where}"
+
+    def _window(self, window: WindowValue, block: Block) -> str:
+        """PARTITION BY the unit; in an order that is one and the same for any rows that are not alike."""
+        keys = [self.renderer.inner_key(k) for k in window.partition]
+        order = [f"{self.renderer.inner_key(o.scalar)} {'DESC' if o.is_descending else 'ASC'} NULLS"
+                 f" {'FIRST' if o.is_null_first else 'LAST'}" for o in window.order]  # fmt: skip
+        if is_told_by_place(window):
+            order += [f"{self.renderer.identity(c)} ASC NULLS LAST" for c in _columns(block)]
+        parted = f"PARTITION BY {', '.join([*map(self.renderer.identity, window.unit), *keys])}"
+        return f"{parted} ORDER BY {', '.join(order)}" if order else parted
+
+    def _window_value(self, window: WindowValue, column: Column, over: str) -> str:
+        match window.of:
+            case Placed(place):
+                return f"least({place.value}(){over}, {window.most}::BIGINT)"
+            case Beside(row, argument, distance):
+                text = f"s{argument.scan}.{quote(argument.name)}" if isinstance(argument, ColumnRef) else (
+                    self.renderer.measure(argument))  # fmt: skip
+                return f"{row.value}({text}{'' if row is Neighbour.FIRST_VALUE else f', {distance}'}){over}"
+            case UnitValue() as value:
+                counted = self.filter(RowCount(value.where, value.argument)) + over
+                passing = self.filter(RowCount(value.where, TRUE)) + over
+                return unit_value(value, column, self.renderer, counted, passing)
+            case _ as never:
+                assert_never(never)
 
     def where(self) -> str:
         """The block's conditions, and that public keys lie in their domains."""
@@ -338,6 +395,25 @@ class Terms:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
         return math.floor(_NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
+
+
+def _columns(block: Block) -> list[ColumnRef]:
+    """Every column of a block's rows."""
+    scans = (*block.scans, *(s for j in block.joins if j.kind is JoinKind.LEFT for s in j.scans))
+    return [ColumnRef(s.number, c.name, c.type) for s in scans for c in s.table.columns]
+
+
+def is_told_by_place(window: WindowValue) -> bool:
+    """Whether rows of equal place in the given order may have other values."""
+    match window.of:
+        case Placed(place):
+            return place is Place.ROW_NUMBER
+        case Beside():
+            return True
+        case UnitValue():
+            return False
+        case _ as never:
+            assert_never(never)
 
 
 def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:

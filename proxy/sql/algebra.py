@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.policy.model import Table
 from proxy.sqltypes import SqlType, Value
@@ -107,6 +109,22 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
             return (*(s for b in branches for s in b), otherwise)
         case Member(argument=argument):
             return (argument,)
+
+
+def with_columns(scalar: Scalar, changed: Callable[[ColumnRef], Scalar]) -> Scalar:
+    """The scalar with each column replaced."""
+    match scalar:
+        case ColumnRef():
+            return changed(scalar)
+        case Literal() | Null() | Span():
+            return scalar
+        case Call(function, args, kind):
+            return Call(function, tuple(with_columns(a, changed) for a in args), kind)
+        case Case(branches, otherwise, kind):
+            replaced = tuple((with_columns(c, changed), with_columns(v, changed)) for c, v in branches)
+            return Case(replaced, with_columns(otherwise, changed), kind)
+        case Member(argument, items):
+            return Member(with_columns(argument, changed), items)
 
 
 def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
@@ -214,6 +232,90 @@ class Grouped:
     values: tuple[UnitValue, ...]
 
 
+class Place(enum.Enum):
+    """What a row's place among the rows of its unit is told by."""
+
+    ROW_NUMBER = "row_number"
+    RANK = "rank"
+    DENSE_RANK = "dense_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The place of a row: no two rows have one row number, and rows of equal rank differ in no ordering expression."""
+
+    place: Place
+
+
+class Neighbour(enum.Enum):
+    """Another row of the unit, told by its place."""
+
+    LAG = "lag"
+    LEAD = "lead"
+    FIRST_VALUE = "first_value"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What an expression is in another row, that many rows before or after this one; NULL where there is none."""
+
+    row: Neighbour
+    argument: Scalar
+    distance: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """One expression of an ORDER BY."""
+
+    scalar: Scalar
+    is_descending: bool
+    is_null_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WindowValue:
+    """A window function over the rows of one unit, or of one of its values of further expressions.
+
+    Without a frame of its own: an aggregate is of all rows up to those that are equal to this one in the order.
+    most: the largest place, known once it is analysed.
+    """
+
+    name: str
+    of: Placed | Beside | UnitValue
+    unit: tuple[ColumnRef, ...]
+    partition: tuple[Scalar, ...]
+    order: tuple[Ordered, ...]
+    type: SqlType
+    most: int = 0
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """Whatever it reads of a row."""
+        return (*self._own, *self.partition, *(o.scalar for o in self.order))
+
+    @property
+    def _own(self) -> tuple[Scalar, ...]:
+        match self.of:
+            case Placed():
+                return ()
+            case Beside(argument=argument):
+                return (argument,)
+            case UnitValue(argument=argument, where=where):
+                return (argument, where)
+            case _ as never:
+                assert_never(never)
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """The rows of a block, with columns that are passed on under new names and values of window functions."""
+
+    block: Block
+    passed: tuple[tuple[str, ColumnRef], ...]
+    windows: tuple[WindowValue, ...]
+
+
 STORED = Stored()
 
 
@@ -223,7 +325,23 @@ class Scan:
 
     number: int
     table: Table
-    rows: Stored | Grouped = STORED
+    rows: Stored | Grouped | Windowed = STORED
+
+    @property
+    def below(self) -> tuple[Block, ...]:
+        """The blocks whose rows these are."""
+        return () if isinstance(self.rows, Stored) else (self.rows.block,)
+
+    @property
+    def computed(self) -> tuple[Scalar, ...]:
+        """What its columns are computed from."""
+        match self.rows:
+            case Stored():
+                return ()
+            case Grouped(keys=keys, values=values):
+                return (*(k for _, k in keys), *(s for v in values for s in (v.argument, v.where)))
+            case Windowed(windows=windows):
+                return tuple(s for w in windows for s in w.scalars)
 
 
 class JoinKind(enum.Enum):
@@ -265,7 +383,7 @@ class Block:
     def every_scan(self) -> tuple[Scan, ...]:
         """Those of joins and of sub-selects included."""
         own = (*self.scans, *(s for j in self.joins for s in j.scans))
-        return (*own, *(i for s in own if isinstance(s.rows, Grouped) for i in s.rows.block.every_scan))
+        return (*own, *(inner for s in own for block in s.below for inner in block.every_scan))
 
     @property
     def conditions(self) -> tuple[Scalar, ...]:
@@ -276,14 +394,9 @@ class Block:
         return next(s for s in self.every_scan if s.number == number)
 
 
-def _read_by(values: tuple[UnitValue, ...]) -> tuple[Scalar, ...]:
-    return tuple(s for v in values for s in (v.argument, v.where))
-
-
 def types_in(block: Block) -> frozenset[SqlType]:
     """Types of all scalars of a block and of their parts."""
-    inner = [s.rows for s in block.every_scan if isinstance(s.rows, Grouped)]
-    below = [c for g in inner for c in (*g.block.conditions, *(k for _, k in g.keys), *_read_by(g.values))]
+    below = [c for s in block.every_scan for c in (*s.computed, *(c for b in s.below for c in b.conditions))]
     waiting = [*below, *block.conditions, *block.keys, *(s for a in block.aggregates for s in (*a.arguments, a.where))]
     found = set()
     while waiting:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from proxy.sql.algebra import (
     TRUE,
     Aggregate,
     AggregateKind,
+    Beside,
     Call,
     Case,
     ColumnRef,
     Literal,
     Member,
     Null,
+    Placed,
     Scalar,
     Span,
     UnitValue,
     UnitValueKind,
+    WindowValue,
 )
 
 _INFIX = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "||", "is distinct from", "like", "ilike")
@@ -68,3 +73,22 @@ def describe_unit_value(value: UnitValue) -> str:
     else:
         text = f"{value.kind.value}({'*' if value.argument == TRUE else describe_scalar(value.argument)})"
     return text if value.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(value.where)})"
+
+
+def describe_window(value: WindowValue) -> str:
+    """The window function as SQL; that it is of one unit's rows is not said."""
+    ordered = ", ".join(f"{describe_scalar(o.scalar)}{' DESC' if o.is_descending else ''}" for o in value.order)
+    parts = [f"PARTITION BY {', '.join(map(describe_scalar, value.partition))}"] if value.partition else []
+    return f"{_called(value)} OVER ({' '.join([*parts, *([f'ORDER BY {ordered}'] if ordered else [])])})"
+
+
+def _called(value: WindowValue) -> str:
+    match value.of:
+        case Placed(place):
+            return f"{place.value}()"
+        case Beside(row, argument, distance):
+            return f"{row.value}({describe_scalar(argument)}{f', {distance}' if distance != 1 else ''})"
+        case UnitValue() as inner:
+            return describe_unit_value(inner)
+        case _ as never:
+            assert_never(never)

@@ -15,14 +15,12 @@ from sqlglot import exp
 from proxy.errors import BadGroups, HushError, NotAggregate
 from proxy.policy.model import Column, JoinKey, Table, UnitColumns
 from proxy.sql.algebra import (
-    TRUE,
     Block,
     ColumnRef,
     Grouped,
     Scalar,
     Scan,
     UnitValue,
-    UnitValueKind,
     columns_of,
     conjuncts,
 )
@@ -30,18 +28,12 @@ from proxy.sql.bind import RULES
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.describe import describe_unit_value
 from proxy.sql.group_items import group_items
+from proxy.sql.inner_values import KINDS, bind_unit_value, stored_type
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
-from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
-_KINDS: dict[type[exp.Expression], UnitValueKind] = {
-    exp.Count: UnitValueKind.COUNT, exp.Sum: UnitValueKind.SUM, exp.Avg: UnitValueKind.AVG, exp.Min: UnitValueKind.MIN,
-    exp.Max: UnitValueKind.MAX,
-}  # fmt: skip
-_REALS = (SqlType.FLOAT4, SqlType.FLOAT8)
-_ORDERED = (SqlType.TEXT, SqlType.VARCHAR, SqlType.DATE, SqlType.TIMESTAMP)
 _LONGEST_NAME = 60
 Item = Callable[[exp.Expression, Binder], tuple[str, Scalar]]
 
@@ -114,7 +106,7 @@ class _Grouped:
 
     def rules(self) -> dict[type, Rule]:
         """Those of all scalars, with aggregates and with expressions that are grouped by."""
-        aggregates: dict[type, Rule] = {exp.Filter: self._aggregate, **dict.fromkeys(_KINDS, self._aggregate)}
+        aggregates: dict[type, Rule] = {exp.Filter: self._aggregate, **dict.fromkeys(KINDS, self._aggregate)}
         if all(isinstance(key, ColumnRef) for _, key in self._keys):
             return {**RULES, **aggregates}
         return {**{kind: self._or_key(rule) for kind, rule in RULES.items()}, **aggregates}
@@ -134,61 +126,14 @@ class _Grouped:
     # --- aggregates -----------------------------------------------------------------------------------------
 
     def _aggregate(self, _: Binder, node: exp.Expression) -> Scalar:
-        where: Scalar = TRUE
-        if isinstance(node, exp.Filter):
-            only(node, "this", "expression")
-            where = self._binder.condition(node.expression.this)
-            node = node.this
-        kind = _KINDS.get(type(node))
-        if kind is None:
-            raise refuse(node, f"the aggregate {construct(node)} is not supported per unit",
-                         "Accepted: count, sum, avg, min and max, each with FILTER.")  # fmt: skip
-        only(node, "this", "big_int")
-        if isinstance(node.this, exp.Distinct):
-            return self._distinct(node, kind, where)
-        if kind is UnitValueKind.COUNT and isinstance(node.this, exp.Star):
-            return self._value(kind, TRUE, where, SqlType.INT8)
-        argument = self._binder.scalar(node.this)
-        if kind is UnitValueKind.COUNT:
-            return self._value(kind, argument, where, SqlType.INT8)
-        return self._measured(node, kind, argument, where)
+        return bind_unit_value(node, self._binder, self._value)
 
-    def _distinct(self, node: exp.Expression, kind: UnitValueKind, where: Scalar) -> Scalar:
-        only(node.this, "expressions")
-        if len(node.this.expressions) != 1:
-            raise refuse(node, f"{kind.value}(DISTINCT a, b) is not supported per unit", "Count one expression.")
-        argument = self._binder.scalar(node.this.expressions[0])
-        if kind in (UnitValueKind.MIN, UnitValueKind.MAX):
-            return self._measured(node, kind, argument, where)
-        if kind is not UnitValueKind.COUNT or argument.type is SqlType.INTERVAL:
-            raise refuse(node, f"{kind.value}(DISTINCT ...) of {argument.type.pg_name} is not supported per unit",
-                         "Use count(DISTINCT x).")  # fmt: skip
-        return self._value(UnitValueKind.COUNT_DISTINCT, argument, where, SqlType.INT8)
-
-    def _measured(self, node: exp.Expression, kind: UnitValueKind, argument: Scalar, where: Scalar) -> Scalar:
-        is_extreme = kind in (UnitValueKind.MIN, UnitValueKind.MAX)
-        if not argument.type.is_number and not (is_extreme and argument.type in _ORDERED):
-            raise refuse(node, f"{kind.value}({argument.type.pg_name}) is not supported per unit",
-                         "Aggregate a number; min and max also take a text, date or timestamp.")  # fmt: skip
-        if is_extreme and argument.type is not SqlType.NUMERIC:
-            return self._value(kind, argument, where, argument.type)
-        if kind is UnitValueKind.SUM and argument.type.is_integer:
-            total = self._value(kind, argument, where, SqlType.INT8)
-            return self._as_numeric(node, total) if argument.type is SqlType.INT8 else total
-        found = self._value(kind, argument, where, SqlType.FLOAT8)
-        if argument.type in _REALS:
-            return found
-        return self._as_numeric(node, found)
-
-    def _as_numeric(self, node: exp.Expression, value: Scalar) -> Scalar:
-        return self._binder.convert(node, value, SqlType.NUMERIC)
-
-    def _value(self, kind: UnitValueKind, argument: Scalar, where: Scalar, type_: SqlType) -> Scalar:
-        value = UnitValue("", kind, argument, where, type_)
+    def _value(self, value: UnitValue) -> Scalar:
         found = next((v for v in self._values if replace(v, name="") == value), None)
         if found is None:
             text = describe_unit_value(value)
-            found = replace(value, name=self._unused(text if len(text) <= _LONGEST_NAME else f"{kind.value}(...)"))
+            short = text if len(text) <= _LONGEST_NAME else f"{value.kind.value}(...)"
+            found = replace(value, name=self._unused(short))
             self._values.append(found)
         return ColumnRef(self._number, found.name, found.type)
 
@@ -219,14 +164,3 @@ def _key_column(name: str, key: Scalar, tables: Mapping[int, Table]) -> Column:
     """A key of the policy stays one."""
     source = tables[key.scan].column(key.name) if isinstance(key, ColumnRef) and key.scan in tables else None
     return Column(name=name, type=stored_type(key.type), key=source is not None and source.key)
-
-
-def stored_type(kind: SqlType) -> SqlType:
-    """The type of a key as the engine computes it: a numeric is a double, an instant the policy's local time."""
-    match kind:
-        case SqlType.NUMERIC:
-            return SqlType.FLOAT8
-        case SqlType.TIMESTAMPTZ:
-            return SqlType.TIMESTAMP
-        case _:
-            return kind

@@ -28,6 +28,7 @@ from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, membership
 from proxy.sql.unknown_names import unknown_column
+from proxy.sql.windows import Windows, has_window
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -182,6 +183,8 @@ class Scopes:
             return self._per_unit(select, ctes)
         only(select, "expressions", "from_", "joins", "where", "with_", "kind")
         scope = self.select(select, ctes_of(select, ctes))
+        if has_window(select):
+            return self._windowed(select, scope)
         columns: list[tuple[str, Scalar]] = []
         for item in select.expressions:
             columns += _item(item, scope, self._source)
@@ -194,8 +197,20 @@ class Scopes:
         def item(node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
             return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
 
+        return grouped(select, scope.rows, scope.binder, self._number(), item)
+
+    def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
+        """A sub-select with window functions over the rows of each unit."""
+        found = Windows(scope.rows, scope.binder, self._number())
+        relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
+        inner = Scope(relations, found.passed(scope.rows), found.inner())
+        columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source))
+        return found.rows(columns)
+
+    def _number(self) -> int:
+        """That of a new scan."""
         self._scans += 1
-        return grouped(select, scope.rows, scope.binder, self._scans - 1, item)
+        return self._scans - 1
 
     # --- names --------------------------------------------------------------------------------------
 

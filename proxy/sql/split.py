@@ -24,6 +24,7 @@ from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.subqueries import conditions, membership
 from proxy.sql.unit_groups import groups_by_unit
+from proxy.sql.windows import has_window
 from proxy.sql.words import construct
 
 SYSTEM_SCHEMA = "hush"
@@ -300,9 +301,9 @@ class _Walker:
                          "Join it with the aggregates in a SELECT around them.")  # fmt: skip
 
     def _rows(self, select: exp.Select) -> Kind:
-        if any(isinstance(n, exp.Window) for e in select.expressions for n in e.walk()):
+        if has_window(select) and id(select) not in self._sources:
             raise refuse(select, "a window function over private rows is not supported",
-                         "Aggregate first: sum(count(*)) OVER (...) runs over groups.")  # fmt: skip
+                         "In a sub-select it may run over rows of each unit, above the line over groups.")  # fmt: skip
         return Kind.PRIVATE
 
     def _source(self, node: exp.Expression, ctes: _Names) -> Kind:

@@ -47,6 +47,20 @@ def distinct_values_of_units_are_counted_twice(patch: pytest.MonkeyPatch) -> Non
     _text(patch, lambda sql: sql.replace("count(DISTINCT ", "count("))
 
 
+def windows_are_over_everybody(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: re.sub(r"PARTITION BY .*? ORDER BY", "ORDER BY", sql))
+
+
+def ties_of_windows_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("proxy.plan.terms.is_told_by_place", lambda _: False)
+
+
+def places_are_not_clamped(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: re.sub(r"least\((row_number\(\) OVER \(.*?\)), \d+::BIGINT\)", r"\1", sql))
+
+
+_FIRST = "select count(*) from (select {u}, code, row_number() over (partition by {u}) as n from e) q where "
+
 PLANTS: tuple[tuple[Plant, str, str], ...] = (
     (values_of_units_are_not_clamped, "meaning",
      "select count(*) from (select {u}, count(*) as n from e group by {u}) q where q.n >= 1"),
@@ -54,6 +68,9 @@ PLANTS: tuple[tuple[Plant, str, str], ...] = (
      "select sum(q.n) from (select {u}, count(*) as n from e group by {u}) q"),
     (rows_of_units_with_keys_are_one, "sensitivity",
      "select count(*) from (select {u}, id, count(*) as n from e group by {u}, id) q"),
+    (windows_are_over_everybody, "sensitivity", _FIRST + "q.n = 1"),
+    (ties_of_windows_are_left_to_the_engine, "meaning", _FIRST + "q.n = 1 and q.code = 2"),
+    (places_are_not_clamped, "meaning", _FIRST + "q.n > 1"),
     (distinct_values_of_units_are_counted_twice, "meaning",
      "select sum(q.n) from (select {u}, count(distinct code) as n from e group by {u}) q"),
 )  # fmt: skip

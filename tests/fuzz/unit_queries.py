@@ -32,7 +32,8 @@ class _UnitWriter(Writer):
 
     def _rows_of_units(self, depth: int) -> From:
         """A SELECT with the columns of the unit and others. depth: sub-selects below it."""
-        return self._grouped(self._below(depth))
+        shapes = (self._grouped, self._grouped, self._windowed)
+        return self._rng.choice(shapes)(self._below(depth))
 
     def _below(self, depth: int) -> From:
         if depth > 0:
@@ -66,6 +67,39 @@ class _UnitWriter(Writer):
         rng.shuffle(grouped)
         text = f"select {chosen} from {below.text}{where} group by {', '.join(grouped)}{having}"
         return From(text, tuple(names), "")
+
+    def _windowed(self, below: From) -> From:
+        """Rows with window functions over those of their unit."""
+        rng, self._from = self._rng, below
+        units, items, names = self._unit_texts(), [], []
+        for number, column in enumerate(below.columns):
+            items.append(f"{column.text} as c{number}")
+            names.append(Name(f"c{number}", column.type, column.domain))
+        for number in range(rng.choice((1, 1, 2))):
+            parted = [*units, *(self._inner_key().text for _ in range(rng.choice((0, 0, 0, 1))))]
+            order = [f"{self._inner_key().text}{rng.choice(('', ' desc', ' nulls first', ' desc nulls last'))}"
+                     for _ in range(rng.choice((0, 1, 1, 2)))]  # fmt: skip
+            ordered = f" order by {', '.join(order)}" if order else ""
+            text, kind = self._window_call()
+            items.append(f"{text} over (partition by {', '.join(parted)}{ordered}) as w{number}")
+            names.append(Name(f"w{number}", kind, Unknown() if text.startswith("sum") else Bounded(0, 10)))
+        where = f" where {self._bool(1)}" if rng.random() < 0.3 else ""
+        chosen = ", ".join([*(f"{t} as {c}" for t, c in zip(units, self._units(), strict=True)), *items])
+        return From(f"select {chosen} from {below.text}{where}", tuple(names), "")
+
+    def _window_call(self) -> tuple[str, SqlType]:
+        rng = self._rng
+        if rng.random() < 0.4 or not self._from.columns:
+            return f"{rng.choice(('row_number', 'row_number', 'rank', 'dense_rank'))}()", SqlType.INT8
+        if rng.random() < 0.6:
+            key = self._inner_key()
+            call = rng.choice(
+                (f"lag({key.text})", f"lead({key.text})", f"lag({key.text}, 2)", f"first_value({key.text})")
+            )
+            return call, key.type
+        measure = self._measure(rng.choice((0, 1)))
+        call = f"{rng.choice(('sum', 'avg', 'min', 'max', 'count'))}({measure})"
+        return (f"{call} filter (where {self._bool(1)})" if rng.random() < 0.2 else call), SqlType.FLOAT8
 
     def _inner_key(self) -> Name:
         rng = self._rng

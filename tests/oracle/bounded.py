@@ -30,13 +30,14 @@ from proxy.plan.moments import (
 )
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, JoinKind, Scalar, Scan, columns_of
+from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, JoinKind, Scalar, Scan, Windowed, columns_of
 from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 from tests.oracle.per_unit import inner_key, unit_value
 from tests.oracle.scalars import Evaluator, Reading, Row, middle, stored
 from tests.oracle.values import Stored, Value, order
+from tests.oracle.windows import window_values
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40
@@ -161,6 +162,9 @@ class Oracle:
         if isinstance(scan.rows, Grouped):
             yield from self._grouped(scan, scan.rows)
             return
+        if isinstance(scan.rows, Windowed):
+            yield from self._windowed(scan, scan.rows)
+            return
         for row in self._tables[scan.table.name]:
             yield {(scan.number, c.name): stored(row[c.name], c.type, self._zone) for c in scan.table.columns}
 
@@ -171,6 +175,17 @@ class Oracle:
         for row in self._met(list(block.joins), self._passing(list(block.scans), links, {})):
             if all(self._holds(w, row) for w in block.where):
                 yield row
+
+    def _windowed(self, scan: Scan, inner: Windowed) -> Iterator[Wide]:
+        """The rows of a sub-select with what each is among the rows of its unit."""
+        rows = list(self._of_block(inner.block))
+        found: list[Wide] = [{(scan.number, n): row[c.scan, c.name] for n, c in inner.passed} for row in rows]
+        for window in inner.windows:
+            column = self._analysed.domains.column(ColumnRef(scan.number, window.name, window.type))
+            values = window_values(window, column, inner.block, rows, self.evaluator)
+            for wide, value in zip(found, values, strict=True):
+                wide[scan.number, window.name] = value
+        yield from found
 
     def _grouped(self, scan: Scan, inner: Grouped) -> Iterator[Wide]:
         """Rows of each unit of a sub-select, with the values of its own rows."""
