@@ -26,7 +26,8 @@ from proxy.sql.algebra import (
     conjuncts,
 )
 from proxy.sql.domain_rules import Argument
-from proxy.sql.functions import FUNCTIONS, Nulls
+from proxy.sql.function import Nulls
+from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import union
 
 Conditions = tuple[Scalar, ...]

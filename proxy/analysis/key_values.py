@@ -19,7 +19,8 @@ from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql import images
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
-from proxy.sql.functions import FUNCTIONS, Whole
+from proxy.sql.function import Whole
+from proxy.sql.functions import FUNCTIONS
 from proxy.sql.images import Constant
 from proxy.sql.intervals import number_range, time_range
 from proxy.sqltypes import SqlType, Value

@@ -20,10 +20,8 @@ from proxy.sql.spans import parse_span
 # words that change what is computed, each standing in the text of a tree as often as in what was read
 _COUNTED = frozenset(
     ("DISTINCT", "FILTER", "OVER", "WITHIN", "EXCLUDE", "TIES", "ROWS", "RANGE", "GROUPS", "IGNORE", "RESPECT", "ONLY",
-     "NOT", "ESCAPE", "COLLATE", "SYMMETRIC", "ALL", "ANY", "SOME", "LATERAL", "ORDINALITY", "TABLESAMPLE", "NATURAL")
+     "ESCAPE", "COLLATE", "SYMMETRIC", "ANY", "LATERAL", "ORDINALITY", "TABLESAMPLE", "NATURAL")
 )  # fmt: skip
-_HARMLESS = frozenset(("ALL", "SOME", "NOT"))  # COUNT(ALL x) is COUNT(x); NOT is spelled in more ways than one
-
 
 # formats of to_date and to_timestamp as the parser keeps them, and as they are written
 TIME_FORMATS = {
@@ -47,7 +45,7 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
             literals[spelling] -= 1
             if literals[spelling] < 0:
                 raise _lost(token)
-        elif word in _COUNTED - _HARMLESS and token.token_type is not TokenType.IDENTIFIER:
+        elif word in _COUNTED and token.token_type is not TokenType.IDENTIFIER:
             spelled[word] -= 1
             if spelled[word] < 0:
                 raise _lost(token)

@@ -8,24 +8,19 @@ and a function that cannot give an answer gives NULL: no row may ever raise.
 
 from __future__ import annotations
 
-import math
 import operator
 from types import MappingProxyType
 
-from proxy.sql import decimals, images, text_functions, time_functions
+from proxy.sql import decimals, images, number_functions, text_functions, time_functions
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
-from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
-from proxy.sql.function import Function, Nulls, Whole, always, overflows
+from proxy.sql.function import Function, Nulls, Whole
 from proxy.sql.images import ImageRule
-from proxy.sql.signatures import TypeRule
 from proxy.sqltypes import Family, SqlType
 
 _BOOLEAN, _NUMBER, _TEXT, _TIME = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
-
-
 _COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
                 ">=": operator.ge}  # fmt: skip
 
@@ -61,100 +56,6 @@ def _choices() -> tuple[Function, ...]:
         Function(name="least", types=types.meeting, duckdb="least({*})", nulls=Nulls.WITH_ALL, domain=domains.least,
                  image=images.an_argument),
     )  # fmt: skip
-
-
-# A half in decimal digits, as in round(1.005, 2), is a double that may lie below it. The factor lifts it above, and no
-# other number of 15 digits that far: with this size in units of the last digit kept, such a number has no fraction.
-_ABOVE_ONE = "1.0000000000000004e0"
-_FRACTIONS_END = "1e14"
-
-
-def _integers() -> tuple[Function, ...]:
-    def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
-        return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
-                        domain=domains.whole(domain), fold=fold, image=images.whole(fold),
-                        may_raise=overflows)  # fmt: skip
-
-    partial = Nulls.WITH_ANY_OR_NO_ANSWER
-    return (
-        row("+", "{0} + {1}", domains.add, decimals.add),
-        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
-        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
-        row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, partial),
-        row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, partial),
-        row("negate", "-({0})", domains.negate, decimals.negate),
-        row("abs", "abs({0})", domains.absolute, decimals.absolute),
-    )
-
-
-def _fractions() -> tuple[Function, ...]:
-    def row(
-        name: str, duckdb: str, domain: DomainRule, fold: FoldRule, *, nulls: Nulls = Nulls.WITH_ANY,
-        of: TypeRule = types.fractions, whole: Whole = Whole.KEPT,
-    ) -> Function:  # fmt: skip
-        image = images.nothing_known if whole is Whole.NO else images.whole(fold)
-        return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold, whole=whole,
-                        image=image)  # fmt: skip
-
-    partial, rounding = Nulls.WITH_ANY_OR_NO_ANSWER, types.real_or_numeric
-    return (
-        row("+", "{0} + {1}", domains.add, decimals.add),
-        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
-        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
-        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=partial, whole=Whole.NO),
-        row("%", "{0} % nullif({1}, 0e0)", domains.modulo, decimals.modulo, nulls=partial),
-        row("negate", "-({0})", domains.negate, decimals.negate),
-        row("abs", "abs({0})", domains.absolute, decimals.absolute),
-        row("floor", "floor({0}::DOUBLE)", domains.floor, decimals.floor, of=rounding, whole=Whole.YES),
-        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, of=rounding, whole=Whole.YES),
-        row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, of=types.numeric, whole=Whole.YES),
-        row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, of=types.no_numeric,
-            whole=Whole.YES),
-        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, of=rounding, whole=Whole.YES),
-        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, decimals.not_folded,
-            nulls=partial, of=rounding, whole=Whole.NO),
-        row("exp", "exp(CASE WHEN {0} <= 709 THEN {0}::DOUBLE END)", domains.exponential, decimals.not_folded,
-            nulls=partial, of=rounding, whole=Whole.NO),
-        row("ln", "ln(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log), decimals.not_folded,
-            nulls=partial, of=rounding, whole=Whole.NO),
-        row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10), decimals.not_folded,
-            nulls=partial, of=rounding, whole=Whole.NO),
-        row("cbrt", "cbrt({0}::DOUBLE)", domains.cube_root, decimals.not_folded, of=types.no_exact, whole=Whole.NO),
-        row("sign", "sign({0}::DOUBLE)::DOUBLE", domains.sign, decimals.not_folded, of=rounding, whole=Whole.YES),
-        row("power", "CASE WHEN isfinite(pow({0}::DOUBLE, {1}::DOUBLE)) THEN pow({0}::DOUBLE, {1}::DOUBLE) END",
-            domains.power, decimals.not_folded, nulls=partial, of=types.power, whole=Whole.NO),
-        _buckets("width_bucket", types.all_real_numbers(4), ""),
-        _buckets("width_bucket numeric", types.with_a_numeric(4), f" * {_ABOVE_ONE}"),
-        Function(name="round digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
-                 fold=decimals.rounded, may_raise=always,
-                 duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
-                        f"round({{0}}::DOUBLE * {_ABOVE_ONE}, {{1}}::INTEGER) ELSE {{0}}::DOUBLE END"),
-        Function(name="round tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
-                 fold=decimals.rounded, whole=Whole.YES, may_raise=always,
-                 duckdb="round({0}::DOUBLE, {1}::INTEGER)"),
-        Function(name="trunc digits", types=types.exact_and_digits, domain=domains.rounded_to_digits,
-                 fold=decimals.truncate,
-                 duckdb=f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN "
-                        f"trunc({{0}}::DOUBLE * {_ABOVE_ONE} * pow(10e0, {{1}})) / pow(10e0, {{1}}) "
-                        "ELSE {0}::DOUBLE END"),
-        Function(name="trunc tens", types=types.exact_and_digits, domain=domains.rounded_to_tens,
-                 fold=decimals.truncate, whole=Whole.YES,
-                 duckdb="trunc({0}::DOUBLE / pow(10e0, -({1}))) * pow(10e0, -({1}))"),
-        Function(name="log of base", types=types.base_and_number, domain=domains.logarithm_of_base, nulls=partial,
-                 duckdb="CASE WHEN {0} = 2e0 THEN log2(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) "
-                        "ELSE ln(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) / ln({0}::DOUBLE) END"),
-    )  # fmt: skip
-
-
-def _buckets(name: str, of: TypeRule, lifted: str) -> Function:
-    """width_bucket(x, low, high, count), whose bounds are constants of at most 10^15: nothing overflows.
-
-    lifted: what makes up for digits that a double cuts from a numeric.
-    """
-    share = "({0}::DOUBLE - {1}::DOUBLE) / ({2}::DOUBLE - {1}::DOUBLE)"
-    inside = f"least(floor({share} * {{3}}{lifted})::BIGINT + 1, {{3}})"
-    text = f"CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN {inside} END"
-    return Function(name=name, types=of, duckdb=text, domain=domains.buckets)
 
 
 def _cast(
@@ -212,9 +113,7 @@ def _casts() -> tuple[Function, ...]:
 
 
 _ROWS = (
-    *_conditions(), *_choices(), *_integers(), *_fractions(), *text_functions.rows(), *time_functions.rows(), *_casts(),
+    *_conditions(), *_choices(), *number_functions.rows(), *text_functions.rows(), *time_functions.rows(), *_casts(),
 )  # fmt: skip
 
 FUNCTIONS = MappingProxyType({row.name: row for row in _ROWS})
-
-__all__ = ["FUNCTIONS", "Function", "Nulls", "Whole"]

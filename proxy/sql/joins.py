@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar, Scan, conjuncts
 from proxy.sql.binder import Binder
-from proxy.sql.functions import FUNCTIONS, Nulls
+from proxy.sql.function import Nulls
+from proxy.sql.functions import FUNCTIONS
 from proxy.sql.names import identifier
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows

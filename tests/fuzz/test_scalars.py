@@ -11,7 +11,8 @@ import pytest
 from proxy.analysis import domains, key_values
 from proxy.policy.model import Listed
 from proxy.sql import render
-from proxy.sql.functions import FUNCTIONS, Function
+from proxy.sql.function import Function
+from proxy.sql.functions import FUNCTIONS
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.scalars import keyed, make_scalars
 

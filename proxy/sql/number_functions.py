@@ -1,0 +1,138 @@
+"""Which functions of numbers may appear over private rows? Rows of `functions`."""
+
+from __future__ import annotations
+
+import math
+
+from proxy.sql import decimals, images
+from proxy.sql import domain_rules as domains
+from proxy.sql import signatures as types
+from proxy.sql.decimals import FoldRule
+from proxy.sql.domain_rules import DomainRule
+from proxy.sql.function import Function, Nulls, Whole, always, never, overflows
+from proxy.sql.signatures import TypeRule
+
+_PARTIAL = Nulls.WITH_ANY_OR_NO_ANSWER
+
+# A half in decimal digits, as in round(1.005, 2), is a double that may lie below it. The factor lifts it above, and no
+# other number of 15 digits that far: with this size in units of the last digit kept, such a number has no fraction.
+_ABOVE_ONE = "1.0000000000000004e0"
+_FRACTIONS_END = "1e14"
+
+
+def rows() -> tuple[Function, ...]:
+    return (*_integers(), *_arithmetic(), *_rounded(), *_curves(), *_digits())
+
+
+def _integers() -> tuple[Function, ...]:
+    def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
+        return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
+                        domain=domains.whole(domain), fold=fold, image=images.whole(fold),
+                        may_raise=overflows)  # fmt: skip
+
+    return (
+        row("+", "{0} + {1}", domains.add, decimals.add),
+        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
+        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
+        row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, _PARTIAL),
+        row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, _PARTIAL),
+        row("negate", "-({0})", domains.negate, decimals.negate),
+        row("abs", "abs({0})", domains.absolute, decimals.absolute),
+    )
+
+
+def _fraction(
+    name: str, duckdb: str, domain: DomainRule, fold: FoldRule, *, nulls: Nulls = Nulls.WITH_ANY,
+    of: TypeRule = types.fractions, whole: Whole = Whole.KEPT,
+) -> Function:  # fmt: skip
+    """A function whose result has a type with fractions."""
+    image = images.nothing_known if whole is Whole.NO else images.whole(fold)
+    return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold, whole=whole, image=image)
+
+
+def _arithmetic() -> tuple[Function, ...]:
+    row = _fraction
+    return (
+        row("+", "{0} + {1}", domains.add, decimals.add),
+        row("-", "{0} - {1}", domains.subtract, decimals.subtract),
+        row("*", "{0} * {1}", domains.multiply, decimals.multiply),
+        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=_PARTIAL, whole=Whole.NO),
+        row("%", "{0} % nullif({1}, 0e0)", domains.modulo, decimals.modulo, nulls=_PARTIAL),
+        row("negate", "-({0})", domains.negate, decimals.negate),
+        row("abs", "abs({0})", domains.absolute, decimals.absolute),
+    )
+
+
+def _rounded() -> tuple[Function, ...]:
+    """Whole numbers near x."""
+
+    def row(name: str, duckdb: str, domain: DomainRule, fold: FoldRule, of: TypeRule) -> Function:
+        return _fraction(name, duckdb, domain, fold, of=of, whole=Whole.YES)
+
+    either = types.real_or_numeric
+    return (
+        row("floor", "floor({0}::DOUBLE)", domains.floor, decimals.floor, either),
+        row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, either),
+        row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, types.numeric),
+        row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, types.no_numeric),
+        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, either),
+        row("sign", "sign({0}::DOUBLE)::DOUBLE", domains.sign, decimals.not_folded, either),
+    )
+
+
+def _curves() -> tuple[Function, ...]:
+    """Roots, powers and logarithms."""
+
+    def row(
+        name: str, duckdb: str, domain: DomainRule, of: TypeRule = types.real_or_numeric, nulls: Nulls = _PARTIAL
+    ) -> Function:
+        return _fraction(name, duckdb, domain, decimals.not_folded, of=of, nulls=nulls, whole=Whole.NO)
+
+    power = "pow({0}::DOUBLE, {1}::DOUBLE)"
+    return (
+        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root),
+        row("exp", "exp(CASE WHEN {0} <= 709 THEN {0}::DOUBLE END)", domains.exponential),
+        row("ln", "ln(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log)),
+        row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10)),
+        row("cbrt", "cbrt({0}::DOUBLE)", domains.cube_root, types.no_exact, Nulls.WITH_ANY),
+        row("power", f"CASE WHEN isfinite({power}) THEN {power} END", domains.power, types.power),
+        Function(name="log of base", types=types.base_and_number, domain=domains.logarithm_of_base, nulls=_PARTIAL,
+                 duckdb="CASE WHEN {0} = 2e0 THEN log2(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) "
+                        "ELSE ln(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) / ln({0}::DOUBLE) END"),
+    )  # fmt: skip
+
+
+def _digits() -> tuple[Function, ...]:
+    """What the digits of a numeric decide, which a double cuts: rounding to some of them, and buckets."""
+
+    def row(
+        name: str, duckdb: str, domain: DomainRule, fold: FoldRule, whole: Whole = Whole.NO, *, raises: bool = False
+    ) -> Function:
+        return Function(name=name, types=types.exact_and_digits, duckdb=duckdb, domain=domain, fold=fold, whole=whole,
+                        may_raise=always if raises else never)  # fmt: skip
+
+    to_digits = f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN %s ELSE {{0}}::DOUBLE END"
+    lifted = f"{{0}}::DOUBLE * {_ABOVE_ONE}"
+    return (
+        row("round digits", to_digits % f"round({lifted}, {{1}}::INTEGER)", domains.rounded_to_digits,
+            decimals.rounded, raises=True),
+        row("round tens", "round({0}::DOUBLE, {1}::INTEGER)", domains.rounded_to_tens, decimals.rounded, Whole.YES,
+            raises=True),
+        row("trunc digits", to_digits % f"trunc({lifted} * pow(10e0, {{1}})) / pow(10e0, {{1}})",
+            domains.rounded_to_digits, decimals.truncate),
+        row("trunc tens", "trunc({0}::DOUBLE / pow(10e0, -({1}))) * pow(10e0, -({1}))", domains.rounded_to_tens,
+            decimals.truncate, Whole.YES),
+        _buckets("width_bucket", types.all_real_numbers(4), ""),
+        _buckets("width_bucket numeric", types.with_a_numeric(4), f" * {_ABOVE_ONE}"),
+    )  # fmt: skip
+
+
+def _buckets(name: str, of: TypeRule, lifted: str) -> Function:
+    """width_bucket(x, low, high, count), whose bounds are constants of at most 10^15: nothing overflows.
+
+    lifted: what makes up for digits that a double cuts from a numeric.
+    """
+    share = "({0}::DOUBLE - {1}::DOUBLE) / ({2}::DOUBLE - {1}::DOUBLE)"
+    inside = f"least(floor({share} * {{3}}{lifted})::BIGINT + 1, {{3}})"
+    text = f"CASE WHEN {{0}} < {{1}} THEN 0 WHEN {{0}} >= {{2}} THEN {{3}} + 1 WHEN {{0}} IS NOT NULL THEN {inside} END"
+    return Function(name=name, types=of, duckdb=text, domain=domains.buckets)
