@@ -28,6 +28,7 @@ from proxy.sqltypes import SqlType
 _PUBLIC_BATCH = 2000
 _MOST_IDLE = 8
 _FEW_ROWS = 1000
+_MOST_PARSED = 128
 
 
 class DuckDBEngine:
@@ -41,6 +42,7 @@ class DuckDBEngine:
         self._watchdog = Watchdog()
         self._is_closed = False
         self._idle: list[duckdb.DuckDBPyConnection] = []
+        self._parsed = Parsed()
 
     @contextmanager
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[DuckDBStages]:
@@ -50,10 +52,10 @@ class DuckDBEngine:
             self._watchdog.watch(cursor.interrupt, timeout_s, cancellation) as watch,
         ):
             if not reserved.further:  # one statement is a transaction of its own
-                yield DuckDBStages(cursor, reserved, watch)
+                yield DuckDBStages(cursor, reserved, watch, self._parsed)
                 return
             cursor.begin()
-            yield DuckDBStages(cursor, reserved, watch)
+            yield DuckDBStages(cursor, reserved, watch, self._parsed)
             cursor.rollback()  # after a failure the connection is closed instead
 
     def check_facts(self, policy: Policy) -> Facts:
@@ -111,18 +113,46 @@ class DuckDBEngine:
         return cursor
 
 
+class Parsed:
+    """The SELECTs that were parsed lately, by their text; they are planned anew each time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[str, duckdb.Statement] = {}  # oldest first
+
+    def select(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+        """The one SELECT in a text. Raises EngineStopped for anything else, duckdb.Error for what has no grammar."""
+        with self._lock:
+            found = self._found.get(sql)
+        if found is not None:
+            return found
+        statements = cursor.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise EngineStopped("NotOneSelect")
+        with self._lock:
+            self._found[sql] = statements[0]
+            if len(self._found) > _MOST_PARSED:
+                del self._found[next(iter(self._found))]
+        return statements[0]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
 class DuckDBStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, reserved: Reserved, watch: Watch) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, reserved: Reserved, watch: Watch, parsed: Parsed) -> None:
         self._cursor = cursor
         self._statements = (reserved.sql, *reserved.further)
         self._watch = watch
+        self._parsed = parsed
 
     def rows(self, stage: int, kept: Kept) -> RawResult:
         """Run one reserved SELECT. See `base.Stages.rows`."""
         try:
-            return _run(self._cursor, self._statements[stage], kept, self._watch)
+            statement = self._parsed.select(self._cursor, self._statements[stage])
+            return _run(self._cursor, statement, kept, self._watch)
         except duckdb.Error as error:
             failure = type(error).__name__
         self._watch.check()  # interrupted for a reason that has a better name
@@ -135,12 +165,9 @@ def _fetched(column: Column) -> str:
     return f"{name}::varchar" if column.type is SqlType.TIMESTAMPTZ else name
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, sql: str, kept: Kept, watch: Watch) -> RawResult:
-    statements = cursor.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise EngineStopped("NotOneSelect")
+def _run(cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement, kept: Kept, watch: Watch) -> RawResult:
     watch.check()
-    cursor.execute(statements[0], [list(column) for column in kept.columns])
+    cursor.execute(statement, [list(column) for column in kept.columns])
     rows = cursor.fetchall()
     found = RawResult(len(cursor.description or ()), tuple(rows))
     if len(rows) > _FEW_ROWS:

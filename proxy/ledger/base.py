@@ -153,6 +153,13 @@ class Ledger(Protocol):
         """
         ...
 
+    def settle(self, statement: int) -> None:
+        """Wait until nobody can put the charge of a statement aside unnoticed; to be called before its answer leaves.
+
+        The charge itself is durable already. Raises LedgerFailed; it stays charged.
+        """
+        ...
+
     def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
         """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once."""
         ...

@@ -1,14 +1,15 @@
 """Is the ledger's file the newest one, or an older copy that somebody put back?
 
-A small file beside the ledger names the last entry by number and hash. It is written after the entry is durable and
-before anything is answered. So an honest crash leaves a file that is level with the marker or ahead of it, and an older
-copy, or a shortened one, is behind it. A copy of the *whole* directory put back is not noticed: the guide says to leave
-this file out of backups.
+A small file beside the ledger names the last entry by number and hash. It is written after the entry is durable, and
+is durable itself before anything is answered. So an honest crash leaves a file that is level with the marker or ahead
+of it, and an older copy, or a shortened one, is behind it. A copy of the *whole* directory put back is not noticed: the
+guide says to leave this file out of backups.
 """
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -37,6 +38,18 @@ class NoMark:
     """There is no marker: the ledger has never been opened for writing, or somebody removed the file."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Marking:
+    """A mark on its way to the disk."""
+
+    seq: int
+    _forced: Future[None]
+
+    def wait(self) -> None:
+        """Until the mark is durable. Raises OSError."""
+        self._forced.result()
+
+
 class Marker:
     """The marker file, open for writing."""
 
@@ -44,14 +57,20 @@ class Marker:
         """Open it, or make it empty. Raises ConfigError."""
         make_private(path)
         self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._forcing = ThreadPoolExecutor(1, "hushql-marker")
         sync_directory(path.parent)
 
-    def write(self, mark: Mark) -> None:
-        """Make `mark` durable. Raises OSError. The newest slot on disk is never the one overwritten."""
+    def write(self, mark: Mark) -> Marking:
+        """Write `mark` and begin to force it to disk. Raises OSError.
+
+        The marking before must be durable: then the newest slot on disk is never the one overwritten.
+        """
         os.pwrite(self._handle, _slot(mark).ljust(_SLOT_BYTES, b"\0"), (mark.seq % 2) * _SLOT_BYTES)
-        os.fdatasync(self._handle)
+        return Marking(mark.seq, self._forcing.submit(os.fdatasync, self._handle))
 
     def close(self) -> None:
+        """Wait for what is under way."""
+        self._forcing.shutdown()
         os.close(self._handle)
 
 

@@ -1,8 +1,9 @@
 """How does one process charge durably with nothing but a local disk?
 
-`reserve` appends one entry to a chain in SQLite (one commit, one fsync), then moves the marker beside it (one more
-fsync), and only then returns. Prices, limits and balances come from `Books`, which hold exactly the entries on disk.
-A statement that these accounts paid for before touches the disk for reading only.
+`reserve` appends one entry to a chain in SQLite (one commit, one fsync), writes the marker beside it, and only then
+returns. The marker's own fsync goes on meanwhile; `settle` waits for it before the answer leaves. Prices, limits and
+balances come from `Books`, which hold exactly the entries on disk. A statement that these accounts paid for before
+touches the disk for reading only.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from proxy.ledger.base import (
 from proxy.ledger.books import NOTHING, Books, Pick
 from proxy.ledger.chain import Entry, decode, encode
 from proxy.ledger.directory import OwnedDirectory, make_private
-from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, read_mark
+from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, read_mark
 from proxy.plan.charge import Account, AccountKind, ReleaseKey, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
@@ -37,6 +38,8 @@ _DISK_HINT = "Look at the free space and the health of the disk of the state dir
 
 class SqliteLedger:
     """The books in one directory, owned by this process until `close`. Implements `base.Ledger`."""
+
+    _marking: Marking  # the latest; all before it are durable
 
     def __init__(self, directory: Path) -> None:
         """Open or create the books and verify them from the first entry.
@@ -102,6 +105,18 @@ class SqliteLedger:
             balances=self._books.balances(accounts),
         )
 
+    def settle(self, statement: int) -> None:
+        """Wait for the marker of a statement: see `base.Ledger.settle`."""
+        marking = self._marking
+        if 0 < statement < marking.seq:
+            return  # the marker moved on when this one was durable, or after a recovery
+        try:
+            marking.wait()
+        except OSError as error:
+            with self._lock:
+                self._is_sound = self._is_sound and self._marking is not marking
+            raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
+
     def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
         with self._lock:
@@ -143,23 +158,26 @@ class SqliteLedger:
         )
 
     def _commit(self, entry: Entry) -> int:
-        """Make an entry durable, then the marker. After any failure nothing is charged until `_recover` succeeds."""
+        """Make an entry durable, then write the marker. After any failure `_recover` comes before the next charge."""
         body = encode(entry)
         self._is_sound = False
         try:
+            self._marking.wait()
             with self._connection:
                 self._connection.execute("begin immediate")
                 self._connection.execute("insert into entry values (?, ?)", (entry.seq, body))
                 written = self._history.write(self._connection)
             self._history.forget(written)
             self._books.book(entry, body)
-            self._mark_head()
+            self._marking = self._marker.write(Mark(self._books.seq, self._books.head))
         except (sqlite3.Error, OSError) as error:
             raise LedgerFailed("a charge could not be made durable", hint=_DISK_HINT) from error
+        self._is_sound = True
         return entry.seq
 
     def _mark_head(self) -> None:
-        self._marker.write(Mark(self._books.seq, self._books.head))
+        self._marking = self._marker.write(Mark(self._books.seq, self._books.head))
+        self._marking.wait()
         self._is_sound = True
 
     def _recover(self) -> None:

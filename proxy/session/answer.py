@@ -162,7 +162,7 @@ def _atto_for_keys(accounts: tuple[Account, ...], privacy: Privacy, pico: int) -
 def answer_statement(
     query: Split, planned: Planned, asker: Asker, settings: Settings, cancellation: Cancellation, text: str
 ) -> Answer:
-    """Reserve, execute, add noise, store, finish. Raises HushError; what was reserved stays charged."""
+    """Reserve, execute, add noise, store, finish, settle. Raises HushError; what was reserved stays charged."""
     ledger = asker.dataset.ledger
     plans = planned.distinct()
     wanted = tuple(_wanted(p, asker.version) for p in plans)
@@ -184,6 +184,7 @@ def answer_statement(
             )
             for block, plan in zip(planned.blocks, planned.plans, strict=True)
         )
+        ledger.settle(receipt.statement)
     except BaseException as error:
         with contextlib.suppress(HushError):
             cancelled = isinstance(error, QueryCanceled)

@@ -124,6 +124,30 @@ def test_engine_words_never_leave(run: Run, sql: str) -> None:
     assert error.text() == EngineStopped("x").text()
 
 
+def test_one_text_gives_its_rows_again_and_again_and_to_many(engine: DuckDBEngine, pay: Pay) -> None:
+    sql = "select city, count(*) from users group by city order by 1"
+    reserved, found = pay(sql), list[RawResult]()
+
+    def ask_often() -> None:
+        found.extend(first_stage(engine, reserved, timeout_s=20, cancellation=Cancellation()) for _ in range(20))
+
+    threads = [threading.Thread(target=ask_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80
+    assert len(set(found)) == 1
+    assert found[0].rows
+
+
+def test_few_texts_are_kept(engine: DuckDBEngine, run: Run) -> None:
+    for number in range(140):
+        assert run(f"select {number}").rows == ((number,),)
+    assert len(engine._parsed) == 128
+    assert run("select 0").rows == ((0,),)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -57,6 +57,13 @@ class LedgerSuite:
         assert first == third
         assert first.release_id != second.release_id
 
+    def test_what_was_charged_can_be_settled_again_and_again(self, ledger: Ledger) -> None:
+        paid = ledger.reserve(payers(), want("a"), ask())
+        finish(ledger, paid)
+        for receipt in (paid, ledger.reserve(payers(), want("a"), ask()), ledger.reserve(payers(), want("b"), ask())):
+            ledger.settle(receipt.statement)
+            ledger.settle(paid.statement)
+
     def test_the_limit_can_be_reached_and_not_passed(self, ledger: Ledger) -> None:
         accounts = payers(pico=2000)
         ledger.reserve(accounts, want("a"), ask())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger import history, schema
 from proxy.ledger.base import Ledger, Outcome
-from proxy.ledger.head import Mark, Marker
+from proxy.ledger.head import Mark, Marker, Marking
 from proxy.ledger.replay import inspect
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Cost
@@ -46,9 +49,9 @@ def marks_written_by(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch
     marks: list[Mark] = []
     original = Marker.write
 
-    def write(marker: Marker, mark: Mark) -> None:
+    def write(marker: Marker, mark: Mark) -> Marking:
         marks.append(mark)
-        original(marker, mark)
+        return original(marker, mark)
 
     with monkeypatch.context() as patch:
         patch.setattr(Marker, "write", write)
@@ -105,6 +108,69 @@ def test_a_directory_in_the_place_of_a_file_is_reported(state: Path) -> None:
     state.chmod(0o700)
     with pytest.raises((ConfigError, LedgerFailed), match="head"):
         SqliteLedger(state)
+
+
+# --- the marker -----------------------------------------------------------------------------------
+
+
+def test_a_statement_is_settled_once_its_marker_is_on_the_disk(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, may_go_on, force = list[str](), threading.Event(), os.fdatasync
+
+    def slow(handle: int) -> None:
+        assert may_go_on.wait(20)
+        force(handle)
+        order.append("forced")
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    paid = ledger.reserve(payers(), want("a"), ask())
+    ledger.store.put(reserved_of(paid.items[0]), b"noise")
+    repeated = ledger.reserve(payers(), want("a"), ask())
+    with ThreadPoolExecutor(2) as pool:
+        settling = [pool.submit(ledger.settle, receipt.statement) for receipt in (paid, repeated)]
+        for one in settling:
+            one.add_done_callback(lambda _: order.append("settled"))
+        may_go_on.set()
+    assert order == ["forced", "settled", "settled"]
+    ledger.settle(paid.statement)
+    later = ledger.reserve(payers(), want("b"), ask())
+    ledger.settle(paid.statement)
+    ledger.settle(later.statement)
+
+
+def test_a_marker_that_is_not_forced_to_the_disk_settles_nothing(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", failing)
+        paid = ledger.reserve(payers(), want("a"), ask())
+        for _ in range(2):
+            with pytest.raises(LedgerFailed, match="could not be marked"):
+                ledger.settle(paid.statement)
+    after = ledger.reserve(payers(), want("b"), ask())
+    ledger.settle(paid.statement)
+    ledger.settle(after.statement)
+    assert ledger.verify().entries == 2
+
+
+def test_nothing_is_charged_after_a_marker_that_is_not_on_the_disk(
+    state: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", failing)
+        paid = ledger.reserve(payers(), want("a"), ask())
+        with pytest.raises(LedgerFailed, match="durable"):
+            ledger.reserve(payers(), want("b"), ask())
+        with pytest.raises(LedgerFailed, match="recovered"):
+            ledger.reserve(payers(), want("b"), ask())
+        assert ledger.balances(payers()) == paid.balances
+    ledger.settle(ledger.reserve(payers(), want("b"), ask()).statement)
+    assert inspect(state).entries == 2
+
+
+def failing(_handle: int) -> None:
+    raise OSError(5, "input/output error")
 
 
 # --- a full disk ----------------------------------------------------------------------------------

@@ -1,0 +1,36 @@
+"""An answer leaves a session when its charge can no longer be put aside."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from proxy.errors import LedgerFailed
+from proxy.ledger.base import Outcome
+from tests.unit.session.test_cancel import Slow, session_with
+
+
+def test_no_answer_leaves_before_its_charge_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+
+    def failing(_handle: int) -> None:
+        raise OSError(5, "input/output error")
+
+    with session_with(noise, tmp_path / "state") as (session, ledger, _workers):
+
+        async def answered() -> None:
+            (piece,) = await session.prepare("select count(*) from users", {})
+            await session.release(piece, (), (), {})
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", failing)
+            with pytest.raises(LedgerFailed):
+                asyncio.run(answered())
+        assert noise.sizes, "the marker is waited for when the noise was added"
+        (asked,) = ledger.history("shop/ann", 10)
+        assert (asked.outcome, asked.cost.pico > 0) == (Outcome.FAILED, True)
+        asyncio.run(answered())
