@@ -15,19 +15,22 @@ import weakref
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, assert_never
 
 import opendp.prelude as opendp
 
 from proxy.dp.mechanisms import SCALE, Distribution
+from proxy.dp.quantiles import Draw, Weights
 
-__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "salt_bytes"]
+__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "choose", "salt_bytes"]
 
 _BATCH = 4096  # values per call of the sampler: about 50 ms
 _BATCHES_AHEAD = 128  # 4 MiB: three quarters are the largest public domain with three moments a key, and more
 _LOW = 8  # below an eighth of a full pool the background draws without a pause
 _PAUSE_S = 0.5  # else after each batch: a proxy that just began should not look busy
 _CLOSE_TIMEOUT_S = 5.0
+_SPENT = 1.0 - 2.0**-30  # of what a choice is charged, it spends at least this part
 
 _Draw = Callable[[int], list[int]]
 
@@ -247,6 +250,47 @@ def _mechanism(distribution: Distribution, scale: float) -> tuple[opendp.Measure
             return opendp.m.make_gaussian(domain, opendp.l2_distance(T="i64"), scale=scale), 0.5 / scale**2
         case Distribution.LAPLACE:
             return opendp.m.make_laplace(domain, opendp.l1_distance(T="i64"), scale=scale), 1.0 / scale
+        case _ as never:
+            assert_never(never)
+
+
+def choose(scores: Weights, draw: Draw) -> int:
+    """The number of one candidate, drawn by its score.
+
+    Claim: for GAUSSIAN candidate i is chosen with probability proportional to exp(scores[i] / draw.scale), and scores
+    that move by at most draw.sensitivity each make this draw.charge-zCDP; for LAPLACE it is draw.charge-DP (the
+    permute-and-flip law). Assumes OpenDP's mechanism and the system's random source. Everything that OpenDP would let
+    through is checked first: a scale of 0 returns the best candidate itself. ValueError for impossible arguments,
+    RuntimeError if the library grants another charge.
+    """
+    if scores.ndim != 1 or len(scores) == 0 or scores.dtype.name != "int64":
+        raise ValueError("scores are a list of 64-bit integers")
+    if draw.sensitivity < 1 or not (math.isfinite(draw.scale) and draw.scale > 0):
+        raise ValueError(f"a choice of scale {draw.scale} protects nobody")
+    mechanism = _noisy_max(draw.distribution, draw.scale)
+    granted = mechanism.map(draw.sensitivity)  # type: ignore[no-untyped-call]  # as above
+    if not draw.charge * _SPENT <= granted <= draw.charge:
+        raise RuntimeError(f"the noise library grants {granted} where {draw.charge} is charged")
+    chosen = mechanism(scores)
+    if not isinstance(chosen, int) or not 0 <= chosen < len(scores):
+        raise RuntimeError("the noise library chose none of the candidates")
+    return chosen
+
+
+@lru_cache(maxsize=256)
+def _noisy_max(distribution: Distribution, scale: float) -> opendp.Measurement:
+    """Gumbel noise and the zCDP measure: for permute-and-flip epsilon^2/8 does not hold."""
+    opendp.enable_features("contrib")
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.linf_distance(T="i64")
+    return opendp.m.make_noisy_max(*space, _measure(distribution), scale=scale)
+
+
+def _measure(distribution: Distribution) -> opendp.Measure:
+    match distribution:
+        case Distribution.GAUSSIAN:
+            return opendp.zero_concentrated_divergence()
+        case Distribution.LAPLACE:
+            return opendp.max_divergence()
         case _ as never:
             assert_never(never)
 

@@ -22,7 +22,7 @@ from proxy.plan.moments import (
     is_linear,
     size_in_cell,
 )
-from proxy.plan.recipes import Apart, Count, Finish, Mean, Relation, Spread, Total, Verdict, linear_parts
+from proxy.plan.recipes import Apart, Count, Finish, Mean, Ranked, Relation, Spread, Total, Verdict, linear_parts
 
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
 
@@ -110,6 +110,8 @@ def _scaled_terms(finish: Finish) -> tuple[tuple[int, float], ...]:
         case Total(value):
             scale = sum(abs(c) for _, c in value.terms) or 1.0
             return tuple((i, c / scale) for i, c in value.terms)
+        case Ranked(number=number):
+            return number.terms
         case Apart():
             return ()
         case Mean() | Spread() | Relation() | Verdict():

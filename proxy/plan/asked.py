@@ -7,8 +7,9 @@ which bound, SQL and share of the charge: `plan.parts`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from proxy.plan.recipes import Apart
+from proxy.plan.recipes import Apart, Linear, Ranked
 from proxy.sql.algebra import Aggregate, AggregateKind, Scalar
 
 
@@ -20,19 +21,43 @@ class DistinctValues:
     of: Scalar
 
 
-Asked = DistinctValues
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """The values of `of` below which these fractions of the rows that pass `where` lie, NULL aside."""
+
+    where: Scalar
+    of: Scalar
+    fractions: tuple[Fraction, ...]
+
+
+Asked = DistinctValues | Quantiles
 
 
 def asked_of(aggregates: tuple[Aggregate, ...]) -> tuple[Asked, ...]:
     """What is computed apart, each once, in an order that does not depend on the order of the select list."""
-    found = (_asked(a) for a in aggregates if a.kind is AggregateKind.COUNT_DISTINCT)
-    return tuple(sorted(dict.fromkeys(found), key=repr))
+    distinct = (_distinct(a) for a in aggregates if a.kind is AggregateKind.COUNT_DISTINCT)
+    ranked = (_quantiles(a, aggregates) for a in aggregates if a.kind.is_quantile)
+    return tuple(sorted(dict.fromkeys((*distinct, *ranked)), key=repr))
 
 
 def apart(aggregate: Aggregate, asked: tuple[Asked, ...]) -> Apart:
     """Where the answer to an aggregate that is computed apart will stand."""
-    return Apart(asked.index(_asked(aggregate)), 0)
+    return Apart(asked.index(_distinct(aggregate)), 0)
 
 
-def _asked(aggregate: Aggregate) -> Asked:
+def ranked(aggregate: Aggregate, asked: tuple[Asked, ...], number: Linear) -> Ranked:
+    """The same for a quantile. number: of its rows."""
+    rows = (aggregate.where, aggregate.argument)
+    place, one = next((i, a) for i, a in enumerate(asked) if isinstance(a, Quantiles) and (a.where, a.of) == rows)
+    return Ranked(place, one.fractions.index(aggregate.fraction), number)
+
+
+def _distinct(aggregate: Aggregate) -> DistinctValues:
     return DistinctValues(aggregate.where, aggregate.argument)
+
+
+def _quantiles(aggregate: Aggregate, aggregates: tuple[Aggregate, ...]) -> Quantiles:
+    """All quantiles of one measure of the same rows: together they cost less than each by itself."""
+    where, of = aggregate.where, aggregate.argument
+    alike = {a.fraction for a in aggregates if a.kind.is_quantile and (a.where, a.argument) == (where, of)}
+    return Quantiles(where, of, tuple(sorted(alike)))

@@ -101,7 +101,8 @@ class _Writer:
         keys = self._t.keys
         group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
         counted = f"SELECT {', '.join([*keys, f'count(DISTINCT x) * {each}::HUGEINT AS d'])}"
-        rows = part_rows(self._t, self._asked.where, self._t.renderer.told_apart(self._asked.of))
+        spell = self._t.renderer
+        rows = part_rows(self._t, spell.condition(self._asked.where), spell.told_apart(self._asked.of))
         if self._s.analysed.owned.is_one_row_per_unit:
             return f"{counted}\nFROM (\n{rows}){group}"
         return f"WITH {self._brought(rows)}\n{counted}\nFROM brought{group}"

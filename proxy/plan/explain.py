@@ -5,6 +5,7 @@ Public quantities only: nothing here has seen data. The same facts as lines of t
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import chain
@@ -30,12 +31,14 @@ from proxy.plan.moments import (
 )
 from proxy.plan.noise import noise_of
 from proxy.plan.parts import Part
+from proxy.plan.quantiles import QuantilePart, limits_of, name_of, told
 from proxy.plan.recipes import (
     Apart,
+    Computed,
     Count,
-    Finish,
     Mean,
     Measured,
+    Ranked,
     Relation,
     RelationKind,
     Spread,
@@ -46,10 +49,11 @@ from proxy.plan.recipes import (
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.plan.unit_totals import SumChoice
 from proxy.policy.model import Accounting, Neighbors, Privacy
-from proxy.sql.algebra import TRUE, AggregateKind, Scalar
+from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Scalar
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
 _EVEN = "noise to first order, for values spread evenly and independently between their bounds"
+Stated = Count | Total | Computed | Apart  # with the noise of a number
 Json = dict[str, "str | int | float | bool | list[Json] | Json | None"]
 
 _WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
@@ -62,6 +66,7 @@ class OutputNoise:
     """Public accuracy of one aggregate.
 
     is_per_row: sd and half_width_95 are those of an average times its number of rows, which is not public.
+    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer.
     """
 
     aggregate: str
@@ -70,6 +75,7 @@ class OutputNoise:
     sd: float
     half_width_95: float
     is_per_row: bool
+    is_of_ranks: bool = False
 
 
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
@@ -77,14 +83,30 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     mechanism = plan.distribution.value.replace("_", " ")
     found = []
     for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
-        sd = plan.parts[recipe.part].sd if isinstance(recipe, Apart) else noise_of(recipe, plan.sds)
+        if isinstance(recipe, Ranked):
+            found.append(_ranks(aggregate, recipe, plan))
+            continue
+        sd = _counting(plan.parts[recipe.part]).sd if isinstance(recipe, Apart) else noise_of(recipe, plan.sds)
         reach = half_width_95(plan.distribution, sd) if sd > 0 else 0.0
         text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe, plan)
         found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
     return tuple(found)
 
 
-def _is_per_row(recipe: Finish) -> bool:
+def _ranks(aggregate: Aggregate, recipe: Ranked, plan: ReleasePlan) -> OutputNoise:
+    part = plan.parts[recipe.part]
+    assert isinstance(part, QuantilePart), "what is ranked is computed by such a part"
+    error = part.ladder.rank_error_up(aggregate.fraction, 0.95)
+    mechanism, bound = "exponential mechanism", told(part, aggregate.fraction)
+    return OutputNoise(describe_aggregate(aggregate), mechanism, bound, math.inf, error, False, is_of_ranks=True)
+
+
+def _counting(part: Part) -> DistinctPart:
+    assert isinstance(part, DistinctPart), "what is counted apart is computed by such a part"
+    return part
+
+
+def _is_per_row(recipe: Stated) -> bool:
     match recipe:
         case Count() | Total() | Verdict() | Apart():
             return False
@@ -98,7 +120,7 @@ def _is_per_row(recipe: Finish) -> bool:
             assert_never(never)
 
 
-def _bound(kind: AggregateKind, recipe: Finish, plan: ReleasePlan) -> str:
+def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
     match recipe:
         case Apart(part):
             return _limits(plan.parts[part])
@@ -207,8 +229,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             {
                 "aggregate": o.aggregate,
                 "bound": o.bound,
-                "sd" if not o.is_per_row else "sd_times_rows": o.sd,
-                "half_width_95" if not o.is_per_row else "half_width_95_times_rows": o.half_width_95,
+                **_accuracy(o),
             }
             for o in output_noise(plan)
         ],
@@ -218,6 +239,13 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
     }
 
 
+def _accuracy(output: OutputNoise) -> Json:
+    if output.is_of_ranks:
+        return {"rank_error_95": output.half_width_95}
+    ending = "_times_rows" if output.is_per_row else ""
+    return {f"sd{ending}": output.sd, f"half_width_95{ending}": output.half_width_95}
+
+
 def _part(part: Part, plan: ReleasePlan, privacy: Privacy) -> Json:
     """What is computed beside the vector, as data."""
     pure = privacy.accounting is Accounting.PURE
@@ -225,15 +253,25 @@ def _part(part: Part, plan: ReleasePlan, privacy: Privacy) -> Json:
         "part": _name(part),
         "epsilon" if pure else "rho": part.pico / PICO,
         "bound": _limits(part),
-        "sensitivity": part.sensitivity,
-        "norm": "l1" if pure else "l2",
-        "sd": part.sd,
+        **_noise_of_part(part, pure=pure),
         "private_sql": plan.shown(part.sql),
     }
 
 
+def _noise_of_part(part: Part, *, pure: bool) -> Json:
+    match part:
+        case DistinctPart(sensitivity=sensitivity, sd=sd):
+            return {"sensitivity": sensitivity, "norm": "l1" if pure else "l2", "sd": sd}
+        case QuantilePart(ladder=ladder):
+            return {"draws": ladder.levels, "epsilon_of_a_draw": ladder.epsilon}
+        case _ as never:
+            assert_never(never)
+
+
 def _name(part: Part) -> str:
     match part:
+        case QuantilePart(asked=asked):
+            return f"{name_of(asked)}{_condition(asked.where)}"
         case DistinctPart(asked=asked):
             return f"number of different values of {describe_scalar(asked.of)}{_condition(asked.where)}"
         case _ as never:
@@ -242,6 +280,8 @@ def _name(part: Part) -> str:
 
 def _limits(part: Part) -> str:
     match part:
+        case QuantilePart():
+            return limits_of(part)
         case DistinctPart(limits=limits):
             values, groups = counted(limits.values, "value"), counted(limits.groups, "group")
             return f"{values} per unit in a group, {groups}, {limits.in_all} in all"
@@ -326,12 +366,7 @@ def _long_lines(block: Json) -> list[str]:
     lines += [
         f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in _rows(block, "moments")
     ]
-    lines += [
-        f"  Output {o['aggregate']}: noise sd {o['sd']:.4g}, 95 % within {o['half_width_95']:.4g}; {o['bound']}"
-        if "sd" in o
-        else f"  Output {o['aggregate']}: noise sd {o['sd_times_rows']:.4g} divided by the number of rows; {o['bound']}"
-        for o in _rows(block, "outputs")
-    ]
+    lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in _rows(block, "outputs")]
     lines += [
         f"  Sum bounds of {c['aggregate']}: noise sd {c['sd_by_total']:.4g} with a unit's total within"
         f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
@@ -339,13 +374,26 @@ def _long_lines(block: Json) -> list[str]:
     ]
     for part in _rows(block, "parts"):
         share = part["rho"] if "rho" in part else part["epsilon"]
-        lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']};"
-                     f" sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}")  # fmt: skip
+        noise = (
+            f"sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}"
+            if "sd" in part
+            else f"{counted(part['draws'], 'draw')} of epsilon {part['epsilon_of_a_draw']:.4g}"
+        )
+        lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']}; {noise}")
     for sql in (block["private_sql"], *(p["private_sql"] for p in _rows(block, "parts"))):
         if sql:
             lines.append("  Private SQL:")
             lines += [f"    {line}" for line in str(sql).splitlines()]
     return lines
+
+
+def _stated(output: Json) -> str:
+    """The accuracy of an output."""
+    if "rank_error_95" in output:
+        return f"rank 95 % within {output['rank_error_95']:.4g} rows"
+    if "sd" in output:
+        return f"noise sd {output['sd']:.4g}, 95 % within {output['half_width_95']:.4g}"
+    return f"noise sd {output['sd_times_rows']:.4g} divided by the number of rows"
 
 
 def counted(number: object, noun: str) -> str:

@@ -6,7 +6,7 @@ import math
 from typing import assert_never
 
 from proxy.plan.formulas import sd_over_even_values
-from proxy.plan.recipes import Apart, Count, Finish, Linear, Mean, Relation, Spread, Total, Verdict
+from proxy.plan.recipes import Apart, Count, Finish, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 
 
 def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
@@ -15,7 +15,7 @@ def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
     0 for what is computed apart from them.
     """
     match recipe:
-        case Apart():
+        case Apart() | Ranked():
             return 0.0
         case Count(form) | Total(form):
             return _sd(form, sds)

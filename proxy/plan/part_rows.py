@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from proxy.analysis.keys import PrivateKey
 from proxy.plan.terms import Terms
-from proxy.sql.algebra import TRUE, Scalar
 from proxy.sql.render import engine_type
 
 
-def part_rows(terms: Terms, where: Scalar, value: str) -> str:
-    """A SELECT of the rows that pass `where`, of kept keys alone: unit (`u0`, ...), key (`k0`, ...) and value (`x`)."""
+def part_rows(terms: Terms, condition: str, value: str) -> str:
+    """A SELECT of the rows that pass a condition, of kept keys alone: unit (`u0`, ..), key (`k0`, ..), value (`x`)."""
     named = [*zip(terms.unit_columns(), terms.units, strict=True), *zip(terms.key_texts(), terms.keys, strict=True)]
     columns = ", ".join(f"{text} AS {name}" for text, name in [*named, (value, "x")])
-    passing = terms.where() if where == TRUE else f"{terms.where()} AND {terms.renderer.condition(where)}"
+    passing = terms.where() if condition == "TRUE" else f"{terms.where()} AND {condition}"
     rows = f"SELECT {columns}\n  FROM {terms.tables()}\n  WHERE {passing}"
     return f"SELECT * FROM (\n  {rows}) AS present{_of_kept_keys(terms)}"
 

@@ -10,17 +10,37 @@ A new kind of part is a case of `asked.Asked`, of `Part` and `plan_part` here, o
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from proxy.errors import PolicyForbids
-from proxy.plan.asked import Asked
+from proxy.plan.asked import Asked, DistinctValues, Quantiles
 from proxy.plan.distinct import DistinctPart, plan_distinct
+from proxy.plan.quantiles import QuantilePart, plan_quantiles
 from proxy.plan.terms import Statement
 
-Part = DistinctPart
+Part = DistinctPart | QuantilePart
 
 
 def plan_part(asked: Asked, statement: Statement, pico: int, factor: int) -> Part:
     """One part over the rows of `statement`. factor: by how many units neighbours differ. Raises HushError."""
-    return plan_distinct(asked, statement, pico, factor)
+    match asked:
+        case DistinctValues():
+            return plan_distinct(asked, statement, pico, factor)
+        case Quantiles():
+            return plan_quantiles(asked, statement, pico, factor)
+        case _ as never:
+            assert_never(never)
+
+
+def identity(part: Part) -> list[str]:
+    """What tells a part apart from others that publish other results."""
+    match part:
+        case DistinctPart():
+            return [part.sql]
+        case QuantilePart(grid=grid, ladder=ladder):
+            return [part.sql, repr(grid), repr(ladder)]
+        case _ as never:
+            assert_never(never)
 
 
 def shares(pico: int, parts: int, *, has_vector: bool) -> tuple[int, tuple[int, ...]]:

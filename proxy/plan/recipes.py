@@ -128,8 +128,17 @@ class Apart:
     place: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A quantile: the cell that stands at `place` in the results of the release's part `part`. number: of its rows."""
+
+    part: int
+    place: int
+    number: Linear
+
+
 Computed = Mean | Spread | Relation | Verdict  # from several linear forms, not as one of them
-Finish = Count | Total | Computed | Apart
+Finish = Count | Total | Computed | Apart | Ranked
 
 
 def linear_parts(finish: Computed) -> Iterator[Linear]:
@@ -172,6 +181,8 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             return Relation(kind, move(number), measure(y), measure(x), move(products), is_sample)
         case Verdict(holding, failing, needs_all):
             return Verdict(move(holding), move(failing), needs_all)
+        case Ranked(part, at, number):
+            return Ranked(part, at, move(number))
         case Apart():
             return finish
         case _ as never:

@@ -21,7 +21,7 @@ from proxy.plan.allocation import Allocation, allocate
 from proxy.plan.asked import asked_of
 from proxy.plan.charge import Cost
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
-from proxy.plan.parts import Part, plan_part, shares
+from proxy.plan.parts import Part, identity, plan_part, shares
 from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
@@ -213,5 +213,6 @@ def _fingerprint(plan: ReleasePlan) -> str:
     keys = [
         [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private" for k in plan.analysed.keys
     ]
-    content = [*plan.stages, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
+    stages = [plan.sql, *(identity(p) for p in plan.parts)]
+    content = [stages, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -10,15 +10,16 @@ import math
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import assert_never
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
 from proxy.plan.distinct import DistinctPart
-from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Relation, Spread, Total, Verdict
+from proxy.plan.quantiles import QuantilePart
+from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
+from proxy.release.ranks import answers, ends
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
@@ -55,9 +56,15 @@ def finish(
     """
     units = plan.units_per_grid
     vectors = [[m * u for m, u in zip(c.moments, units, strict=True)] for c in cells.cells]
-    figures = []
+    figures: list[list[Figure]] = []
+    ranked: dict[int, list[KeyValue]] = {}
     for recipe in plan.vector.finishes:
         check()
+        if isinstance(recipe, Ranked):
+            part = _quantiles(recipe, plan)
+            ranked[len(figures)] = answers(recipe, part, cells, _linear(recipe.number, vectors, plan))
+            figures.append([ends(part)] * len(cells.cells))
+            continue
         if isinstance(recipe, Apart):
             figures.append(_apart(recipe, plan, cells, nonnegative=nonnegative))
         else:
@@ -68,6 +75,8 @@ def finish(
         match column.carries:
             case Carries.KEY:
                 values = tuple(_key_text(c.key[column.number], column.type, time_zone) for c in cells.cells)
+            case Carries.VALUE if column.number in ranked:
+                values = tuple(_key_text(v, column.type, time_zone) for v in ranked[column.number])
             case Carries.VALUE:
                 values = tuple(_value_text(f, column.type) for f in figures[column.number])
             case _:
@@ -80,14 +89,17 @@ def finish(
 
 
 def _apart(recipe: Apart, plan: ReleasePlan, cells: NoisyCells, *, nonnegative: bool) -> list[Figure]:
-    """What a part of the release answers."""
+    """What a part of the release counts."""
     part = plan.parts[recipe.part]
+    assert isinstance(part, DistinctPart), "what is counted apart is computed by such a part"
     results = [c.parts[recipe.part][recipe.place] for c in cells.cells]
-    match part:
-        case DistinctPart():
-            return _counts([Noisy(r / part.scale, part.sd) for r in results], plan, nonnegative=nonnegative)
-        case _ as never:
-            assert_never(never)
+    return _counts([Noisy(r / part.scale, part.sd) for r in results], plan, nonnegative=nonnegative)
+
+
+def _quantiles(recipe: Ranked, plan: ReleasePlan) -> QuantilePart:
+    part = plan.parts[recipe.part]
+    assert isinstance(part, QuantilePart), "what is ranked is computed by such a part"
+    return part
 
 
 def _figures(

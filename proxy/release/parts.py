@@ -10,19 +10,27 @@ from dataclasses import replace
 from typing import assert_never
 
 from proxy.analysis.keys import NullKey, PrivateKey
+from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
+from proxy.dp.samplers import choose as drawn
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.parts import Part
+from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.keys import identity, read_integer, read_key
 from proxy.release.noisy import Check, NoisyCells, draws, every_public_key, publish
+from proxy.release.ranks import check_sizes, chosen
 from proxy.release.raw import Kept, RawResult
 
 Results = list[tuple[int, ...]]  # of one part, for each cell
 
 
 def publish_release(
-    plan: ReleasePlan, run: Callable[[int, Kept], RawResult], noise: Noise, check: Check = lambda: None
+    plan: ReleasePlan,
+    run: Callable[[int, Kept], RawResult],
+    noise: Noise,
+    check: Check = lambda: None,
+    choose: Choose = drawn,
 ) -> NoisyCells:
     """Compute all stages of a plan and add noise to each. run: gives the rows of a stage.
 
@@ -35,9 +43,11 @@ def publish_release(
     cells = publish(plan, run(waiting.pop(0), Kept()), noise, check) if has_vector else every_public_key(plan)
     if not plan.parts or not cells.cells:
         return cells
+    check_sizes(plan, cells)
     kept = _kept(plan, cells)
     results = [
-        _results(part, cells, run(stage, kept), noise, check) for part, stage in zip(plan.parts, waiting, strict=True)
+        _results(part, cells, run(stage, kept), noise, check, choose)
+        for part, stage in zip(plan.parts, waiting, strict=True)
     ]
     together = zip(cells.cells, zip(*results, strict=True), strict=True)
     return NoisyCells(tuple(replace(cell, parts=parts) for cell, parts in together))
@@ -51,10 +61,12 @@ def _kept(plan: ReleasePlan, cells: NoisyCells) -> Kept:
     return Kept(tuple(tuple(None if isinstance(v, NullKey) else v for v in column) for column in columns))
 
 
-def _results(part: Part, cells: NoisyCells, raw: RawResult, noise: Noise, check: Check) -> Results:
+def _results(part: Part, cells: NoisyCells, raw: RawResult, noise: Noise, check: Check, choose: Choose) -> Results:
     match part:
         case DistinctPart():
             return _counted(cells, raw, noise, check)
+        case QuantilePart():
+            return chosen(part, cells, raw, choose, check)
         case _ as never:
             assert_never(never)
 

@@ -11,6 +11,7 @@ import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import assert_never
 
 from proxy.policy.model import Table
@@ -166,6 +167,14 @@ class AggregateKind(enum.Enum):
     REGR_SXY = "regr_sxy"
     BOOL_AND = "bool_and"
     BOOL_OR = "bool_or"
+    MIN = "min"
+    MAX = "max"
+    PERCENTILE_CONT = "percentile_cont"
+    PERCENTILE_DISC = "percentile_disc"
+
+    @property
+    def is_quantile(self) -> bool:
+        return self in (self.MIN, self.MAX, self.PERCENTILE_CONT, self.PERCENTILE_DISC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +182,7 @@ class Aggregate:
     """One aggregate call of a block. `argument` is TRUE for COUNT(*), the unit for COUNT(DISTINCT unit).
 
     beside: X of an aggregate of two measures f(Y, X), whose argument is Y; TRUE for all others.
+    fraction: of the rows below a quantile.
     """
 
     kind: AggregateKind
@@ -180,6 +190,7 @@ class Aggregate:
     where: Scalar
     type: SqlType
     beside: Scalar = TRUE
+    fraction: Fraction = Fraction(0)
 
     @property
     def arguments(self) -> tuple[Scalar, ...]:

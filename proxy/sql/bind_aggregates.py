@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from proxy.errors import Unsupported
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Literal, Scalar, columns_of
+from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
 from proxy.sql.binder import Binder
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
@@ -32,16 +33,19 @@ _OF_ONE_CONDITION = MappingProxyType({"bool_and": AggregateKind.BOOL_AND, "every
                                       "bool_or": AggregateKind.BOOL_OR})  # fmt: skip
 _ACCEPTED = (
     "Accepted: count(*), count(x), count(DISTINCT x), sum(x), avg(x), variance(x), stddev(x), covar_pop(y, x),"
-    " corr(y, x), regr_slope(y, x) and the others of their families, bool_and(x), bool_or(x), each with FILTER."
+    " corr(y, x), regr_slope(y, x) and the others of their families, bool_and(x), bool_or(x), min(x),"
+    " max(x), percentile_cont(f) WITHIN GROUP (ORDER BY x), each with FILTER."
 )
 
 
 def is_aggregate_call(node: object) -> bool:
     """Whether a node is a call of an aggregate function, FILTER and OVER aside."""
-    return isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and str(node.this).lower() == "every")
+    return isinstance(node, (exp.AggFunc, exp.WithinGroup)) or (
+        isinstance(node, exp.Anonymous) and str(node.this).lower() == "every"
+    )
 
 
-def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate:
+def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate | Several:
     """The meaning of an aggregate call or of one with FILTER. source: the statement. Raises HushError."""
     where: Scalar = TRUE
     if isinstance(node, exp.Filter):
@@ -52,6 +56,10 @@ def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate:
         return _count(node, binder, where)
     assert isinstance(node, exp.Expression)
     name = output_name(node, source)
+    if isinstance(node, exp.WithinGroup):
+        return bind_within(node, binder, where, name)
+    if is_end(name):
+        return bind_end(node, binder, where, name)
     if name in _OF_ONE_NUMBER:
         return _one_number(node, binder, where, name)
     if name in _OF_TWO_NUMBERS:

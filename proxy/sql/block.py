@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token
 from proxy.errors import BadGroups, HushError, NotAggregate
 from proxy.sql.algebra import Aggregate, Block, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
+from proxy.sql.bind_quantiles import Several
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
@@ -202,15 +203,15 @@ class _Above:
     def _visit(self, node: exp.Expression) -> None:
         carries = self._interval_function(node)
         if carries is not None:
-            self._replace(node, self._injected(carries, node.expression.expressions[0]))
+            self._replace(node, (self._one_injected(carries, node.expression.expressions[0]),))
         elif isinstance(node, exp.Filter) or is_aggregate_call(node):
-            self._replace(node, self._injected(Carries.VALUE, node))
+            self._replace_aggregate(node)
         elif isinstance(node, exp.Window):
             self._visit_window(node)
         elif isinstance(node, exp.Query):
             self._check_uncorrelated(node)
         elif (key := self._key(node)) is not None:
-            self._replace(node, key)
+            self._replace(node, (key,))
         elif isinstance(node, exp.Column):
             self._binder.scalar(node)  # that there is no such column is said first
             raise NotAggregate(
@@ -260,13 +261,14 @@ class _Above:
             return None
         return Injected(Carries.KEY, self._keys.index(bound), bound.type)
 
-    def _replace(self, node: exp.Expression, column: Injected) -> None:
-        self.columns.append(column)
+    def _replace(self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False) -> None:
+        self.columns += columns
         if len(self.columns) > _MOST_PIECES:
             raise refuse(node, f"more than {_MOST_PIECES} aggregates and keys in one SELECT are not supported")
         span = locate_expression(node, self._source, self._text.tokens)
         check_complete((node,), _between(self._text.tokens, span.start, span.end))
-        self.edits.append(Edit(span, f"{quote(RESERVED)}.{quote(column.name)}"))
+        text = ", ".join(f"{quote(RESERVED)}.{quote(c.name)}" for c in columns)
+        self.edits.append(Edit(span, f"ARRAY[{text}]" if is_array else text))
 
     def _interval_function(self, node: exp.Expression) -> Carries | None:
         """hush.low(aggregate), hush.high(aggregate), hush.sd(aggregate)."""
@@ -283,8 +285,19 @@ class _Above:
 
     # --- aggregates -----------------------------------------------------------------------------------
 
-    def _injected(self, carries: Carries, node: exp.Expr) -> Injected:
-        aggregate = bind_aggregate(node, self._binder, self._source)
+    def _replace_aggregate(self, node: exp.Expression) -> None:
+        found = bind_aggregate(node, self._binder, self._source)
+        several = found.aggregates if isinstance(found, Several) else (found,)
+        columns = tuple(self._injected(Carries.VALUE, a) for a in several)
+        self._replace(node, columns, is_array=isinstance(found, Several))
+
+    def _one_injected(self, carries: Carries, node: exp.Expr) -> Injected:
+        found = bind_aggregate(node, self._binder, self._source)
+        if isinstance(found, Several):
+            raise refuse(node, f"hush.{carries.value} takes one aggregate", "Write one call for each fraction.")
+        return self._injected(carries, found)
+
+    def _injected(self, carries: Carries, aggregate: Aggregate) -> Injected:
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)

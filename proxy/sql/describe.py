@@ -61,6 +61,9 @@ def describe_aggregate(aggregate: Aggregate) -> str:
         text = "count(*)"
     elif aggregate.kind in (AggregateKind.COUNT_DISTINCT, AggregateKind.COUNT_UNITS):
         text = f"count(DISTINCT {describe_scalar(aggregate.argument)})"
+    elif aggregate.kind in (AggregateKind.PERCENTILE_CONT, AggregateKind.PERCENTILE_DISC):
+        order = f"WITHIN GROUP (ORDER BY {describe_scalar(aggregate.argument)})"
+        text = f"{aggregate.kind.value}({float(aggregate.fraction):g}) {order}"
     else:
         text = f"{aggregate.kind.value}({', '.join(map(describe_scalar, aggregate.arguments))})"
     return text if aggregate.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(aggregate.where)})"

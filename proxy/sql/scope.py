@@ -288,7 +288,7 @@ def output_name(node: exp.Expression, source: str) -> str:
             return identifier(node.args["alias"])
         case exp.Column():
             return identifier(node.this)
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.Collate():
+        case exp.Paren() | exp.Filter() | exp.Window() | exp.Collate() | exp.WithinGroup():
             return output_name(node.this, source)
         case exp.Cast():
             inner = output_name(node.this, source)

@@ -255,20 +255,20 @@ class Oracle:
     def _cell(self, rows: list[Row]) -> Cell:
         moments = self._plan.vector.moments
         linear = [m for m in moments if not isinstance(m, (UnitCount, UnitTotal))]
-        used = sum(any(self._uses(m, row) for m in linear) for row in rows)
+        used = sum(any(self.uses(m, row) for m in linear) for row in rows)
         return Cell(used, tuple(self._sum(m, rows) for m in moments))
 
     def _sum(self, moment: Moment, rows: list[Row]) -> int:
         if isinstance(moment, UnitCount):
-            return int(not moment.per_part and any(self._uses(moment, row) for row in rows))
+            return int(not moment.per_part and any(self.uses(moment, row) for row in rows))
         if isinstance(moment, UnitTotal):
-            total = sum(self.row_integer(moment.scaled, row) for row in rows if self._uses(moment.scaled, row))
+            total = sum(self.row_integer(moment.scaled, row) for row in rows if self.uses(moment.scaled, row))
             return min(max(total, moment.least), moment.most)
-        return sum(self.row_integer(moment, row) for row in rows if self._uses(moment, row))
+        return sum(self.row_integer(moment, row) for row in rows if self.uses(moment, row))
 
     # --- one row ----------------------------------------------------------------------------------------
 
-    def _uses(self, moment: Moment, row: Row) -> bool:
+    def uses(self, moment: Moment, row: Row) -> bool:
         """Whether a row counts for a moment."""
         match moment:
             case UnitCount(where):
@@ -279,13 +279,13 @@ class Oracle:
                 return passes and (not needed or all(self._has_value(s, row) for s in needed) is not absent)
             case ScaledSum(where, of, given=given):
                 needs = of if self._analysed.domains.may_be_null(of) else TRUE
-                return self._uses(RowCount(where, needs, given=given), row)
+                return self.uses(RowCount(where, needs, given=given), row)
             case HalfSum(scaled) | QuarterSum(scaled) | SquareSum(scaled):
-                return self._uses(scaled, row)
+                return self.uses(scaled, row)
             case UnitTotal(scaled):
-                return self._uses(scaled, row)
+                return self.uses(scaled, row)
             case ProductSum(left, right):
-                return self._uses(left, row) and self._uses(right, row)
+                return self.uses(left, row) and self.uses(right, row)
 
     def _has_value(self, scalar: Scalar, row: Row) -> bool:
         value = self.evaluator.value(scalar, row, Reading.MEASURE)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import assert_never
 
 from proxy.analysis.analyse import measure_bounds
-from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Measured, Relation, Spread, Total, Verdict
+from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Measured, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Scalar
 from tests.oracle.bounded import Exact, Key, Oracle
@@ -42,10 +42,10 @@ def wrong_answers(oracle: Oracle, plan: ReleasePlan, exact: Exact) -> list[str]:
     return found
 
 
-def _told(recipe: Count | Total | Computed, values: list[float]) -> dict[str, float]:
+def _told(recipe: Count | Total | Computed | Ranked, values: list[float]) -> dict[str, float]:
     """The sums that an aggregate is made of, as its moments give them."""
     match recipe:
-        case Count(form):
+        case Count(form) | Ranked(number=form):
             return {"n": _linear(form, values)}
         case Total(form):
             return {"y": _linear(form, values)}
@@ -92,6 +92,8 @@ def _answer(oracle: Oracle, plan: ReleasePlan, aggregate: Aggregate, rows: list[
     """By name, the sums that make the aggregate over one group's rows, and how far rounding may lead away from each."""
     passing = [r for r in rows if aggregate.where == TRUE or oracle.evaluator.passes(aggregate.where, r)]
     size = _TOLERANCE * (1 + len(rows))
+    if aggregate.kind.is_quantile:  # the cell is chosen apart
+        return {"n": (float(sum(_is_counted(oracle, plan, aggregate.argument, r) for r in passing)), size)}
     match aggregate.kind:
         case AggregateKind.COUNT_UNITS:
             return {"n": (float(len({oracle.unit_of(r) for r in passing})), size)}

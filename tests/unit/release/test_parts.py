@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from datetime import datetime
 
+from proxy.plan.distinct import DistinctPart
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
@@ -81,7 +82,9 @@ def shown(of: ReleasePlan, counts: list[int], *, nonnegative: bool) -> list[list
         Injected(Carries.VALUE, 0, SqlType.INT8), Injected(Carries.LOW, 0, SqlType.FLOAT8),
         Injected(Carries.HIGH, 0, SqlType.FLOAT8), Injected(Carries.SD, 0, SqlType.FLOAT8),
     )  # fmt: skip
-    results = [((round(n * of.parts[0].scale),),) for n in counts]
+    (part,) = of.parts
+    assert isinstance(part, DistinctPart)
+    results = [((round(n * part.scale),),) for n in counts]
     cells = NoisyCells(tuple(NoisyCell(k, (), r) for k, r in zip(of.public_keys, results, strict=True)))
     release = finish(of, cells, columns, nonnegative=nonnegative, time_zone="UTC")
     return [list(values) for values in zip(*(c.values for c in release.columns), strict=True)]
@@ -89,7 +92,9 @@ def shown(of: ReleasePlan, counts: list[int], *, nonnegative: bool) -> list[list
 
 def test_a_distinct_count_is_finished_as_a_count() -> None:
     of = plan("SELECT plan, count(DISTINCT age) FROM users GROUP BY 1")
-    sd = of.parts[0].sd
+    (part,) = of.parts
+    assert isinstance(part, DistinctPart)
+    sd = part.sd
     for nonnegative, expected in ((True, ["68", "0"]), (False, ["70", "-2"])):
         rows = shown(of, [70, -2], nonnegative=nonnegative)
         assert [row[0] for row in rows] == expected

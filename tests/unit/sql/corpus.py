@@ -20,6 +20,7 @@ from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.front.relations import RELATIONS
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.parts import Part
+from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Policy, UnitVia
 from proxy.sql.algebra import Literal, Null
@@ -107,10 +108,13 @@ def facts_of(plan: ReleasePlan) -> dict[str, object]:
 
 
 def _limits(part: Part) -> str:
-    """Values in a group, groups, and values in all, of one unit."""
+    """Values in a group, groups, and values in all, of one unit; of quantiles fractions, values, rows and groups."""
     match part:
         case DistinctPart(limits=limits):
             return f"{limits.values}/{limits.groups}/{limits.in_all}"
+        case QuantilePart(grid=grid, ladder=ladder):
+            fractions = " ".join(f"{float(f):g}" for f in ladder.fractions)
+            return f"{fractions} of {grid.cells} values, {ladder.move}/{ladder.groups}"
         case _ as never:
             assert_never(never)
 

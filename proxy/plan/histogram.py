@@ -1,0 +1,96 @@
+"""Which statement counts the rows of each group in each cell of a grid, every unit within its bounds?
+
+A unit above its bounds has its rows count less, in the group or everywhere; nothing is sampled. Counts are
+exact integers of 1/ROW_WEIGHT of a row. See docs/claims/quantiles.md.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import assert_never
+
+from proxy.dp.mechanisms import Distribution
+from proxy.dp.quantiles import ROW_WEIGHT
+from proxy.plan.grid import Days, Grid, Moments, Reals, Wholes
+from proxy.plan.moments import RowCount
+from proxy.plan.part_rows import part_rows
+from proxy.plan.terms import Statement, Terms
+from proxy.sql.algebra import ColumnRef, Scalar
+from proxy.sql.render import double
+from proxy.sqltypes import SqlType
+
+_NORM_UNITS = 2**40  # of a full group
+_LESS = 1.0 - 2.0**-40  # against the rounding of doubles, so that no unit weighs more than its bounds
+
+
+def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, groups: int) -> str:
+    """The SQL: the keys, the number of a cell and the weight of the group's rows in it.
+
+    rows: the rows that count; each is in one cell, whatever `of` is for it. groups: the squares (pure: the sizes) of a
+    unit's shares in the bound of a group add up to at most this.
+    """
+    terms = Terms(statement)
+    counted = part_rows(terms, terms.condition(rows), _Cells(terms, of).number(grid))
+    keys = terms.keys
+    if statement.analysed.owned.is_one_row_per_unit:
+        by = ", ".join([*keys, "x"])
+        return f"SELECT {by}, count(*) * {ROW_WEIGHT} AS w\nFROM (\n{counted})\nGROUP BY {by}"
+    units, by = ", ".join(terms.units), ", ".join([*terms.units, *keys])
+    same = " AND ".join(
+        [f"cell.{u} = above.{u}" for u in terms.units] + [f"cell.{k} IS NOT DISTINCT FROM above.{k}" for k in keys]
+    )
+    row, whole = double(float(ROW_WEIGHT) * _LESS), double(float(_NORM_UNITS))
+    limit = statement.analysed.bounds.rows_per_group
+    is_gaussian, most = statement.distribution is Distribution.GAUSSIAN, groups * _NORM_UNITS
+    size = f"rows * rows * {double(_NORM_UNITS / limit**2)}" if is_gaussian else f"rows * {double(_NORM_UNITS / limit)}"
+    share = f"sqrt({double(float(most))} / q)" if is_gaussian else f"{double(float(most))} / q"
+    most_full = f"sum(CASE WHEN rows < {limit} THEN ceil({size}) ELSE {whole} END::BIGINT)"
+    in_group = f"CASE WHEN rows > {limit} THEN {double(float(limit))} / rows ELSE 1e0 END"
+    in_all = f"CASE WHEN q > {most}::HUGEINT THEN {share} ELSE 1e0 END"
+    ctes = (
+        f"cell AS MATERIALIZED (SELECT {by}, x, count(*) AS n FROM (\n{counted}) GROUP BY {by}, x),\n"
+        f"held AS (SELECT {by}, sum(n)::BIGINT AS rows FROM cell GROUP BY {by}),\n"
+        f"many AS (SELECT {units}, {most_full} AS q FROM held GROUP BY {units}\n"
+        f"  HAVING q > {most}::HUGEINT OR max(rows) > {limit}),\n"
+        f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units}))"
+    )
+    weight = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT ELSE n * {ROW_WEIGHT} END"
+    chosen = ", ".join([*(f"cell.{k}" for k in keys), "x"])
+    return f"WITH {ctes}\nSELECT {chosen}, sum({weight}) AS w\nFROM cell LEFT JOIN above ON {same}\nGROUP BY {chosen}"
+
+
+class _Cells:
+    """The number of a row's cell as SQL: total, and never NULL."""
+
+    def __init__(self, terms: Terms, of: Scalar) -> None:
+        self._text = terms.renderer.unclamped(of) if isinstance(of, ColumnRef) else terms.renderer.measure(of)
+        self._constant = terms.renderer.constant
+
+    def number(self, grid: Grid) -> str:
+        """A row without a value, where there is always one, is in the middle."""
+        match grid:
+            case Wholes(low, high, step):
+                kind = "BIGINT" if high - low < 2**62 else "HUGEINT"
+                clamped = f"least(greatest({self._text}, {low}::BIGINT), {high}::BIGINT)::{kind}"
+                found = f"(({clamped} - {low}::{kind}) // {step})::BIGINT"
+                return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
+            case Reals(low, high, step):
+                value = f"({self._text})::DOUBLE"
+                place = f"floor((greatest(least({value}, {double(high)}), {double(low)}) - {double(low)})"
+                place += f" / {double(float(step))})"
+                found = f"least(greatest({place}, 0e0), {double(float(grid.cells - 1))})::BIGINT"
+                return f"CASE WHEN isfinite({value}) THEN {found} ELSE {grid.cells // 2} END"
+            case Days(low, high, step):
+                clamped = self._between(low, high, SqlType.DATE)
+                found = f"(date_diff('day', {self._constant(low, SqlType.DATE)}, {clamped}) // {step})"
+                return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
+            case Moments(low, high, step):
+                clamped = self._between(low, high, SqlType.TIMESTAMP)
+                since = f"epoch_us({clamped}) - epoch_us({self._constant(low, SqlType.TIMESTAMP)})"
+                return f"CASE WHEN {self._text} IS NOT NULL THEN ({since}) // {step} ELSE {grid.cells // 2} END"
+            case _ as never:
+                assert_never(never)
+
+    def _between(self, low: date, high: date, kind: SqlType) -> str:
+        ends = (self._constant(low, kind), self._constant(high, kind))
+        return f"least(greatest({self._text}, {ends[0]}), {ends[1]})"
