@@ -52,6 +52,12 @@ def open_source(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def set_optimizer(connection: duckdb.DuckDBPyConnection) -> None:
+    """Say how statements over private rows are computed, so that no row raises and grouping by unit is quick."""
+    connection.execute(f"set global perfect_ht_threshold = {_PERFECT_HASH_BITS}")
+    connection.execute(f"set global disabled_optimizers = {quote_text(_UNSAFE_OPTIMIZERS)}")
+
+
 def _start(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
     limits = policy.limits
     try:
@@ -100,7 +106,6 @@ def _lock(connection: duckdb.DuckDBPyConnection, policy: Policy) -> None:
         connection.execute(f"set global TimeZone = {quote_text(zone)}")
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB does not know the time zone {zone!r} of privacy.time_zone") from error
-    connection.execute(f"set global perfect_ht_threshold = {_PERFECT_HASH_BITS}")
-    connection.execute(f"set global disabled_optimizers = {quote_text(_UNSAFE_OPTIMIZERS)}")
+    set_optimizer(connection)
     connection.execute("set global enable_external_access = false")
     connection.execute("set global lock_configuration = true")

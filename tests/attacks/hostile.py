@@ -6,11 +6,7 @@ Dataset `hostile` holds the person whom an attacker is after, `without` is the s
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +14,10 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from proxy.wire.scram import make_verifier
-from tests import places
+from tests.e2e import served
+from tests.e2e.served import PASSWORD
 from tests.wire.raw import RawClient
 
-ROOT = Path(__file__).resolve().parents[2]
-PASSWORD = "a pass word"
-START_S, STOP_S = 60.0, 60.0
 Client = psycopg.Connection[tuple[object, ...]]
 
 TARGET = 777  # the person who is missing from `without`
@@ -190,8 +183,9 @@ POLICIES = {
 def write_world(folder: Path) -> list[Path]:
     write_data(folder / "with.duckdb", with_target=True)
     write_data(folder / "without.duckdb", with_target=False)
-    _write_users(folder / "users.yaml", {"eve": "analyst", "bob": "analyst", "boss": "boss"})
-    _write_users(folder / "more.yaml", {"eve": "analyst", "bob": "analyst", "boss": "boss", "clerk": "clerk"})
+    logins = {"eve": "analyst", "bob": "analyst", "boss": "boss"}
+    served.write_users(folder / "users.yaml", logins, "tables: [events]")
+    served.write_users(folder / "more.yaml", {**logins, "clerk": "clerk"}, "tables: [events]")
     paths = []
     for dataset, (data, budgets, epsilon) in POLICIES.items():
         path = folder / f"{dataset}.yaml"
@@ -200,42 +194,8 @@ def write_world(folder: Path) -> list[Path]:
     return paths
 
 
-def _write_users(path: Path, logins: Mapping[str, str]) -> None:
-    verifier = make_verifier(PASSWORD, salt=b"sixteen bytes ..").text()
-    lines = [f"  {login}: {{scram: '{verifier}', role: {role}}}" for login, role in logins.items()]
-    roles = "roles: {analyst: {}, boss: {admin: true}, clerk: {tables: [events]}}"
-    path.write_text("\n".join((roles, "users:", *lines, "")))
-    path.chmod(0o600)
-
-
 @contextmanager
 def serving(folder: Path) -> Iterator[Attacked]:
     """A proxy that listens; ended at the end."""
-    policies, log = write_world(folder), folder / "log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "proxy", "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
-             str(folder / "state")],
-            env={**places.environment(), "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT,
-        )  # fmt: skip
-    try:
-        yield Attacked(port=_port(process, log), log=log, folder=folder)
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_S)
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + START_S
-    while True:
-        found = re.search(r"serving .* port (\d+)", log.read_text())
-        if found:
-            return int(found[1])
-        assert process.poll() is None, f"serve ended with {process.returncode}: {log.read_text()}"
-        assert time.monotonic() < deadline, f"serve does not listen: {log.read_text()}"
-        time.sleep(0.02)
+    with served.serving(folder, write_world(folder)) as running:
+        yield Attacked(port=running.port, log=running.log, folder=folder)

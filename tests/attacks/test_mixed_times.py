@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from proxy.engines.duckdb_open import set_optimizer
 from tests.unit.plan.shop import plan
 
 MEETINGS = (
@@ -28,7 +29,8 @@ MEETINGS = (
 @pytest.mark.parametrize("meeting", MEETINGS)
 @pytest.mark.parametrize("born", ["5000000-01-01", "5000000-01-01 (BC)", "infinity", "-infinity", "2024-01-01"])
 def test_a_date_that_meets_a_timestamp_raises_on_no_row(meeting: str, born: str) -> None:
-    connection = duckdb.connect(config={"disabled_optimizers": "common_subexpressions"})  # as the engine opens its data
+    connection = duckdb.connect()
+    set_optimizer(connection)
     connection.execute("create table users (user_id integer, city varchar, joined date, born date)")
     connection.execute(f"insert into users values (1, 'x', '{born}', '{born}'), (2, 'y', '2020-01-01', '2024-01-01')")
     for query in (
@@ -40,7 +42,8 @@ def test_a_date_that_meets_a_timestamp_raises_on_no_row(meeting: str, born: str)
 
 
 def test_a_date_that_meets_a_timestamp_is_its_midnight() -> None:
-    connection = duckdb.connect(config={"disabled_optimizers": "common_subexpressions"})  # as the engine opens its data
+    connection = duckdb.connect()
+    set_optimizer(connection)
     connection.execute("create table users (user_id integer, joined date, born date)")
     connection.execute("insert into users values (1, '2020-01-01', '2024-01-01')")
     met = plan(

@@ -12,6 +12,7 @@ import duckdb
 import psycopg
 
 from proxy.analysis.domains import Domains
+from proxy.engines.duckdb_open import set_optimizer
 from proxy.policy.model import Column, RowUnit, Table
 from proxy.sql.algebra import Block, ColumnRef, Scalar, Scan
 from proxy.sql.bind import Constants, make_binder
@@ -84,7 +85,7 @@ class Asked:
         self._renderer = Renderer(domains.column, domains.may_raise, ZONE)
         self._evaluator = Evaluator(domains.column, ZONE)
         self._engine = duckdb.connect(config={"threads": 1})
-        self._engine.execute("set disabled_optimizers = 'common_subexpressions'")
+        set_optimizer(self._engine)
         self._engine.execute(f"set TimeZone = '{ZONE}'")
         self._postgres = postgres
         self._fill()

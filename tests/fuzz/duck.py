@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import duckdb
 
+from proxy.engines.duckdb_open import set_optimizer
 from proxy.policy.model import Table
 from tests.fuzz.worlds import NOBODY, Cell, Stored, World
 
@@ -21,8 +22,7 @@ class Databases:
         self._built: dict[frozenset[int], str] = {}
         self._connection = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
         self._connection.execute(f"set TimeZone = '{world.privacy.time_zone}'")
-        self._connection.execute("set perfect_ht_threshold = 22")
-        self._connection.execute("set disabled_optimizers = 'common_subexpressions'")
+        set_optimizer(self._connection)
         self._create("base", owner=True)
         for name, stored in world.data.items():
             self._insert(f"base.{name}", name, stored)

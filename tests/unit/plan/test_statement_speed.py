@@ -11,6 +11,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_facts import ACCEPTED
+from proxy.engines.duckdb_open import set_optimizer
 from proxy.plan import statement
 from proxy.plan.moments import HalfSum, RowSum, ScaledSum
 from proxy.plan.statement import _Writer
@@ -47,7 +48,7 @@ def shop(seed: int) -> duckdb.DuckDBPyConnection:
     """Units with many rows, values and keys outside their domains, NULLs, infinities and NaN."""
     rng = random.Random(seed)
     connection = duckdb.connect()
-    connection.execute("set perfect_ht_threshold = 22")
+    set_optimizer(connection)
     connection.execute("create table users (user_id integer, age integer, height double, plan varchar)")
     connection.execute(
         "create table orders (user_id integer, order_id bigint, store_id integer, amount decimal(18,4), status varchar)"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.channel import Marks
-from proxy.wire.exchange import Piece
+from proxy.wire.exchange import Array, Notice, Piece, Spliced
 from proxy.wire.messages import Column, build
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.understanding import Understanding
@@ -60,5 +60,19 @@ def kinds(raw: bytes) -> str:
     return found
 
 
+# --- what a front answers, and a session
+
 SETTINGS_REPLY = build(b"3") + build(b"1") + build(b"2") + row(b"0.5", b"UTC") + messages.command_complete(b"SELECT 1")
 SETTINGS_REPLY += build(b"3") + build(b"3")
+SPLICED = Spliced(
+    sql="select $1::int8[]",
+    literal_sql="select '{7}'::int8[]",
+    arrays=(Array(oid=1016, pg_type="pg_catalog.int8[]", text="{7}"),),
+    notices=(Notice(severity="NOTICE", sqlstate="00000", message="charged"),),
+)
+COLUMNS = messages.row_description([column()])
+ONE, TWO, THREE, NO_DATA = build(b"1"), build(b"2"), build(b"3"), build(b"n")
+DONE = messages.command_complete(b"SELECT 1")
+FINISHED = READY + THREE + THREE + READY
+DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
+ROWS = row(b"7") + DONE + THREE + THREE + READY

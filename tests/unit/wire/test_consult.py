@@ -12,8 +12,23 @@ from proxy.wire.exchange import Piece
 from proxy.wire.flow import AskPrepare, AskRelease
 from proxy.wire.messages import Bind
 from proxy.wire.relay import Relay
-from tests.unit.wire.make import MARKER, READY, SETTINGS_REPLY, error, kinds, relay, row
-from tests.unit.wire.test_relay import COLUMNS, DESCRIBED, DONE, FINISHED, ONE, SPLICED, THREE, TWO
+from tests.unit.wire.make import (
+    COLUMNS,
+    DESCRIBED,
+    DONE,
+    FINISHED,
+    MARKER,
+    ONE,
+    READY,
+    SETTINGS_REPLY,
+    SPLICED,
+    THREE,
+    TWO,
+    error,
+    kinds,
+    relay,
+    row,
+)
 
 TEXT = "select count(*) from v /* users */"
 SETTINGS = {"hush.epsilon": "0.5", "TimeZone": "UTC"}

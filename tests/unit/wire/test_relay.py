@@ -10,31 +10,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.errors import BudgetSpent, HushError
+from proxy.errors import BudgetSpent
 from proxy.wire import messages
-from proxy.wire.channel import Channel
-from proxy.wire.exchange import Array, Notice, Piece, Refusal, Spliced
+from proxy.wire.exchange import Piece, Refusal, Spliced
 from proxy.wire.expect import REPLIES, Kind, Step
 from proxy.wire.flow import AskPrepare, AskRelease, NoAnswer
 from proxy.wire.frames import CLIENT_KINDS
 from proxy.wire.messages import Bind, build
 from proxy.wire.relay import Relay, RelayLimits
-from tests.unit.wire.make import MARKER, READY, SETTINGS_REPLY, STARTED, column, error, kinds, relay, row
+from tests.unit.wire.make import (
+    COLUMNS,
+    DESCRIBED,
+    DONE,
+    FINISHED,
+    MARKER,
+    ONE,
+    READY,
+    ROWS,
+    SETTINGS_REPLY,
+    SPLICED,
+    STARTED,
+    THREE,
+    TWO,
+    column,
+    error,
+    kinds,
+    relay,
+    row,
+)
 
 PRIVATE = "select count(*) from users"
 PIECE = Piece(text=PRIVATE, start=0, is_private=True, describe_text=PRIVATE)
-SPLICED = Spliced(
-    sql="select $1::int8[]",
-    literal_sql="select '{7}'::int8[]",
-    arrays=(Array(oid=1016, pg_type="pg_catalog.int8[]", text="{7}"),),
-    notices=(Notice(severity="NOTICE", sqlstate="00000", message="charged"),),
-)
-COLUMNS = messages.row_description([column()])
-ONE, TWO, THREE, NO_DATA = build(b"1"), build(b"2"), build(b"3"), build(b"n")
-DONE = messages.command_complete(b"SELECT 1")
-FINISHED = READY + THREE + THREE + READY
-DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
-ROWS = row(b"7") + DONE + THREE + THREE + READY
 
 
 def answered_query(made: Relay) -> bytes:
@@ -529,8 +535,3 @@ def test_an_error_without_a_position_is_moved_nowhere() -> None:
     seen = made.take_client()
     assert kinds(seen) == "EZ"
     assert b"\0P" not in seen
-
-
-def test_channel_is_what_the_relay_writes_through() -> None:
-    assert isinstance(relay().channel, Channel)
-    assert isinstance(BudgetSpent("x"), HushError)
