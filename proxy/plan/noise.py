@@ -18,16 +18,17 @@ def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
         case Apart() | Ranked():
             return 0.0
         case Count(form) | Total(form):
-            return _sd(form, sds)
+            return sd_of(form, sds)
         case Mean(total=total, half=half):
-            return _sd(total, sds) * half
+            return sd_of(total, sds) * half
         case Spread() | Relation():
             return sd_over_even_values(recipe, sds)
         case Verdict():
-            return _sd(recipe.deciding, sds)
+            return sd_of(recipe.deciding, sds)
         case _ as never:
             assert_never(never)
 
 
-def _sd(form: Linear, sds: tuple[float, ...]) -> float:
+def sd_of(form: Linear, sds: tuple[float, ...]) -> float:
+    """Standard deviation of a linear form's noise; the noises of a release are independent. sds: of the moments."""
     return math.sqrt(math.fsum((c * sds[i]) ** 2 for i, c in form.terms))

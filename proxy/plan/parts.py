@@ -5,7 +5,7 @@ All of them are charged with the vector, before its SQL runs. With private keys 
 vector's noisy unit count kept: their SQL reads those as parameters, which are public by then.
 
 A new kind of part is a case of `asked.Asked`, of `Part` and `plan_part` here, of `release.parts`, of
-`release.finish` and of `plan.explain`.
+`release.finish` and of `plan.describe`, `plan.outputs` and `plan.explain`.
 """
 
 from __future__ import annotations

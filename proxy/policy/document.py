@@ -101,7 +101,7 @@ class PrivacyDocument(Document):
         default=0, ge=0, le=1_000_000_000, description="Extra units an unlisted group needs to appear."
     )
     reuse_factor: float = Field(
-        default=2.0, description="A stored answer is reused when its noise is at most this factor from what was asked."
+        default=2.0, description="From 1 to 1000; not used yet: stored answers are given for the same noise only."
     )
 
 

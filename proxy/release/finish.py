@@ -14,6 +14,7 @@ from decimal import Decimal
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
@@ -129,13 +130,8 @@ def _computed(recipe: Spread | Relation | Verdict, plan: ReleasePlan, vectors: l
 
 
 def _linear(form: Linear, vectors: list[list[float]], plan: ReleasePlan) -> list[Noisy]:
-    sd = sd_of(form, plan)
+    sd = sd_of(form, plan.sds)
     return [Noisy(math.fsum(c * v[i] for i, c in form.terms), sd) for v in vectors]
-
-
-def sd_of(form: Linear, plan: ReleasePlan) -> float:
-    """Standard deviation of a linear form's noise; the noises of a release are independent."""
-    return math.sqrt(math.fsum((c * plan.sds[i]) ** 2 for i, c in form.terms))
 
 
 def _counts(noisy: list[Noisy], plan: ReleasePlan, *, nonnegative: bool) -> list[Figure]:
@@ -153,7 +149,7 @@ def _counts(noisy: list[Noisy], plan: ReleasePlan, *, nonnegative: bool) -> list
 
 
 def _total(noisy: Noisy, plan: ReleasePlan) -> Figure:
-    reach = half_width_95(plan.distribution, noisy.sd) if noisy.sd > 0 else 0.0
+    reach = half_width_95(plan.distribution, noisy.sd)
     return Figure(noisy.value, noisy.sd, noisy.value - reach, noisy.value + reach)
 
 

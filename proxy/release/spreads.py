@@ -35,8 +35,7 @@ class Reader:
 
     def reach(self, of: Estimate) -> float:
         """Half the width of the 95 % interval."""
-        sd = of.sd(self.sds)
-        return half_width_95(self._distribution, sd) if sd > 0 else 0.0
+        return half_width_95(self._distribution, of.sd(self.sds))
 
     def is_lost(self, of: Estimate, least: float = 0.0) -> bool:
         """Whether a number that must be positive is too small to tell from its noise."""

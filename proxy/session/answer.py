@@ -19,7 +19,7 @@ from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
-from proxy.plan.explain import OutputNoise, output_noise
+from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
 from proxy.release.finish import Release, finish

@@ -12,7 +12,8 @@ from proxy.dp.accounting import knob_pico, limit_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.errors import HushError, Unsupported
 from proxy.front.relations import RELATIONS
-from proxy.plan.explain import explain_block, explain_lines
+from proxy.plan.explain import explain_block
+from proxy.plan.explain_lines import explain_lines
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.answer import share_of

@@ -7,7 +7,9 @@ import json
 from proxy.dp.accounting import epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.plan.charge import Cost
-from proxy.plan.explain import Json, counted, explain_block, explain_lines
+from proxy.plan.describe import counted
+from proxy.plan.explain import Json, explain_block
+from proxy.plan.explain_lines import explain_lines
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.store import Stored
 from proxy.session.answer import Asker, Planned, release_key

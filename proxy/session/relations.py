@@ -13,7 +13,7 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
 from proxy.plan.charge import Account, AccountKind, Cost
-from proxy.plan.explain import OutputNoise
+from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version
 from proxy.sql.splice import InjectedColumn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
@@ -115,6 +116,18 @@ def context(
         pico=10**11 if pure else 10**10,
         atto_for_keys=0 if pure else 5 * 10**9,
         salt="5a17",
+    )
+
+
+def context_with_sums(bounds: Bounded, *, pure: bool = False, lowered: Lowered = Lowered()) -> PlanContext:  # noqa: B008  # frozen
+    """The shop, where the policy bounds the sum of a unit's amounts."""
+    of = context(pure=pure, lowered=lowered)
+    return replace(of, tables=MappingProxyType({**TABLES, "orders": with_bounds(ORDERS, "amount", bounds)}))
+
+
+def with_bounds(table: Table, column: str, bounds: Bounded) -> Table:
+    return replace(
+        table, columns=tuple(replace(c, sum_bounds=bounds) if c.name == column else c for c in table.columns)
     )
 
 

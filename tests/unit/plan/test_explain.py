@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from proxy.plan.explain import explain_block, explain_lines, output_noise
-from proxy.policy.model import Neighbors
-from tests.unit.plan.shop import context, plan
+from proxy.plan.explain import explain_block
+from proxy.plan.explain_lines import explain_lines
+from proxy.plan.outputs import output_noise
+from proxy.policy.model import Bounded, Neighbors
+from tests.unit.plan.shop import context, context_with_sums, plan
 from tests.unit.release.test_spreads import answers
 
 
@@ -147,3 +151,18 @@ def test_the_stated_noise_is_that_of_values_spread_evenly(aggregate: str, pure: 
     (sd,) = answers((f"hush.sd({aggregate})",), rows, of)
     per_row = len(rows) if stated.is_per_row else 1
     assert float(sd or "nan") * per_row == pytest.approx(stated.sd, rel=0.02)
+
+
+def test_the_guide_names_every_line_and_every_key() -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "guide" / "client.md").read_text(encoding="utf-8")
+    explained = guide[guide.index("## EXPLAIN") : guide.index("## Notices")]
+    found = set()
+    for query in (
+        "select city, count(distinct age), max(age), avg(age) from users group by city",
+        "select sum(amount) from orders",
+    ):
+        block = explain_block(plan(query, context_with_sums(Bounded(0, 1500))), context().privacy)
+        assert all(f"`{key}`" in explained for key in block)
+        found |= {match[1] for line in explain_lines(block) if (match := re.match(r" {0,2}([A-Z][a-z]+)", line))}
+    assert len(found) == 11
+    assert all(f"| `{label}" in explained for label in found), found

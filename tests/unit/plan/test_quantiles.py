@@ -12,7 +12,9 @@ import pytest
 
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import HushError, MissingBounds, PolicyForbids
-from proxy.plan.explain import explain_block, explain_lines, output_noise
+from proxy.plan.explain import explain_block
+from proxy.plan.explain_lines import explain_lines
+from proxy.plan.outputs import output_noise
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Ranked
 from proxy.plan.release_plan import PlanContext, ReleasePlan

@@ -15,10 +15,10 @@ from proxy.dp.mechanisms import Distribution, grid_scale
 from proxy.errors import HushError, MissingBounds
 from proxy.plan.charge import Cost
 from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount, condition_of
+from proxy.plan.noise import sd_of
 from proxy.plan.recipes import Count, Mean, Relation, Spread, Total, linear_parts
 from proxy.plan.release_plan import AllKeys, Threshold
 from proxy.policy.model import Column, Neighbors, RowUnit, Table
-from proxy.release.finish import sd_of
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import CENSUS, context, plan, plans
@@ -317,7 +317,7 @@ def test_bounds_whose_squares_no_double_holds_are_refused(aggregate: str, low: s
 def test_the_largest_bounds_have_finite_noise() -> None:
     of = plan("select sum(weight), avg(weight), count(*) from users where weight between -1e100 and 1e100")
     assert all(math.isfinite(sd) for sd in of.sds)
-    assert all(math.isfinite(sd_of(f.value, of)) for f in of.vector.finishes if isinstance(f, Total))
+    assert all(math.isfinite(sd_of(f.value, of.sds)) for f in of.vector.finishes if isinstance(f, Total))
 
 
 def test_a_column_with_an_odd_name_is_advised_in_quotes() -> None:

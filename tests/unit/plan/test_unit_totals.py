@@ -9,24 +9,12 @@ from types import MappingProxyType
 import duckdb
 import pytest
 
-from proxy.analysis.analyse import Lowered
-from proxy.plan.explain import explain_block, explain_lines
+from proxy.plan.explain import explain_block
+from proxy.plan.explain_lines import explain_lines
 from proxy.plan.moments import ROW_UNITS, UnitTotal
-from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.policy.model import Bounded, Table, Unknown
-from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan
-
-
-def known(bounds: Bounded, *, pure: bool = False, lowered: Lowered = Lowered()) -> PlanContext:  # noqa: B008  # frozen
-    """The shop, where the policy bounds the sum of a unit's amounts."""
-    of = context(pure=pure, lowered=lowered)
-    return replace(of, tables=MappingProxyType({**TABLES, "orders": with_bounds(ORDERS, "amount", bounds)}))
-
-
-def with_bounds(table: Table, column: str, bounds: Bounded) -> Table:
-    return replace(
-        table, columns=tuple(replace(c, sum_bounds=bounds) if c.name == column else c for c in table.columns)
-    )
+from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import Bounded, Unknown
+from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, context_with_sums, plan, with_bounds
 
 
 def totals(of: ReleasePlan) -> list[UnitTotal]:
@@ -49,20 +37,20 @@ def totals(of: ReleasePlan) -> list[UnitTotal]:
 )
 def test_a_total_bounds_where_it_is_narrower(query: str, used: int, pure: bool) -> None:
     """Not where private rows are joined, which repeats them, nor for expressions, nor for small amounts."""
-    assert len(totals(plan(query, known(Bounded(0, 1500), pure=pure)))) == used
-    assert not totals(plan(query, known(Bounded(0, 10**6), pure=pure)))
+    assert len(totals(plan(query, context_with_sums(Bounded(0, 1500), pure=pure)))) == used
+    assert not totals(plan(query, context_with_sums(Bounded(0, 10**6), pure=pure)))
     assert not totals(plan(query, context(pure=pure)))
 
 
 def test_noise_falls_as_the_bounds_do() -> None:
     by_rows = plan("select sum(amount) from orders")
-    by_total = plan("select sum(amount) from orders", known(Bounded(0, 1500)))
+    by_total = plan("select sum(amount) from orders", context_with_sums(Bounded(0, 1500)))
     assert by_rows.sensitivity * 1000 / by_rows.allocation.weights[0] == pytest.approx(60 * 1000)
     assert by_total.sensitivity * 1000 / by_total.allocation.weights[0] == pytest.approx(1500)
 
 
 def test_both_ways_are_told() -> None:
-    of = plan("select sum(amount) from orders", known(Bounded(-100, 1500)))
+    of = plan("select sum(amount) from orders", context_with_sums(Bounded(-100, 1500)))
     (choice,) = of.sum_choices
     assert choice.is_used
     assert [choice.least, choice.most] == pytest.approx([-100, 1500])
@@ -73,21 +61,21 @@ def test_both_ways_are_told() -> None:
     assert "by total here" in lines
     assert "1 total of at most" in lines
     assert "over a unit, clipped to [-0.1, 1.5]" in lines
-    narrow = plan("select sum(amount), count(*), avg(amount) from orders", known(Bounded(0, 59_000)))
+    narrow = plan("select sum(amount), count(*), avg(amount) from orders", context_with_sums(Bounded(0, 59_000)))
     assert [c.is_used for c in narrow.sum_choices] == [False]
     assert "by rows here" in "\n".join(explain_lines(explain_block(narrow, context().privacy)))
 
 
 def test_other_aggregates_keep_their_moments() -> None:
     """The count and the average of the same rows do not pay for a sum that has a moment of its own."""
-    of = plan("select sum(amount), count(*) from orders", known(Bounded(0, 900)))
+    of = plan("select sum(amount), count(*) from orders", context_with_sums(Bounded(0, 900)))
     assert len(of.vector.moments) == 2
-    pure = plan("select sum(amount), count(*) from orders", known(Bounded(0, 900), pure=True))
+    pure = plan("select sum(amount), count(*) from orders", context_with_sums(Bounded(0, 900), pure=True))
     assert len(pure.vector.moments) == 2
 
 
 def test_totals_are_clipped_and_rows_are_not_scaled() -> None:
-    of = plan("select sum(amount) from orders", known(Bounded(-100, 1500)))
+    of = plan("select sum(amount) from orders", context_with_sums(Bounded(-100, 1500)))
     for amounts, total in (
         ([1000] * 70, 1500.0),
         ([700, 700], 1400.0),
@@ -103,7 +91,7 @@ def test_totals_are_clipped_and_rows_are_not_scaled() -> None:
 
 
 def test_where_all_is_zero_there_is_nothing_to_bound() -> None:
-    assert not totals(plan("select sum(amount) from orders", known(Bounded(0, 0))))
+    assert not totals(plan("select sum(amount) from orders", context_with_sums(Bounded(0, 0))))
     columns = tuple(replace(c, domain=Bounded(0, 0)) if c.name == "amount" else c for c in ORDERS.columns)
     zero = replace(ORDERS, columns=columns)
     of = replace(context(), tables=MappingProxyType({**TABLES, "orders": with_bounds(zero, "amount", Bounded(0, 9))}))
@@ -117,7 +105,7 @@ def test_one_row_for_each_unit_needs_no_total() -> None:
 
 def test_a_total_lies_between_its_bounds_and_nothing() -> None:
     """A group may hold a part of a unit's rows: a lower bound above 0 says nothing of it."""
-    (total,) = totals(plan("select status, sum(amount) from orders group by 1", known(Bounded(500, 1500))))
+    (total,) = totals(plan("select status, sum(amount) from orders group by 1", context_with_sums(Bounded(500, 1500))))
     assert (total.least, total.most) == (0, math.floor(1.5 * ROW_UNITS))
 
 

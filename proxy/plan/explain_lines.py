@@ -1,0 +1,89 @@
+"""How is the privacy plan of a release printed?"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+from proxy.plan.describe import counted
+from proxy.plan.explain import Json
+
+_WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
+_CONTINUED = "  "
+_WORD = re.compile(r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|[^\s'"])+""")  # what stands in quotes is one
+
+
+def explain_lines(block: Json) -> list[str]:
+    """The plan of one release as readable lines."""
+    return list(chain.from_iterable(_broken(line) for line in _long_lines(block)))
+
+
+def _broken(line: str) -> list[str]:
+    """A line in pieces of at most _WIDTH characters, longer words aside."""
+    indent = line[: len(line) - len(line.lstrip())]
+    pieces: list[str] = []
+    for word in _WORD.findall(line):
+        if pieces and len(pieces[-1]) + 1 + len(word) <= _WIDTH:
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(f"{indent}{_CONTINUED if pieces else ''}{word}")
+    return pieces
+
+
+def _long_lines(block: Json) -> list[str]:
+    charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
+    assert isinstance(charge, dict)
+    assert isinstance(bounds, dict)
+    amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+    lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
+    lines.append(
+        f"  Bounds: {counted(bounds['max_rows_per_unit'], 'row')} per unit, {bounds['max_rows_per_group']} per group,"
+        f" {counted(bounds['max_groups_per_unit'], 'group')} ({bounds['source']})"
+    )
+    if isinstance(sensitivity, dict):
+        norm, derivation = sensitivity["norm"], sensitivity["derivation"]
+        lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({norm}): {derivation}")
+    lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in _rows(block, "keys")]
+    if block["threshold"] is not None:
+        lines.append(f"  Threshold: {block['threshold']:.4g} units (noisy)")
+    lines += [
+        f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in _rows(block, "moments")
+    ]
+    lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in _rows(block, "outputs")]
+    lines += [
+        f"  Sum bounds of {c['aggregate']}: noise sd {c['sd_by_total']:.4g} with a unit's total within"
+        f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
+        for c in _rows(block, "sum_bounds")
+    ]
+    for part in _rows(block, "parts"):
+        share = part["rho"] if "rho" in part else part["epsilon"]
+        noise = (
+            f"sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}"
+            if "sd" in part
+            else f"{counted(part['draws'], 'draw')} of epsilon {part['epsilon_of_a_draw']:.4g}"
+        )
+        lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']}; {noise}")
+    for sql in (block["private_sql"], *(p["private_sql"] for p in _rows(block, "parts"))):
+        if sql:
+            lines.append("  Private SQL:")
+            lines += [f"    {line}" for line in str(sql).splitlines()]
+    return lines
+
+
+def _stated(output: Json) -> str:
+    """The accuracy of an output."""
+    if "rank_error_95" in output:
+        return f"rank 95 % within {output['rank_error_95']:.4g} rows"
+    if "sd" in output:
+        return f"noise sd {output['sd']:.4g}, 95 % within {output['half_width_95']:.4g}"
+    return f"noise sd {output['sd_times_rows']:.4g} divided by the number of rows"
+
+
+def _count(key: Json) -> str:
+    return "" if key["values"] is None else f" ({counted(key['values'], 'value')})"
+
+
+def _rows(block: Json, name: str) -> list[Json]:
+    rows = block[name]
+    assert isinstance(rows, list)
+    return rows

@@ -1,0 +1,121 @@
+"""How near is each output to the bounded truth, as far as public numbers tell?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import assert_never
+
+from proxy.dp.accuracy import half_width_95
+from proxy.plan.describe import describe_choice, limits_of
+from proxy.plan.distinct import DistinctPart
+from proxy.plan.noise import noise_of
+from proxy.plan.parts import Part
+from proxy.plan.quantiles import QuantilePart
+from proxy.plan.recipes import (
+    Apart,
+    Computed,
+    Count,
+    Mean,
+    Measured,
+    Ranked,
+    Relation,
+    RelationKind,
+    Spread,
+    SpreadKind,
+    Total,
+    Verdict,
+)
+from proxy.plan.release_plan import ReleasePlan
+from proxy.sql.algebra import Aggregate, AggregateKind
+from proxy.sql.describe import describe_aggregate
+
+_EVEN = "noise to first order, for values spread evenly and independently between their bounds"
+Stated = Count | Total | Computed | Apart  # with the noise of a number
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNoise:
+    """Public accuracy of one aggregate.
+
+    is_per_row: sd and half_width_95 are those of an average times its number of rows, which is not public.
+    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer.
+    """
+
+    aggregate: str
+    mechanism: str
+    bound: str
+    sd: float
+    half_width_95: float
+    is_per_row: bool
+    is_of_ranks: bool = False
+
+
+def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
+    """One row for each aggregate of the block."""
+    mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
+    found = []
+    for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
+        if isinstance(recipe, Ranked):
+            found.append(_ranks(aggregate, recipe, plan))
+            continue
+        sd = _counting(plan.parts[recipe.part]).sd if isinstance(recipe, Apart) else noise_of(recipe, sds)
+        reach = half_width_95(plan.distribution, sd)
+        text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe, plan)
+        found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
+    return tuple(found)
+
+
+def _ranks(aggregate: Aggregate, recipe: Ranked, plan: ReleasePlan) -> OutputNoise:
+    part = plan.parts[recipe.part]
+    assert isinstance(part, QuantilePart), "what is ranked is computed by such a part"
+    error = part.ladder.rank_error_up(aggregate.fraction, 0.95)
+    mechanism, bound = "exponential mechanism", describe_choice(part, aggregate.fraction)
+    return OutputNoise(describe_aggregate(aggregate), mechanism, bound, math.inf, error, False, is_of_ranks=True)
+
+
+def _counting(part: Part) -> DistinctPart:
+    assert isinstance(part, DistinctPart), "what is counted apart is computed by such a part"
+    return part
+
+
+def _is_per_row(recipe: Stated) -> bool:
+    match recipe:
+        case Count() | Total() | Verdict() | Apart():
+            return False
+        case Mean():
+            return True
+        case Spread(kind):
+            return kind is not SpreadKind.SQUARES
+        case Relation(kind):
+            return kind is not RelationKind.PRODUCTS
+        case _ as never:
+            assert_never(never)
+
+
+def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
+    match recipe:
+        case Apart(part):
+            return limits_of(plan.parts[part])
+        case Count():
+            return "1 per unit" if kind is AggregateKind.COUNT_UNITS else "1 per row"
+        case Total(value):
+            return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
+        case Mean(middle=middle, half=half):
+            return f"values clamped to {_interval(middle, half)}"
+        case Spread(measured=measured):
+            return f"values clamped to {_measured(measured)}; {_EVEN}"
+        case Relation(y=y, x=x):
+            return f"values clamped to {_measured(y)} and {_measured(x)}; {_EVEN}"
+        case Verdict(needs_all=needs_all):
+            return f"decided by the noisy number of rows where it {'fails' if needs_all else 'holds'}"
+        case _ as never:
+            assert_never(never)
+
+
+def _interval(middle: float, half: float) -> str:
+    return f"[{middle - half:g}, {middle + half:g}]"
+
+
+def _measured(of: Measured) -> str:
+    return _interval(of.middle, of.half)
