@@ -24,7 +24,9 @@ def runtime(tmp_path: Path) -> Iterator[RuntimeDirectory]:
     made.remove()
 
 
-def blueprint(runtime: RuntimeDirectory, tmp_path: Path, *, initdb: str, postgres: str = "exit 1") -> Blueprint:
+def blueprint(
+    runtime: RuntimeDirectory, tmp_path: Path, *, initdb: str, postgres: str = "exit 1", start_timeout_s: float = 60.0
+) -> Blueprint:
     """A server whose programs are these shell scripts."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -39,7 +41,7 @@ def blueprint(runtime: RuntimeDirectory, tmp_path: Path, *, initdb: str, postgre
         time_zone="UTC",
         address_space_bytes=0,
         file_bytes=0,
-        start_timeout_s=0.3,
+        start_timeout_s=start_timeout_s,
     )
 
 
@@ -76,7 +78,7 @@ def test_a_server_that_never_answers_is_ended(
     """Also when it ignores every signal that can be ignored."""
     monkeypatch.setattr(module, "_FAST_STOP_S", 0.1)
     deaf = f"cd {runtime.path}/0/data; trap '' INT QUIT; echo deaf >&2; while :; do sleep 0.05; done"
-    given = blueprint(runtime, tmp_path, initdb="exit 0", postgres=deaf)
+    given = blueprint(runtime, tmp_path, initdb="exit 0", postgres=deaf, start_timeout_s=2.0)
     with pytest.raises(FrontFailed, match="did not become ready") as raised:
         asyncio.run(start_postmaster(given, ()))
     assert "It said: deaf" in raised.value.detail
