@@ -28,6 +28,7 @@ from proxy.errors import ConfigError
 from proxy.front.binaries import wheel_directory
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
+from proxy.server import sockets
 from proxy.server.listener import Server
 from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
@@ -79,6 +80,8 @@ def demo(config: DemoConfig) -> None:
     if config.engine is not DemoEngine.DUCKDB:
         raise ConfigError("the demo runs on engine duckdb in this version", hint="Leave out --engine.")
     console = Console(highlight=False)
+    for bound in sockets.bind(config.listen.host, config.listen.port):
+        bound.close()  # it can be had: nobody waits for the data to learn that it cannot
     folder = config.state.resolve() / "demo"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["SHOP_DUCKDB"] = str(_shop(folder, config.scale, console))

@@ -1,6 +1,6 @@
 """When does a policy or users file have new content, and who is told?
 
-Files are looked at in a fixed rhythm: a change is its identity, size or time, so that editors which write in
+Files are looked at in a fixed rhythm: a change is its identity, rights, size or time, so that editors which write in
 place and those which rename a new file over the old are both seen. A file is read once two looks in a row agree,
 so that half-written ones are not. What a new text means, and whether it is right, is the caller's business; the caller
 may ask to be told again of what it could not take.
@@ -28,6 +28,7 @@ class _Look:
 
     device: int
     inode: int
+    mode: int
     size: int
     modified_ns: int
 
@@ -47,15 +48,16 @@ _Sight = _Look | _Nothing
 
 @dataclass(slots=True)
 class _Watched:
-    """seen: the last look. settled: the look that was judged last. text: as it was then."""
+    """seen: the last look. settled: the look that was judged last. mode, text: as they were then."""
 
     seen: _Sight
     settled: _Sight
+    mode: int
     text: str | _Unreadable
 
 
 class FileWatch:
-    """Tells of new content of files, all of one look together, in one task.
+    """Tells of new content of files, and of new rights to them, all of one look together, in one task.
 
     A file that vanishes or cannot be read has new content, and once more when it can be read again.
     `poke` (SIGHUP) makes the next look tell of every file even if nothing changed.
@@ -63,7 +65,7 @@ class FileWatch:
 
     def __init__(self, files: Iterable[Path], on_change: OnChange, *, interval_s: float = 1.0) -> None:
         """What the files hold now is known."""
-        self._files = {path: _Watched(_Nothing(), _Nothing(), _text(path)) for path in files}
+        self._files = {path: _Watched(_Nothing(), _Nothing(), _mode(_sight(path)), _text(path)) for path in files}
         self._awaited: dict[Path, _Watched] = {}
         self._on_change = on_change
         self._interval_s = interval_s
@@ -96,13 +98,14 @@ class FileWatch:
         if not await _has_moved(path, watched) and not is_poked:
             return False
         watched.settled = watched.seen
-        before, watched.text = watched.text, await asyncio.to_thread(_text, path)
-        return is_poked or watched.text != before
+        before = watched.mode, watched.text
+        watched.mode, watched.text = _mode(watched.seen), await asyncio.to_thread(_text, path)
+        return is_poked or (watched.mode, watched.text) != before
 
 
 async def _first_look(path: Path) -> _Watched:
     sight = await asyncio.to_thread(_sight, path)
-    return _Watched(sight, sight, _Unreadable())
+    return _Watched(sight, sight, _mode(sight), _Unreadable())
 
 
 async def _has_moved(path: Path, watched: _Watched) -> bool:
@@ -122,12 +125,17 @@ def _text(path: Path) -> str | _Unreadable:
         return _Unreadable()
 
 
+def _mode(sight: _Sight) -> int:
+    """The rights to a file, which a users file must not give away; 0 if it is not there."""
+    return sight.mode if isinstance(sight, _Look) else 0
+
+
 def _sight(path: Path) -> _Sight:
     try:
         found = path.stat()
     except OSError:
         return _Nothing()
-    return _Look(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _Look(found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns)
 
 
 @contextlib.contextmanager

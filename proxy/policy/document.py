@@ -45,8 +45,8 @@ class Document(BaseModel):
 class SourceDocument(Document):
     """Where the private rows are."""
 
-    engine: Literal["duckdb", "postgres", "spark"] = Field(
-        description="duckdb reads a database file or Parquet/CSV files; postgres reads a server. spark is not ready."
+    engine: Literal["duckdb", "postgres"] = Field(
+        description="duckdb reads a database file or Parquet/CSV files; postgres reads a server."
     )
     path: str | None = Field(default=None, min_length=1, description="DuckDB database file, relative to this file.")
     files: dict[str, str] | None = Field(

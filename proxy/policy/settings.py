@@ -88,9 +88,6 @@ class Places:
 
 def read_source(document: SourceDocument, places: Places, report: Report) -> Source | None:
     """The source, or None when the report says why not."""
-    if document.engine == "spark":
-        report.add(("source", "engine"), "'spark' does not work yet; accepted: duckdb, postgres")
-        return None
     if not places.is_known:
         return None
     accepted = _PLACES[document.engine]

@@ -55,7 +55,7 @@ def are_local(sockets: tuple[socket.socket, ...]) -> bool:
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
-    hint = "Name another address with --listen"
+    hint = "Name another address with --listen (make demo LISTEN=host:port)"
     if error.errno == errno.EADDRINUSE:
         hint += ", or end what listens there"
     return ConfigError(f"cannot listen on {host} port {port}: {error.strerror}", hint=f"{hint}.")

@@ -23,6 +23,7 @@ from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
 from proxy.sql.table_command import write_out
+from proxy.sql.unknown_names import check_tables
 
 
 def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
@@ -34,11 +35,12 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
     if len(statements) != 1:
         raise Unsupported("expected one statement", hint="Give one SELECT.")
     private = [t.name for t in policy.tables.values() if not t.is_public]
-    if not {t.text.lower() for t in statements[0].tokens} & {name.lower() for name in private}:
-        raise _no_plan(private)
     written = write_out(statements[0])
     try:
         with limited_depth():
+            if not {t.text.lower() for t in statements[0].tokens} & {name.lower() for name in private}:
+                check_tables(written.statement, policy.tables)
+                raise _no_plan(private)
             plans = _plans(policy, written.statement)
     except HushError as error:
         error.position = statements[0].start + written.original(error.position) if error.position else 0

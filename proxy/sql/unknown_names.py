@@ -7,13 +7,14 @@ who plan without a server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 
 from sqlglot import exp
 
-from proxy.errors import HushError, UndefinedName
-from proxy.sql.parse import position_of
+from proxy.errors import HushError, UndefinedName, Unsupported
+from proxy.sql.names import identifier, table_name
+from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 
 _NOT_AN_EXPRESSION = (exp.From, exp.Join, exp.CTE, exp.Subquery, exp.SetOperation, type(None))
@@ -35,6 +36,21 @@ def unknown_column(node: exp.Column, prefix: str, name: str, columns: Mapping[st
     spelled = f"{prefix}.{name}" if prefix else f'"{name}"'
     return UndefinedName(f"column {spelled} does not exist", hint=_advice(prefix, name, columns),
                          position=position_of(node))  # fmt: skip
+
+
+def check_tables(statement: Statement, tables: Collection[str]) -> None:
+    """A table that is not there and almost called like one that is. Raises UndefinedName."""
+    try:
+        tree = parse(statement.text)
+    except Unsupported:
+        return
+    declared = {identifier(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
+    for node in tree.find_all(exp.Table):
+        name = table_name(node)
+        similar = get_close_matches(name, tables, 1) if name not in (*declared, *tables) else []
+        if similar:
+            raise UndefinedName(f'relation "{name}" does not exist', position=position_of(node),
+                                hint=f'Perhaps you meant the table "{similar[0]}".')  # fmt: skip
 
 
 def _advice(prefix: str, name: str, columns: Mapping[str, Iterable[str]]) -> str:

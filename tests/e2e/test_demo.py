@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 
 from proxy import demo
-from proxy.config import DemoConfig, DemoEngine
+from proxy.config import DemoConfig, DemoEngine, Listen
 from proxy.errors import ConfigError
 from tests.e2e.served import ROOT
 
@@ -123,6 +124,15 @@ def test_another_engine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the demo runs on engine duckdb"):
         demo.demo(DemoConfig(engine=other, state=tmp_path))
     assert not list(tmp_path.iterdir())
+
+
+def test_address_in_use_is_noticed_before_data_are_made(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = Listen("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(ConfigError, match="Address already in use") as refused:
+            demo.demo(DemoConfig(state=tmp_path, listen=listen))
+    assert "make demo LISTEN=" in refused.value.hint
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_installation_without_the_policy_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

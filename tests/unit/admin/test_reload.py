@@ -77,6 +77,11 @@ def test_same_content_is_not_told(path: Path) -> None:
     assert looks(path, lambda: os.utime(path, (1, 1)), wait, lambda: write(path, "one"), wait) == []
 
 
+def test_new_rights_are_told_once(path: Path) -> None:
+    path.chmod(0o600)
+    assert looks(path, wait, lambda: path.chmod(0o644), wait, wait) == ONCE
+
+
 def test_vanished_file_is_told_once_and_its_return_too(path: Path) -> None:
     assert looks(path, wait, path.unlink, wait, wait, wait) == ONCE
     write(path, "one")

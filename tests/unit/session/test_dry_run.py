@@ -54,6 +54,8 @@ def test_what_names_nothing_private_is_told_what_is(text: str) -> None:
     ("text", "message", "hint", "at"),
     [
         (" SELECT count(*) FROM users WHERE agee > 3", 'column "agee" does not exist', '"users.age"', "agee"),
+        ("SELECT count(*) FROM usres", 'relation "usres" does not exist', '"users"', "usres"),
+        ("TABLE public.sotres", 'relation "sotres" does not exist', '"stores"', "public"),
         ("SELECT sum(u.agee) FROM users u", "column u.agee does not exist", '"u.age"', "u.agee"),
         ("WITH w AS (TABLE users) SELECT count(*) FROM w WHERE zzz = 1", 'column "zzz" does not exist', "w.age", "zzz"),
         ("SELECT plan, count(*) FROM users GROUP BY plan ORDER BY plam", 'column "plam" does not exist', "plan",
