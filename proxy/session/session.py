@@ -28,7 +28,7 @@ from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
 from proxy.session.statements import Asked, Understood, private_words, understand
-from proxy.session.told import Answers, Noted
+from proxy.session.told import Answers, Noted, Taken
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
@@ -127,6 +127,8 @@ class ClientSession:
         piece = await self._up_to_date(piece, settings)
         if isinstance(piece.refusal, Refusal):
             raise piece.refusal.error
+        if isinstance(piece.handle, Taken):
+            return Spliced(sql=piece.text, literal_sql=piece.text, arrays=(), notices=())
         return await self._release(piece, parameters, settings)
 
     def refused(self, error: HushError) -> None:

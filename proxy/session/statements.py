@@ -14,7 +14,7 @@ from proxy.front.relations import RELATIONS, SCHEMA
 from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
-from proxy.session.told import KEPT_SQL, Answers, Kept, Noted, names_made, read_kept, values_sql
+from proxy.session.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
@@ -103,7 +103,7 @@ class _Reader:
         self._has_intervals = asked.has_intervals
         self._noted = set(asked.noted)
         self._told = asked.told
-        self._kept = read_kept(asked.told[0]).only_of(self._private | {SCHEMA}) if asked.told else Kept({}, {})
+        self._kept = read_kept(asked.told[0]).only_of(self._private | {SCHEMA}) if asked.told else NOTHING_KEPT
         self._views = frozenset(name.lower() for name in self._kept.views)
 
     def piece(self, statement: Statement) -> Piece:
@@ -129,7 +129,7 @@ class _Reader:
         wrapped = unwrap(statement)
         if wrapped is None or (wrapped.is_call and not is_noted):
             return _forwarded(statement)
-        if is_noted and not self._told:
+        if (is_noted or wrapped.creates or wrapped.cursor) and not self._told:
             return _asking(statement, wrapped, KEPT_SQL)
         return self._call(statement, wrapped) if wrapped.is_call else self._select(statement, wrapped, wrapped.text)
 
@@ -193,8 +193,15 @@ class _Reader:
             needs_transaction=wrapped.needs_transaction,
             returns_rows=is_explain or wrapped.wrapper is Wrapper.NONE,
             is_fleeting=bool(self._told),
-            handle=Understood(version=self._version, wrapped=wrapped, query=cut, placed=placed, told=self._told),
+            handle=Taken()
+            if self._is_taken(wrapped)
+            else Understood(version=self._version, wrapped=wrapped, query=cut, placed=placed, told=self._told),
         )
+
+    def _is_taken(self, wrapped: Wrapped) -> bool:
+        """Whether the name under which it would keep its rows is one already."""
+        is_table = bool(wrapped.creates) and wrapped.creates[-1][0] in self._kept.relations
+        return is_table or (bool(wrapped.cursor) and wrapped.cursor in self._kept.cursors)
 
     def _cut(self, inner: Statement) -> Split | Probe:
         try:

@@ -7,7 +7,7 @@ PostgreSQL does. The session remembers no more than names, to know when to ask.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from proxy.session.contract import Row
 from proxy.sql.parse import Statement, split_statements
@@ -25,7 +25,12 @@ SELECT 'prepared', p.name, p.statement, pg_catalog.array_to_string(ARRAY(
     SELECT pg_catalog.format_type(t.type, NULL)
     FROM ROWS FROM (pg_catalog.unnest(p.parameter_types)) WITH ORDINALITY AS t(type, n) ORDER BY t.n
 ), pg_catalog.chr(10))
-FROM pg_catalog.pg_prepared_statements p WHERE p.from_sql"""
+FROM pg_catalog.pg_prepared_statements p WHERE p.from_sql
+UNION ALL
+SELECT 'relation', c.relname::pg_catalog.text, '', '' FROM pg_catalog.pg_class c
+WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
+UNION ALL
+SELECT 'cursor', c.name, '', '' FROM pg_catalog.pg_cursors c"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,12 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Views by name, each with its SELECT, and prepared statements by name."""
+    """Views by name, each with its SELECT, prepared statements by name, names of temporary relations and of cursors."""
 
     views: Mapping[str, str]
     prepared: Mapping[str, Prepared]
+    relations: frozenset[str]
+    cursors: frozenset[str]
 
     def only_of(self, names: frozenset[str]) -> Kept:
         """Without the views that neither name one of these nor, through other views, lead to one."""
@@ -51,7 +58,12 @@ class Kept:
         while more := [n for n in self.views if n not in found and words[n] & known]:
             found |= {n: self.views[n] for n in more}
             known |= {n.lower() for n in more}
-        return Kept(found, self.prepared)
+        return replace(self, views=found)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The handle of a piece that would keep its rows under a taken name: the front says so, and runs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +75,22 @@ class Noted:
 
 def read_kept(rows: Sequence[Row]) -> Kept:
     """The answer to KEPT_SQL."""
-    views, prepared = {}, {}
+    views: dict[str, str] = {}
+    prepared: dict[str, Prepared] = {}
+    names: dict[str, set[str]] = {"relation": set(), "cursor": set()}
     for kind, name, text, types in rows:
         assert name is not None
         assert text is not None
         if kind == "view":
             views[name] = text.strip().removesuffix(";")
+        elif kind == "prepared":
+            prepared[name] = Prepared(text, tuple(types.split("\n")) if types else ())
         else:
-            prepared[name] = Prepared(text, tuple((types or "").split("\n")) if types else ())
-    return Kept(views, prepared)
+            names[str(kind)].add(name)
+    return Kept(views, prepared, frozenset(names["relation"]), frozenset(names["cursor"]))
+
+
+NOTHING_KEPT = Kept({}, {}, frozenset(), frozenset())
 
 
 def values_sql(call: Call, types: Sequence[str]) -> str:

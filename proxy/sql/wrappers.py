@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
+from proxy.sql.names import fold
 from proxy.sql.parse import Statement
 
 
@@ -39,6 +40,7 @@ class Wrapped:
 
     text: the SELECT, `start` characters into the statement, as long as the piece that it stands for. before, after:
     what the front is to see around it. creates: the name of the table that keeps its rows, each part with its place.
+    cursor: the name of the cursor that does, "" for none.
     """
 
     wrapper: Wrapper
@@ -47,6 +49,7 @@ class Wrapped:
     start: int
     after: str = ""
     creates: tuple[tuple[str, int], ...] = ()
+    cursor: str = ""
     needs_transaction: bool = False
 
     @property
@@ -128,7 +131,8 @@ def _declare(statement: Statement) -> Wrapped | None:
     if not for_ or _word(tokens, for_ + 1) not in QUERY_STARTS:
         return None
     is_held = any(_words(tokens, i, 2) == "WITH HOLD" for i in range(2, for_))
-    return replace(_between(statement, Wrapper.DECLARE, for_ + 1, len(tokens)), needs_transaction=not is_held)
+    found = _between(statement, Wrapper.DECLARE, for_ + 1, len(tokens))
+    return replace(found, needs_transaction=not is_held, cursor=_folded(tokens[1]))
 
 
 def _copy(statement: Statement) -> Wrapped | None:
@@ -230,7 +234,11 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[Token, ...]:
 
 
 def _placed(name: Sequence[Token]) -> tuple[tuple[str, int], ...]:
-    return tuple((token.text, token.start) for token in name)
+    return tuple((_folded(token), token.start) for token in name)
+
+
+def _folded(token: Token) -> str:
+    return token.text if token.token_type is TokenType.IDENTIFIER else fold(token.text)
 
 
 def _is_in_temporary_schema(name: Sequence[Token]) -> bool:

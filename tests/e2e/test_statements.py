@@ -120,6 +120,25 @@ def test_temporary_table_keeps_the_release(served: Served, text: str, execute: E
         assert spent(client) == paid
 
 
+@pytest.mark.parametrize("execute", [in_query, prepared], ids=["simple", "extended"])
+def test_name_that_is_taken_costs_nothing(served: Served, execute: Execute) -> None:
+    with served.connect("shop") as client, served.connect("truth") as exact:
+        for text in ("CREATE TEMP TABLE kept (x int)", "DECLARE c CURSOR WITH HOLD FOR SELECT 1"):
+            execute(client, text)
+            execute(exact, text)
+        assert execute(client, f"CREATE TEMP TABLE IF NOT EXISTS kept AS {GROUPS}").statusmessage == "CREATE TABLE AS"
+        for text in (f"CREATE TEMP TABLE kept AS {GROUPS}", "SELECT count(*) INTO TEMP kept FROM users",
+                     f"DECLARE c CURSOR WITH HOLD FOR {GROUPS}"):  # fmt: skip
+            with pytest.raises(psycopg.Error) as mine:
+                execute(client, text)
+            with pytest.raises(psycopg.Error) as theirs:
+                execute(exact, text)
+            assert (mine.value.sqlstate, str(mine.value)) == (theirs.value.sqlstate, str(theirs.value))
+        assert client.execute("SELECT count(*) FROM hush.last_query").fetchall() == [(0,)]
+        execute(client, "DROP TABLE kept")
+        assert execute(client, f"CREATE TEMP TABLE kept AS {GROUPS}").statusmessage == "SELECT 4"
+
+
 def test_nothing_is_called_like_a_private_table(served: Served) -> None:
     with served.connect("shop") as client:
         for text in (f"CREATE TEMP TABLE users AS {GROUPS}", "SELECT count(*) INTO TEMP users FROM orders"):

@@ -19,7 +19,8 @@ COUNT = "SELECT count(*) FROM users"
 
 
 def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
-    return understand(Asked(version=version(), login=login, text=text, has_intervals=has_intervals))
+    """As a session understands them for which the front keeps nothing."""
+    return understand(Asked(version=version(), login=login, text=text, has_intervals=has_intervals, told=((),)))
 
 
 def piece(text: str, *, has_intervals: bool = False) -> Piece:

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.session.contract import Piece, Refusal
 from proxy.session.statements import Asked, Understood, understand
-from proxy.session.told import KEPT_SQL, Answers, Noted, Prepared, names_made, read_kept
+from proxy.session.told import KEPT_SQL, Answers, Noted, Prepared, Taken, names_made, read_kept
 from proxy.sql.parse import split_statements
 from proxy.sql.probe import Probe
 from tests.unit.session.make import version
@@ -18,6 +18,7 @@ KEPT: Answers = ((
     ("prepared", "p", "PREPARE p (int, text) AS SELECT count(*) FROM v WHERE age > $1 AND plan = $2", "integer\ntext"),
     ("prepared", "q", "PREPARE q AS TABLE w", ""), ("prepared", "pub", "PREPARE pub AS SELECT 1", ""),
     ("prepared", "w", "PREPARE w AS UPDATE users SET age = 1", None),
+    ("relation", "v", "", ""), ("relation", "Kept", "", ""), ("cursor", "c", "", ""), ("cursor", "", "", ""),
 ),)  # fmt: skip
 
 
@@ -74,6 +75,27 @@ def test_noted_name_is_asked_for(text: str) -> None:
 
 def test_cursor_over_a_noted_name_needs_a_transaction() -> None:
     assert piece("DECLARE c CURSOR FOR SELECT n FROM w", ()).needs_transaction
+
+
+COUNT = "SELECT count(*) FROM users"
+
+
+@pytest.mark.parametrize("text", [
+    f"CREATE TEMP TABLE v AS {COUNT}", f'CREATE TEMP TABLE IF NOT EXISTS pg_temp."Kept" AS {COUNT}',
+    "SELECT count(*) INTO TEMP V FROM users", f"DECLARE C CURSOR WITH HOLD FOR {COUNT}",
+])  # fmt: skip
+def test_name_that_is_taken_is_noticed_before_a_release(text: str) -> None:
+    assert piece(text, ()).asks == KEPT_SQL
+    assert piece(text).is_private
+    assert piece(text).handle == Taken()
+
+
+@pytest.mark.parametrize("text", [
+    f"CREATE TEMP TABLE kept AS {COUNT}", f"CREATE TEMP TABLE c AS {COUNT}", f"DECLARE v CURSOR FOR {COUNT}",
+    f"EXPLAIN CREATE TEMP TABLE v AS {COUNT}", COUNT,
+])  # fmt: skip
+def test_name_that_is_free_is_used(text: str) -> None:
+    assert isinstance(piece(text).handle, Understood)
 
 
 @pytest.mark.parametrize(
