@@ -10,6 +10,7 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import PublicKey, classify_key, public_product
 from proxy.analysis.owned import Owned
+from proxy.analysis.rows_together import known_together
 from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
@@ -24,6 +25,7 @@ from proxy.sql.algebra import (
     Scalar,
     Scan,
     Stored,
+    Together,
     UnitValue,
     UnitValueKind,
     Windowed,
@@ -42,10 +44,12 @@ def with_known_scans(block: Block, after: int, own: Own) -> Block:
     last = max(after, *(s.number for s in block.every_scan))
     found: dict[int, Scan] = {}
     for scan in (*block.scans, *(s for j in block.joins for s in j.scans)):
-        if not isinstance(scan.rows, Stored):
-            owned = own(scan.rows.block, last)
-            last = max(last, *(s.number for s in owned.block.every_scan))
-            found[scan.number] = _known(scan, owned)
+        owned = []
+        for inner in scan.below:
+            owned.append(own(inner, last))
+            last = max(last, *(s.number for s in owned[-1].block.every_scan))
+        if owned:
+            found[scan.number] = _known(scan, tuple(owned))
     if not found:
         return block
     joins = []
@@ -55,14 +59,16 @@ def with_known_scans(block: Block, after: int, own: Own) -> Block:
     return replace(block, scans=tuple(found.get(s.number, s) for s in block.scans), joins=tuple(joins))
 
 
-def _known(scan: Scan, owned: Owned) -> Scan:
+def _known(scan: Scan, owned: tuple[Owned, ...]) -> Scan:
     match scan.rows:
         case Stored():
             return scan
         case Grouped() as rows:
-            return _grouped(scan, rows, owned)
+            return _grouped(scan, rows, owned[0])
         case Windowed() as rows:
-            return _windowed(scan, rows, owned)
+            return _windowed(scan, rows, owned[0])
+        case Together() as rows:
+            return known_together(scan, rows, owned)
         case _ as never:
             assert_never(never)
 

@@ -34,7 +34,7 @@ from proxy.plan.moments import (
     rows_of,
 )
 from proxy.plan.unit_values import unit_value
-from proxy.policy.model import Bounded, Column, Listed, Unknown
+from proxy.policy.model import Bounded, Column, Listed, UnitColumns, Unknown
 from proxy.sql.algebra import (
     TRUE,
     Beside,
@@ -49,6 +49,7 @@ from proxy.sql.algebra import (
     Scalar,
     Scan,
     Stored,
+    Together,
     UnitValue,
     Windowed,
     WindowValue,
@@ -171,6 +172,8 @@ class Terms:
                 return f"(\n{self._grouped(scan, rows)}) AS s{scan.number}"
             case Windowed() as rows:
                 return f"(\n{self._windowed(scan, rows)}) AS s{scan.number}"
+            case Together() as rows:
+                return f"(\n{self._together(scan, rows)}) AS s{scan.number}"
             case _ as never:
                 assert_never(never)
 
@@ -195,6 +198,18 @@ class Terms:
             column = self._a.domains.column(ColumnRef(scan.number, window.name, window.type))
             chosen.append(f"{self._window_value(window, column, over)} AS {quote(window.name)}")
         return self._chosen(chosen, rows.block)
+
+    def _together(self, scan: Scan, rows: Together) -> str:
+        """The rows of each branch, one after the other; columns as they are computed with."""
+        owner = scan.table.ownership
+        units = owner.columns if isinstance(owner, UnitColumns) else ()
+        selects = []
+        for branch in rows.branches:
+            chosen = [f"{self.renderer.identity(c)} AS {quote(n)}" for n, c in zip(units, branch.unit, strict=True)]
+            chosen += [f"{self.renderer.inner_key(c)} AS {quote(n)}"
+                       for n, c in zip(rows.columns, branch.columns, strict=True)]  # fmt: skip
+            selects.append(self._chosen(chosen or ["1"], branch.block))
+        return "\n  UNION ALL\n".join(selects)
 
     def _chosen(self, chosen: list[str], block: Block) -> str:
         where = " AND ".join(dict.fromkeys(map(self._row_condition, block.where))) or "TRUE"

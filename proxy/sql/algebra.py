@@ -327,6 +327,26 @@ class Windowed:
     windows: tuple[WindowValue, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The rows of one SELECT of a UNION ALL. columns: what each column of the union is in it.
+
+    unit: its columns, known once it is analysed; none where each row is a unit.
+    """
+
+    block: Block
+    unit: tuple[ColumnRef, ...]
+    columns: tuple[ColumnRef | Literal | Null, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The rows of several blocks. columns: names of those beside the unit's."""
+
+    columns: tuple[str, ...]
+    branches: tuple[Branch, ...]
+
+
 STORED = Stored()
 
 
@@ -336,12 +356,20 @@ class Scan:
 
     number: int
     table: Table
-    rows: Stored | Grouped | Windowed = STORED
+    rows: Stored | Grouped | Windowed | Together = STORED
 
     @property
     def below(self) -> tuple[Block, ...]:
         """The blocks whose rows these are."""
-        return () if isinstance(self.rows, Stored) else (self.rows.block,)
+        match self.rows:
+            case Stored():
+                return ()
+            case Grouped(block=block) | Windowed(block=block):
+                return (block,)
+            case Together(branches=branches):
+                return tuple(b.block for b in branches)
+            case _ as never:
+                assert_never(never)
 
     @property
     def computed(self) -> tuple[Scalar, ...]:
@@ -353,6 +381,10 @@ class Scan:
                 return (*(k for _, k in keys), *(s for v in values for s in (v.argument, v.where)))
             case Windowed(windows=windows):
                 return tuple(s for w in windows for s in w.scalars)
+            case Together(branches=branches):
+                return tuple(s for b in branches for s in b.columns)
+            case _ as never:
+                assert_never(never)
 
 
 class JoinKind(enum.Enum):

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from proxy.policy.model import Table
+from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, subqueries
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
 from proxy.sql.bind import make_binder
@@ -27,6 +27,7 @@ from proxy.sql.per_unit import grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, membership
+from proxy.sql.unions import branches_of, together
 from proxy.sql.unknown_names import unknown_column
 from proxy.sql.windows import Windows, has_window
 from proxy.sql.words import construct
@@ -139,9 +140,9 @@ class Scopes:
         if isinstance(node, exp.Subquery):
             only(node, "this", "alias")
             alias = node.args.get("alias")
-            if alias is None or not isinstance(node.this, exp.Select):
+            if alias is None or not isinstance(node.this, (exp.Select, exp.SetOperation)):
                 raise refuse(node, "a sub-select over private rows must be a plain SELECT with an alias")
-            return self._aliased(alias, self.subselect(node.this, ctes))
+            return self._aliased(alias, self._query(node.this, ctes))
         raise refuse(node, f"{construct(node)} in FROM of a private SELECT is not supported")
 
     def _table(self, node: exp.Table, ctes: Ctes) -> Named:
@@ -157,9 +158,9 @@ class Scopes:
         return self._aliased(alias, rows) if alias is not None else Named(name, rows)
 
     def _cte(self, node: exp.Table, name: str, cte: Cte) -> Rows:
-        if not isinstance(cte.body, exp.Select):
+        if not isinstance(cte.body, (exp.Select, exp.SetOperation)):
             raise refuse(node, f'"{name}" must be a plain SELECT to be used with private rows')
-        rows = self.subselect(cte.body, cte.visible)
+        rows = self._query(cte.body, cte.visible)
         if cte.tokens:
             check_complete((cte.body,), cte.tokens)
         return _renamed(node, rows, cte.columns)
@@ -176,6 +177,21 @@ class Scopes:
         self._scans += 1
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
         return Rows(scans=(Scan(number, table),), columns=columns)
+
+    def _query(self, query: exp.Expression, ctes: Ctes) -> Rows:
+        """A sub-select, or several that UNION ALL puts together."""
+        if isinstance(query, exp.Select):
+            return self.subselect(query, ctes)
+        parts = [self.subselect(branch, ctes) for branch in branches_of(query)]
+        number = self._number()
+        binder = self._binder(Joined((), Rows(scans=(), columns=())))
+        return together(query, parts, number, binder, self._ownership(parts[0].scans[0].table))
+
+    def _ownership(self, table: Table) -> Ownership:
+        """Where the unit of a table's rows stands, in the table at the end of its path."""
+        while isinstance(table.ownership, UnitVia):
+            table = self._catalog.tables[table.ownership.parent]
+        return table.ownership
 
     def subselect(self, select: exp.Select, ctes: Ctes) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""

@@ -216,7 +216,7 @@ class _Walker:
 
     def _body(self, body: exp.Expression) -> tuple[Token, ...]:
         """The tokens of a CTE's SELECT, a WITH clause of its own included."""
-        span = self._spans.get(id(body))
+        span = self._span(body)
         if span is None:
             return ()
         tokens, depth = self._statement.tokens, 0
@@ -227,9 +227,18 @@ class _Walker:
         return tuple(t for t in tokens[start + 1 :] if t.start < span.end)
 
     def _empty(self, body: exp.Expression, columns: int) -> None:
-        while isinstance(body, exp.Subquery):
-            body = body.this
-        self.emptied.append(EmptiedText(self._spans[id(body)], columns))
+        span = self._span(body)
+        assert span is not None, "a CTE over private rows has a SELECT"
+        self.emptied.append(EmptiedText(span, columns))
+
+    def _span(self, query: exp.Expression) -> TextSpan | None:
+        """Where a query stands, from its first SELECT to the end of its last."""
+        if isinstance(query, exp.Subquery):
+            return self._span(query.this)
+        if isinstance(query, exp.SetOperation):
+            first, last = self._span(query.this), self._span(query.expression)
+            return None if first is None or last is None else TextSpan(first.start, last.end)
+        return self._spans.get(id(query))
 
     def _refuse_private_inside(self, node: exp.Expression, ctes: _Names, what: str) -> None:
         for table in node.find_all(exp.Table):
@@ -237,13 +246,17 @@ class _Walker:
                 raise refuse(table, what)
 
     def _set_operation(self, query: exp.SetOperation, ctes: _Names) -> Kind:
+        if id(query) in self._sources:
+            self._sources |= {id(side) for side in (query.this.unnest(), query.expression.unnest())}
         kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
         if Kind.PRIVATE in kinds:
-            raise refuse(
-                query,
-                f"{query.key.upper()} of private rows is not supported",
-                "Combine aggregates instead: SELECT count(*) FROM a UNION ALL SELECT count(*) FROM b.",
-            )
+            if id(query) not in self._sources or not isinstance(query, exp.Union) or query.args.get("distinct"):
+                raise refuse(query, f"{query.key.upper()} of private rows is not supported",
+                             "Put them together with UNION ALL in a sub-select, and aggregate its rows.")  # fmt: skip
+            if len(kinds) > 1:
+                raise refuse(query, "UNION ALL of private rows with others is not supported",
+                             "Every SELECT of it must read rows of a private table.")  # fmt: skip
+            return Kind.PRIVATE
         return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
 
     def _select(self, select: exp.Select, ctes: _Names) -> Kind:

@@ -35,13 +35,17 @@ def _units_of_source(node: exp.Expression, catalog: Catalog, ctes: Ctes) -> froz
         name = table_name(node)
         if name in ctes and node.args.get("db") is None:
             cte = ctes[name]
-            return _shown(cte.body, catalog, cte.visible) if isinstance(cte.body, exp.Select) else frozenset()
+            return _shown_by(cte.body, catalog, cte.visible)
         table = catalog.tables.get(name)
         ownership = None if table is None else table.ownership
         return frozenset(ownership.columns) if isinstance(ownership, UnitColumns) else frozenset()
-    if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
-        return _shown(node.this, catalog, ctes)
-    return frozenset()
+    return _shown_by(node.this, catalog, ctes) if isinstance(node, exp.Subquery) else frozenset()
+
+
+def _shown_by(query: exp.Expression, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
+    while isinstance(query, (exp.Subquery, exp.SetOperation)):
+        query = query.this  # the first SELECT of a union names its columns
+    return _shown(query, catalog, ctes) if isinstance(query, exp.Select) else frozenset()
 
 
 def _shown(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:

@@ -59,6 +59,15 @@ def places_are_not_clamped(patch: pytest.MonkeyPatch) -> None:
     _text(patch, lambda sql: re.sub(r"least\((row_number\(\) OVER \(.*?\)), \d+::BIGINT\)", r"\1", sql))
 
 
+def a_branch_is_left_out(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: re.sub(r"\n  UNION ALL\n  SELECT [^\n]*\n  FROM [^\n]*\n  WHERE ", " AND ", sql))
+
+
+def branches_of_a_union_are_taken_for_one_another(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: sql.replace('1::BIGINT AS "branch"', '0::BIGINT AS "branch"'))
+
+
+_TWICE = "select count(*) as n, sum(q.x) as x from (select {u}, 1 as x from e union all select {u}, 2 from e) q"
 _FIRST = "select count(*) from (select {u}, code, row_number() over (partition by {u}) as n from e) q where "
 
 PLANTS: tuple[tuple[Plant, str, str], ...] = (
@@ -71,6 +80,8 @@ PLANTS: tuple[tuple[Plant, str, str], ...] = (
     (windows_are_over_everybody, "sensitivity", _FIRST + "q.n = 1"),
     (ties_of_windows_are_left_to_the_engine, "meaning", _FIRST + "q.n = 1 and q.code = 2"),
     (places_are_not_clamped, "meaning", _FIRST + "q.n > 1"),
+    (a_branch_is_left_out, "meaning", _TWICE),
+    (branches_of_a_union_are_taken_for_one_another, "meaning", _TWICE),
     (distinct_values_of_units_are_counted_twice, "meaning",
      "select sum(q.n) from (select {u}, count(distinct code) as n from e group by {u}) q"),
 )  # fmt: skip

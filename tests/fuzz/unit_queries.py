@@ -10,7 +10,10 @@ from tests.fuzz.grammar import From, Name, Writer
 from tests.fuzz.worlds import World
 
 _TIMED = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TEXT, SqlType.VARCHAR)
-_REAL = Bounded(-1000, 1000)
+_WHOLE = (SqlType.INT4, SqlType.INT8)
+_REALS = (SqlType.FLOAT8, SqlType.NUMERIC)
+_TEXTS = (SqlType.TEXT, SqlType.VARCHAR)
+_TIMES = (SqlType.TIMESTAMPTZ, SqlType.DATE)
 
 
 def make_unit_query(world: World, rng: random.Random) -> str:
@@ -32,8 +35,40 @@ class _UnitWriter(Writer):
 
     def _rows_of_units(self, depth: int) -> From:
         """A SELECT with the columns of the unit and others. depth: sub-selects below it."""
+        if self._rng.random() < 0.3:
+            return self._put_together(depth)
         shapes = (self._grouped, self._grouped, self._windowed)
         return self._rng.choice(shapes)(self._below(depth))
+
+    def _put_together(self, depth: int) -> From:
+        """Rows of several SELECTs; columns of one type in each, stored or computed."""
+        rng = self._rng
+        parts = [self._below(rng.choice((0, 0, depth))) for _ in range(rng.choice((2, 2, 3)))]
+        if rng.random() < 0.4:
+            parts[1] = parts[0]
+        kinds = rng.choices(
+            (_WHOLE, _REALS, _TEXTS, (SqlType.DATE, SqlType.TIMESTAMP), _TIMES), k=rng.choice((1, 2, 3))
+        )
+        texts, names = [], []
+        for number, part in enumerate(parts):
+            self._from = part
+            items = [f"{t} as {c}" for t, c in zip(self._unit_texts(), self._units(), strict=True)]
+            items += [f"{self._of_kind(kinds[i])} as c{i}" for i in range(len(kinds))]
+            items.append(
+                rng.choice(("1 as tag", "true as tag", "'x' as tag")) if rng.random() < 0.02 else f"{number} as tag"
+            )
+            where = f" where {self._bool(1)}" if rng.random() < 0.3 else ""
+            texts.append(f"select {', '.join(items)} from {part.text}{where}")
+        names = [Name(f"c{i}", k[0], Bounded(0, 10)) for i, k in enumerate(kinds)]
+        return From(" union all ".join(texts), (*names, Name("tag", SqlType.INT4, Bounded(0, 2))), "")
+
+    def _of_kind(self, kind: tuple[SqlType, ...]) -> str:
+        fitting = [c for c in self._from.columns if c.type in kind]
+        if fitting and self._rng.random() < 0.7:
+            return self._rng.choice(fitting).text
+        if kind is _TEXTS:
+            return self._text(1)
+        return self._date(1) if SqlType.DATE in kind else self._int(1) if kind is _WHOLE else self._real(1)
 
     def _below(self, depth: int) -> From:
         if depth > 0:

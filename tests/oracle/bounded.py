@@ -29,8 +29,20 @@ from proxy.plan.moments import (
     UnitTotal,
 )
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import TRUE, Block, ColumnRef, Grouped, Join, JoinKind, Scalar, Scan, Windowed, columns_of
+from proxy.policy.model import Bounded, Listed, UnitColumns, Unknown
+from proxy.sql.algebra import (
+    TRUE,
+    Block,
+    ColumnRef,
+    Grouped,
+    Join,
+    JoinKind,
+    Scalar,
+    Scan,
+    Together,
+    Windowed,
+    columns_of,
+)
 from proxy.sql.scope import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
@@ -101,9 +113,14 @@ class Oracle:
             held = self._cells(rows)
             if any(cell.used > limit for cell in held.values()) or self._factor(held) < 1.0:
                 return False
-            if len(self._kept(unit, held)) < len(held):
+            if len(self._kept(unit, held)) < len(held) or any(map(self._has_whole_total, held.values())):
                 return False
         return True
+
+    def _has_whole_total(self, cell: Cell) -> bool:
+        """Whether a unit's total is at an end of its bounds, and was clipped for all that is known."""
+        totals = zip(self._plan.vector.moments, cell.sums, strict=True)
+        return any(isinstance(m, UnitTotal) and s in (m.least, m.most) for m, s in totals)
 
     def unbounded_rows(self) -> Iterator[tuple[Key, Row]]:
         """Rows with their keys, those of declared constants made constant."""
@@ -165,6 +182,9 @@ class Oracle:
         if isinstance(scan.rows, Windowed):
             yield from self._windowed(scan, scan.rows)
             return
+        if isinstance(scan.rows, Together):
+            yield from self._together(scan, scan.rows)
+            return
         for row in self._tables[scan.table.name]:
             yield {(scan.number, c.name): stored(row[c.name], c.type, self._zone) for c in scan.table.columns}
 
@@ -186,6 +206,17 @@ class Oracle:
             for wide, value in zip(found, values, strict=True):
                 wide[scan.number, window.name] = value
         yield from found
+
+    def _together(self, scan: Scan, inner: Together) -> Iterator[Wide]:
+        """The rows of each branch, as they are computed with."""
+        owner = scan.table.ownership
+        units = owner.columns if isinstance(owner, UnitColumns) else ()
+        for branch in inner.branches:
+            for row in self._of_block(branch.block):
+                found: Wide = {(scan.number, n): row[c.scan, c.name] for n, c in zip(units, branch.unit, strict=True)}
+                for name, part in zip(inner.columns, branch.columns, strict=True):
+                    found[scan.number, name] = inner_key(self.evaluator.value(part, row, Reading.KEY), part)
+                yield found
 
     def _grouped(self, scan: Scan, inner: Grouped) -> Iterator[Wide]:
         """Rows of each unit of a sub-select, with the values of its own rows."""

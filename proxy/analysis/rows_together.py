@@ -1,0 +1,110 @@
+"""What is known of the rows that UNION ALL puts together: whose they are, their domains, and how many a unit has?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from proxy.analysis.domains import Domains
+from proxy.analysis.owned import EveryRow, Owned, UnitOf
+from proxy.analysis.unit_uses import is_unit_value
+from proxy.errors import UnitNotJoined
+from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns
+from proxy.sql.algebra import ColumnRef, Literal, Null, Scan, Together
+from proxy.sql.intervals import union
+from proxy.sqltypes import SqlType
+
+_TEXTS = frozenset((SqlType.TEXT, SqlType.VARCHAR))
+
+
+def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan:
+    """Claim: each row is a row of one branch, with the unit it has there; a unit has at most the sum of what it has in
+    the branches. What is declared of a column is what is declared of it in any branch.
+    """
+    units = [_unit(o) for o in owned]
+    types = _types_of_units(units)
+    _check_row_units(owned)
+    branches = tuple(replace(b, block=o.block, unit=u) for b, o, u in zip(rows.branches, owned, units, strict=True))
+    known = {}
+    for index, name in enumerate(rows.columns):
+        column = scan.table.column(name)
+        assert column is not None, "the binder gave each column its name"
+        known[name] = _column(column, tuple(b.columns[index] for b in branches), owned)
+    ownership = scan.table.ownership
+    if isinstance(ownership, UnitColumns):
+        known |= {n: Column(name=n, type=t, key=True) for n, t in zip(ownership.columns, types, strict=True)}
+    table = replace(
+        scan.table, columns=tuple(known[c.name] for c in scan.table.columns),
+        rows_per_unit=FromPolicy(sum(map(_rows, owned))),
+        rows_per_group=FromPolicy(sum(_limited(o, o.bounds_from.rows_per_group) for o in owned)),
+        groups_per_unit=FromPolicy(sum(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
+        keys_per_unit=sum(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
+    )  # fmt: skip
+    return replace(scan, table=table, rows=replace(rows, branches=branches))
+
+
+# --- units ----------------------------------------------------------------------------------------------------
+
+
+def _unit(owned: Owned) -> tuple[ColumnRef, ...]:
+    return owned.unit.columns if isinstance(owned.unit, UnitOf) else ()
+
+
+def _types_of_units(units: list[tuple[ColumnRef, ...]]) -> tuple[SqlType, ...]:
+    """The unit's types, the same in all branches: the engine must not change a unit to make it fit."""
+    if len({len(u) for u in units}) > 1:
+        raise _other_units()
+    found = []
+    for parts in zip(*units, strict=True):
+        types = {c.type for c in parts}
+        if all(t.is_integer for t in types):
+            found.append(parts[0].type if len(types) == 1 else SqlType.INT8)
+        elif (len(types) == 1 or types <= _TEXTS) and SqlType.NUMERIC not in types:
+            found.append(parts[0].type)
+        else:
+            raise _other_units()
+    return tuple(found)
+
+
+def _other_units() -> UnitNotJoined:
+    return UnitNotJoined("the SELECTs of this UNION ALL have units of different types",
+                         hint="Aggregate each table by itself and add the aggregates.")  # fmt: skip
+
+
+def _check_row_units(owned: tuple[Owned, ...]) -> None:
+    """Where each row is a unit, none may come twice."""
+    if not any(isinstance(o.unit, EveryRow) for o in owned):
+        return
+    read = [s.table.relation for o in owned for s in o.block.every_scan if isinstance(s.table.ownership, RowUnit)
+            and s.table.relation]  # fmt: skip
+    if len(set(read)) < len(read):
+        raise UnitNotJoined("a table whose rows are units of their own stands twice in this UNION ALL",
+                            hint="Read it once, with OR between the conditions.")  # fmt: skip
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------
+
+
+def _rows(owned: Owned) -> int:
+    limit = owned.bounds_from.rows_per_unit
+    return limit.limit if isinstance(limit, FromPolicy) and not owned.is_one_row_per_unit else 1
+
+
+def _limited(owned: Owned, limit: Limit) -> int:
+    most = _rows(owned)
+    return min(most, limit.limit) if isinstance(limit, FromPolicy) else most
+
+
+# --- columns --------------------------------------------------------------------------------------------------
+
+
+def _column(column: Column, parts: tuple[ColumnRef | Literal | Null, ...], owned: tuple[Owned, ...]) -> Column:
+    read = [(p, o) for p, o in zip(parts, owned, strict=True) if isinstance(p, ColumnRef)]
+    if not read:
+        return column
+    sources = [Domains(o.block).column(p) for p, o in read]
+    is_key = any(s.key or is_unit_value(o.block, p) for s, (p, o) in zip(sources, read, strict=True))
+    return replace(
+        column, domain=union(tuple(s.domain for s in sources)), key=is_key,
+        nullable=len(read) < len(parts) or any(s.nullable for s in sources),
+        case_blind=any(s.case_blind for s in sources),
+    )  # fmt: skip
