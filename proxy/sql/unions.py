@@ -83,11 +83,12 @@ class _Together:
         self._held: dict[tuple[Scalar, ...], _Held] = {}
 
     def _types_of_unit(self) -> tuple[SqlType, ...]:
-        roots = [self._root(rows) for rows in self._parts]
-        table = next((t for t in roots if isinstance(t.ownership, UnitColumns)), None)
-        if table is None or not isinstance(table.ownership, UnitColumns):
-            return (SqlType.INT8,) * len(self._units)  # found along paths once it is analysed
-        return tuple(c.type for n in table.ownership.columns if (c := table.column(n)) is not None)
+        """Those of the first part that has its unit in a table of its own; others are found along paths."""
+        for rows in self._parts:
+            table = self._root(rows)
+            if isinstance(table.ownership, UnitColumns) and len(table.ownership.columns) == len(self._units):
+                return tuple(c.type for n in table.ownership.columns if (c := table.column(n)) is not None)
+        return (SqlType.INT8,) * len(self._units)
 
     def _root(self, rows: Rows) -> Table:
         tables = [s.table for s in rows.scans]
