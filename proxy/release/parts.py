@@ -56,8 +56,8 @@ def publish_release(
 def _kept(plan: ReleasePlan, cells: NoisyCells) -> Kept:
     """The private parts of the keys of emitted cells, each once."""
     places = [i for i, k in enumerate(plan.analysed.keys) if isinstance(k, PrivateKey)]
-    chosen = [tuple(c.key[i] for i in places) for c in cells.cells]
-    columns = zip(*{identity(key): key for key in chosen}.values(), strict=True)
+    keys = [tuple(c.key[i] for i in places) for c in cells.cells]
+    columns = zip(*{identity(key): key for key in keys}.values(), strict=True)
     return Kept(tuple(tuple(None if isinstance(v, NullKey) else v for v in column) for column in columns))
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from tests.attacks.hostile import PEOPLE, Attacked, Client, outcome, refusal, rows, value
 
-KNOWN_V = "v BETWEEN 0 AND 10"
-
 
 def both(attacked: Attacked, sql: str) -> tuple[float, float]:
     """The answer with the target and without, nearly without noise."""

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from tests.attacks.hostile import Attacked, Client, refusal, rows, spent, value
-from tests.attacks.test_structure import REFUSED
+from tests.attacks.structures import REFUSED
 
 # as PostgreSQL keeps this one, it has no parentheses, and is an ordinary join
 HARMLESS = "SELECT count(*) FROM (people p JOIN events e ON e.pid = p.pid)"

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from proxy.wire import messages
 from proxy.wire.messages import SYNC, Bind
 from tests.wire.front import NATIVE, TestFront
-from tests.wire.raw import RawClient, Reply, startup_packet
+from tests.wire.raw import RawClient, Reply, shown, startup_packet
 from tests.wire.serving import Serving
-from tests.wire.test_same_as_postgres import shown
 
 NAMES = (b"", b"s1")
 PORTALS = (b"", b"p1")

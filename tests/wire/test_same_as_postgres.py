@@ -15,7 +15,7 @@ import pytest
 from proxy.wire import messages
 from proxy.wire.messages import SYNC, Bind
 from tests.wire.front import NATIVE, TestFront
-from tests.wire.raw import RawClient, Reply, startup_packet, statement
+from tests.wire.raw import RawClient, Reply, shown, startup_packet, statement
 from tests.wire.serving import Serving
 
 #: A step is a Query (text) or any messages; its answer is read up to ReadyForQuery.
@@ -405,15 +405,6 @@ def ignored_syncs(raw: bytes) -> int:
     if b"select nope\0" in raw and b"Q\0\0\0" in raw:
         return 1
     return 1 if b"copy t from stdin\0" in raw and raw[:1] == b"P" else 0
-
-
-def shown(reply: Reply) -> tuple[str, object]:
-    if reply.kind == "E":
-        return "E", {field: reply.fields.get(field, "") for field in "SVCMPDH"}
-    if reply.kind == "T":
-        columns = messages.parse_row_description(reply.body)
-        return "T", [(c.name, c.oid, c.size, c.typmod, c.format) for c in columns]
-    return reply.kind, reply.body
 
 
 @pytest.mark.parametrize("name", CASES)

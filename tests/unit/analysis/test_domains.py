@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from datetime import date
-from itertools import product
-
 import pytest
 
-from proxy.analysis.domains import Domains
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra import Call, ColumnRef, Scalar
-from tests.oracle import times
-from tests.oracle.scalars import Evaluator, Reading, Row, in_domain
-from tests.oracle.values import Value
+from proxy.sql.algebra import Call, ColumnRef
+from tests.oracle.scalars import Evaluator, Reading, in_domain
+from tests.unit.analysis.samples import ROWS, argument
 from tests.unit.plan.shop import plan
-
-AGES: tuple[Value, ...] = (None, -5, 0, 1, 17, 50, 109, 110, 111, 2**31 - 1)
-HEIGHTS: tuple[Value, ...] = (None, -1.0, 0.0, 0.4, 125.5, 250.0, 251.0, math.inf, math.nan)
-JOINED: tuple[Value, ...] = tuple(
-    None if d is None else times.moment_of(d)
-    for d in (None, date(2019, 1, 1), date(2019, 12, 30), date(2020, 2, 29), date(2020, 12, 31), date(2030, 1, 1))
-)
-PLANS: tuple[Value, ...] = (None, "free", "pro", "other")
 
 EXPRESSIONS = (
     "age", "age + 1", "age - height", "age * -2", "-age", "abs(age - 50)", "age / 7", "age % 7", "-age % 7",
@@ -37,23 +23,6 @@ EXPRESSIONS = (
     "date_trunc('month', joined)", "date_trunc('week', joined)", "date_trunc('quarter', joined)", "joined::timestamp",
     "lower(plan)", "upper(plan)", "age > 5", "plan is null", "age in (1, 2)", "plan = 'free'",
 )  # fmt: skip
-
-
-def argument(expression: str) -> tuple[Scalar, Domains]:
-    found = plan(f"select count({expression}) from users")
-    return found.analysed.owned.block.aggregates[0].argument, found.analysed.domains
-
-
-def sample_rows() -> list[Row]:
-    rows: list[Row] = []
-    for age, height, joined, name in product(AGES, HEIGHTS, JOINED, PLANS):
-        values = {"user_id": 1, "age": age, "height": height, "weight": 1.0, "city": "x", "plan": name,
-                  "joined": joined, "born": 0}  # fmt: skip
-        rows.append({(0, column): value for column, value in values.items()})
-    return rows[::3]
-
-
-ROWS = sample_rows()
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -11,7 +11,7 @@ from proxy.analysis.key_values import KeyValues
 from proxy.sql.algebra import Scalar
 from tests.oracle import times
 from tests.oracle.scalars import Evaluator, Reading
-from tests.unit.analysis.test_domains import ROWS, argument
+from tests.unit.analysis.samples import ROWS, argument
 from tests.unit.plan.shop import plan
 
 COMPUTED = (

@@ -14,7 +14,7 @@ from proxy.plan.explain_lines import explain_lines
 from proxy.plan.outputs import output_noise
 from proxy.policy.model import Bounded, Neighbors
 from tests.unit.plan.shop import context, context_with_sums, plan
-from tests.unit.release.test_spreads import answers
+from tests.unit.release.answered import answers
 
 
 def told(query: str, *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1) -> str:

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from types import MappingProxyType
 
 import pytest
 
 from proxy.analysis.keys import NULL_KEY, KeyValue
-from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.block import BoundBlock, Carries, Injected, bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import SqlType
-from tests.unit.plan.shop import NOW, TABLES, context
-
-
-def planned(query: str, of: PlanContext | None = None) -> tuple[ReleasePlan, BoundBlock]:
-    catalog = Catalog(TABLES)
-    (block,) = split(split_statements(query)[0], catalog, frozenset()).blocks
-    bound = bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
-    return plan_release(bound.block, of or context()), bound
+from tests.unit.release.make import planned
 
 
 def shown(query: str, *cells: tuple[tuple[KeyValue, ...], dict[str, float]], nonnegative: bool = True) -> Release:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -14,29 +14,7 @@ from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.noisy import NoisyCell, NoisyCells, publish
 from proxy.release.raw import RawResult
 from tests.unit.plan.shop import context, plan
-
-
-@dataclass(slots=True)
-class Counted:
-    """Noise 1, 2, 3, ...: each value shows where it went."""
-
-    taken: list[int] = field(default_factory=list)
-
-    def take(self, n: int) -> tuple[int, ...]:
-        values = tuple(range(len(self.taken) + 1, len(self.taken) + n + 1))
-        self.taken += values
-        return values
-
-
-@dataclass(slots=True)
-class Scripted:
-    """These values first, zero after them."""
-
-    first: list[int]
-
-    def take(self, n: int) -> tuple[int, ...]:
-        taken, self.first = self.first[:n], self.first[n:]
-        return (*taken, *(0,) * (n - len(taken)))
+from tests.unit.release.make import Counted, Scripted
 
 
 def raw(*rows: tuple[object, ...]) -> RawResult:

@@ -15,7 +15,7 @@ from proxy.release.raw import Kept, RawResult
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import plan
-from tests.unit.release.test_noisy import Counted, Scripted
+from tests.unit.release.make import Counted, Scripted
 
 MIXED = "SELECT city, plan, count(*), count(DISTINCT age) FROM users GROUP BY 1, 2"
 

@@ -10,82 +10,21 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum
 from proxy.plan.release_plan import PlanContext
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.algebra import Call, ColumnRef, Literal, Scalar, conjuncts
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context
-from tests.unit.release.test_finish import planned
+from tests.unit.release.answered import Asked, Row, answers
+from tests.unit.release.make import planned
 
-Row = Mapping[str, float]
 LINE = [{"age": float(20 + i % 60), "height": 100.0 + i % 60 + i * 7 % 40} for i in range(3000)]
 FLAT = [{"age": 30.0, "height": 120.0 + i % 50} for i in range(3000)]
 STILL = [{"age": 20.0 + i % 60, "height": 150.0} for i in range(3000)]
 
 
-def holds(condition: Scalar, row: Row) -> bool:
-    match condition:
-        case Call("not", (inner,)):
-            return not holds(inner, row)
-        case Call(">", (ColumnRef(name=name), Literal(value))):
-            assert isinstance(value, (int, float))
-            return row[name] > value
-        case _:
-            raise AssertionError(condition)
-
-
-def z(scaled: ScaledSum, row: Row) -> float:
-    assert isinstance(scaled.of, ColumnRef)
-    return (row[scaled.of.name] - scaled.middle) / scaled.half
-
-
-def row_value(moment: Moment, row: Row) -> float:
-    match moment:
-        case RowCount(absent=True):
-            return 0.0  # every row has all measures
-        case RowCount(where):
-            return float(all(holds(c, row) for c in conjuncts(where)))
-        case ScaledSum():
-            return z(moment, row)
-        case HalfSum(scaled, sign):
-            return (1 + sign * z(scaled, row)) / 2
-        case QuarterSum(scaled, 0):
-            return (1 - z(scaled, row) ** 2) / 2
-        case QuarterSum(scaled, sign):
-            return (1 + sign * z(scaled, row)) ** 2 / 4
-        case SquareSum(scaled):
-            return 2 * z(scaled, row) ** 2 - 1
-        case ProductSum(left, right):
-            return z(left, row) * z(right, row)
-        case _:
-            raise AssertionError(moment)
-
-
 PRECISE = replace(context(), pico=10**16)
 PRECISE_PURE = replace(context(pure=True), pico=10**15)
-
-
-class Asked:
-    """Aggregates over some rows, of one release."""
-
-    def __init__(self, aggregates: Sequence[str], rows: Sequence[Row], of: PlanContext | None = None) -> None:
-        self._plan, self._bound = planned(f"select {', '.join(aggregates)} from users", of or context())
-        self._exact = [math.fsum(row_value(m, row) for row in rows) for m in self._plan.vector.moments]
-
-    def answer(self, noise: random.Random | None = None) -> list[str | None]:
-        """The finished texts, with Gaussian noise or none."""
-        plan = self._plan
-        noisy = [v + (noise.gauss(0, sd) if noise else 0.0) for v, sd in zip(self._exact, plan.sds, strict=True)]
-        grid = tuple(round(v / u) for v, u in zip(noisy, plan.units_per_grid, strict=True))
-        cells = NoisyCells((NoisyCell((), grid),))
-        release = finish(plan, cells, self._bound.columns, nonnegative=True, time_zone="UTC")
-        return [c.values[0] for c in release.columns]
-
-
-def answers(aggregates: Sequence[str], rows: Sequence[Row], of: PlanContext | None = None) -> list[str | None]:
-    return Asked(aggregates, rows, of).answer()
 
 
 def answer(aggregate: str, rows: Sequence[Row], of: PlanContext | None = None) -> float:

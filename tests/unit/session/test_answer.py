@@ -10,7 +10,7 @@ import pytest
 
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import Outcome
-from tests.unit.session.test_cancel import Slow, session_with
+from tests.unit.session.running import Slow, session_with
 
 
 def test_no_answer_leaves_before_its_charge_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,44 @@
+"""Plans with their blocks, and noise that is not random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.constants import Constants
+from proxy.sql.parse import split_statements
+from proxy.sql.scope import Catalog
+from proxy.sql.split import split
+from tests.unit.plan.shop import NOW, TABLES, context
+
+
+def planned(query: str, of: PlanContext | None = None) -> tuple[ReleasePlan, BoundBlock]:
+    catalog = Catalog(TABLES)
+    (block,) = split(split_statements(query)[0], catalog, frozenset()).blocks
+    bound = bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
+    return plan_release(bound.block, of or context()), bound
+
+
+@dataclass(slots=True)
+class Counted:
+    """Noise 1, 2, 3, ...: each value shows where it went."""
+
+    taken: list[int] = field(default_factory=list)
+
+    def take(self, n: int) -> tuple[int, ...]:
+        values = tuple(range(len(self.taken) + 1, len(self.taken) + n + 1))
+        self.taken += values
+        return values
+
+
+@dataclass(slots=True)
+class Scripted:
+    """These values first, zero after them."""
+
+    first: list[int]
+
+    def take(self, n: int) -> tuple[int, ...]:
+        taken, self.first = self.first[:n], self.first[n:]
+        return (*taken, *(0,) * (n - len(taken)))
