@@ -183,8 +183,33 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
                  "[formats](#formats)"),
             Form("`x + 7`, `x - 7`", ("{0} + 7", "{0} - 7"), "days; NULL past the ends of the calendar", (TIME,)),
             Form("`x - y`", ("{0} - {1}",), "the days between them", (TIME, TIME)),
+            Form("`extract(epoch FROM x - y)`", ("extract(epoch FROM {0} - {1})",),
+                 "one of them is no date; [differences](#differences-of-times)", (TIME, TIME)),
+            Form("`extract(day FROM x - y)`", ("extract(day FROM {0} - {1})",), "the same", (TIME, TIME)),
+            Form("`extract(hour FROM x - y)`, `minute`",
+                 ("extract(hour FROM {0} - {1})", "extract(minute FROM {0} - {1})"), "the same", (TIME, TIME)),
+            Form("`extract(second FROM x - y)`, `milliseconds`",
+                 ("extract(second FROM {0} - {1})", "extract(milliseconds FROM {0} - {1})"), "the same", (TIME, TIME)),
+            Form("`extract(microseconds FROM x - y)`", ("extract(microseconds FROM {0} - {1})",), "the same",
+                 (TIME, TIME)),
+            Form("`x - y < INTERVAL '1 day'`, `<=`, `=`, ...", ("{0} - {1} < INTERVAL '1 day'",), "the same",
+                 (TIME, TIME)),
+            Form("`extract(year FROM age(x, y))`", ("extract(year FROM age({0}, {1}))",), "also `age(x)`",
+                 (TIME, TIME)),
+            Form("`extract(month FROM age(x, y))`", ("extract(month FROM age({0}, {1}))",),
+                 "the months beyond the years", (TIME, TIME)),
             Form("`x + INTERVAL '3 months'`, `x - INTERVAL '1 day'`",
                  ("{0} + INTERVAL '3 months'", "{0} - INTERVAL '1 day'"), "NULL past the ends of the calendar"),
+            Form("`x + y * INTERVAL '5 minutes'`", ("{0} + {1} * INTERVAL '5 minutes'", "{0} - {1} * INTERVAL '1 day'"),
+                 "y is whole: an integer, `floor(...)`", (TIME, NUMBER)),
+            Form("`date_bin('15 minutes', x, TIMESTAMP '2024-01-01')`", ("date_bin('15 minutes', {0}, '2024-01-01')",),
+                 "interval and origin are constants"),
+            Form("`make_date(y, m, d)`", ("make_date({0}, 1, 1)",), "years 1 to 9999; NULL where there is no such day"),
+            Form("`to_timestamp(x)`", ("to_timestamp({0})",), "seconds since 1970; NULL beyond the year 30,000"),
+            Form("`x AT TIME ZONE 'Europe/Zurich'`, `timezone('UTC', x)`",
+                 ("{0} AT TIME ZONE 'Europe/Zurich'", "timezone('Europe/Zurich', {0})"), "[time zones](#time-zones)"),
+            Form("`date_trunc('month', x, 'Europe/Zurich')`", ("date_trunc('month', {0}, 'Europe/Zurich')",),
+                 "the same"),
         ),
     ),
 )  # fmt: skip
@@ -342,7 +367,7 @@ def _told(bound: tuple[Bound, ...], holds: Callable[[Scalar], bool]) -> str:
 
 def _null(bound: tuple[Bound, ...], domains: Domains) -> str:
     """Whether arguments that are present may give NULL."""
-    alike = [b for b in bound if len(set(b.types)) == 1]
+    alike = [b for b in bound if len(set(b.types)) == 1] or list(bound)
     if any(domains.may_be_null(b.declared) for b in alike):
         return "possible"
     if any(domains.may_be_null(b.plain) for b in alike):

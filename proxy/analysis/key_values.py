@@ -19,10 +19,10 @@ from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql import images
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
-from proxy.sql.function import Whole
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.images import Constant
 from proxy.sql.intervals import number_range, time_range
+from proxy.sql.whole import is_whole
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
@@ -141,33 +141,6 @@ class KeyValues:
             return False
         self._left -= work
         return True
-
-
-def is_whole(scalar: Scalar) -> bool:
-    """Whether a number is always whole."""
-    if scalar.type.is_integer:
-        return True
-    match scalar:
-        case Literal(int() | float() | Decimal() as value):
-            return value == math.floor(value)
-        case Case(branches, otherwise):
-            return all(isinstance(v, Null) or is_whole(v) for v in (*(v for _, v in branches), otherwise))
-        case Call(function, args):
-            return _gives_whole(FUNCTIONS[function].whole, args)
-        case _:
-            return False
-
-
-def _gives_whole(whole: Whole, args: Iterable[Scalar]) -> bool:
-    match whole:
-        case Whole.YES:
-            return True
-        case Whole.KEPT:
-            return all(is_whole(a) for a in args)
-        case Whole.NO:
-            return False
-        case _ as never:
-            assert_never(never)
 
 
 def _reads_through(scalar: Scalar, part: Scalar) -> bool:

@@ -16,16 +16,19 @@ from proxy.sql import (
     bind_conditions,
     bind_formats,
     bind_patterns,
+    bind_spans,
     bind_texts,
     bind_times,
     bind_values,
+    bind_zones,
 )
 from proxy.sql.binder import Binder, Resolve, Rule
 from proxy.sql.constants import Constants
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
-    **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES,
+    **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES, **bind_spans.RULES,
+    **bind_zones.RULES,
 })  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar, Span
+from proxy.sql.bind_spans import many_spans
 from proxy.sql.bind_times import scaled, time_arithmetic
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
@@ -31,6 +32,9 @@ _FUNCTIONS: dict[type[exp.Expression], str] = {
 def _operator(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "typed", "safe")
     operator = _OPERATORS[type(node)]
+    many = many_spans(binder, node, operator) if operator in ("+", "-") else None
+    if many is not None:
+        return many
     left, right = binder.bind(node.this), binder.bind(node.expression)
     if isinstance(left, Untyped) or isinstance(right, Untyped):
         left, right = binder.united(node, ((left, node.this), (right, node.expression)))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Scalar
+from proxy.sql.bind_zones import at_zone
 from proxy.sql.binder import Binder, Rule, unknown
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
@@ -47,7 +48,24 @@ def _counted(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expressio
     return reduce(lambda a, b: binder.call(node, "integer +", a, b), found)
 
 
+def _make_date(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    return binder.call(node, "make_date", *arguments(binder, node, parts, 3))
+
+
+def _timezone(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    """timezone(zone, x), which is x AT TIME ZONE zone."""
+    if len(parts) != 2:
+        raise refuse(node, "timezone takes a zone and a time here")
+    return at_zone(binder, node, parts[1], parts[0])
+
+
+def _age(_binder: Binder, node: exp.Expression, _parts: Sequence[exp.Expression]) -> Scalar:
+    raise refuse(node, "age is accepted in EXTRACT(year FROM age(x, y)) and EXTRACT(month FROM age(x, y))",
+                 "Compare x with a time: x < now() - INTERVAL '1 year'.")  # fmt: skip
+
+
 _NAMED: Mapping[str, Named] = MappingProxyType({
     "octet_length": _octet_length, "num_nulls": _counted, "num_nonnulls": _counted,
+    "make_date": _make_date, "timezone": _timezone, "age": _age,
 })  # fmt: skip
 RULES: Mapping[type, Rule] = MappingProxyType({exp.Anonymous: _call})

@@ -11,6 +11,7 @@ from sqlglot import exp
 from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of
 from proxy.sql.bind_rows import compare_rows, row_of
+from proxy.sql.bind_spans import compare_differences, is_difference, unwrapped
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
@@ -32,8 +33,10 @@ def _compare(binder: Binder, node: exp.Expression) -> Scalar:
         return compare_rows(binder, node, operator, row, row_of(node.expression))
     if quantified is not None:
         return _quantified(binder, node, operator, quantified)
-    left, right = binder.together(node, node.this, node.expression)
-    return binder.call(node, operator, left, right)
+    left, right = (binder.bind(unwrapped(side), intervals=True) for side in (node.this, node.expression))
+    if is_difference(left) or is_difference(right):
+        return compare_differences(binder, node, operator, (left, right))
+    return binder.call(node, operator, *binder.united(node, ((left, node.this), (right, node.expression))))
 
 
 def _quantified(binder: Binder, node: exp.Expression, operator: str, found: Quantified) -> Scalar:

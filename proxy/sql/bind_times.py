@@ -9,6 +9,15 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar, Span
+from proxy.sql.bind_spans import (
+    difference,
+    field_of_age,
+    field_of_difference,
+    is_age,
+    is_difference,
+    unwrapped,
+)
+from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.complete import TIME_FORMATS
 from proxy.sql.constants import Untyped, coerce_text
@@ -16,6 +25,7 @@ from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_span, times
 from proxy.sql.words import construct
+from proxy.sql.zones import UNIVERSAL
 from proxy.sqltypes import SqlType
 
 _EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
@@ -43,6 +53,8 @@ def time_arithmetic(binder: Binder, node: exp.Expression, operator: str, left: S
         return binder.call(node, f"time {operator} interval", left, right)
     if right.type.is_integer:
         return binder.call(node, f"date {operator} integer", left, right)
+    if operator == "-" and left.type.is_time and right.type.is_time and {left.type, right.type} != {SqlType.DATE}:
+        return difference(binder, node, left, right)
     return binder.call(node, f"date {operator} date", left, right)
 
 
@@ -93,13 +105,28 @@ _FORMATTED: Mapping[type, SqlType] = {exp.StrToDate: SqlType.DATE, exp.StrToTime
 def _extract(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
     field = str(node.this.this).lower().strip("'")
-    result = binder.call(node, f"extract {field}", binder.scalar(node.expression))
+    result = _field(binder, node, field, unwrapped(node.expression))
     return binder.convert(node, result, SqlType.FLOAT8) if is_date_part(node, binder.source) else result
 
 
+def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expression) -> Scalar:
+    if is_age(part):
+        return field_of_age(binder, part, field)
+    bound = binder.bind(part, intervals=True)
+    if is_difference(bound):
+        return field_of_difference(binder, node, field, bound)
+    if isinstance(bound, Untyped):
+        raise refuse(node, "EXTRACT takes a date or a timestamp here", "Write DATE '2024-12-31'.")
+    if field == "epoch" and bound.type is SqlType.TIMESTAMPTZ and policy_zone(binder) != UNIVERSAL:
+        bound = universal(binder, node, bound)
+    return binder.call(node, f"extract {field}", bound)
+
+
 def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "unit")
+    only(node, "this", "unit", "zone")
     unit = str(node.args["unit"].this).lower().strip("'")
+    if node.args.get("zone") is not None:
+        return truncated_there(binder, node, unit)
     return binder.call(node, f"date_trunc {unit}", binder.scalar(node.this))
 
 

@@ -90,14 +90,20 @@ class Binder:
             raise refuse(node, f"a condition must be boolean, not {bound.type.pg_name}")
         return bound
 
-    def bind(self, node: exp.Expression) -> Bound:
-        """The node's meaning by its rule. A node that only resembles one with a rule has none. Raises Unsupported."""
+    def bind(self, node: exp.Expression, *, intervals: bool = False) -> Bound:
+        """The node's meaning by its rule. A node that only resembles one with a rule has none. Raises Unsupported.
+
+        intervals: whether the caller knows what to do with a difference of times.
+        """
         rule = self._rules.get(type(node))
         if rule is None:
             raise unknown(node)
         bound = rule(self, node)
         if isinstance(bound, Literal):
             return self._in_zone(bound, node)
+        if isinstance(bound, Call) and bound.type is SqlType.INTERVAL and not intervals:
+            hint = "Write EXTRACT(epoch FROM x - y), compare it with an interval, or subtract dates."
+            raise refuse(node, "a difference of times is not a value here", hint)
         if not isinstance(bound, Untyped) and self._weights.of(bound) > MOST_WEIGHT:
             raise refuse(node, "this expression is too large", "Use fewer nested functions and sub-selects.")
         return bound

@@ -14,6 +14,7 @@ from decimal import Decimal
 from proxy.sql.algebra import Span
 from proxy.sql.decimals import FoldRule
 from proxy.sql.intervals import as_datetime
+from proxy.sql.span_rules import binned
 from proxy.sql.time_rules import shifted
 from proxy.sql.time_texts import field_of, spell
 from proxy.sqltypes import Value
@@ -116,5 +117,53 @@ def formatted(values: Constants) -> tuple[Value, ...]:
     match values:
         case (date() as moment, str() as directives):
             return (spell(as_datetime(moment), directives),)
+        case _:
+            return ()
+
+
+def moved_often(sign: int) -> ImageRule:
+    """A time and so many intervals."""
+
+    def rule(values: Constants) -> tuple[Value, ...]:
+        match values:
+            case (date() as moment, Span(months, days, microseconds), int() | float() | Decimal() as number):
+                times = sign * int(number)
+                try:
+                    return (shifted(as_datetime(moment), times * months, times * days, times * microseconds),)
+                except OverflowError:
+                    return ()
+            case _:
+                return ()
+
+    return rule
+
+
+def bins(values: Constants) -> tuple[Value, ...]:
+    match values:
+        case (date() as moment, int() as stride, date() as origin):
+            return (binned(as_datetime(moment), stride, as_datetime(origin)),)
+        case _:
+            return ()
+
+
+def made_date(values: Constants) -> tuple[Value, ...]:
+    match values:
+        case (int() as year, int() as month, int() as day):
+            try:
+                return (date(year, month, day),)
+            except (ValueError, OverflowError):
+                return ()
+        case _:
+            return ()
+
+
+def after_seconds(values: Constants) -> tuple[Value, ...]:
+    """Whole seconds, of which a double loses nothing."""
+    match values:
+        case (int() | float() | Decimal() as seconds,) if _is_exact(Decimal(seconds)):
+            try:
+                return (datetime(1970, 1, 1) + timedelta(seconds=int(seconds)),)
+            except OverflowError:
+                return ()
         case _:
             return ()

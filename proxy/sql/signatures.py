@@ -148,6 +148,39 @@ def two_dates(types: Types) -> SqlType | None:
     return SqlType.INT4 if types == (SqlType.DATE, SqlType.DATE) else None
 
 
+def two_timestamps(types: Types) -> SqlType | None:
+    fits = len(types) == 2 and all(t in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ) for t in types)
+    return SqlType.INTERVAL if fits else None
+
+
+def time_spans_and_number(types: Types) -> SqlType | None:
+    return time_and_span(types[:2]) if len(types) == 3 and types[2].is_number else None
+
+
+def time_and_zones(result: SqlType) -> TypeRule:
+    """A timestamp and the names of two zones."""
+
+    def rule(types: Types) -> SqlType | None:
+        fits = len(types) == 3 and types[0] in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
+        return result if fits and types[1:] == (SqlType.TEXT, SqlType.TEXT) else None
+
+    return rule
+
+
+def bins(types: Types) -> SqlType | None:
+    """A timestamp, a number of microseconds and an origin of the same type."""
+    fits = len(types) == 3 and types[0] in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ) and types[0] is types[2]
+    return types[0] if fits and types[1].is_integer else None
+
+
+def three_integers(types: Types) -> SqlType | None:
+    return SqlType.DATE if len(types) == 3 and all(t.is_integer for t in types) else None
+
+
+def one_number(types: Types) -> SqlType | None:
+    return SqlType.TIMESTAMP if len(types) == 1 and types[0].is_number else None
+
+
 def time_and_span(types: Types) -> SqlType | None:
     if len(types) != 2 or not types[0].is_time or types[1] is not SqlType.INTERVAL:
         return None

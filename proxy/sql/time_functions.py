@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from proxy.sql import images
+from proxy.policy.model import Domain
+from proxy.sql import images, zones
 from proxy.sql import signatures as types
+from proxy.sql import span_rules as spans
 from proxy.sql import time_rules as times
-from proxy.sql.function import Function, Whole, arrives_outside, leaves_calendar
+from proxy.sql.function import Function, Nulls, Whole, always, arrives_outside, leaves_calendar
+from proxy.sql.intervals import time_range
 from proxy.sqltypes import Family, SqlType
 
 _TIME = Family.TIME
@@ -20,6 +23,8 @@ _SPANS = {
 }
 _OUR_ERA = "CASE WHEN year({{0}}) >= 1 THEN {} END"
 _FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"  # years of four digits
+
+_FARTHEST_S = "9e11"  # seconds from 1970: as far as a double counts microseconds
 
 
 def rows() -> tuple[Function, ...]:
@@ -60,7 +65,40 @@ def rows() -> tuple[Function, ...]:
                      duckdb=f"{{0}} {sign} {{1}}", image=images.moved(factor), may_raise=arrives_outside)
             for sign, factor in _SIGNS.items()
         ),
+        *_spans(), *_zones(),
         Function(name="to_char", types=types.fixed(SqlType.TEXT, _TIME, Family.TEXT), domain=times.formatted,
                  duckdb=f"CASE WHEN {{0}} BETWEEN {_FIRST} AND {_LAST} THEN strftime({{0}}, {{1}}) END",
                  image=images.formatted, may_raise=leaves_calendar),
     )  # fmt: skip
+
+
+def _spans() -> tuple[Function, ...]:
+    return (
+        Function(name="time - time", types=types.two_timestamps, domain=spans.between, may_raise=_either_unbounded,
+                 duckdb="epoch_us({0}) - epoch_us({1})"),
+        *(
+            Function(name=f"time {sign} intervals", types=types.time_spans_and_number, domain=spans.moved_often(factor),
+                     duckdb=f"{{0}} {sign} {{1}} * ({{2}})::BIGINT", image=images.moved_often(factor), may_raise=always)
+            for sign, factor in _SIGNS.items()
+        ),
+        Function(name="date_bin", types=types.bins, domain=spans.bins, image=images.bins, may_raise=leaves_calendar,
+                 duckdb="CASE WHEN isfinite({0}) THEN time_bucket(to_microseconds({1}), {0}, {2}) ELSE {0} END"),
+        Function(name="make_date", types=types.three_integers, domain=spans.made_dates, image=images.made_date,
+                 duckdb="make_date(CASE WHEN {0} BETWEEN 1 AND 9999 THEN {0} END, {1}, {2})", may_raise=always),
+        Function(name="to_timestamp", types=types.one_number, domain=spans.after_seconds, image=images.after_seconds,
+                 duckdb=f"CASE WHEN abs({{0}}::DOUBLE) < {_FARTHEST_S} THEN "
+                        "make_timestamp(round({0}::DOUBLE * 1e6)::BIGINT) END", nulls=Nulls.WITH_ANY_OR_NO_ANSWER),
+    )  # fmt: skip
+
+
+def _zones() -> tuple[Function, ...]:
+    """A time that clocks of one zone show, as those of another show it; `instant`: the other is the policy's."""
+    return tuple(
+        Function(name=name, types=types.time_and_zones(result), domain=zones.moved_to_zone, may_raise=leaves_calendar,
+                 duckdb="timezone({2}, timezone({1}, {0}))")
+        for name, result in (("local time", SqlType.TIMESTAMP), ("instant", SqlType.TIMESTAMPTZ))
+    )  # fmt: skip
+
+
+def _either_unbounded(arguments: tuple[Domain, ...], _result: Domain) -> bool:
+    return any(time_range(a) is None for a in arguments)

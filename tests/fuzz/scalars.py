@@ -12,6 +12,9 @@ from tests.fuzz.worlds import World
 _NUMBERS = (SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT8)
 _FORMATS = ("YYYY-MM", "Day", "HH24:MI", 'IYYY-"W"IW', "Q D", "DD Mon YY", "W WW DDD", "AM", "FMMonth FMDD", "US")
 _PATTERNS = ("a", "[a-c]+", "^.", "[^a]*$", "(.)a", "^.*a(.*)$")
+_ZONES = ("UTC", "Europe/Zurich", "America/New_York", "Asia/Kolkata")
+_STEPS = ("1 day", "5 minutes", "1 month 3 days", "-2 hours")
+_FIELDS = ("epoch", "day", "hour", "minute", "second", "microseconds")
 _UNITS = ("decade", "century", "millennium", "milliseconds", "microseconds")
 
 
@@ -94,14 +97,30 @@ class _Scalars(Writer):
             lambda: f"div({self._int(inner)}, {self._int(inner)})",
             lambda: f"log(2, abs({self._int(inner)}))",
             lambda: f"cbrt({self._int(inner)})",
+            lambda: f"extract({rng.choice(_FIELDS)} from ({self._time(inner)})::timestamp - {self._time(inner)})",
+            lambda: f"extract({rng.choice(('year', 'month'))} from age({self._time(inner)}, {self._time(inner)}))",
             lambda: f"({self._column((SqlType.NUMERIC, SqlType.INT4))})::numeric(6, 0)",
         ]
         return rng.choice(choices)()
 
     def _time(self, depth: int) -> str:
-        if depth <= 0 or self._rng.random() < 0.8:
+        rng, inner = self._rng, depth - 1
+        if depth <= 0 or rng.random() < 0.5:
             return super()._time(depth)
-        return f"date_trunc('{self._rng.choice(_UNITS)}', {self._time(depth - 1)})"
+        zone = rng.choice(_ZONES)
+        choices: list[Callable[[], str]] = [
+            lambda: f"date_trunc('{rng.choice(_UNITS)}', {self._time(inner)})",
+            lambda: f"({self._time(inner)}) at time zone '{zone}'",
+            lambda: f"({self._time(inner)})::timestamp at time zone 'UTC' at time zone '{zone}'",
+            lambda: f"date_trunc('day', ({self._time(inner)})::timestamptz, '{zone}')",
+            lambda: f"({self._time(inner)} {rng.choice('+-')} {self._int(inner)} * interval '{rng.choice(_STEPS)}')",
+            lambda: (
+                f"date_bin('{rng.choice(('15 minutes', '10 days'))}', ({self._time(inner)})::timestamp, '2024-01-01')"
+            ),
+            lambda: f"make_date({self._int(inner)}, {self._int(inner)}, 29)",
+            lambda: f"to_timestamp({self._number(inner)})",
+        ]
+        return rng.choice(choices)()
 
     def _bool(self, depth: int) -> str:
         rng, inner = self._rng, depth - 1
@@ -114,6 +133,9 @@ class _Scalars(Writer):
             lambda: f"{self._number(inner)} {operator} {rng.choice(('any', 'all'))} (array[1, 2, 2.5])",
             lambda: (
                 f"{self._text(inner)} {rng.choice(('', 'not '))}like {rng.choice(('any', 'all'))} ('{{a%,\"%b\"}}')"
+            ),
+            lambda: (
+                f"{self._time(inner)} - ({self._time(inner)})::timestamp {operator} interval '{rng.choice(_STEPS)}'"
             ),
             lambda: f"{self._number(inner)} between symmetric {self._constant_number()} and {self._constant_number()}",
         ]

@@ -53,6 +53,14 @@ def public_texts_of_times_lack_their_zeros() -> tuple[ModuleType, Mapping[str, F
         str(text).lstrip("0") for text in row.image(v)))}  # fmt: skip
 
 
+def clocks_do_not_leap() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("local time", "timezone('UTC', timezone({1}, {0}))")
+
+
+def bins_begin_with_the_first_time() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("date_bin", "time_bucket(to_microseconds({1}), {0})")
+
+
 def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Function]]:
     row = FUNCTIONS["to_char"]
     return domains, {**FUNCTIONS, "to_char": replace(row, domain=lambda _: Listed(("Monday",)))}
@@ -66,6 +74,8 @@ def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Functi
         (only_the_first_match_is_replaced, "regexp_replace({text} || 'bb', 'b', 'c', 'g')"),
         (a_capital_is_given_to_every_letter, "upper({text} || 'ß')"),
         (public_texts_of_times_lack_their_zeros, "to_char({time}, 'MM/YYYY')"),
+        (clocks_do_not_leap, "{time}::timestamp at time zone 'UTC' at time zone 'Asia/Kolkata'"),
+        (bins_begin_with_the_first_time, "date_bin('7 days', {time}::timestamp, '2024-01-03 04:05')"),
         (every_day_is_known_to_be_a_monday, "to_char({time}, 'FMDay')"),
     ],
 )  # fmt: skip

@@ -26,6 +26,8 @@ def compute(name: str, call: Call, values: list[Value]) -> Value:
     if name == "to_char":
         assert isinstance(values[0], (int, float))
         return times.spelled(values[0], str(values[1]))
+    if name in _SPANS:
+        return _span(name, values)
     if call.args[0].type.is_text:
         return text_function(name, values)
     return real(name, [float(v) for v in values])  # type: ignore[arg-type]
@@ -97,3 +99,26 @@ def _to_text(source: str, value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+_SPANS = ("time - time", "date_bin", "make_date", "to_timestamp", "local time", "instant")
+
+
+def _span(name: str, values: list[Value]) -> Value:
+    """Differences and bins of times, times made of numbers, and clocks of other zones."""
+    left, right = values[0], values[-1]
+    assert isinstance(left, (int, float))
+    match name:
+        case "time - time":
+            assert isinstance(right, (int, float))
+            return int(left - right) if isinstance(left, int) and isinstance(right, int) else None
+        case "date_bin":
+            assert isinstance(values[1], int)
+            assert isinstance(right, int)
+            return right + (left - right) // values[1] * values[1] if isinstance(left, int) else left
+        case "make_date":
+            return times.made(int(left), int(values[1] or 0), int(right or 0))
+        case "to_timestamp":
+            return round(left * 1e6) if abs(left) < 9e11 else None
+        case _:
+            return times.on_clocks(left, str(values[1]), str(right))

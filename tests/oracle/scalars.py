@@ -133,7 +133,7 @@ class Evaluator:
         if name in COMPARISONS:
             found = self._compared(call.args[0], call.args[1], row)
             return None if found is None else COMPARISONS[name](found)
-        if name.startswith("time "):
+        if any(isinstance(a, Span) for a in call.args):
             return self._shift(call, row, inner)
         values = [self.value(a, row, inner) for a in call.args]
         if name in LENIENT:
@@ -163,7 +163,14 @@ class Evaluator:
         if moment is None:
             return None
         assert isinstance(moment, (int, float))
-        sign = 1 if call.function == "time + interval" else -1
+        sign = 1 if " + " in call.function else -1
+        if len(call.args) > 2:
+            number = self.value(call.args[2], row, reading)
+            if number is None or not math.isfinite(number := float(number)) or abs(number) >= 2**31:
+                return None
+            sign *= int(number)
+        if max(abs(sign * span.months), abs(sign * span.days)) >= 2**31:
+            return None
         found = times.shifted(moment, sign * span.months, sign * span.days, sign * span.microseconds)
         return None if isinstance(found, int) and abs(found) >= 2**63 else found
 

@@ -175,3 +175,27 @@ def spelled(moment: Moment, directives: str) -> str | None:
         "a": _DAYS[of["dow"]][:3], "p": "AM" if of["hour"] < 12 else "PM",
     }  # fmt: skip
     return re.sub(r"%(-?.)", lambda found: texts[found[1]], directives)
+
+
+def made(year: int, month: int, day: int) -> Moment | None:
+    """A day of the years 1 to 9999; NULL if there is no such day."""
+    if not (1 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    found = days_of(year, month, day)
+    return found * DAY if civil_of(found) == (year, month, day) else None
+
+
+def on_clocks(moment: Moment, here: str, there: str) -> Moment:
+    """What clocks show there when they show this here: the later of two instants, before a leap the earlier clock."""
+    if not isinstance(moment, int):
+        return moment
+    candidates = [moment - offset for offset in (_shifted(moment, here) - moment, *_around(moment, here))]
+    fitting = [c for c in candidates if _shifted(c, here) == moment]
+    instant = max(fitting) if fitting else moment - min(_around(moment, here))
+    return _shifted(instant, there)
+
+
+def _around(moment: int, zone: str) -> tuple[int, int]:
+    """The clocks' distances from UTC a day before and a day after."""
+    before, after = moment - DAY, moment + DAY
+    return _shifted(before, zone) - before, _shifted(after, zone) - after

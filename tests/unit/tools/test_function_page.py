@@ -52,7 +52,7 @@ def test_a_wrong_line_is_an_error(monkeypatch: pytest.MonkeyPatch, form: Form, p
         ("`x / y`", "two numbers | kept | kept: integer | possible"),
         ("`lower(x)`", "text |  | kept | never"),
         ("`length(x)`", "text | kept | kept | never"),
-        ("`extract(month", "time | always | always | without bounds"),
+        ("`extract(month FROM x)", "time | always | always | without bounds"),
         ("`date_part(", "time | always | always | possible"),
         ("`NOT a`", "boolean |  | always | never"),
         ("uuid |", "nothing else"),
