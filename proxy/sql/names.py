@@ -15,7 +15,7 @@ def identifier(node: exp.Expression | None) -> str:
 
 def fold(text: str) -> str:
     """Lower case as PostgreSQL folds names: ASCII letters only."""
-    return "".join(c.lower() if c.isascii() else c for c in text)
+    return text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
 
 
 def table_name(node: exp.Table) -> str:

@@ -35,7 +35,8 @@ _NOTICE = ord("N")
 _PARAMETER_STATUS = ord("S")
 _AUTHENTICATION_OK = b"\0\0\0\0"
 _ROWS = b"Dd"
-_ASYNCHRONOUS = frozenset(b"NSA")
+#: Errors and what comes at any time.
+_UNASKED = frozenset(b"ENSA")
 #: Replies that later messages or a flow depend on.
 _NOTED = frozenset(b"ZCGKRtTD")
 _NOT_IN_SIMPLE = frozenset(b"123n")
@@ -163,6 +164,7 @@ class Channel:
             self._rest.clear()
             self._rest_needs = 0
         start, at, end = 0, min(self._passing_bytes, len(data)), len(data)
+        length_at = _LENGTH.unpack_from
         self._passing_bytes -= at
         while at + messages.HEADER_BYTES <= end:
             if self.queue and self.queue[0].show is not Show.NOTHING:
@@ -170,13 +172,14 @@ class Channel:
                 if at + messages.HEADER_BYTES > end:
                     break
             kind = data[at]
-            after = at + 1 + _length_at(data, at + 1)
+            after = at + 1 + length_at(data, at + 1)[0]
             if after > end and not _passes_unread(kind, after - at - 1):
                 break
             raw = data[at:after]
             replacement = self._step(kind, raw)
             if replacement is not raw:
-                self._pass(data[start:at])
+                if start < at:
+                    self.to_client.append(data[start:at])
                 self._pass(replacement)
                 start = after
             at = after
@@ -206,10 +209,8 @@ class Channel:
 
     def _step(self, kind: int, raw: bytes) -> bytes:
         """What the client gets for one whole message: `raw` itself, something else, or nothing."""
-        if kind == _ERROR:
-            return self._error(raw)
-        if kind in _ASYNCHRONOUS:
-            return self._asynchronous(kind, raw)
+        if kind in _UNASKED:
+            return self._error(raw) if kind == _ERROR else self._asynchronous(kind, raw)
         self._skip_copy_ends()
         if not self.queue:
             raise FrontFailed("the front answered what was not asked")
@@ -222,8 +223,10 @@ class Channel:
         if step is Step.DONE:
             self.queue.popleft()
             self.completed += 1
-            self._finish(entry)
-        return _shown(kind, raw, entry)
+            for ticket in entry.tickets:
+                ticket.open_entries -= 1
+                self._wakes = self._wakes or ticket.is_done
+        return b"" if entry.show is Show.NOTHING else _shown(kind, raw, entry)
 
     def _skip_copy_ends(self) -> None:
         while self.queue and self.queue[0].kind is Kind.COPY_END:
@@ -279,11 +282,6 @@ class Channel:
                 self.book.ready(is_idle=False)
         self.queue = deque((head, *kept))
         self._wakes = True  # data may be waiting already
-
-    def _finish(self, entry: Entry) -> None:
-        for ticket in entry.tickets:
-            ticket.open_entries -= 1
-            self._wakes = self._wakes or ticket.is_done
 
     # --- errors ----------------------------------------------------------------------------------------
 
@@ -355,9 +353,7 @@ def _passes_unread(kind: int, size: int) -> bool:
 
 
 def _shown(kind: int, raw: bytes, entry: Entry) -> bytes:
-    """What of a definite reply the client sees."""
-    if entry.show is Show.NOTHING:
-        return b""
+    """What the client sees of a definite reply that is not hidden."""
     if kind == ord("T") and entry.row_description:
         return entry.row_description
     if kind == ord("C") and entry.tag:
