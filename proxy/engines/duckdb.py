@@ -16,13 +16,13 @@ import duckdb
 
 from proxy.engines import duckdb_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
-from proxy.engines.duckdb_files import quote_name, quote_relation
 from proxy.engines.duckdb_open import DATABASE, open_source
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import Kept, RawResult
+from proxy.sql.render import quote, quote_relation
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000
@@ -161,7 +161,7 @@ class DuckDBStages:
 
 def _fetched(column: Column) -> str:
     """A column as Python can take it: a time with zone comes as text, which spares DuckDB a time zone library."""
-    name = quote_name(column.name)
+    name = quote(column.name)
     return f"{name}::varchar" if column.type is SqlType.TIMESTAMPTZ else name
 
 

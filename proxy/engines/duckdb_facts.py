@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import duckdb
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
-from proxy.engines.duckdb_files import quote_name, quote_relation, quote_text
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sql.exact import MOST_DECIMALS
+from proxy.sql.render import quote, quote_relation, text_literal
 from proxy.sqltypes import SqlType
 
 _INT2 = ("TINYINT", "UTINYINT", "SMALLINT")
@@ -160,13 +160,13 @@ def _has_duplicates(
 
 def _compared(table: Table, name: str, zone: str) -> str:
     """The value that private statements compare: coarser than the stored one where they compute in another type."""
-    column, stored = table.column(name), quote_name(name)
+    column, stored = table.column(name), quote(name)
     match column.type if column else SqlType.TEXT:
         case SqlType.NUMERIC:
             return f"{stored}::double"
         case SqlType.BPCHAR:
             return f"rtrim({stored}::varchar)"
         case SqlType.TIMESTAMPTZ:
-            return f"({stored} at time zone {quote_text(zone)})"
+            return f"({stored} at time zone {text_literal(zone)})"
         case _:
             return stored

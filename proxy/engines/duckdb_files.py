@@ -12,6 +12,7 @@ import duckdb
 
 from proxy.errors import ConfigError
 from proxy.policy.model import Column, DataFiles, Policy, Table
+from proxy.sql.render import quote, quote_relation, text_literal
 from proxy.sqltypes import SqlType
 
 # numeric has no limits in PostgreSQL; here it has 28 digits before the point and 10 after
@@ -34,24 +35,9 @@ _CSV_TYPES = {
 }
 
 
-def quote_name(name: str) -> str:
-    """A name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_text(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quote_relation(parts: tuple[str, ...]) -> str:
-    """A dotted name, each part quoted."""
-    return ".".join(quote_name(part) for part in parts)
-
-
 def load_files(connection: duckdb.DuckDBPyConnection, source: DataFiles, policy: Policy) -> None:
     """Create one table per file. Raises ConfigError, naming files, tables and columns and no value."""
-    connection.execute(f"set TimeZone = {quote_text(policy.privacy.time_zone)}")  # for text without an offset
+    connection.execute(f"set TimeZone = {text_literal(policy.privacy.time_zone)}")  # for text without an offset
     for name, path in source.files:
         _load(connection, policy.tables[name], path)
 
@@ -64,10 +50,10 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: str) -> Non
             hint="Paths in a policy start at the policy's folder.",
         )
     is_csv = _is_csv(path)
-    reader = f"read_csv({quote_text(path)}, header = true, all_varchar = true)"
-    source = reader if is_csv else f"read_parquet({quote_text(path)})"
+    reader = f"read_csv({text_literal(path)}, header = true, all_varchar = true)"
+    source = reader if is_csv else f"read_parquet({text_literal(path)})"
     _check_columns(connection, table, path, source)
-    columns = ", ".join(_loaded(c) if is_csv else quote_name(c.name) for c in table.columns)
+    columns = ", ".join(_loaded(c) if is_csv else quote(c.name) for c in table.columns)
     if len(table.relation) > 1:
         connection.execute(f"create schema if not exists {quote_relation(table.relation[:-1])}")
     failure = ""
@@ -106,7 +92,7 @@ def _reason(connection: duckdb.DuckDBPyConnection, table: Table, source: str) ->
 
 
 def _has_misfit(connection: duckdb.DuckDBPyConnection, column: Column, source: str) -> bool:
-    name = quote_name(column.name)
+    name = quote(column.name)
     misfit = f"{name} is not null and try_cast({name} as {_CSV_TYPES[column.type]}) is null"
     try:
         return bool(connection.execute(f"select 1 from {source} where {misfit} limit 1").fetchall())
@@ -115,7 +101,7 @@ def _has_misfit(connection: duckdb.DuckDBPyConnection, column: Column, source: s
 
 
 def _loaded(column: Column) -> str:
-    name = quote_name(column.name)
+    name = quote(column.name)
     return f"cast({name} as {_CSV_TYPES[column.type]}) as {name}"
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import duckdb
 
-from proxy.engines.duckdb_files import load_files, quote_text
+from proxy.engines.duckdb_files import load_files
 from proxy.engines.freed_memory import keep_freed_memory
 from proxy.errors import ConfigError
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource
+from proxy.sql.render import text_literal
 
 DATABASE = "source"
 
@@ -55,7 +56,7 @@ def open_source(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
 def set_optimizer(connection: duckdb.DuckDBPyConnection) -> None:
     """Say how statements over private rows are computed, so that no row raises and grouping by unit is quick."""
     connection.execute(f"set global perfect_ht_threshold = {_PERFECT_HASH_BITS}")
-    connection.execute(f"set global disabled_optimizers = {quote_text(_UNSAFE_OPTIMIZERS)}")
+    connection.execute(f"set global disabled_optimizers = {text_literal(_UNSAFE_OPTIMIZERS)}")
 
 
 def _start(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
@@ -92,7 +93,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         fault = "is not a file" if Path(path).exists() else "does not exist"
         raise ConfigError(f"the data file {path} {fault}", hint="Paths in a policy start at the policy's folder.")
     try:
-        connection.execute(f"attach {quote_text(path)} as {DATABASE} (type duckdb, read_only)")
+        connection.execute(f"attach {text_literal(path)} as {DATABASE} (type duckdb, read_only)")
     except duckdb.Error as error:
         raise ConfigError(
             f"the data file {path} cannot be opened as a DuckDB database",
@@ -103,7 +104,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, path: str) -> None:
 def _lock(connection: duckdb.DuckDBPyConnection, policy: Policy) -> None:
     zone = policy.privacy.time_zone
     try:
-        connection.execute(f"set global TimeZone = {quote_text(zone)}")
+        connection.execute(f"set global TimeZone = {text_literal(zone)}")
     except duckdb.Error as error:
         raise ConfigError(f"DuckDB does not know the time zone {zone!r} of privacy.time_zone") from error
     set_optimizer(connection)

@@ -47,6 +47,11 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def quote_relation(parts: tuple[str, ...]) -> str:
+    """A dotted name, each part quoted."""
+    return ".".join(quote(part) for part in parts)
+
+
 def engine_type(kind: SqlType) -> str:
     """The type in which values of a type are computed."""
     return _ENGINE_TYPES[kind]

@@ -14,10 +14,11 @@ import pytest
 from proxy.engines.base import Cancellation
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.engines.duckdb_facts import accepts
-from proxy.engines.duckdb_files import _CSV_TYPES, quote_name, quote_text
+from proxy.engines.duckdb_files import _CSV_TYPES
 from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DataFiles, Limits, Table, UnitColumns
+from proxy.sql.render import text_literal
 from proxy.sqltypes import SqlType
 from tests.unit.engines.make import first_stage, paying, policy
 
@@ -71,8 +72,8 @@ def test_files_are_loaded_with_the_policys_columns(tmp_path: Path, pay: Pay, end
         types = "{'income': 'decimal(12, 2)', 'id': 'int', 'born': 'date', 'seen': 'timestamptz', 'ok': 'bool'}"
         with duckdb.connect() as connection:
             connection.execute("set TimeZone = 'Europe/Paris'")
-            source = f"read_csv({quote_text(str(plain))}, types = {types})"
-            connection.execute(f"copy (from {source}) to {quote_text(str(path))} ({kind})")
+            source = f"read_csv({text_literal(str(plain))}, types = {types})"
+            connection.execute(f"copy (from {source}) to {text_literal(str(path))} ({kind})")
     with serving(path) as engine:
         path.unlink()  # read once
         sql = "select id, income, born, epoch_ms(seen), note, ok from census.people order by id"
@@ -180,8 +181,3 @@ def test_csv_types_are_ones_that_the_policys_types_accept() -> None:
             connection.execute(f"create or replace table t (x {_CSV_TYPES[wanted]})")
             (described,) = connection.execute("describe t").fetchall()
             assert accepts(wanted, str(described[1]))
-
-
-def test_names_and_texts_are_quoted() -> None:
-    assert quote_name('a"b') == '"a""b"'
-    assert quote_text("a'b") == "'a''b'"
