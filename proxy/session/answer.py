@@ -28,7 +28,6 @@ from proxy.release.parts import publish_release
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import budget_spent
-from proxy.session.relations import history_name
 from proxy.session.settings import Settings
 from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
@@ -166,7 +165,7 @@ def answer_statement(
     ledger = asker.dataset.ledger
     plans = planned.distinct()
     wanted = tuple(_wanted(p, asker.version) for p in plans)
-    question = Question(login=history_name(asker.version, asker.login), query=text, at=datetime.now(UTC))
+    question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
     receipt = _reserve(asker, wanted, question, settings)
     try:
         cells = {

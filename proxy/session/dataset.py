@@ -51,15 +51,19 @@ class Version:
     def catalog(self, login: str) -> Catalog:
         return Catalog(self.visible_tables(login))
 
+    def user_name(self, login: str) -> str:
+        """Of a login's account and history in the ledger."""
+        return f"{self.policy.dataset}/{login}"
+
     def accounts(self, login: str, session_account: str) -> tuple[Account, ...]:
         """The accounts of one charge: dataset, user, session. Names are unique over datasets and logins."""
-        name, privacy, budgets = self.policy.dataset, self.policy.privacy, self.policy.budgets
+        privacy, budgets, name = self.policy.privacy, self.policy.budgets, self.user_name(login)
         own = self.users.logins[login].budget
         user = own if isinstance(own, EpsilonLimit) else budgets.user
         return (
-            _account(AccountKind.DATASET, name, budgets.dataset, privacy),
-            _account(AccountKind.USER, f"{name}/{login}", user, privacy),
-            _account(AccountKind.SESSION, f"{name}/{login}/{session_account}", budgets.session, privacy),
+            _account(AccountKind.DATASET, self.policy.dataset, budgets.dataset, privacy),
+            _account(AccountKind.USER, name, user, privacy),
+            _account(AccountKind.SESSION, f"{name}/{session_account}", budgets.session, privacy),
         )
 
 

@@ -110,13 +110,8 @@ def _history(viewer: Viewer) -> Sequence[Row]:
             "t" if asked.reused else "f",
             asked.outcome.value,
         )
-        for asked in viewer.dataset.ledger.history(history_name(viewer.version, viewer.login), _MOST_HISTORY)
+        for asked in viewer.dataset.ledger.history(viewer.version.user_name(viewer.login), _MOST_HISTORY)
     ]
-
-
-def history_name(version: Version, login: str) -> str:
-    """Under which name the ledger keeps a login's statements."""
-    return f"{version.policy.dataset}/{login}"
 
 
 def _last_query(viewer: Viewer) -> Sequence[Row]:

@@ -26,7 +26,7 @@ from proxy.session.notices import charge_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
-from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, read_settings
+from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
 from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.session.told import Answers, Noted, Taken
 from proxy.sql.locate import TextSpan
@@ -97,7 +97,7 @@ class ClientSession:
 
     def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
         return Asked(
-            version=self._dataset.current, login=self._login, text=text, has_intervals=_has_intervals(settings),
+            version=self._dataset.current, login=self._login, text=text, has_intervals=has_intervals(settings),
             noted=self._noted_in(text) if self._noted else frozenset(), told=told,
         )  # fmt: skip
 
@@ -258,10 +258,6 @@ class ClientSession:
 
     async def _wait(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
-
-
-def _has_intervals(settings: Mapping[str, str]) -> bool:
-    return settings.get("hush.intervals", "").strip().lower() in ("on", "true", "1", "yes")
 
 
 def _settings(version: Version, values: Mapping[str, str]) -> Settings:

@@ -17,10 +17,6 @@ from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
 
 PREFIX = "hush."
 READ_FROM_FRONT = ("client_min_messages", "statement_timeout", "TimeZone")
-NAMES = (
-    "hush.epsilon", "hush.max_rows_per_group", "hush.max_groups", "hush.session", "hush.intervals", "hush.fresh",
-    "hush.nonnegative", "hush.max_charge", "hush.target_error", "hush.weights",
-)  # fmt: skip
 _MUTED = {"warning": frozenset(("NOTICE",)), "error": frozenset(("NOTICE", "WARNING"))}
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
 
@@ -36,7 +32,6 @@ class Settings:
     epsilon: float
     lowered: Lowered
     shared_session: str
-    has_intervals: bool
     is_fresh: bool
     is_nonnegative: bool
     max_charge: float
@@ -56,13 +51,17 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         epsilon=float(get("epsilon")) if get("epsilon") else privacy.query_epsilon,
         lowered=Lowered(rows_per_group=int(get("max_rows_per_group") or 0), groups=int(get("max_groups") or 0)),
         shared_session=get("session"),
-        has_intervals=_SWITCH[get("intervals").lower() or "off"],
         is_fresh=_SWITCH[get("fresh").lower() or "off"],
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         max_charge=float(get("max_charge") or 0),
         muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
         time_zone=values.get("TimeZone", ""),
     )
+
+
+def has_intervals(values: Mapping[str, str]) -> bool:
+    """Whether intervals are to be shown, which decides about a statement's columns before it is released."""
+    return _SWITCH.get(values.get("hush.intervals", "").strip().lower(), False)
 
 
 def check_setting(name: str, value: str, privacy: Privacy) -> None:
@@ -122,3 +121,4 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.target_error": _later,
     "hush.weights": _later,
 }
+NAMES = tuple(_CHECKS)

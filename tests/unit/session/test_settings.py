@@ -8,7 +8,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
-from proxy.session.settings import NAMES, check_setting, read_settings
+from proxy.session.settings import NAMES, check_setting, has_intervals, read_settings
 from tests.unit.session.make import PRIVACY
 
 
@@ -17,7 +17,7 @@ def test_defaults_follow_the_policy() -> None:
     assert settings.epsilon == 0.7
     assert settings.lowered == Lowered()
     assert (settings.shared_session, settings.max_charge) == ("", 0)
-    assert (settings.has_intervals, settings.is_fresh, settings.is_nonnegative) == (False, False, True)
+    assert (settings.is_fresh, settings.is_nonnegative) == (False, True)
 
 
 def test_values_are_read_as_postgresql_spells_them() -> None:
@@ -32,7 +32,14 @@ def test_values_are_read_as_postgresql_spells_them() -> None:
     assert settings.epsilon == 0.1
     assert settings.lowered == Lowered(rows_per_group=3, groups=7)
     assert (settings.shared_session, settings.max_charge) == ("pool-1", 2.5)
-    assert (settings.has_intervals, settings.is_fresh, settings.is_nonnegative) == (True, True, False)
+    assert (settings.is_fresh, settings.is_nonnegative) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("", False), (" ON ", True), ("yes", True), ("off", False), ("?", False)]
+)
+def test_intervals_are_shown_if_switched_on(value: str, expected: bool) -> None:
+    assert has_intervals({"hush.intervals": value}) is expected
 
 
 @pytest.mark.parametrize("name", NAMES)
