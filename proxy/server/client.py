@@ -43,10 +43,10 @@ class Ends:
     close_within_s: float
 
 
-class ClientSession:
+class RelayedSession:
     """One session. Call `run` once; it ends itself and then calls `ended`."""
 
-    def __init__(self, ends: Ends, relay: Relay, ended: Callable[[ClientSession], None]) -> None:
+    def __init__(self, ends: Ends, relay: Relay, ended: Callable[[RelayedSession], None]) -> None:
         self.database = ends.database
         self.login = ends.login
         self._ends = ends

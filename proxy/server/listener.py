@@ -23,7 +23,7 @@ from proxy.errors import (
     ShuttingDown,
     TooManyConnections,
 )
-from proxy.server.client import ClientSession, Ends
+from proxy.server.client import Ends, RelayedSession
 from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
 from proxy.server.link import Link
@@ -58,7 +58,7 @@ class Server:
         self._random_bytes = random_bytes
         self._tasks: set[asyncio.Task[None]] = set()
         self._greeting: dict[asyncio.Task[Any], str] = {}  # who has shown no password yet, and from where
-        self._sessions: set[ClientSession] = set()
+        self._sessions: set[RelayedSession] = set()
         self._taken: Counter[tuple[str, ...]] = Counter()
 
     # --- life ------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class Server:
             login=login,
             close_within_s=self._options.close_within_s,
         )
-        running = ClientSession(ends, relay, self._ended)
+        running = RelayedSession(ends, relay, self._ended)
         self._sessions.add(running)
         running.run(packet)
 
@@ -241,7 +241,7 @@ class Server:
             if hmac.compare_digest(session.key, key):
                 session.cancel()
 
-    def _ended(self, session: ClientSession) -> None:
+    def _ended(self, session: RelayedSession) -> None:
         self._sessions.discard(session)
         self._free_place(session.database, session.login)
 
