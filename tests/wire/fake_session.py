@@ -17,7 +17,7 @@ from proxy.wire.lexer import Span, statements
 
 CITIES = ("Bern", "Bern", "Chur", "{,\"'} $1; --")
 AGES = (30, 40, 50, 60)
-SLOW_S = 30.0
+SLOW_S = 1e6  # until it is cancelled
 
 _PREFIX = re.compile(
     r"\s*(?:copy\s*\(|declare\s+[^;]*?\bfor\b|create\s+temp\s+table\s+(?:if\s+not\s+exists\s+)?\w+\s+as\b|insert\s+into\s+\w+\b)",

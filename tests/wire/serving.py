@@ -33,6 +33,15 @@ def users() -> Users:
     return Users(logins=logins, roles={"analyst": Role(name="analyst")})
 
 
+class MovableTime(asyncio.SelectorEventLoop):
+    """A loop whose time-outs a test can reach without waiting for them."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
+
+
 @dataclass(slots=True, repr=False)
 class Serving:
     """A running server and what its sessions were asked."""
@@ -59,6 +68,16 @@ class Serving:
             return function()
 
         return self.run(wrapped())
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the server's time on."""
+        loop = self.loop
+        assert isinstance(loop, MovableTime)
+
+        def move() -> None:
+            loop.ahead_s += seconds
+
+        self.call(move)
 
     def wait_until_asleep(self) -> None:
         """Until a slow release has begun."""

@@ -15,7 +15,7 @@ from proxy.wire.expect import PLAIN, Kind
 from proxy.wire.startup import cancel_packet
 from tests.wire.front import TestFront
 from tests.wire.raw import RawClient, kinds, statement, status
-from tests.wire.serving import Serving, start_serving
+from tests.wire.serving import MovableTime, Serving, start_serving
 
 SLOW = "select /* slow */ count(*) from users"
 ENDLESS = "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b"
@@ -118,9 +118,13 @@ def test_statement_timeout_of_the_session_covers_releases(serving: Serving) -> N
         assert client.query(ENDLESS)[-2].sqlstate == "57014"
 
 
+STATEMENT_S, IDLE_S = 10.0, 1000.0
+
+
 @pytest.fixture(scope="module")
 def hasty(front: TestFront) -> Iterator[Serving]:
-    serving = start_serving(front, limits=Limits(statement_timeout_s=0.6, idle_timeout_s=2.0))
+    limits = Limits(statement_timeout_s=STATEMENT_S, idle_timeout_s=IDLE_S)
+    serving = start_serving(front, limits=limits, new_loop=MovableTime)
     yield serving
     serving.stop()
 
@@ -128,8 +132,11 @@ def hasty(front: TestFront) -> Iterator[Serving]:
 def test_the_policys_limit_holds_whatever_the_session_sets(hasty: Serving) -> None:
     with hasty.raw() as client:
         client.query("set statement_timeout = 0")
-        assert client.query(SLOW)[-2].sqlstate == "57014"
-        assert client.query(ENDLESS)[-2].sqlstate == "57014"
+        for endless in (SLOW, ENDLESS):
+            client.send(messages.query(endless.encode()))
+            while not select([client.socket], [], [], 0.1)[0]:
+                hasty.pass_time(STATEMENT_S / 2)  # in steps: the server looks at the time now and then
+            assert client.read_until("Z")[-2].sqlstate == "57014"
         assert kinds(client.query("select 1")) == "TDCZ"
 
 
@@ -139,11 +146,13 @@ def test_a_copy_lasts_as_long_as_the_client_sends(hasty: Serving) -> None:
         client.send(messages.query(b"copy t from stdin"))
         assert client.read_until("G")
         for _ in range(8):  # together longer than a statement may take
-            time.sleep(0.1)
+            hasty.pass_time(STATEMENT_S - 1)
             client.send(messages.build(b"d", b"1\n"))
         client.send(messages.build(b"c"))
         assert kinds(client.read_until("Z")) == "CZ"
         client.send(messages.query(b"copy t from stdin"))
+        assert client.read_until("G")
+        hasty.pass_time(IDLE_S + 1)
         assert client.read_until("E")[-1].sqlstate == "57P05"
 
 
@@ -152,7 +161,7 @@ def test_a_statement_that_cannot_be_cancelled_ends_its_session(hasty: Serving) -
         session = hasty.call(lambda: next(s for s in hasty.server._sessions if s.key == client.key))
         hasty.call(lambda: session._relay.channel.queue.append(PLAIN[Kind.SYNC]))  # a reply that never comes
         now = hasty.loop.time()
-        for later, is_over in ((0.0, False), (1.0, False), (2.0, False), (9.0, True)):
+        for later, is_over in ((0.0, False), (STATEMENT_S + 1, False), (STATEMENT_S + 2, False), (100.0, True)):
             hasty.call(lambda at=now + later: session.check_time(at))  # type: ignore[misc]
             assert session._relay.is_over is is_over
         assert client.read_until("E")[-1].sqlstate == "57P01"
@@ -160,6 +169,7 @@ def test_a_statement_that_cannot_be_cancelled_ends_its_session(hasty: Serving) -
 
 def test_an_idle_session_is_ended(hasty: Serving) -> None:
     with hasty.raw() as client:
+        hasty.pass_time(IDLE_S + 1)
         error = client.read().fields
         assert (error["S"], error["C"]) == ("FATAL", "57P05")
         assert client.is_closed()

@@ -22,7 +22,7 @@ from proxy.wire import messages
 from proxy.wire.startup import cancel_packet
 from tests.wire.front import TestFront
 from tests.wire.raw import GSS_REQUEST, PASSWORD, SSL_REQUEST, RawClient, kinds, startup_packet
-from tests.wire.serving import Serving, start_serving
+from tests.wire.serving import MovableTime, Serving, start_serving
 
 
 @pytest.fixture(scope="module")
@@ -377,23 +377,27 @@ def test_a_certificate_that_cannot_be_used_is_an_error(certificates: Path, tmp_p
 
 def test_a_login_that_takes_too_long_is_ended(front: TestFront, certificates: Path) -> None:
     tls = load_tls(certificates / "ec.crt", certificates / "ec.key")
-    serving = start_serving(front, limits=Limits(login_timeout_s=0.3), tls=tls)
+    too_long_s = 10.0
+    serving = start_serving(front, limits=Limits(login_timeout_s=too_long_s), tls=tls, new_loop=MovableTime)
     try:
         with RawClient(serving.port) as encrypted:
             encrypted.send(SSL_REQUEST)
             encrypted.socket.recv(1)
             encrypted.socket = client_context().wrap_socket(encrypted.socket)
+            serving.pass_time(too_long_s)
             assert encrypted.is_closed()
         for packet in (SSL_REQUEST, SSL_REQUEST[:5], GSS_REQUEST[:1]):
             with RawClient(serving.port) as client:
                 client.send(packet)
                 client.socket.shutdown(socket.SHUT_WR)
+                serving.pass_time(too_long_s)
                 assert client.is_closed()
         with RawClient(serving.port) as silent, RawClient(serving.port) as slow, RawClient(serving.port) as hung_up:
             hung_up.send(startup_packet({"user": "alice", "database": "shop"}))
             hung_up.socket.shutdown(socket.SHUT_WR)
             slow.send(startup_packet({"user": "alice", "database": "shop"}))
             assert slow.read().kind == "R"
+            serving.pass_time(too_long_s)
             assert slow.read().sqlstate == "57014"
             assert slow.is_closed()
             assert silent.is_closed()
