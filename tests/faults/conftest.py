@@ -25,6 +25,6 @@ def site(template: Site, tmp_path: Path) -> Site:
 @pytest.fixture(scope="session")
 def shared(template: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
     """A proxy that outlives the test. Statements get longer than tests wait for other reasons to end them."""
-    limits = {"statement_timeout": "60s", "login_timeout": "3s", "idle_timeout": "60s"}
+    limits = {"statement_timeout": "60s", "login_timeout": "6s", "idle_timeout": "60s"}
     with running(template.copy(tmp_path_factory.mktemp("shared"), limits=limits)) as proxied:
         yield proxied

@@ -57,8 +57,8 @@ def test_a_client_may_ask_for_less_time(shared: Proxied) -> None:
 def test_a_timed_out_statement_fails_its_transaction(shared: Proxied) -> None:
     with shared.connect("cat") as client:
         client.execute("begin")
-        client.execute("set local statement_timeout = 300")
         client.execute("create temp table kept on commit drop as select 1")
+        client.execute("set local statement_timeout = 300")
         assert failure_of(client, 12)[0].sqlstate == CANCELED
         assert status(client) is TransactionStatus.INERROR
         with pytest.raises(psycopg.errors.InFailedSqlTransaction):
@@ -127,5 +127,6 @@ def test_a_cancelled_statement_is_in_the_history_with_its_charge(shared: Proxied
     with shared.connect("cat") as client:
         client.execute("set statement_timeout = 300")
         failure_of(client, 13)
+        client.execute("reset statement_timeout")
         row = client.execute("select outcome, epsilon > 0 from hush.history order by at desc limit 1").fetchone()
         assert row == ("cancelled", True)

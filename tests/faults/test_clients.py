@@ -117,7 +117,7 @@ def test_a_huge_length_is_refused_without_waiting_for_the_bytes(shared: Proxied,
 
 
 def test_a_login_in_drops_is_cut_off_in_time(shared: Proxied) -> None:
-    """Three seconds are what this policy gives: no drop of data prolongs it."""
+    """Six seconds are what this policy gives: no drop of data prolongs it."""
     packet = startup_packet({"user": "ann", "database": DATASET})
     with someone_else(shared), ExitStack() as open_ones:
         started = time.monotonic()
@@ -129,10 +129,10 @@ def test_a_login_in_drops_is_cut_off_in_time(shared: Proxied) -> None:
                     client.send(bytes([byte]))
                 except OSError:
                     ended += 1
-            time.sleep(0.12)
+            time.sleep(0.25)
         for client in slow:
             assert client.is_closed()
-        assert time.monotonic() - started < 20
+        assert time.monotonic() - started < 30
 
 
 def test_strangers_who_only_connect_leave_room_for_logins(site: Site) -> None:
@@ -172,9 +172,10 @@ def test_a_client_that_resets_its_connection_does_the_same(shared: Proxied) -> N
 
 def test_an_idle_session_is_told_and_closed(site: Site) -> None:
     """Inside a transaction, too."""
-    site.write_policy(limits={"idle_timeout": "500ms"})
-    with running(site) as proxied, proxied.connect() as client, proxied.connect() as other:
+    site.write_policy(limits={"idle_timeout": "2s"})
+    with running(site) as proxied, proxied.connect() as client:
         client.execute(COUNT.encode())
-        other.execute("begin")
-        for idle in (client, other):
-            assert farewell_of(idle).sqlstate == "57P05"
+        with proxied.connect() as other:
+            other.execute("begin")
+            for idle in (client, other):
+                assert farewell_of(idle).sqlstate == "57P05"

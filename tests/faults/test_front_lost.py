@@ -11,7 +11,18 @@ import psycopg
 import pytest
 
 from tests.farewell import Farewell, farewell_of
-from tests.faults.proxied import COUNT, ENDLESS, PATIENCE_S, Client, Proxied, Site, distinct_count, is_at_rest, running
+from tests.faults.proxied import (
+    COUNT,
+    ENDLESS,
+    PATIENCE_S,
+    Client,
+    Proxied,
+    Site,
+    distinct_count,
+    is_at_rest,
+    running,
+    wait_until,
+)
 
 GONE = "57P01"
 
@@ -43,8 +54,7 @@ def test_a_killed_front_ends_its_sessions_cleanly_and_the_next_one_works(site: S
 
         waiting = Thread(target=wait_for_ever)
         waiting.start()
-        while site.spent("tiny/bob") == 0:
-            time.sleep(0.01)
+        wait_until(lambda: site.spent("tiny/bob") > 0)
         (front,) = proxied.fronts()
         os.kill(front, number)
         waiting.join(PATIENCE_S)
@@ -57,5 +67,5 @@ def test_a_killed_front_ends_its_sessions_cleanly_and_the_next_one_works(site: S
             assert client.execute(COUNT.encode()).rowcount == 1
         assert site.spent() == 3 * site.price()
         assert "front of tiny: crashed" in proxied.said()
-        assert "front of tiny: restarted" in proxied.said()
+        wait_until(lambda: "front of tiny: restarted" in proxied.said())
         assert is_at_rest(proxied.pid)  # what the lost session asked of the engine has stopped
