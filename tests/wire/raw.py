@@ -60,7 +60,7 @@ class Reply:
 class RawClient:
     """A socket that speaks the protocol in single messages."""
 
-    def __init__(self, place: int | str, timeout_s: float = 20) -> None:
+    def __init__(self, place: int | str, timeout_s: float = 60) -> None:
         """place: a port of this machine, or the path of a socket."""
         if isinstance(place, str):
             self.socket = socket.socket(socket.AF_UNIX)

@@ -61,7 +61,7 @@ class Serving:
         return self.server.port
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(90)
 
     def call(self, function: Callable[[], _Result]) -> _Result:
         async def wrapped() -> _Result:
@@ -81,7 +81,7 @@ class Serving:
 
     def wait_until_asleep(self) -> None:
         """Until a slow release has begun."""
-        self.run(asyncio.wait_for(self.diary.sleeping.wait(), 10))
+        self.run(asyncio.wait_for(self.diary.sleeping.wait(), 60))
         self.call(self.diary.sleeping.clear)
 
     def connect(self, **arguments: Any) -> psycopg.Connection[TupleRow]:
@@ -98,7 +98,7 @@ class Serving:
     def stop(self, drain_s: float = 0) -> None:
         self.run(self.server.stop(drain_s))
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(10)
+        self.thread.join(60)
         self.loop.close()
 
 
@@ -130,7 +130,7 @@ def start_serving(
         await server.start()
         return Serving(loop, server, dataset, sessions.diary, thread, leases)
 
-    return asyncio.run_coroutine_threadsafe(make(), loop).result(10)
+    return asyncio.run_coroutine_threadsafe(make(), loop).result(60)
 
 
 def with_limits(dataset: Dataset, limits: Limits) -> Dataset:
