@@ -84,7 +84,7 @@ class Examiner:
         try:
             if plan.vector.moments:
                 check(Case(self.world, plan, self.databases))
-            Parts(plan, self.databases).check()
+            Parts(plan, self.databases, self.world).check()
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
 
@@ -96,7 +96,7 @@ class Examiner:
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
         oracle = Oracle(plan, self._tables, self.world.privacy.time_zone, SALT)
-        parts = Parts(plan, self.databases)
+        parts = Parts(plan, self.databases, self.world)
         parts.check_meaning(oracle, SALT)
         if unexpected := next(wrong_inferences(oracle, plan), ""):
             raise Broken(f"inferred wrongly: {unexpected}")

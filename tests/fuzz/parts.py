@@ -9,12 +9,15 @@ from fractions import Fraction
 from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
-from proxy.dp.mechanisms import Distribution
+from proxy.dp.accounting import PICO
+from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import Neighbors
 from tests.fuzz.checks import SLACK, Broken, Raw, spelled
 from tests.fuzz.duck import Databases
+from tests.fuzz.worlds import World
 from tests.oracle.bounded import Oracle
 from tests.oracle.compare import key_value
 from tests.oracle.distinct import DistinctOracle, part_counts
@@ -29,14 +32,17 @@ class Parts:
 
     plan: ReleasePlan
     databases: Databases
+    world: World
 
     def check(self) -> None:
-        """What one unit may move. Raises Broken."""
+        """What one unit may move, and that the noise covers it. Raises Broken."""
+        _check_shares(self.plan)
         everybody = self.databases.everybody()
         kept = self.kept()
         for number, part in enumerate(self.plan.parts):
             match part:
                 case DistinctPart():
+                    self._check_noise(part)
                     whole = self._counts(number, everybody, kept)
                     for unit in sorted(everybody):
                         alone = self._counts(number, (unit,), kept)
@@ -47,6 +53,19 @@ class Parts:
                     pass  # examined by tests.fuzz.ranked
                 case _ as never:
                     assert_never(never)
+
+    def _check_noise(self, part: DistinctPart) -> None:
+        """S times the bound of all units that neighbours differ in is at most what the share of the charge allows."""
+        privacy = self.world.privacy
+        units = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
+        share, moved = Fraction(part.pico, PICO), Fraction(part.scale) * Fraction(_norm(part)) * units
+        is_covered = (
+            moved * moved <= Fraction(SCALE) ** 2 * 2 * share
+            if part.distribution is Distribution.GAUSSIAN
+            else moved <= SCALE * share
+        )
+        if not is_covered:
+            raise Broken("the noise of a distinct count is too small for its bound")
 
     def check_meaning(self, oracle: Oracle, salt: str) -> None:
         """The engine's results are the oracle's. Raises Broken."""
@@ -92,6 +111,13 @@ class Parts:
                 raise Broken(f"two results for one key, or none that is an integer: {key}")
             found[key] = value
         return found
+
+
+def _check_shares(plan: ReleasePlan) -> None:
+    """The parts and the vector together cost what is charged."""
+    left = plan.cost.pico - sum(p.pico for p in plan.parts)
+    if left != 0 if not plan.vector.moments else left <= 0:
+        raise Broken(f"the shares of the parts leave {left} for the vector")
 
 
 def _check_alone(part: DistinctPart, alone: Counts, unit: int) -> None:
