@@ -111,23 +111,32 @@ class _Writer:
         """What counts of each unit: all it has or, above a bound, as much as the bounds allow, by salted hash."""
         units, keys, limits = self._t.units, self._t.keys, self._limits
         unit, group, chosen = ", ".join(units), ", ".join([*units, *keys]), ", ".join([*keys, "x"])
-        by_key = ", ".join([salted(self._s.salt, [*units, *keys]), *keys])
-        by_value = ", ".join([salted(self._s.salt, [*units, *keys, "x"]), "x"])
-        place = f"dense_rank() OVER (PARTITION BY {unit} ORDER BY {by_key})" if keys else "1"
-        in_group = f"row_number() OVER (PARTITION BY {group} ORDER BY {by_value})"
-        in_all = f"row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join([by_value, *keys])})"
-        above = f"count(*) > {limits.groups} OR max(n) > {limits.values} OR sum(n) > {limits.in_all}"
-        held = f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) WHERE x IS NOT NULL)"
-        many = (
-            f"many AS (SELECT {unit} FROM (SELECT {group}, count(*) AS n FROM held GROUP BY {group})\n"
-            f"  GROUP BY {unit} HAVING {above})"
+        above, in_all, within = f"count(*) > {limits.groups} OR max(n) > {limits.values}", "", ""
+        if limits.values * limits.groups > limits.in_all:
+            above += f" OR sum(n) > {limits.in_all}"
+            in_all = f", row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join(['h', 'x', *keys])}) AS t"
+            within = f" WHERE t <= {limits.in_all}"
+        hashed = f"SELECT *, {salted(self._s.salt, [*units, *keys, 'x'])} AS h FROM {self._entered()}"
+        placed = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed})"
+        whole = f"SELECT {chosen} FROM held ANTI JOIN many USING ({unit})"
+        return ",\n".join((
+            f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) WHERE x IS NOT NULL)",
+            f"groups AS MATERIALIZED (SELECT {group}, count(*) AS n FROM held GROUP BY {group})",
+            f"many AS MATERIALIZED (SELECT {unit} FROM groups GROUP BY {unit} HAVING {above})",
+            f"cut AS (SELECT *{in_all} FROM ({placed})\n  WHERE c <= {limits.values})",
+            f"brought AS ({whole}\n  UNION ALL SELECT {chosen} FROM cut{within})",
+        ))  # fmt: skip
+
+    def _entered(self) -> str:
+        """What units above a bound have in the groups that they enter."""
+        units, keys = self._t.units, self._t.keys
+        unit = ", ".join(units)
+        if not keys:
+            return f"held SEMI JOIN many USING ({unit})"
+        order = ", ".join([salted(self._s.salt, [*units, *keys]), *keys])
+        place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
+        same = " AND ".join(f"held.{c} IS NOT DISTINCT FROM entered.{c}" for c in [*units, *keys])
+        return (
+            f"held SEMI JOIN (\n    SELECT * FROM (SELECT *, {place} AS g FROM groups SEMI JOIN many USING ({unit}))"
+            f" WHERE g <= {self._limits.groups}\n    ) AS entered ON {same}"
         )
-        cut = (
-            f"cut AS (SELECT *, {in_all} AS t FROM (\n    SELECT *, {place} AS g, {in_group} AS c\n"
-            f"    FROM held SEMI JOIN many USING ({unit}))\n  WHERE g <= {limits.groups} AND c <= {limits.values})"
-        )
-        brought = (
-            f"brought AS (SELECT {chosen} FROM held ANTI JOIN many USING ({unit})\n"
-            f"  UNION ALL SELECT {chosen} FROM cut WHERE t <= {limits.in_all})"
-        )
-        return ",\n".join((held, many, cut, brought))

@@ -49,7 +49,8 @@ insert into people (pid, v, w, i, num) values (100001, 'nan', 'nan', null, null)
 _TARGETED = f"""
 insert into people values ({TARGET}, 'alice', 'a', 1e308, 'inf', -9223372036854775808, '5000000-01-01', 'infinity',
   '294247-01-10 04:00:54+00', 9999999999.99, null);
-insert into events select {TARGET}, 'mine', case when r % 2 = 0 then 1e308 else -1e308 end, 2147483647, '-infinity'
+insert into events select {TARGET}, 'mine', case when r % 2 = 0 then 1e308 else -1e308 end, 2147483647,
+  case when r % 2 = 0 then '-infinity' else timestamp '2024-01-01' + to_minutes(r::integer) end
   from range(0, 1000) t(r);
 """
 
