@@ -1,4 +1,4 @@
-"""The command `hushql`."""
+"""What runs when `hushql` is called?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hushql demo`: made-up data, a running proxy, a short tour with a real client.
+"""What does `hushql demo` show? Made-up data, a running proxy, a short tour with a real client.
 
 Shows the product on itself; nothing else depends on it.
 """

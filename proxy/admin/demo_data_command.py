@@ -1,4 +1,4 @@
-"""`hushql demo-data`: write the made-up shop to a file."""
+"""How does `hushql demo-data` write the made-up shop to a file?"""
 
 from __future__ import annotations
 

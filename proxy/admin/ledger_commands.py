@@ -1,4 +1,4 @@
-"""`hushql ledger show` and `hushql ledger verify`: what accounts have spent, read from the files alone."""
+"""What have accounts spent, by the files alone? `hushql ledger show` and `hushql ledger verify`."""
 
 from __future__ import annotations
 

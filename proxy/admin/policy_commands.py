@@ -1,4 +1,4 @@
-"""`hushql policy check` and `hushql policy schema`."""
+"""Is a policy file right, and what may stand in one? `hushql policy check` and `hushql policy schema`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hushql serve`, `demo` and `explain`: options into typed values, handed to whoever runs them.
+"""With which options do `hushql serve`, `demo` and `explain` run? They become typed values for whoever runs them.
 
 What runs is composed above this package and arrives as functions, so nothing here imports it.
 """

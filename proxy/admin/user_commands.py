@@ -1,4 +1,4 @@
-"""`hushql user add`, `remove` and `list`."""
+"""Who may log in? `hushql user add`, `remove` and `list`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything a planner may rely on about one block: its unit, bounds, keys and measures."""
+"""What may a planner rely on about one block? Its unit, bounds, keys and measures."""
 
 from __future__ import annotations
 

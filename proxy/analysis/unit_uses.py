@@ -1,4 +1,4 @@
-"""What may a query do with the value of the unit itself: join and count it, nothing else."""
+"""What may a query do with the value of the unit itself? Join and count it, nothing else."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ def squares_of(recipe: Spread, read: Read) -> Squares:
 
 
 def related(recipe: Relation, read: Read) -> Related:
+    """The first and second moments of two measures about their means."""
     number, y, x = read(recipe.number, 1.0), read(recipe.y.total, 0.0), read(recipe.x.total, 0.0)
     return Related(
         number=number,

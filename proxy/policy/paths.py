@@ -126,6 +126,7 @@ class _Weaver:
     # --- joins ----------------------------------------------------------------------------------
 
     def joins(self, draft: Draft) -> tuple[JoinKey, ...]:
+        """The joins that a table declares; what is wrong with others is reported."""
         result: list[JoinKey] = []
         for column in draft.document.joins:
             path: Path = (*draft.path, "joins", column)

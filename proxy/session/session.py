@@ -1,4 +1,4 @@
-"""One client session: from the text of a statement to the text that the front runs in its place.
+"""How does a client session get from the text of a statement to the text that the front runs in its place?
 
 CPU work and waiting for the engine happen in worker threads, so that other sessions go on.
 """

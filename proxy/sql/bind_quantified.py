@@ -61,6 +61,7 @@ def combined(binder: Binder, node: exp.Expression, tests: Iterable[Scalar], foun
 
 
 def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
+    """The elements of a constant array. Raises Unsupported."""
     while isinstance(array, exp.Paren):
         array = array.this
     match array:
