@@ -92,31 +92,31 @@ def _domain_size(asked: DistinctValues, analysed: Analysed) -> int:
 class _Writer:
     def __init__(self, asked: DistinctValues, statement: Statement, limits: DistinctLimits) -> None:
         self._asked = asked
-        self._s = statement
-        self._t = Terms(statement)
+        self._statement = statement
+        self._terms = Terms(statement)
         self._limits = limits
 
     def write(self, each: int) -> str:
         """The keys and, as an integer on the grid, the number of values of each group."""
-        keys = self._t.keys
+        keys = self._terms.keys
         group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
         counted = f"SELECT {', '.join([*keys, f'count(DISTINCT x) * {each}::HUGEINT AS d'])}"
-        spell = self._t.renderer
-        rows = part_rows(self._t, spell.condition(self._asked.where), spell.told_apart(self._asked.of))
-        if self._s.analysed.owned.is_one_row_per_unit:
+        spell = self._terms.renderer
+        rows = part_rows(self._terms, spell.condition(self._asked.where), spell.told_apart(self._asked.of))
+        if self._statement.analysed.owned.is_one_row_per_unit:
             return f"{counted}\nFROM (\n{rows}){group}"
         return f"WITH {self._brought(rows)}\n{counted}\nFROM brought{group}"
 
     def _brought(self, rows: str) -> str:
         """What counts of each unit: all it has or, above a bound, as much as the bounds allow, by salted hash."""
-        units, keys, limits = self._t.units, self._t.keys, self._limits
+        units, keys, limits = self._terms.units, self._terms.keys, self._limits
         unit, group, chosen = ", ".join(units), ", ".join([*units, *keys]), ", ".join([*keys, "x"])
         above, in_all, within = f"count(*) > {limits.groups} OR max(n) > {limits.values}", "", ""
         if limits.values * limits.groups > limits.in_all:
             above += f" OR sum(n) > {limits.in_all}"
             in_all = f", row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join(['h', 'x', *keys])}) AS t"
             within = f" WHERE t <= {limits.in_all}"
-        hashed = f"SELECT *, {salted(self._s.salt, [*units, *keys, 'x'])} AS h FROM {self._entered()}"
+        hashed = f"SELECT *, {salted(self._statement.salt, [*units, *keys, 'x'])} AS h FROM {self._entered()}"
         placed = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed})"
         whole = f"SELECT {chosen} FROM held ANTI JOIN many USING ({unit})"
         return ",\n".join((
@@ -129,11 +129,11 @@ class _Writer:
 
     def _entered(self) -> str:
         """What units above a bound have in the groups that they enter."""
-        units, keys = self._t.units, self._t.keys
+        units, keys = self._terms.units, self._terms.keys
         unit = ", ".join(units)
         if not keys:
             return f"held SEMI JOIN many USING ({unit})"
-        order = ", ".join([salted(self._s.salt, [*units, *keys]), *keys])
+        order = ", ".join([salted(self._statement.salt, [*units, *keys]), *keys])
         place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
         same = " AND ".join(f"held.{c} IS NOT DISTINCT FROM entered.{c}" for c in [*units, *keys])
         return (

@@ -41,71 +41,69 @@ def render(statement: Statement) -> str:
 
 class _Writer:
     def __init__(self, statement: Statement) -> None:
-        self._s = statement
-        self._a = statement.analysed
-        self._t = Terms(statement)
+        self._statement = statement
+        self._analysed = statement.analysed
+        self._terms = Terms(statement)
         self._is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in statement.moments)
 
     def write(self) -> str:
-        if self._a.owned.is_one_row_per_unit:
+        if self._analysed.owned.is_one_row_per_unit:
             return self._one_row()
-        if self._a.has_constant_keys:
+        if self._analysed.has_constant_keys:
             return self._one_cell()
         return self._light_cells() if self._are_all_light() else self._cells()
 
     # --- shapes -----------------------------------------------------------------------------------------
 
     def _one_row(self) -> str:
-        sums = [self._one_row_sum(i, m) for i, m in enumerate(self._s.moments)]
-        keys = [f"{text} AS {name}" for text, name in zip(self._t.short_key_texts(), self._t.keys, strict=True)]
+        sums = [self._one_row_sum(i, m) for i, m in enumerate(self._statement.moments)]
+        keys = [f"{text} AS {name}" for text, name in zip(self._terms.short_key_texts(), self._terms.keys, strict=True)]
         group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
-        return self._with_parts([*keys, *sums], f"FROM {self._t.tables()}\nWHERE {self._t.where()}{group}")
+        return self._with_parts([*keys, *sums], f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}{group}")
 
     def _one_row_sum(self, index: int, moment: Moment) -> str:
         if isinstance(moment, UnitCount):
             assert moment.per_part, "with one row per unit, units are counted as rows"
             return f"0 AS m{index}"
         assert not isinstance(moment, UnitTotal), "with one row per unit, a unit's sum is a row's value"
-        condition = self._t.filter(moment)
+        condition = self._terms.filter(moment)
         if isinstance(moment, RowCount):
-            each = math.floor(self._s.allocation.weights[index] * self._s.scale)
+            each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
             return f"count(*){condition} * {each}::HUGEINT AS m{index}"
-        factor = double(self._s.allocation.weights[index] * self._s.scale / ROW_UNITS)
-        return f"sum(trunc({self._t.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
+        factor = double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
+        return f"sum(trunc({self._terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
 
     def _one_cell(self) -> str:
-        cell = self._cell(few=expects_few_rows(self._a.owned.block, self._a.domains), constant=True)
-        return self._with_parts([*self._t.keys, *self._light_sums()], self._from_light(cell))
+        cell = self._cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
+        return self._with_parts([*self._terms.keys, *self._light_sums()], self._from_light(cell))
 
     def _light_cells(self) -> str:
-        chosen = ["0 AS is_part", *self._t.keys, *self._light_sums()]
+        chosen = ["0 AS is_part", *self._terms.keys, *self._light_sums()]
         return f"SELECT {', '.join(chosen)}\n{self._from_light(self._cell())}"
 
     def _are_all_light(self) -> bool:
         """Whether no unit can be above B, so that no norm is needed."""
-        cells = most_values(self._a.keys, self._a.domains)
-        return (
-            cells > 0
-            and not self._is_mixed
-            and is_within_by_cells(self._s.moments, self._s.allocation, self._a.bounds, cells, self._s.distribution)
-        )
+        cells, of = most_values(self._analysed.keys, self._analysed.domains), self._statement
+        if cells == 0 or self._is_mixed:
+            return False
+        return is_within_by_cells(of.moments, of.allocation, self._analysed.bounds, cells, of.distribution)
 
     def _light_sums(self) -> list[str]:
         """Sums over cells of units that need no factor."""
-        return [f"sum({self._t.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._s.moments)]
+        return [f"sum({self._terms.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._statement.moments)]
 
     def _from_light(self, cell: str) -> str:
-        group = f"\nGROUP BY {', '.join(self._t.keys)}" if self._t.keys else ""
-        return f"FROM (SELECT *, {self._t.row_factor()} AS r FROM (\n{cell})){group}"
+        group = f"\nGROUP BY {', '.join(self._terms.keys)}" if self._terms.keys else ""
+        return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell})){group}"
 
     def _with_parts(self, chosen: list[str], rest: str) -> str:
         """A SELECT over rows that stand for one unit each; private parts are counted from its groups."""
         if not self._is_mixed:
             return f"SELECT {', '.join(['0 AS is_part', *chosen])}\n{rest}"
         private = self._private()
-        columns = [k if k in private else f"NULL AS {k}" for k in self._t.keys]
-        for index, moment in enumerate(self._s.moments):
-            each = math.floor(self._s.allocation.weights[index] * self._s.scale)
+        columns = [k if k in private else f"NULL AS {k}" for k in self._terms.keys]
+        for index, moment in enumerate(self._statement.moments):
+            each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
             counted = isinstance(moment, UnitCount) and moment.per_part
             columns.append(f"sum(units) * {each}::HUGEINT AS m{index}" if counted else f"NULL AS m{index}")
         every = ", ".join(["0 AS is_part", *chosen, "count(*) AS units"])
@@ -116,23 +114,24 @@ class _Writer:
         )
 
     def _cells(self) -> str:
-        units, names = ", ".join(self._t.units), ", ".join(self._t.keys)
-        limit = self._t.heavy_limit()
+        units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
+        limit = self._terms.heavy_limit()
         ctes = [f"cell AS MATERIALIZED (\n{self._cell()})", *self._cut_keys()]
-        ctes.append(f"scored AS (SELECT *, {self._t.row_factor()} AS r FROM {'kept' if self._private() else 'cell'})")
-        norms = f"SELECT {units}, {self._t.norm()} AS q FROM scored"
+        source = "kept" if self._private() else "cell"
+        ctes.append(f"scored AS (SELECT *, {self._terms.row_factor()} AS r FROM {source})")
+        norms = f"SELECT {units}, {self._terms.norm()} AS q FROM scored"
         if self._is_mixed:
             ctes.append(f"part AS (SELECT DISTINCT {units}, {', '.join(self._private())} FROM scored)")
-            norms += f" UNION ALL SELECT {units}, {self._t.part_norm()} AS q FROM part"
-        factor = (
-            f"sqrt({double(float(limit))} / sum(q))" if self._t.is_gaussian() else f"{double(float(limit))} / sum(q)"
-        )
+            norms += f" UNION ALL SELECT {units}, {self._terms.part_norm()} AS q FROM part"
+        ratio = f"{double(float(limit))} / sum(q)"
+        factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
         few = f" SEMI JOIN ({candidates}) USING ({units})" if (candidates := self._candidates(units, limit)) else ""
         ctes.append(
             f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms}){few}\n"
             f"  GROUP BY {units} HAVING sum(q) > {limit}::HUGEINT)"
         )
-        sums = [f"sum({self._t.on_grid(i, m, ' * coalesce(f, 1e0)')}) AS m{i}" for i, m in enumerate(self._s.moments)]
+        moments, factored = enumerate(self._statement.moments), " * coalesce(f, 1e0)"
+        sums = [f"sum({self._terms.on_grid(i, m, factored)}) AS m{i}" for i, m in moments]
         body = (
             f"SELECT {', '.join(['0 AS is_part', names, *sums])}\n"
             f"FROM scored LEFT JOIN heavy USING ({units})\nGROUP BY {names}"
@@ -144,14 +143,14 @@ class _Writer:
     def _parts(self) -> str:
         """The unit counts of private parts, one row each; public keys and other moments are NULL."""
         private = self._private()
-        columns = [k if k in private else f"NULL AS {k}" for k in self._t.keys]
-        for index, moment in enumerate(self._s.moments):
+        columns = [k if k in private else f"NULL AS {k}" for k in self._terms.keys]
+        for index, moment in enumerate(self._statement.moments):
             is_count = isinstance(moment, UnitCount) and moment.per_part
-            weight = double(self._s.allocation.weights[index] * self._s.scale)
+            weight = double(self._statement.allocation.weights[index] * self._statement.scale)
             columns.append(
                 f"sum(trunc({weight} * coalesce(f, 1e0))::BIGINT) AS m{index}" if is_count else f"NULL AS m{index}"
             )
-        units = ", ".join(self._t.units)
+        units = ", ".join(self._terms.units)
         return (
             f"SELECT 1 AS is_part, {', '.join(columns)}\nFROM part LEFT JOIN heavy USING ({units})\n"
             f"GROUP BY {', '.join(private)}"
@@ -168,25 +167,26 @@ class _Writer:
         shown = [f"min({k})" for k in keys] if constant else keys
         chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
         chosen.append(f"{terms.rows_used()} AS n")
-        chosen += [f"{_cell_moment(terms, m)} AS m{i}" for i, m in enumerate(self._s.moments)]
+        chosen += [f"{_cell_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
         group = range(len(units) if constant else len(units) + len(keys))
         return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
 
     def _rows(self, *, few: bool, constant: bool) -> tuple[Terms, list[str], list[str], str]:
         """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
-        units = self._t.unit_columns()
-        keys = self._t.key_texts() if constant else self._t.short_key_texts()
-        rows = f"FROM {self._t.tables()}\nWHERE {self._t.where()}"
-        held = self._t.held()
-        if few and self._t.is_one_integer() and self._t.needs_units_alone():
-            return self._t, self._t.units, [], f"FROM (SELECT unnest(list({units[0]})) AS {self._t.units[0]}\n{rows})"
+        units = self._terms.unit_columns()
+        keys = self._terms.key_texts() if constant else self._terms.short_key_texts()
+        rows = f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}"
+        held = self._terms.held()
+        if few and self._terms.is_one_integer() and self._terms.needs_units_alone():
+            listed = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
+            return self._terms, self._terms.units, [], listed
         if few:
-            units = self._t.sparse_units(units)
+            units = self._terms.sparse_units(units)
         if not held:
-            return self._t, units, keys, rows
-        named = zip([*units, *keys, *held], [*self._t.units, *self._t.keys, *held.values()], strict=True)
+            return self._terms, units, keys, rows
+        named = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
         rows = f"FROM (SELECT {', '.join(_named(text, name) for text, name in named)}\n{rows})"
-        return Terms(self._s, held), self._t.units, self._t.keys, rows
+        return Terms(self._statement, held), self._terms.units, self._terms.keys, rows
 
     # --- norms --------------------------------------------------------------------------------------------
 
@@ -195,23 +195,23 @@ class _Writer:
 
         Of at most K cells that are above the limit together, one is above a K-th of it.
         """
-        cells = most_values(self._a.keys, self._a.domains)
+        cells = most_values(self._analysed.keys, self._analysed.domains)
         if not cells or self._is_mixed:
             return ""
-        return f"SELECT {units} FROM (SELECT {units}, {self._t.norm()} AS q FROM scored) WHERE q > {limit // cells}"
+        return f"SELECT {units} FROM (SELECT {units}, {self._terms.norm()} AS q FROM scored) WHERE q > {limit // cells}"
 
     # --- private keys above K ---------------------------------------------------------------------------------
 
     def _private(self) -> list[str]:
-        return [n for n, k in zip(self._t.keys, self._a.keys, strict=True) if isinstance(k, PrivateKey)]
+        return [n for n, k in zip(self._terms.keys, self._analysed.keys, strict=True) if isinstance(k, PrivateKey)]
 
     def _cut_keys(self) -> list[str]:
         """Units that hold more than K private keys keep K of them, chosen by salted hash, then key."""
         private = self._private()
         if not private:
             return []
-        units, limit = ", ".join(self._t.units), self._a.bounds.keys
-        order = f"{salted(self._s.salt, [*self._t.units, *private])}, {', '.join(private)}"
+        units, limit = ", ".join(self._terms.units), self._analysed.bounds.keys
+        order = f"{salted(self._statement.salt, [*self._terms.units, *private])}, {', '.join(private)}"
         held = f"count(DISTINCT ({', '.join(private)},))" if self._is_mixed else "count(*)"
         return [
             f"many AS (SELECT {units} FROM cell GROUP BY {units} HAVING {held} > {limit})",
