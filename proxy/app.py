@@ -36,6 +36,7 @@ from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
+from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server
 from proxy.server.sockets import are_local, bind
 from proxy.server.tls import load_tls
@@ -124,9 +125,9 @@ class Proxy:
             )
         return sockets
 
-    def _served(self) -> Mapping[str, served.Dataset]:
+    def _served(self) -> Mapping[str, ServedDataset]:
         return {
-            h.name: served.Dataset(
+            h.name: ServedDataset(
                 users=h.dataset.current.users,
                 limits=h.dataset.current.policy.limits,
                 sessions=_Sessions(h, self._workers, self._metrics),

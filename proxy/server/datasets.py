@@ -16,7 +16,7 @@ from proxy.session.contract import Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
+class ServedDataset:
     """One database as clients see it.
 
     lease: gives a login its place on the front, e.g. `Front.lease`; called once for each session and closed with it,
@@ -31,7 +31,7 @@ class Dataset:
     guard: str
 
 
-Datasets = Mapping[str, Dataset]
+Datasets = Mapping[str, ServedDataset]
 
 
 @dataclass(frozen=True, slots=True)

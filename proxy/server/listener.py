@@ -48,7 +48,7 @@ class Server:
 
     Use: `Server(options, datasets, random_bytes)`, `await start()`, any number of `serve(...)` to replace the datasets
     (sessions under way keep what they have), `await stop(...)`. `datasets` maps the database names that clients
-    connect to; see `proxy.server.datasets.Dataset` for what each is made of.
+    connect to; see `proxy.server.datasets.ServedDataset` for what each is made of.
     random_bytes: the source of nonces and session tokens, from the one door for randomness.
     """
 

@@ -17,7 +17,7 @@ from proxy.errors import (
     UnknownDatabase,
 )
 from proxy.policy.model import Login
-from proxy.server.datasets import Dataset, Datasets, ServerOptions
+from proxy.server.datasets import Datasets, ServedDataset, ServerOptions
 from proxy.server.greeting import Greeted
 from proxy.wire.scram import ITERATIONS, NONCE_BYTES, Exchange, Verifier, mock_verifier, parse_verifier
 from proxy.wire.startup import negotiation
@@ -31,7 +31,7 @@ _MAX_PASSWORD_BYTES = 8192
 class Admitted:
     """A client that has shown its password."""
 
-    dataset: Dataset
+    dataset: ServedDataset
     login: Login
     database: str
 

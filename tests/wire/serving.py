@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from proxy.front.front import FrontAddress, Lease
 from proxy.policy.model import Limits, Login, NoLimit, Role, Users
-from proxy.server.datasets import Dataset, NoTls, ServerOptions, Tls
+from proxy.server.datasets import NoTls, ServedDataset, ServerOptions, Tls
 from proxy.server.listener import Server
 from proxy.server.sockets import bind
 from proxy.wire.scram import make_verifier
@@ -48,7 +48,7 @@ class Serving:
 
     loop: asyncio.AbstractEventLoop
     server: Server
-    dataset: Dataset
+    dataset: ServedDataset
     diary: Diary
     thread: threading.Thread
     leases: list[Lease] = field(default_factory=list)
@@ -123,7 +123,7 @@ def start_serving(
 
     async def make() -> Serving:
         sessions = FakeSessions()
-        dataset = Dataset(users=users(), limits=limits or Limits(), sessions=sessions, lease=lease, guard=GUARD)
+        dataset = ServedDataset(users=users(), limits=limits or Limits(), sessions=sessions, lease=lease, guard=GUARD)
         sockets = bind("127.0.0.1", 0)
         options = ServerOptions(sockets=sockets, mock_secret=b"m" * 32, tls=tls or NoTls(), check_every_s=0.05)
         server = Server(options, {"shop": dataset}, os.urandom)
@@ -133,5 +133,5 @@ def start_serving(
     return asyncio.run_coroutine_threadsafe(make(), loop).result(60)
 
 
-def with_limits(dataset: Dataset, limits: Limits) -> Dataset:
+def with_limits(dataset: ServedDataset, limits: Limits) -> ServedDataset:
     return replace(dataset, limits=limits)
