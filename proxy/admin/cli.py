@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from proxy import __version__
 from proxy.admin import ledger_commands, policy_commands, serve_commands, user_commands
@@ -56,6 +57,7 @@ def build(runners: Runners) -> typer.Typer:
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run one command line; its exit status. Only our own bugs leave as exceptions."""
     command = typer.main.get_command(app)
+    _hide_types_of_flags(command)
     try:
         status = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except HushError as error:
@@ -71,6 +73,16 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         sys.stderr.close()  # whoever read our output is gone; Python would complain once more at exit
         return FAILED
     return status if isinstance(status, int) else OK
+
+
+def _hide_types_of_flags(command: object) -> None:
+    """Options without a value are shown without a type in the help."""
+    assert isinstance(command, (TyperCommand, TyperGroup))  # typer's own base class of both has no public name
+    for option in command.get_params(typer.Context(command)):
+        if isinstance(option, TyperOption) and option.is_flag:
+            option.metavar = ""
+    for inner in command.commands.values() if isinstance(command, TyperGroup) else ():
+        _hide_types_of_flags(inner)
 
 
 def _misused(error: typer.TyperException) -> int:

@@ -58,6 +58,7 @@ COMMANDS = (
 def test_every_command_has_help(command: CommandLine, name: str) -> None:
     assert command(*name.split(), "--help") == 0
     assert f"Usage: hushql {name}" in command.out
+    assert "bool" not in command.out
 
 
 @pytest.mark.parametrize(
