@@ -50,7 +50,8 @@ class PlanCache:
         return self._pieces.get(asked)
 
     def keep_pieces(self, asked: Asked, pieces: tuple[Piece, ...]) -> None:
-        if len(asked.text) <= _LONGEST_TEXT:
+        told = sum(len(cell or "") for rows in asked.told for row in rows for cell in row)
+        if len(asked.text) + told <= _LONGEST_TEXT:
             self._pieces.put(asked, pieces)
 
     def planned(self, key: Hashable) -> Planned | None:

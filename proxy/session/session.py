@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ Result = TypeVar("Result")
 Given = TypeVar("Given")
 _NOWHERE = TextSpan(0, 0)
 _MOST_NAMES = 1000
+_LONG_CHARS = 20_000
+_WORDS = re.compile(r"\w+")
 _NO_RELEASES = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
@@ -112,9 +115,11 @@ class ClientSession:
         self._noted = noted
 
     def _noted_in(self, text: str) -> frozenset[str]:
-        """The noted names that the text may hold."""
-        folded = text.lower()
-        return frozenset(n for n in self._noted if n in folded or n.replace('"', '""') in folded)
+        """The noted names that the text may hold: on the event loop, so a long one may hold them all."""
+        if len(text) > _LONG_CHARS:
+            return frozenset(self._noted)
+        words = frozenset(_WORDS.findall(text.lower()))
+        return frozenset(name for name in self._noted if words.issuperset(_WORDS.findall(name)))
 
     async def release(
         self,

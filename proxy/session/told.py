@@ -16,7 +16,10 @@ from proxy.sql.prepared import Call
 #: The rows that the front gave, for each thing asked.
 Answers = tuple[tuple[Row, ...], ...]
 
-KEPT_SQL = """\
+_MOST_CHARS = 400_000  # of all texts; what is beyond is not told, so the front's guard refuses what names it
+_MOST_ROWS = 5_000
+
+_EVERYTHING_SQL = """\
 SELECT 'view', c.relname::pg_catalog.text, pg_catalog.pg_get_viewdef(c.oid, true), ''
 FROM pg_catalog.pg_class c
 WHERE c.relkind OPERATOR(pg_catalog.=) 'v' AND c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
@@ -31,6 +34,12 @@ SELECT 'relation', c.relname::pg_catalog.text, '', '' FROM pg_catalog.pg_class c
 WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
 UNION ALL
 SELECT 'cursor', c.name, '', '' FROM pg_catalog.pg_cursors c"""
+KEPT_SQL = f"""\
+SELECT k.kind, k.name, k.text, k.types FROM (
+SELECT e.*, pg_catalog.sum(pg_catalog.length(e.text)) OVER (ROWS UNBOUNDED PRECEDING) AS so_far FROM (
+{_EVERYTHING_SQL}
+) AS e(kind, name, text, types)
+) AS k WHERE k.so_far OPERATOR(pg_catalog.<=) {_MOST_CHARS} LIMIT {_MOST_ROWS}"""
 
 
 @dataclass(frozen=True, slots=True)

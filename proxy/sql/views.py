@@ -42,6 +42,11 @@ class Expanded:
 
 def expand(statement: Statement, views: Mapping[str, str]) -> Expanded:
     """Write out each view, and the views it is made of. Raises Unsupported."""
+    return _expand(statement, views, {})
+
+
+def _expand(statement: Statement, views: Mapping[str, str], bodies: dict[str, str]) -> Expanded:
+    """bodies: the SELECTs that were written out already, so that each is only once."""
     if not any(t.text in views or fold(t.text) in views for t in statement.tokens):
         return Expanded(statement)
     tree = parse(statement.text)
@@ -55,7 +60,10 @@ def expand(statement: Statement, views: Mapping[str, str]) -> Expanded:
             raise refuse(node, "this reference to a view is not understood")
         name = identifier(node.this)
         alias = f" AS {quote(name)}" if node.args.get("alias") is None else ""
-        body = _body(name, views)
+        if name not in bodies:
+            others = {n: body for n, body in views.items() if n != name}  # none is made of itself
+            bodies[name] = _expand(split_statements(views[name])[0], others, bodies).statement.text
+        body = bodies[name]
         _check_names(node, body)
         written = f"({body}){alias}"
         edits.append((start, end + 1, len(written) - (end + 1 - start)))
@@ -64,13 +72,6 @@ def expand(statement: Statement, views: Mapping[str, str]) -> Expanded:
         _check_length(text)
     (whole,) = split_statements(text + statement.text[position:])
     return Expanded(whole, tuple(edits))
-
-
-def _body(name: str, views: Mapping[str, str]) -> str:
-    """The SELECT of a view without views: none can be made of itself."""
-    others = {n: body for n, body in views.items() if n != name}
-    (statement,) = split_statements(views[name])
-    return expand(statement, others).statement.text
 
 
 def _is_view(node: exp.Table, views: Mapping[str, str]) -> bool:

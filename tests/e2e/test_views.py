@@ -174,6 +174,19 @@ def test_prepared_statement_of_a_driver_follows_the_view(served: Served) -> None
         assert "has changed" in str(refused.value)
 
 
+def test_views_too_long_to_be_written_out_are_refused(served: Served) -> None:
+    with served.connect("shop") as client:
+        for name in "ab":
+            client.execute(f"CREATE TEMP VIEW {name} AS SELECT age FROM users WHERE city <> '{'x' * 250_000}'".encode())
+        for text in ("SELECT count(*) FROM a", "SELECT count(*) FROM b"):
+            with pytest.raises(psycopg.Error) as refused:
+                client.execute(text)
+            assert refused.value.sqlstate == "DP006"
+        assert client.execute(f"SELECT count(*) FROM stores WHERE name <> '{'x' * 30_000}'").fetchall() == [(4,)]
+        client.execute("DROP VIEW a, b; CREATE TEMP VIEW short AS SELECT age FROM users")
+        assert client.execute("SELECT count(*) > 0 FROM short").fetchall() == [(True,)]
+
+
 def test_session_remembers_so_many_names(served: Served) -> None:
     with served.connect("shop") as client:
         for batch in range(10):

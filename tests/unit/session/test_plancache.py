@@ -41,3 +41,6 @@ def test_long_texts_are_not_kept() -> None:
     cache, long = PlanCache(), asked(version(), text="SELECT 1" + " " * 20_000)
     cache.keep_pieces(long, PIECES)
     assert cache.pieces(long) is None
+    long = asked(version(), told=((("view", "v", "SELECT 1" + " " * 20_000, None),),))
+    cache.keep_pieces(long, PIECES)
+    assert cache.pieces(long) is None
