@@ -78,7 +78,6 @@ REFUSED = {
         "SELECT count(*) FROM people p JOIN unnest(ARRAY[777, 777]) AS f (pid) ON f.pid = p.pid",
     ),
     "sets of rows": (
-        "SELECT count(*) FROM (SELECT pid FROM people UNION ALL SELECT pid FROM people) AS t",
         "SELECT count(*) FROM (SELECT name FROM people UNION SELECT what FROM events) AS t",
         "SELECT count(*) FROM (SELECT pid FROM people EXCEPT SELECT pid FROM events) AS t",
         "SELECT count(*) FROM (SELECT pid FROM people INTERSECT ALL SELECT pid FROM events) AS t",
