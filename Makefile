@@ -30,7 +30,7 @@ demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1
 
 test: $(STAMP) ## run the tests with their coverage gates
 	@rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --cov --cov-report=
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=
 	$(BIN)/coverage json -q -o .coverage.json
 	$(BIN)/python -m tools.coverage_gates .coverage.json
 

@@ -17,6 +17,14 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if IS_CI else "local")
 
 
+# Files that take longest begin first, so that no worker is left with one of them at the end.
+LONGEST = (("tests/fuzz",), ("tests/faults", "tests/e2e", "tests/attacks", "tests/front", "tests/wire"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: next((n for n, t in enumerate(LONGEST) if item.nodeid.startswith(t)), len(LONGEST)))
+
+
 def find_adult_csv() -> Path | None:
     """The UCI Adult table: $ADULT_CSV, else data/adult.csv in the tree, else shared/data/adult.csv beside it."""
     named = os.environ.get("ADULT_CSV")
