@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -25,7 +26,8 @@ _OPERATORS: dict[type[exp.Expression], str] = {
 }  # fmt: skip
 _FUNCTIONS: dict[type[exp.Expression], str] = {
     exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Exp: "exp",
-    exp.Ln: "ln", exp.Sign: "sign", exp.Cbrt: "cbrt",
+    exp.Ln: "ln", exp.Sign: "sign", exp.Cbrt: "cbrt", exp.Sin: "sin", exp.Cos: "cos", exp.Tan: "tan",
+    exp.Asin: "asin", exp.Acos: "acos", exp.Atan: "atan", exp.Degrees: "degrees", exp.Radians: "radians",
 }  # fmt: skip
 
 
@@ -62,6 +64,17 @@ def _function(binder: Binder, node: exp.Expression) -> Scalar:
     value = binder.scalar(node.this)
     name = _FUNCTIONS[type(node)]
     return binder.call(node, "integer abs" if name == "abs" and value.type.is_integer else name, value)
+
+
+def _angle(binder: Binder, node: exp.Expression) -> Scalar:
+    """atan2(y, x)."""
+    only(node, "this", "expression")
+    return binder.call(node, "atan2", binder.scalar(node.this), binder.scalar(node.expression))
+
+
+def _pi(_binder: Binder, node: exp.Expression) -> Scalar:
+    only(node)
+    return Literal(math.pi, SqlType.FLOAT8)
 
 
 def _round(binder: Binder, node: exp.Expression) -> Scalar:
@@ -149,6 +162,7 @@ def _thresholds(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **dict.fromkeys(_OPERATORS, _operator), exp.Neg: _negative, **dict.fromkeys(_FUNCTIONS, _function),
-    exp.Round: _round, exp.Log: _log, exp.Pow: _power, exp.WidthBucket: _width_bucket, exp.Trunc: _truncate,
+    exp.Round: _round, exp.Log: _log, exp.Pow: _power, exp.WidthBucket: _width_bucket,
+    exp.Atan2: _angle, exp.Pi: _pi, exp.Trunc: _truncate,
     exp.IntDiv: _quotient,
 })  # fmt: skip

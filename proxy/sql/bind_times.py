@@ -75,6 +75,24 @@ def _interval(_binder: Binder, node: exp.Expression) -> Scalar:
     return read_span(node, text, "" if unit is None else str(unit.this))
 
 
+_PARTS = {"year": 12, "month": 1, "week": 7, "day": 1, "hour": 3_600_000_000, "minute": 60_000_000,
+          "second": 1_000_000}  # fmt: skip
+
+
+def _make_interval(binder: Binder, node: exp.Expression) -> Scalar:
+    """make_interval(days => 3) of whole constants."""
+    only(node, *_PARTS)
+    sizes = dict.fromkeys(("months", "days", "microseconds"), 0)
+    for name, part in node.args.items():
+        if part is not None:
+            value = binder.scalar(part.expression if isinstance(part, exp.Kwarg) else part)
+            if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 10**6:
+                raise refuse(node, "make_interval takes small whole constants", "Write INTERVAL '3 months'.")
+            kind = "months" if name in ("year", "month") else "days" if name in ("week", "day") else "microseconds"
+            sizes[kind] += value.value * _PARTS[name]
+    return Span(sizes["months"], sizes["days"], sizes["microseconds"])
+
+
 def _local_now(binder: Binder, node: exp.Expression) -> Scalar:
     only(node)
     return Literal(binder.constants.now.replace(tzinfo=None), SqlType.TIMESTAMP)
@@ -141,6 +159,6 @@ def scaled(node: exp.Expression, span: Span, factor: Scalar) -> Span:
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     exp.CurrentTimestamp: _now, exp.CurrentDate: _today, exp.Interval: _interval, exp.Extract: _extract,
-    exp.TimestampTrunc: _date_trunc, exp.Localtimestamp: _local_now, exp.Date: _date,
+    exp.TimestampTrunc: _date_trunc, exp.Localtimestamp: _local_now, exp.Date: _date, exp.MakeInterval: _make_interval,
     **dict.fromkeys(_FORMATTED, _formatted),
 })  # fmt: skip

@@ -9,9 +9,10 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from proxy.errors import Unsupported
 from proxy.sql.algebra import TRUE, Case, Literal, Null, Scalar
 from proxy.sql.bind_times import read_span
-from proxy.sql.binder import Binder, Bound, Rule
+from proxy.sql.binder import Binder, Bound, Rule, unknown
 from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import TYPE_NAMES, SqlType
@@ -85,6 +86,8 @@ def _cast(binder: Binder, node: exp.Expression) -> Scalar:
         value = read_span(node, value.text) if wanted is SqlType.INTERVAL else coerce_text(value.text, wanted, node)
     elif isinstance(value, Null):
         return Null(wanted)
+    elif wanted is SqlType.INTERVAL and isinstance(value, Literal) and isinstance(value.value, str):
+        return read_span(node, value.value)
     else:
         value = binder.convert(node, value, wanted)
     return _fitted(binder, node, value, sizes) if sizes else value
@@ -127,7 +130,32 @@ def cast_type(node: exp.Expression, to: exp.Expression) -> SqlType:
     return TYPE_NAMES[name]
 
 
+def _alone(binder: Binder, node: exp.Expression) -> Bound:
+    """(SELECT x) of no table, which is x."""
+    only(node, "this")
+    inner = node.this
+    if isinstance(inner, exp.Subquery):
+        return binder.bind(inner)
+    if not isinstance(inner, exp.Select) or len(inner.expressions) != 1:
+        raise unknown(node)
+    try:
+        only(inner, "expressions")
+    except Unsupported:
+        raise unknown(node) from None
+    item = inner.expressions[0]
+    return binder.bind(item.this if isinstance(item, exp.Alias) else item)
+
+
+def _collated(binder: Binder, node: exp.Expression) -> Scalar:
+    """x COLLATE "C", by which all texts are compared here."""
+    only(node, "this", "expression")
+    value = binder.scalar(node.this)
+    if not value.type.is_text or node.expression.name not in ("C", "POSIX", "ucs_basic"):
+        raise refuse(node, 'COLLATE is accepted as x COLLATE "C"', "Texts are compared byte by byte.")
+    return value
+
+
 RULES: Mapping[type, Rule] = MappingProxyType({
     exp.Column: _column, exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Paren: _paren,
-    exp.Parameter: _parameter, exp.Cast: _cast,
+    exp.Parameter: _parameter, exp.Cast: _cast, exp.Subquery: _alone, exp.Collate: _collated,
 })  # fmt: skip

@@ -15,6 +15,7 @@ from proxy.errors import Unsupported
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
 from proxy.sql.folding import fold_call, fold_cast, fold_text
+from proxy.sql.function import Whole
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
 from proxy.sql.refusal import refuse
@@ -173,6 +174,10 @@ class Binder:
                 raise refuse(node, f"this constant is out of range for {wanted.pg_name}") from error
             if folded is not None:
                 return folded
+        if wanted is SqlType.BOOL and value.type is SqlType.INT4:
+            return self.call(node, "<>", value, Literal(0, SqlType.INT4))
+        if wanted.is_text and _is_spelled_whole(value):
+            value = self.convert(node, value, SqlType.INT8)
         source = value.type.family.value
         if wanted.is_integer and value.type in (SqlType.FLOAT4, SqlType.FLOAT8):
             source = "real"
@@ -180,8 +185,23 @@ class Binder:
             source = "integer"
         if wanted.is_text and value.type is SqlType.DATE:
             source = "date"
+        if wanted.is_text and value.type is SqlType.TIMESTAMP:
+            source = "timestamp"
         target = _SHORT_NAMES.get(wanted, wanted.pg_name)
         return self.call(node, f"cast {source} to {target}", value)
+
+
+def _is_spelled_whole(value: Scalar) -> bool:
+    """Whether PostgreSQL writes a number that may have fractions without any: fields of times, rounded numbers."""
+    match value:
+        case Call("cast number to double precision", (Call() as inner,)):
+            return inner.function.startswith("extract ") and _is_spelled_whole(inner)
+        case Call("floor" | "ceil" | "trunc" | "round" | "round real", (argument,)):
+            return value.type is SqlType.NUMERIC or argument.type in (SqlType.INT2, SqlType.INT4)
+        case Call(function):
+            return function.startswith("extract ") and FUNCTIONS[function].whole is Whole.YES
+        case _:
+            return False
 
 
 Bound = Scalar | Untyped

@@ -241,6 +241,22 @@ def logarithm_of_base(arguments: Arguments) -> Domain:
     return bounded(min(found), max(found))
 
 
+def within(low: float, high: float) -> DomainRule:
+    """This interval, whatever the argument is."""
+    return lambda _: Bounded(float(low), float(high))
+
+
+def scaled(factor: float) -> DomainRule:
+    """So many times the argument, with room for rounding."""
+
+    def rule(arguments: Arguments) -> Domain:
+        ends = number_range(arguments[0].domain)
+        found = [e * factor * room for e in ends or () for room in (1 - 1e-12, 1 + 1e-12)]
+        return bounded(min(found), max(found)) if found else UNKNOWN
+
+    return rule
+
+
 def sign(_arguments: Arguments) -> Domain:
     return bounded(-1.0, 1.0)
 

@@ -66,6 +66,9 @@ def _cast(
                     nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domain, image=image, whole=whole)  # fmt: skip
 
 
+# What PostgreSQL reads as a number too: the engine takes 1_000 for a fraction, and 12.5 for a whole number
+_DIGITS = r"^\s*[+-]?[0-9]+\s*$"
+_NUMERAL = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?)\s*$"
 _SAME_WHOLE = images.whole(lambda numbers: numbers[0])
 
 
@@ -76,7 +79,13 @@ def _casts_to_integers() -> tuple[Function, ...]:
         return (
             _cast(f"number {to}", kind, _NUMBER, inside % "TRY_CAST(round({0}) AS BIGINT)", near, _SAME_WHOLE),
             _cast(f"real {to}", kind, _NUMBER, inside % "TRY_CAST(round_even({0}, 0) AS BIGINT)", near, _SAME_WHOLE),
-            _cast(f"text {to}", kind, _TEXT, "TRY_CAST({0} AS BIGINT)"),
+            _cast(
+                f"text {to}",
+                kind,
+                _TEXT,
+                f"CASE WHEN regexp_matches({{0}}, '{_DIGITS}') AND "
+                f"TRY_CAST({{0}} AS BIGINT) BETWEEN {-limit} AND {limit - 1} THEN TRY_CAST({{0}} AS BIGINT) END",
+            ),
             _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1)),
         )
 
@@ -87,7 +96,8 @@ def _casts() -> tuple[Function, ...]:
     fractions = tuple(
         row for kind in (SqlType.NUMERIC, SqlType.FLOAT8) for row in (
             _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, _SAME_WHOLE, Whole.KEPT),
-            _cast(f"text to {kind.pg_name}", kind, _TEXT, "TRY_CAST({0} AS DOUBLE)"),
+            _cast(f"text to {kind.pg_name}", kind, _TEXT,
+                  f"CASE WHEN regexp_matches({{0}}, '{_NUMERAL}', 'i') THEN TRY_CAST({{0}} AS DOUBLE) END"),
         )
     )  # fmt: skip
     texts = tuple(
@@ -95,6 +105,7 @@ def _casts() -> tuple[Function, ...]:
             _cast(f"text to {kind.pg_name}", kind, _TEXT, "{0}::VARCHAR", domains.first, images.an_argument),
             _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR", image=images.spelled),
             _cast(f"date to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled),
+            _cast(f"timestamp to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled_moment),
             _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true")),
         )
     )  # fmt: skip

@@ -167,3 +167,13 @@ def after_seconds(values: Constants) -> tuple[Value, ...]:
                 return ()
         case _:
             return ()
+
+
+def spelled_moment(values: Constants) -> tuple[Value, ...]:
+    """A timestamp as text, with as many digits of its second as it has."""
+    match values:
+        case (date() as moment,):
+            return (as_datetime(moment).isoformat(sep=" ").rstrip("0") if as_datetime(moment).microsecond
+                    else as_datetime(moment).isoformat(sep=" "),)  # fmt: skip
+        case _:
+            return ()

@@ -21,7 +21,7 @@ _FRACTIONS_END = "1e14"
 
 
 def rows() -> tuple[Function, ...]:
-    return (*_integers(), *_arithmetic(), *_rounded(), *_curves(), *_digits())
+    return (*_integers(), *_arithmetic(), *_rounded(), *_curves(), *_angles(), *_digits())
 
 
 def _integers() -> tuple[Function, ...]:
@@ -99,6 +99,29 @@ def _curves() -> tuple[Function, ...]:
         Function(name="log of base", types=types.base_and_number, domain=domains.logarithm_of_base, nulls=_PARTIAL,
                  duckdb="CASE WHEN {0} = 2e0 THEN log2(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) "
                         "ELSE ln(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) / ln({0}::DOUBLE) END"),
+    )  # fmt: skip
+
+
+def _angles() -> tuple[Function, ...]:
+    """Angles and their functions, in radians."""
+
+    def row(name: str, domain: DomainRule, present: str = "", of: TypeRule = types.no_exact) -> Function:
+        duckdb = f"{name}(CASE WHEN {present} THEN {{0}}::DOUBLE END)" if present else f"{name}({{0}}::DOUBLE)"
+        return Function(name=name, types=of, duckdb=duckdb, domain=domain,
+                        nulls=_PARTIAL if present else Nulls.WITH_ANY)  # fmt: skip
+
+    finite, inside = "isfinite({0}::DOUBLE)", "abs({0}::DOUBLE) <= 1"
+    return (
+        row("sin", domains.within(-1, 1), finite),
+        row("cos", domains.within(-1, 1), finite),
+        row("tan", domains.nothing_known, finite),
+        row("asin", domains.within(-2, 2), inside),
+        row("acos", domains.within(0, 4), inside),
+        row("atan", domains.within(-2, 2)),
+        row("degrees", domains.scaled(180 / math.pi)),
+        row("radians", domains.scaled(math.pi / 180)),
+        Function(name="atan2", types=types.two_as_real, domain=domains.within(-4, 4),
+                 duckdb="atan2({0}::DOUBLE, {1}::DOUBLE)"),
     )  # fmt: skip
 
 

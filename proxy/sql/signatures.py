@@ -84,6 +84,11 @@ def no_exact(types: Types) -> SqlType | None:
     return SqlType.FLOAT8 if len(types) == 1 and types[0].is_number else None
 
 
+def two_as_real(types: Types) -> SqlType | None:
+    """Double precision of two numbers."""
+    return SqlType.FLOAT8 if len(types) == 2 and all(t.is_number for t in types) else None
+
+
 def base_and_number(types: Types) -> SqlType | None:
     """Numeric of two exact numbers."""
     fits = len(types) == 2 and all(t.is_integer or t is SqlType.NUMERIC for t in types)

@@ -83,7 +83,7 @@ NUMBERS = (
     "n::numeric(5,1)",
     "r::numeric(12,2)",
     "i::numeric(4)",
-    "x::numeric(6,2)",
+    "left(x, 2)::numeric(6,2)",
     "trunc(n, 2)",
     "trunc(n, -1)",
     "trunc(i, -1)",
@@ -185,9 +185,48 @@ SPANS = (
     "to_timestamp(floor(extract(epoch from t) / 3600) * 3600)",
 )
 
+CASTS = (
+    "x::integer",
+    "x::bigint",
+    "x::smallint",
+    "x::float8",
+    "x::numeric",
+    "x::date",
+    "x::timestamp",
+    "i::text",
+    "b::text",
+    "d::text",
+    "t::text",
+    "date_trunc('day', t)::text",
+    "extract(year from t)::text || '-' || lpad(extract(month from t)::text, 2, '0')",
+    "concat(extract(year from d), '-Q', extract(quarter from d))",
+    "date_part('dow', t)::text",
+    "floor(n)::text",
+    "round(n)::varchar",
+    "floor(i / 10)::text || '0s'",
+    "i::boolean",
+    'x collate "C"',
+    "t + (-6 || ' day')::interval",
+    "t - make_interval(months => 1, days => 2, mins => 5)",
+    "t > (select timestamp '2024-01-01')",
+    "(select i % 7)",
+)
+ANGLES = (
+    "sin(r)",
+    "cos(i)",
+    "tan(r)",
+    "asin(r / 100)",
+    "acos(n)",
+    "atan(r)",
+    "atan2(r, i)",
+    "degrees(i)",
+    "radians(n)",
+    "pi() * r",
+)
+
 SUBJECTS = {
     "texts": TEXTS, "patterns": PATTERNS, "conditions": CONDITIONS, "numbers": NUMBERS, "formats": FORMATS,
-    "times": TIMES, "zones": ZONES, "spans": SPANS,
+    "times": TIMES, "zones": ZONES, "spans": SPANS, "casts": CASTS, "angles": ANGLES,
 }  # fmt: skip
 
 

@@ -61,6 +61,9 @@ class _Scalars(Writer):
         choices: list[Callable[[], str]] = [
             lambda: f"to_char({self._time(inner)}, '{format_}')",
             lambda: f"initcap({self._text(inner)})",
+            lambda: f"extract({rng.choice(('year', 'week', 'dow'))} from {self._time(inner)})::text",
+            lambda: f"(({self._time(inner)})::timestamp)::text",
+            lambda: f"floor({self._int(0)} / 3)::text",
             lambda: f"upper({self._text(inner)} || 'ß')",
             lambda: f"{rng.choice(('left', 'right'))}({self._text(inner)}, {count})",
             lambda: f"split_part({self._text(inner)}, '{rng.choice(('a', '-', 'é'))}', {rng.choice((1, 2, -1, -2))})",
@@ -81,6 +84,7 @@ class _Scalars(Writer):
             return super()._int(depth)
         choices: list[Callable[[], str]] = [
             lambda: f"octet_length({self._text(inner)})",
+            lambda: f"({self._text(inner)})::{rng.choice(('smallint', 'integer', 'bigint'))}",
             lambda: f"num_nulls({self._any(inner)}, {self._any(0)})",
             lambda: f"width_bucket({self._number(inner)}, array[-1, 2.5, 10])",
             lambda: f"to_char({self._time(inner)}, '{rng.choice(('MM', 'D', 'YYYY'))}')::integer",
@@ -97,6 +101,8 @@ class _Scalars(Writer):
             lambda: f"div({self._int(inner)}, {self._int(inner)})",
             lambda: f"log(2, abs({self._int(inner)}))",
             lambda: f"cbrt({self._int(inner)})",
+            lambda: f"{rng.choice(('sin', 'acos', 'atan', 'radians'))}({self._number(inner)})",
+            lambda: f"({self._text(inner)})::float8",
             lambda: f"extract({rng.choice(_FIELDS)} from ({self._time(inner)})::timestamp - {self._time(inner)})",
             lambda: f"extract({rng.choice(('year', 'month'))} from age({self._time(inner)}, {self._time(inner)}))",
             lambda: f"({self._column((SqlType.NUMERIC, SqlType.INT4))})::numeric(6, 0)",

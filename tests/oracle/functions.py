@@ -68,7 +68,8 @@ def _cast(name: str, call: Call, value: Value) -> Value:
     if kind.is_text:
         return _to_text(source, value)
     if source == "text":
-        return None  # the fuzzer's texts hold no dates
+        found = times.read(str(value))
+        return found if found is None or kind is not SqlType.DATE else found - found % times.DAY
     assert isinstance(value, (int, float))
     return value - value % times.DAY if kind is SqlType.DATE and isinstance(value, int) else value
 
@@ -78,7 +79,8 @@ def _to_integer(source: str, kind: SqlType, value: Value) -> Value:
         return int(bool(value))
     if source == "text":
         text = str(value).strip()
-        return int(text) if re.fullmatch(r"[+-]?\d+", text) and abs(int(text)) < 2**63 else None
+        size = {SqlType.INT2: 2**15, SqlType.INT4: 2**31, SqlType.INT8: 2**63}[kind]
+        return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) and -size <= int(text) < size else None
     assert isinstance(value, (int, float))
     limit = {SqlType.INT2: 2**15, SqlType.INT4: 2**31, SqlType.INT8: 2**63}[kind]
     if math.isnan(value) or not -limit <= value < limit:
@@ -89,10 +91,14 @@ def _to_integer(source: str, kind: SqlType, value: Value) -> Value:
 
 
 def _parsed_number(text: str) -> Value:
-    return float(text) if re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", text) else None
+    number = r"\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?)\s*"
+    return float(text) if re.fullmatch(number, text, re.IGNORECASE) else None
 
 
 def _to_text(source: str, value: Value) -> Value:
+    if source == "timestamp":
+        assert isinstance(value, (int, float))
+        return times.time_text(value)
     if source == "date":
         assert isinstance(value, (int, float))
         return times.date_text(value)

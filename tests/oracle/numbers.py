@@ -8,6 +8,11 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
 from tests.oracle.values import NoValue, Value
 
+_TURNED: dict[str, Callable[[float], float]] = {"degrees": math.degrees, "radians": math.radians}
+_ANGLES: dict[str, Callable[[float], float]] = {
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
+}  # fmt: skip
+
 
 def integer(name: str, values: list[int]) -> Value:
     left, right = values[0], values[-1]
@@ -44,10 +49,21 @@ def real(name: str, values: list[float]) -> Value:
             return _bucket(left, values[1], values[2], int(right), is_exact=name.endswith("numeric"))
         case "round digits" | "round tens" | "trunc digits" | "trunc tens":
             return (_round_digits if name.startswith("round") else _cut_digits)(left, int(right))
+        case _ if name in _ANGLES or name in _TURNED or name == "atan2":
+            return _angle(name, left, right)
         case "log of base":
             return None if right <= 0 else math.log2(right) if left == 2 else math.log(right) / math.log(left)
         case _:
             return _rounded(name, left)
+
+
+def _angle(name: str, value: float, other: float) -> Value:
+    if name == "atan2":
+        return math.atan2(value, other)
+    if name in _TURNED:
+        return _TURNED[name](value)
+    is_missing = abs(value) > 1 if name in ("asin", "acos") else not math.isfinite(value) and name != "atan"
+    return None if is_missing else _ANGLES[name](value)
 
 
 def _smooth(name: str, value: float, exponent: float) -> Value:

@@ -199,3 +199,18 @@ def _around(moment: int, zone: str) -> tuple[int, int]:
     """The clocks' distances from UTC a day before and a day after."""
     before, after = moment - DAY, moment + DAY
     return _shifted(before, zone) - before, _shifted(after, zone) - after
+
+
+_ISO = re.compile(r"\s*(\d{1,6})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*")
+
+
+def read(text: str) -> int | None:
+    """A date or timestamp in ISO's form; NULL for all else."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    day = made(*(int(g) for g in match.groups()[:3]))
+    hour, minute, second = (int(g or 0) for g in match.groups()[3:6])
+    if not isinstance(day, int) or hour > 23 or minute > 59 or second > 59:
+        return None
+    return day + ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((match[7] or "").ljust(6, "0"))
