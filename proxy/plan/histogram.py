@@ -48,15 +48,20 @@ def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, grou
     in_group = f"CASE WHEN rows > {limit} THEN {double(float(limit))} / rows ELSE 1e0 END"
     in_all = f"CASE WHEN q > {most}::HUGEINT THEN {share} ELSE 1e0 END"
     ctes = (
-        f"cell AS MATERIALIZED (SELECT {by}, x, count(*) AS n FROM (\n{counted}) GROUP BY {by}, x),\n"
-        f"held AS (SELECT {by}, sum(n)::BIGINT AS rows FROM cell GROUP BY {by}),\n"
+        f"counted AS MATERIALIZED (\n{counted}),\n"
+        f"held AS (SELECT {by}, count(*) AS rows FROM counted GROUP BY {by}),\n"
         f"many AS (SELECT {units}, {most_full} AS q FROM held GROUP BY {units}\n"
         f"  HAVING q > {most}::HUGEINT OR max(rows) > {limit}),\n"
-        f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units}))"
+        f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units})),\n"
+        f"cell AS (SELECT {by}, x, count(*) AS n FROM counted SEMI JOIN many USING ({units}) GROUP BY {by}, x)"
     )
     weight = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT ELSE n * {ROW_WEIGHT} END"
-    chosen = ", ".join([*(f"cell.{k}" for k in keys), "x"])
-    return f"WITH {ctes}\nSELECT {chosen}, sum({weight}) AS w\nFROM cell LEFT JOIN above ON {same}\nGROUP BY {chosen}"
+    shown, named = ", ".join([*keys, "x"]), ", ".join([*(f"cell.{k}" for k in keys), "x"])
+    return (
+        f"WITH {ctes}\nSELECT {shown}, sum(w) AS w FROM (\n"
+        f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM counted ANTI JOIN many USING ({units}) GROUP BY {shown}\n"
+        f"  UNION ALL SELECT {named}, {weight} FROM cell JOIN above ON {same})\nGROUP BY {shown}"
+    )
 
 
 class _Cells:

@@ -25,12 +25,12 @@ from proxy.release.raw import RawResult
 
 MOST_CELLS = 1 << 22  # of all groups that are shown
 
-Histogram = dict[int, int]
+Rows = list[tuple[object, ...]]
 
 
 def check_sizes(plan: ReleasePlan, cells: NoisyCells) -> None:
     """Refuse histograms that would take the memory of all sessions. Looks at keys that are shown, at nothing else."""
-    most = max((p.grid.cells for p in plan.parts if isinstance(p, QuantilePart)), default=0)
+    most = max((p.ladder.cells for p in plan.parts if isinstance(p, QuantilePart)), default=0)
     if len(cells.cells) * most > MOST_CELLS:
         raise BadGroups(
             "the answer has too many groups for quantiles, MIN and MAX",
@@ -47,22 +47,25 @@ def chosen(
     Claim: for databases that differ in one unit (or the policy's group) this is close at the part's share of the cost,
     if `raw` is the result of the part's own SQL and `choose` draws as it is told. See docs/claims/quantiles.md.
     """
-    found: dict[tuple[object, ...], Histogram] = {}
+    rows: dict[tuple[object, ...], Rows] = {}
     for row in raw.rows:
-        key = identity(read_key(v) for v in row[:-2])
-        found.setdefault(key, {})[read_integer(row[-2])] = read_integer(row[-1])
+        rows.setdefault(row[:-2], []).append(row)
+    found = {identity(read_key(v) for v in key): of for key, of in rows.items()}  # there are few keys and many rows
     results = []
     for cell in cells.cells:
         check()
-        results.append(select(part.ladder, _weights(part, found.get(identity(cell.key), {})), choose))
+        results.append(select(part.ladder, _weights(part, found.get(identity(cell.key), [])), choose))
     return results
 
 
-def _weights(part: QuantilePart, of: Histogram) -> Weights:
-    if not all(0 <= cell < part.grid.cells for cell in of):
-        raise TypeError("a row from the engine is in no cell")
-    weights = np.zeros(part.grid.cells, dtype=np.int64)
-    weights[list(of.keys())] = list(of.values())
+def _weights(part: QuantilePart, rows: Rows) -> Weights:
+    size = part.ladder.cells
+    weights = np.zeros(size, dtype=np.int64)
+    for *_, cell, weight in rows:
+        place = read_integer(cell)
+        if not 0 <= place < size:
+            raise TypeError("a row from the engine is in no cell")
+        weights[place] += read_integer(weight)
     return weights
 
 

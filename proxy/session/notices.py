@@ -8,6 +8,7 @@ from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
+from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
 from proxy.sqltypes import SqlType
@@ -45,6 +46,16 @@ def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy)
     if SqlType.TIMESTAMPTZ not in types or len(zones) == 1:
         return ()
     text = f"private times are computed in the time zone {privacy.time_zone}, not in {session_zone}"
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
+
+
+def rank_notices(outputs: tuple[OutputNoise, ...]) -> tuple[Notice, ...]:
+    """A NOTICE that answers are approximate which look like somebody's own value."""
+    errors = [o.half_width_95 for o in outputs if o.is_of_ranks]
+    if not errors:
+        return ()
+    rows = f"{math.ceil(max(errors)):,} rows or fewer off (95 %)"
+    text = f"min, max and percentiles are approximate: public values, chosen by ranks that are {rows}"
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 

@@ -23,7 +23,7 @@ from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_
 from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.explain import explain_json, explain_text
-from proxy.session.notices import charge_notices, zone_notices
+from proxy.session.notices import charge_notices, rank_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
@@ -298,7 +298,8 @@ def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings)
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
     notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
-               *zone_notices(planned.types, settings.time_zone, privacy))  # fmt: skip
+               *zone_notices(planned.types, settings.time_zone, privacy),
+               *rank_notices(planned.outputs))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 

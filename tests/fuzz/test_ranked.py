@@ -20,11 +20,13 @@ from proxy.plan.histogram import histogram
 from proxy.plan.quantiles import plan_quantiles
 from tests.fuzz.examine import report
 from tests.fuzz.ranked import QUERIES, Ranks, check_bounds, check_meaning, run_quantiles
+from tests.fuzz.test_sensitivity import LONG_CASES, LONG_SEED
 
 WORLDS = 16
 CHUNK = 4
 FIRST = 40_000
 MOST_WORLDS = 10
+LONG_CHUNK = 50
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -41,6 +43,15 @@ def test_histograms_are_the_oracles_and_answers_those_of_the_choice(first: int) 
     tally = run_quantiles(range(first, first + CHUNK), check_meaning)
     assert not tally.failures, report(tally)
     assert tally.planned > CHUNK * QUERIES / 2, "too few queries can be planned"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", [check_bounds, check_meaning])
+@pytest.mark.parametrize("part", range(-(-LONG_CASES // (LONG_CHUNK * QUERIES))))
+def test_many_random_quantiles(part: int, check: Callable[[Ranks], None]) -> None:
+    first = LONG_SEED + part * LONG_CHUNK
+    tally = run_quantiles(range(first, first + LONG_CHUNK), check, stop=True)
+    assert not tally.failures, report(tally)
 
 
 # --- planted mistakes ---------------------------------------------------------------------------------------
@@ -112,8 +123,8 @@ def rows_without_value_are_in_no_cell(patch: pytest.MonkeyPatch) -> None:
     _text(patch, r" ELSE \d+ END AS x", " END AS x")
 
 
-def the_fullest_cell_stands_for_the_group(patch: pytest.MonkeyPatch) -> None:
-    _text(patch, r"held AS \(SELECT (.*?), sum\(n\)", r"held AS (SELECT \1, max(n)")
+def cells_of_a_group_are_counted_instead_of_rows(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, r"(held AS \(SELECT .*?), count\(\*\)", r"\1, count(DISTINCT x)")
 
 
 PLANTS: tuple[tuple[Plant, Callable[[Ranks], None]], ...] = (
@@ -126,7 +137,7 @@ PLANTS: tuple[tuple[Plant, Callable[[Ranks], None]], ...] = (
     (ranks_near_an_end_move_like_others, check_bounds),
     (answers_are_moved_to_cells_with_rows, check_meaning),
     (rows_without_value_are_in_no_cell, check_meaning),
-    (the_fullest_cell_stands_for_the_group, check_bounds),
+    (cells_of_a_group_are_counted_instead_of_rows, check_bounds),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import Cost
-from proxy.session.notices import budget_spent, charge_notices, zone_notices
+from proxy.plan.outputs import output_noise
+from proxy.session.notices import budget_spent, charge_notices, rank_notices, zone_notices
 from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import plan
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
 
 CHARGE = LIMIT // 10
@@ -44,6 +47,15 @@ def test_unlimited_account_and_free_answer() -> None:
 def test_warning_is_given_once_when_a_mark_is_passed(spent: float, warning: list[str]) -> None:
     found = [s for s in said(receipt(balance(spent))) if s.startswith("WARNING")]
     assert [s.split()[1] for s in found] == warning
+
+
+def test_quantiles_are_said_to_be_approximate() -> None:
+    found = output_noise(plan("select count(*), min(age), percentile_cont(0.5) within group (order by age) from users"))
+    (notice,) = rank_notices(found)
+    most = max(math.ceil(o.half_width_95) for o in found if o.is_of_ranks)
+    assert notice.severity == "NOTICE"
+    assert f"{most:,} rows or fewer off" in notice.message
+    assert rank_notices(output_noise(plan("select count(*), avg(height) from users"))) == ()
 
 
 def test_no_warning_when_nothing_was_charged() -> None:
