@@ -43,14 +43,14 @@ from tests.front.samples import (
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
 
 
-async def wait_for(condition: Callable[[], bool], timeout_s: float = 15.0) -> None:
+async def wait_for(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110 - the state of another process
             await asyncio.sleep(0.02)

@@ -205,7 +205,7 @@ def psql(host: str, port: int, database: str, *commands: str) -> str:
     arguments = [part for command in commands for part in ("-c", command)]
     environment = {"PGPASSWORD": PASSWORD, "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PSQLRC": "/dev/null"}
     command = [str(BIN / "psql"), "-X", "-h", host, "-p", str(port), "-U", USER, "-d", database, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
     return done.stdout + done.stderr
 
 

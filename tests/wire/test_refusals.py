@@ -183,12 +183,12 @@ def test_settings_are_those_of_the_moment(serving: Serving) -> None:
         client.query("select count(*) from users")
         client.query("reset hush.epsilon; set local hush.intervals = on")
         client.query("select count(*) from users")
-        client.query("set timezone = 'Asia/Tokyo'; set statement_timeout = '3s'")
+        client.query("set timezone = 'Asia/Tokyo'; set statement_timeout = '30s'")
         client.query("select count(*) from users")
     settings = [released.settings for released in serving.diary.released]
     assert [s.get("hush.epsilon") for s in settings] == ["0.25", "0.5", "1", "0.5", "0.25", "0.25"]
     assert "hush.intervals" not in settings[4]
-    assert (settings[5]["TimeZone"], settings[5]["statement_timeout"]) == ("Asia/Tokyo", "3s")
+    assert (settings[5]["TimeZone"], settings[5]["statement_timeout"]) == ("Asia/Tokyo", "30s")
     assert settings[5]["search_path"] == '"$user", public'
 
 
