@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, Stored, columns_of
-from proxy.sql.scope import link
+from proxy.sql.links import link
 
 Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxy.errors import PolicyForbids
 from proxy.policy.model import UnitColumns
 from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, columns_in_order
-from proxy.sql.scope import equality
+from proxy.sql.links import equality
 
 
 def is_unit_value(block: Block, reference: ColumnRef) -> bool:

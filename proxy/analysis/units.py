@@ -41,7 +41,7 @@ from proxy.sql.algebra import (
     conjunction,
     conjuncts,
 )
-from proxy.sql.scope import equality, link
+from proxy.sql.links import equality, link
 from proxy.sqltypes import SqlType
 
 

@@ -55,8 +55,8 @@ from proxy.sql.algebra import (
     WindowValue,
     conjuncts,
 )
+from proxy.sql.links import link
 from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
-from proxy.sql.scope import link
 from proxy.sqltypes import SqlType
 
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2

@@ -38,9 +38,12 @@ _LONGEST_NAME = 60
 Item = Callable[[exp.Expression, Binder], tuple[str, Scalar]]
 
 
-def grouped(select: exp.Select, rows: Rows, binder: Binder, number: int, item: Item) -> Rows:
-    """The rows of a SELECT over `rows` that groups by their unit. number: of its scan. Raises HushError."""
-    found = _Grouped(rows, binder, number)
+def grouped(select: exp.Select, rows: Callable[[], Rows], binder: Binder, number: int, item: Item) -> Rows:
+    """The rows of a SELECT over `rows` that groups by their unit. number: of its scan. Raises HushError.
+
+    rows: as they are once all expressions are bound.
+    """
+    found = GroupedRows(rows, binder, number)
     found.group(select)
     inner = Binder(found.resolve, binder.constants, binder.source, found.rules())
     columns = tuple(item(i, inner) for i in select.expressions)
@@ -49,14 +52,25 @@ def grouped(select: exp.Select, rows: Rows, binder: Binder, number: int, item: I
     return Rows(scans=(found.scan(),), where=where, columns=columns)
 
 
-class _Grouped:
-    def __init__(self, rows: Rows, binder: Binder, number: int) -> None:
-        self._rows = rows
+class GroupedRows:
+    """The scan that grouped rows of units become. number: of that scan."""
+
+    def __init__(self, rows: Callable[[], Rows], binder: Binder, number: int) -> None:
+        self._read_rows = rows
         self._binder = binder
         self._number = number
         self._unit: list[tuple[str, ColumnRef]] = []
         self._keys: list[tuple[str, Scalar]] = []
         self._values: list[UnitValue] = []
+
+    @property
+    def _rows(self) -> Rows:
+        return self._read_rows()
+
+    @property
+    def values(self) -> tuple[UnitValue, ...]:
+        """The aggregates that were asked for."""
+        return tuple(self._values)
 
     # --- grouping -------------------------------------------------------------------------------------------
 
@@ -72,6 +86,10 @@ class _Grouped:
                 raise refuse(group, f"grouping by {key.type.pg_name} is not supported per unit",
                              "Group by a number of days.")  # fmt: skip
             self._keys.append((self._unused(key.name if isinstance(key, ColumnRef) else "key"), key))
+
+    def by(self, unit: Sequence[ColumnRef]) -> None:
+        """Group by these columns of the unit alone."""
+        self._unit = [(c.name, c) for c in unit]
 
     def _unit_among(self, found: Sequence[Scalar], group: exp.Expression) -> tuple[ColumnRef, ...]:
         for scan in self._rows.scans:

@@ -7,7 +7,7 @@ scans and their conditions join the block's. What joins mean: `joins`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
 
@@ -16,22 +16,22 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, subqueries
-from proxy.sql.algebra import Call, ColumnRef, Scalar, Scan, conjuncts
-from proxy.sql.bind import make_binder
+from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan, conjuncts
+from proxy.sql.bind import RULES, make_binder
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
+from proxy.sql.correlated import single_row
 from proxy.sql.names import fold, identifier, table_name
 from proxy.sql.per_unit import grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
-from proxy.sql.subqueries import Membership, conditions, membership
+from proxy.sql.subqueries import Membership, conditions, is_single_row, membership
 from proxy.sql.unions import branches_of, together
 from proxy.sql.unknown_names import unknown_column
 from proxy.sql.windows import Windows, has_window
 from proxy.sql.words import construct
-from proxy.sqltypes import SqlType
 
 _MOST_SCANS = 50
 
@@ -62,11 +62,21 @@ Ctes = Mapping[str, Cte]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The relations of one FROM clause, their joined and filtered rows, and a binder over them."""
+    """The relations of one FROM clause, their joined and filtered rows, and a binder over them.
+
+    asked: joins of EXISTS and IN. found: joins of sub-selects of one row; binding an expression may add one.
+    """
 
     relations: tuple[Named, ...]
-    rows: Rows
+    joined: Rows
     binder: Binder
+    asked: tuple[Join, ...] = ()
+    found: list[Join] = field(default_factory=list)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows with what was found for sub-selects of one row, those of its expressions bound so far included."""
+        return replace(self.joined, joins=(*self.joined.joins, *self.found, *self.asked))
 
 
 class Scopes:
@@ -83,8 +93,11 @@ class Scopes:
 
         Raises HushError.
         """
-        joined = self._from(select, ctes)
-        binder = self._binder(joined, around)
+        joined = self._from(select, ctes, around)
+        found: list[Join] = []
+        plain = self._binder(joined, around)
+        binder = Binder(plain.resolve, self._constants, self._source,
+                        {**RULES, exp.Subquery: lambda b, node: self._value(node, ctes, b, found)})  # fmt: skip
         rows = joined.rows
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
@@ -92,7 +105,28 @@ class Scopes:
                 rows = replace(rows, where=(*rows.where, *conjuncts(binder.condition(condition))))
             else:
                 rows = self._with_membership(rows, asked, ctes, binder)
-        return Scope(joined.relations, rows, binder)
+        first = len(joined.rows.joins)
+        return Scope(joined.relations, replace(rows, joins=rows.joins[:first]), binder, rows.joins[first:], found)
+
+    def _value(self, node: exp.Expression, ctes: Ctes, binder: Binder, found: list[Join]) -> Scalar:
+        """A sub-select of one row and one column, whose rows belong to the unit of the row around it."""
+        query = node.unnest()
+        if not isinstance(query, exp.Select) or not is_single_row(query) or len(query.expressions) != 1:
+            raise refuse(node, "a sub-query is not supported over private rows",
+                         "Accepted: one aggregate of rows of the same unit.")  # fmt: skip
+        join, columns = self._single_row(query, ctes, binder.resolve)
+        found.append(join)
+        return columns[0][1]
+
+    def _single_row(
+        self, query: exp.Select, ctes: Ctes, around: Resolve
+    ) -> tuple[Join, tuple[tuple[str, Scalar], ...]]:
+        only(query, "expressions", "from_", "joins", "where", "with_", "kind")
+        scope = self.select(query, ctes_of(query, ctes), around)
+        return single_row(query, scope.rows, scope.binder, self._number(), self._named)
+
+    def _named(self, node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
+        return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
 
     def _with_membership(self, rows: Rows, asked: Membership, ctes: Ctes, binder: Binder) -> Rows:
         found = [subqueries.join_of(asked, self._set(asked, ctes, binder), binder)]
@@ -117,22 +151,48 @@ class Scopes:
 
     # --- relations ----------------------------------------------------------------------------------
 
-    def _from(self, select: exp.Select, ctes: Ctes) -> Joined:
+    def _from(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Joined:
         clause = select.args.get("from_")
         if clause is None:
             raise refuse(select, "a private SELECT needs a FROM clause")
         found = [joins.alone(self._relation(clause.this, ctes))]
         seen = {found[0].relations[0].alias}
         for join in select.args.get("joins") or ():
-            relation = self._relation(join.this, ctes)
+            if isinstance(join.this, exp.Lateral):
+                found = [reduce(joins.product, found)]
+                found[0], relation = self._lateral(found[0], join, ctes, around)
+            else:
+                relation = self._relation(join.this, ctes)
             if relation.alias in seen:
                 raise refuse(join.this, f'table name "{relation.alias}" specified more than once')
             seen.add(relation.alias)
-            if joins.is_comma(join):
+            if joins.is_comma(join) or not relation.rows.scans:
                 found.append(joins.alone(relation))
             else:
                 found[-1] = joins.join(found[-1], relation, join, self._binder)
         return reduce(joins.product, found)
+
+    def _lateral(self, left: Joined, join: exp.Join, ctes: Ctes, around: Resolve | None) -> tuple[Joined, Named]:
+        """A sub-select that may name the relations to its left, and these with what it needs to have met."""
+        node = join.this
+        only(node, "this", "alias")
+        query, alias = node.this.unnest(), node.args.get("alias")
+        if alias is None or not isinstance(query, exp.Select) or query.args.get("from_") is None:
+            raise refuse(node, "LATERAL in FROM of a private SELECT is not supported",
+                         "LATERAL (SELECT ...) AS name may read rows of the same unit.")  # fmt: skip
+        resolve = self._binder(left, around).resolve
+        if not is_single_row(query):
+            if has_window(query) or query.args.get("group") is not None:
+                raise refuse(node, "LATERAL with groups or window functions over private rows is not supported",
+                             "Leave out LATERAL and join on the unit.")  # fmt: skip
+            return left, self._aliased(alias, self.subselect(query, ctes, resolve))
+        is_always_met = join.args.get("on") in (None, exp.true()) and not join.args.get("using")
+        if not is_always_met or str(join.args.get("side") or "") not in ("", "LEFT"):
+            raise refuse(node, "a condition on the one row of a LATERAL sub-select is not supported in its join",
+                         "Write ON true, and the condition in WHERE.")  # fmt: skip
+        met, columns = self._single_row(query, ctes, resolve)
+        rows = replace(left.rows, joins=(*left.rows.joins, met))
+        return Joined(left.relations, rows), self._aliased(alias, Rows(scans=(), columns=columns))
 
     def _relation(self, node: exp.Expression, ctes: Ctes) -> Named:
         if isinstance(node, exp.Table):
@@ -193,12 +253,12 @@ class Scopes:
             table = self._catalog.tables[table.ownership.parent]
         return table.ownership
 
-    def subselect(self, select: exp.Select, ctes: Ctes) -> Rows:
+    def subselect(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
         if select.args.get("group") is not None:
             return self._per_unit(select, ctes)
         only(select, "expressions", "from_", "joins", "where", "with_", "kind")
-        scope = self.select(select, ctes_of(select, ctes))
+        scope = self.select(select, ctes_of(select, ctes), around)
         if has_window(select):
             return self._windowed(select, scope)
         columns: list[tuple[str, Scalar]] = []
@@ -210,14 +270,11 @@ class Scopes:
         only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
         scope = self.select(select, ctes_of(select, ctes))
 
-        def item(node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
-            return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
-
-        return grouped(select, scope.rows, scope.binder, self._number(), item)
+        return grouped(select, lambda: scope.rows, scope.binder, self._number(), self._named)
 
     def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
         """A sub-select with window functions over the rows of each unit."""
-        found = Windows(scope.rows, scope.binder, self._number())
+        found = Windows(lambda: scope.rows, scope.binder, self._number())
         relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
         inner = Scope(relations, found.passed(scope.rows), found.inner())
         columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source))
@@ -345,28 +402,3 @@ _TYPE_OUTPUT = {"int": "int4", "integer": "int4", "bigint": "int8", "smallint": 
 def _type_output_name(node: exp.Expression) -> str:
     name = str(node.args["to"].sql(dialect="postgres")).lower().split("(")[0]
     return _TYPE_OUTPUT.get(name, name)
-
-
-_EXACT_NUMBERS = frozenset((SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC))
-_TEXTS = frozenset((SqlType.TEXT, SqlType.VARCHAR))
-
-
-def link(scalar: Scalar) -> tuple[ColumnRef, ColumnRef] | None:
-    """The two columns of `column = column` between two scans, if their types compare without loss.
-
-    Only such an equality can join rows: double precision, for one, calls neighbouring large integers equal.
-    """
-    pair = equality(scalar)
-    if pair is None or pair[0].scan == pair[1].scan:
-        return None
-    types = {c.type for c in pair}
-    return pair if len(types) == 1 or types <= _EXACT_NUMBERS or types <= _TEXTS else None
-
-
-def equality(scalar: Scalar) -> tuple[ColumnRef, ColumnRef] | None:
-    """The two columns of `column = column`, else None."""
-    if isinstance(scalar, Call) and scalar.function == "=" and scalar.type is SqlType.BOOL:
-        left, right = scalar.args
-        if isinstance(left, ColumnRef) and isinstance(right, ColumnRef):
-            return left, right
-    return None

@@ -22,7 +22,7 @@ from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
-from proxy.sql.subqueries import conditions, membership
+from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.unit_groups import groups_by_unit
 from proxy.sql.windows import has_window
 from proxy.sql.words import construct
@@ -272,9 +272,12 @@ class _Walker:
         if id(select) in self._sources and groups_by_unit(select, self._catalog, named):
             return self._rows(select)
         is_released = is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
-        above = _inner_queries(select, _ABOVE) if is_released else []
+        above = [q for q in _inner_queries(select, _ABOVE) if not _is_aggregated(q, select)] if is_released else []
         for inner in _inner_queries(select):
-            if not any(inner is query for query in above) and not self._is_set(select, inner, ctes):
+            if any(inner is query for query in above):
+                continue
+            is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions")
+            if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
                 self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
                                             "supported")  # fmt: skip
         if not is_released:
@@ -304,6 +307,23 @@ class _Walker:
                          "Compare with a constant, or with rows of a table.")  # fmt: skip
         return True
 
+    def _is_value(self, inner: exp.Expression, ctes: _Names) -> bool:
+        """Whether a sub-query aggregates private rows to one row, which the binder joins to the row around it."""
+        query = inner.unnest()
+        if not isinstance(query, exp.Select) or not is_single_row(query):
+            return False
+        scope, blocks_before = self._declare(query, ctes), len(self.blocks)
+        kinds = {self._source(s, scope) for s in _sources(query)}
+        if Kind.PRIVATE not in kinds or Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
+            return False
+        for deeper in _inner_queries(query):
+            if not self._is_set(query, deeper, scope) and not (
+                _part(deeper, query) in ("where", "expressions") and self._is_value(deeper, scope)
+            ):
+                self._refuse_private_inside(deeper, scope, "a sub-query over private rows inside a private SELECT is"
+                                            " not supported")  # fmt: skip
+        return True
+
     def _subquery_above(self, inner: exp.Expression, ctes: _Names) -> None:
         """A sub-query beside the aggregates of a block: public, or released by blocks of its own."""
         system_before = len(self.system)
@@ -325,8 +345,18 @@ class _Walker:
         if isinstance(node, exp.Subquery):
             self._sources.add(id(node.this))
             return self.visit(node, ctes)
+        if isinstance(node, exp.Lateral) and any(
+            self._table(t, ctes) is Kind.PRIVATE for t in node.find_all(exp.Table)
+        ):
+            return self._lateral(node, ctes)
         self._refuse_private_inside(node, ctes, f"{construct(node)} over a private table is not supported")
         return Kind.PUBLIC
+
+    def _lateral(self, node: exp.Lateral, ctes: _Names) -> Kind:
+        if self._is_value(node.this, ctes):
+            return Kind.PRIVATE
+        self._sources.add(id(node.this.unnest()))
+        return self.visit(node.this, ctes)
 
     def _table(self, node: exp.Table, ctes: _Names) -> Kind:
         name, schema = identifier(node.this), identifier(node.args.get("db"))
@@ -358,6 +388,24 @@ def _sources(select: exp.Select) -> list[exp.Expression]:
     first = [] if clause is None else [clause.this]
     joins = [j.this for j in select.args.get("joins") or ()]
     return [*first, *joins, *(select.args.get("laterals") or ())]
+
+
+def _part(query: exp.Expression, select: exp.Select) -> str:
+    """The clause of a SELECT in which a sub-query stands."""
+    node: exp.Expr = query
+    while node.parent is not None and node.parent is not select:
+        node = node.parent
+    return str(node.arg_key)
+
+
+def _is_aggregated(query: exp.Expression, select: exp.Select) -> bool:
+    """Whether a sub-query stands in what an aggregate of the SELECT is of."""
+    node: exp.Expr | None = query.parent
+    while node is not None and node is not select:
+        if isinstance(node, exp.Filter) or is_aggregate_call(node):
+            return True
+        node = node.parent
+    return False
 
 
 def _rows_shown(query: exp.Expression) -> NotAggregate:

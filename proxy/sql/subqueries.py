@@ -111,3 +111,16 @@ def _compared(asked: Membership, rows: Rows, outer: Binder) -> list[tuple[Scalar
         left, right = outer.united(asked.node, pair)
         found.append((outer.call(asked.node, "=", left, right), left, right))
     return found
+
+
+def is_single_row(select: exp.Select) -> bool:
+    """Whether a SELECT gives one row always: it aggregates, and groups by nothing."""
+    if any(select.args.get(part) is not None for part in ("group", "having", "distinct", "limit", "offset")):
+        return False
+    return bool(select.expressions) and any(_has_aggregate(item) for item in select.expressions)
+
+
+def _has_aggregate(node: exp.Expression) -> bool:
+    if isinstance(node, (exp.Query, exp.Window)):
+        return False
+    return isinstance(node, exp.AggFunc) or any(_has_aggregate(n) for n in node.iter_expressions())

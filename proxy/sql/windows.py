@@ -6,7 +6,7 @@ that passes columns on as they are stored; what the sub-select computes from the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -57,15 +57,22 @@ def has_window(select: exp.Select) -> bool:
 
 
 class Windows:
-    """The scan that the rows of such a sub-select become. number: of that scan."""
+    """The scan that the rows of such a sub-select become. number: of that scan.
 
-    def __init__(self, rows: Rows, binder: Binder, number: int) -> None:
-        self._rows = rows
+    rows: as they are once all expressions are bound.
+    """
+
+    def __init__(self, rows: Callable[[], Rows], binder: Binder, number: int) -> None:
+        self._read_rows = rows
         self._binder = binder
         self._number = number
         self._passed: dict[ColumnRef, str] = {}
         self._windows: list[WindowValue] = []
         self._unit: tuple[ColumnRef, ...] = ()
+
+    @property
+    def _rows(self) -> Rows:
+        return self._read_rows()
 
     def passed(self, rows: Rows) -> Rows:
         """Rows below as they are seen above: by columns of the scan."""

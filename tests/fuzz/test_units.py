@@ -29,7 +29,8 @@ def _always(query: str) -> Make:
     def make(world: World, _: random.Random) -> str:
         ownership = world.tables["e"].ownership
         assert isinstance(ownership, UnitColumns)
-        return query.format(u=", ".join(ownership.columns))
+        same = " and ".join(f"x.{c} = y.{c}" for c in ownership.columns)
+        return query.format(u=", ".join(ownership.columns), same=same)
 
     return make
 

@@ -67,6 +67,11 @@ def branches_of_a_union_are_taken_for_one_another(patch: pytest.MonkeyPatch) -> 
     _text(patch, lambda sql: sql.replace('1::BIGINT AS "branch"', '0::BIGINT AS "branch"'))
 
 
+def rows_around_meet_anybody(patch: pytest.MonkeyPatch) -> None:
+    _text(patch, lambda sql: re.sub(r"(LEFT JOIN \(\(\n(?:.*\n)*?.*?\) ON )[^\n]*", r"\1TRUE", sql))
+
+
+_CORRELATED = "select count(*) from p x where (select count(*) from e y where {same}) < 2"
 _TWICE = "select count(*) as n, sum(q.x) as x from (select {u}, 1 as x from e union all select {u}, 2 from e) q"
 _FIRST = "select count(*) from (select {u}, code, row_number() over (partition by {u}) as n from e) q where "
 
@@ -82,6 +87,7 @@ PLANTS: tuple[tuple[Plant, str, str], ...] = (
     (places_are_not_clamped, "meaning", _FIRST + "q.n > 1"),
     (a_branch_is_left_out, "meaning", _TWICE),
     (branches_of_a_union_are_taken_for_one_another, "meaning", _TWICE),
+    (rows_around_meet_anybody, "sensitivity", _CORRELATED),
     (distinct_values_of_units_are_counted_twice, "meaning",
      "select sum(q.n) from (select {u}, count(distinct code) as n from e group by {u}) q"),
 )  # fmt: skip

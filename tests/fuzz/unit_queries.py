@@ -25,6 +25,8 @@ class _UnitWriter(Writer):
     def _relation(self) -> From:
         """Rows of units, alone or beside rows of a table."""
         rng = self._rng
+        if rng.random() < 0.25:
+            return self._around()
         rows = self._rows_of_units(rng.choice((0, 0, 1)))
         if rng.random() < 0.7:
             return From(f"({rows.text}) q", _under("q", rows), "q.u0")
@@ -32,6 +34,36 @@ class _UnitWriter(Writer):
         on = " and ".join(f"x.{c} = q.{c}" for c in self._units())
         columns = (*_under("q", rows), *self._columns(table, "x"))
         return From(f"{table} x {how}join ({rows.text}) q on {on}", columns, self._unit(table, "x"))
+
+    def _around(self) -> From:
+        """Rows of a table, with aggregates of other rows of their unit as columns."""
+        rng, table = self._rng, self._rng.choice("pe")
+        columns = self._columns(table, "x")
+        if rng.random() < 0.6:
+            items = [self._single() for _ in range(rng.choice((1, 2)))]
+            return From(f"{table} x", (*columns, *(Name(f"({i.text})", i.type, i.domain) for i in items)),
+                        self._unit(table, "x"))  # fmt: skip
+        if rng.random() < 0.5:
+            item = self._single()
+            text = rng.choice((f"{table} x, lateral ({item.text}) q(v)",
+                               f"{table} x cross join lateral ({item.text}) q(v)",
+                               f"{table} x left join lateral ({item.text}) q(v) on true"))  # fmt: skip
+            return From(text, (*columns, Name("q.v", item.type, item.domain)), self._unit(table, "x"))
+        self._from = From("", (*columns, *self._columns("e", "y")), "")
+        where = " and ".join([*self._same_unit("x", "y"), *(self._bool(1) for _ in range(rng.choice((0, 1))))])
+        how = rng.choice((", lateral {}", " cross join lateral {}", " left join lateral {} on true"))
+        inner = f"(select y.* from e y where {where}) y"
+        return From(f"{table} x{how.format(inner)}", self._from.columns, self._unit(table, "x"))
+
+    def _single(self) -> Name:
+        """A SELECT of one row and column over rows of the unit of x."""
+        below = self._below(self._rng.choice((0, 0, 0, 1)))
+        self._from = below
+        text, kind = self._unit_value()
+        same = [f"{t} = x.{c}" for t, c in zip(self._unit_texts(), self._units(), strict=True)]
+        where = " and ".join([*same, *(self._bool(1) for _ in range(self._rng.choice((0, 0, 1))))])
+        domain = Unknown() if text.startswith("sum") else Bounded(0, 10)
+        return Name(f"select {text} from {below.text} where {where}", kind, domain)
 
     def _rows_of_units(self, depth: int) -> From:
         """A SELECT with the columns of the unit and others. depth: sub-selects below it."""

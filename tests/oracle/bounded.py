@@ -43,7 +43,7 @@ from proxy.sql.algebra import (
     Windowed,
     columns_of,
 )
-from proxy.sql.scope import link
+from proxy.sql.links import link
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 from tests.oracle.per_unit import inner_key, unit_value
