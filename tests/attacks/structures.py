@@ -35,6 +35,8 @@ REFUSED = {
     "a correlated aggregate": (
         "SELECT count(*) FROM people p WHERE (SELECT count(*) FROM events e WHERE e.what = p.name) > 3",
         "SELECT count(*) FROM people p WHERE p.v > (SELECT avg(q.v) FROM people q WHERE q.kind = p.kind)",
+        "SELECT count(*) FROM people p WHERE (SELECT count(*) FROM events e WHERE e.pid = p.pid OR e.n = 1) > 3",
+        "SELECT count(*) FROM people p, LATERAL (SELECT count(*) AS c FROM events) AS t WHERE t.c > 3",
     ),
     "windows across people": (
         "SELECT rank() OVER (ORDER BY v) FROM people",
@@ -42,6 +44,7 @@ REFUSED = {
         "SELECT count(*) FROM (SELECT lag(v) OVER (ORDER BY i) AS l FROM people) AS t WHERE l > 5",
         "SELECT count(*) FROM (SELECT ntile(4) OVER (ORDER BY v) AS q FROM people) AS t WHERE q = 1",
         "SELECT sum(v) OVER () FROM people",
+        "SELECT sum(r) FROM (SELECT row_number() OVER (PARTITION BY kind ORDER BY pid) AS r FROM people) AS t",
     ),
     "joins on other things than the person": (
         "SELECT count(*) FROM people p JOIN people q ON p.name = q.name",
@@ -76,8 +79,12 @@ REFUSED = {
         "SELECT count(*) FROM (SELECT pid FROM people UNION ALL SELECT 777) AS t",
         "SELECT count(*) FROM (SELECT pid FROM people UNION ALL VALUES (777)) AS t",
         "SELECT count(*) FROM people p JOIN unnest(ARRAY[777, 777]) AS f (pid) ON f.pid = p.pid",
+        "SELECT count(*) FROM people p JOIN (SELECT pid FROM people UNION ALL SELECT n FROM events) t ON t.pid = p.pid",
+        "SELECT count(*) FROM people p JOIN (SELECT max(n) AS pid FROM events GROUP BY pid) t ON t.pid = p.pid",
+        "SELECT count(*) FROM people p JOIN (SELECT lag(pid) OVER (PARTITION BY pid) AS pid FROM people) t USING (pid)",
     ),
     "sets of rows": (
+        "SELECT count(*) FROM (SELECT pid FROM people UNION SELECT pid FROM people) AS t",
         "SELECT count(*) FROM (SELECT name FROM people UNION SELECT what FROM events) AS t",
         "SELECT count(*) FROM (SELECT pid FROM people EXCEPT SELECT pid FROM events) AS t",
         "SELECT count(*) FROM (SELECT pid FROM people INTERSECT ALL SELECT pid FROM events) AS t",
