@@ -98,6 +98,19 @@ def test_a_comparison_with_a_constant_beyond_the_domain_keeps_the_domain_check()
         assert connection.execute(plan(query).sql).fetchall() == [(0, 0)], condition
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["plan like 'f%'", "starts_with(plan, 'f')", "plan similar to 'f%'", "plan ~ '^f'", "position('r' in plan) > 0",
+     "plan like 'f%' or plan like 'x%'", "nullif(plan, 'frugal') like 'f%'"],
+)  # fmt: skip
+def test_a_test_of_a_missing_text_fails_whatever_all_rows_have_in_common(condition: str) -> None:
+    """Statistics of the rows must not decide about one that has a text outside the domain."""
+    connection = tables(duckdb.connect())
+    connection.execute("insert into users (user_id, plan) values (1, 'frugal'), (2, 'frugal')")
+    query = f"select count(*) from users where {condition}"
+    assert connection.execute(plan(query).sql).fetchall() == [(0, 0)]
+
+
 def test_private_keys_beside_public_ones_are_selected_by_all_their_units() -> None:
     connection = tables(duckdb.connect())
     rows = ", ".join(f"({i}, 'Paris', '{'free' if i % 3 else 'pro'}')" for i in range(9))
