@@ -104,6 +104,22 @@ TOTAL = {
         "ltrim(name, 'a') = ''",
         "name LIKE '%y%y%y%y%y%z'",
     ),
+    "formats, patterns, zones and differences": (
+        "to_char(seen, 'YYYY-MM-DD US Day') > ''",
+        "to_timestamp(w) > now()",
+        "make_date(v::int, v::int, 31) > born",
+        "seen AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Zurich' > '2000-01-01'",
+        "seen - timestamp '2000-01-01' < interval '1 day'",
+        "extract(year FROM age(seen, born)) > 1",
+        "seen + v::int * interval '100 years' > '2000-01-01'",
+        "date_bin('1 day', seen, '2000-01-01') > '2000-01-01'",
+        "split_part(name, 'y', -2) = ''",
+        "initcap(name) = upper(name)",
+        "substring(name FROM '^.*y(.*)$')::smallint > 1",
+        "regexp_replace(name, '[a-z]', '\\&\\&', 'g') = 'x'",
+        "num::numeric(6, 2) > 1",
+        "acos(w) + sin(w) + cbrt(w) > 1",
+    ),
     "rounding": (
         "round(w) > 1",
         "floor(w) > 1",
@@ -148,7 +164,7 @@ REFUSED = {
         "name::uuid IS NULL",
         "name::inet IS NULL",
         "name::bytea IS NULL",
-        "to_timestamp(w) > now()",
+        "to_timestamp(name) > now()",
     ),
 }
 
