@@ -97,7 +97,7 @@ class Scopes:
         found: list[Join] = []
         plain = self._binder(joined, around)
         binder = Binder(plain.resolve, self._constants, self._source,
-                        {**RULES, exp.Subquery: lambda b, node: self._value(node, ctes, b, found)})  # fmt: skip
+                        {**RULES, exp.Subquery: lambda b, node: self._value(node, ctes, b, plain, found)})  # fmt: skip
         rows = joined.rows
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
@@ -108,9 +108,14 @@ class Scopes:
         first = len(joined.rows.joins)
         return Scope(joined.relations, replace(rows, joins=rows.joins[:first]), binder, rows.joins[first:], found)
 
-    def _value(self, node: exp.Expression, ctes: Ctes, binder: Binder, found: list[Join]) -> Scalar:
-        """A sub-select of one row and one column, whose rows belong to the unit of the row around it."""
+    def _value(self, node: exp.Expression, ctes: Ctes, binder: Binder, plain: Binder, found: list[Join]) -> Scalar:
+        """A sub-select of one row and one column, whose rows belong to the unit of the row around it, or without rows.
+
+        plain: knows no sub-selects over rows.
+        """
         query = node.unnest()
+        if isinstance(query, exp.Select) and query.args.get("from_") is None:
+            return plain.scalar(node)
         if not isinstance(query, exp.Select) or not is_single_row(query) or len(query.expressions) != 1:
             raise refuse(node, "a sub-query is not supported over private rows",
                          "Accepted: one aggregate of rows of the same unit.")  # fmt: skip
