@@ -52,6 +52,8 @@ class Book:
         self._portals: dict[bytes, PrivatePortal] = {}
         self._statement_names: set[bytes] = set()
         self._doubtful: set[bytes] = set()
+        self._last_change: dict[bytes, int] = {}  # of the names of statements, since everything was answered
+        self._changes = 0
         self._portal_names: dict[bytes, int] = {}
         self._ends_sent = 0
         self._ends_seen = 0
@@ -74,10 +76,19 @@ class Book:
         self._portals[name] = record
 
     def drop_statement(self, name: bytes) -> Callable[[], None]:
-        """Forget a statement; the result takes that back."""
+        """Forget a statement; the result takes that back, unless the name has changed hands since."""
         if name in self._statements:
             self._doubtful.add(name)
-        return _dropped(self._statements, name)
+        restore, before = _dropped(self._statements, name), self._last_change.get(name, 0)
+        self._changes += 1
+        mine = self._last_change[name] = self._changes
+
+        def take_back() -> None:
+            if self._last_change.get(name) == mine:
+                self._last_change[name] = before
+                restore()
+
+        return take_back
 
     def is_doubtful(self, name: bytes) -> bool:
         """Whether a record of that name was dropped by a message that the front may yet skip."""
@@ -86,6 +97,7 @@ class Book:
     def settled(self) -> None:
         """Everything sent has been answered."""
         self._doubtful.clear()
+        self._last_change.clear()
 
     def drop_portal(self, name: bytes) -> Callable[[], None]:
         """Forget a portal; the result takes that back."""

@@ -130,3 +130,12 @@ def test_random_streams(compare: Compare, atoms: list[bytes], cuts: list[int], p
 @given(st.lists(ATOMS, max_size=25), st.lists(st.integers(0, 1500), max_size=4), PAUSES)
 def test_many_random_streams(compare: Compare, atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
     compare(atoms, cuts, pause_s)
+
+
+def test_a_skipped_message_gives_back_no_name_that_has_changed_hands(compare: Compare) -> None:
+    """The Parse after the error is skipped. The unnamed statement it would have replaced is not there again later."""
+    private, public = b"select 1/(age-30) from users", b"select height from places order by height limit 3"
+    skipped = [messages.parse(b"", private), messages.describe_portal(b""), messages.parse(b"", public), SYNC]
+    closed = messages.close_portal(b"")
+    replaced = [messages.parse(b"", public), bind(b"", b"", (), ()), messages.execute(b""), SYNC]
+    compare([*skipped, messages.query(public), closed, *replaced], [], 0.0)
