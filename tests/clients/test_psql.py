@@ -88,11 +88,16 @@ def test_a_cursor_in_a_transaction_can_be_fetched(psql: Psql) -> None:
         ("SELECT count(*) FROM no_such_table;", "42P01"),
         ("SELECT count(no_such_column) FROM adult;", "42703"),
         ("SELEC 1;", "42601"),
-        ("PREPARE p(int) AS SELECT count(*) FROM adult WHERE age >= $1; EXECUTE p(40);", "DP006"),
+        ("PREPARE p AS SELECT * FROM adult; EXECUTE p;", "DP004"),
     ],
 )
 def test_a_refusal_has_its_sqlstate_and_the_session_goes_on(psql: Psql, statement: str, sqlstate: str) -> None:
     assert psql(f"{statement}\n\\echo :LAST_ERROR_SQLSTATE\nSELECT 7;") == [sqlstate, "7"]
+
+
+def test_a_statement_prepared_in_sql_is_answered(psql: Psql) -> None:
+    (count,) = psql("PREPARE p(int) AS SELECT count(*) FROM adult WHERE age >= $1;\nEXECUTE p(40);")
+    assert near(count, 14237)
 
 
 def test_explain_shows_the_plan_and_charges_nothing(psql: Psql) -> None:
