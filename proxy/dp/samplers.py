@@ -28,7 +28,7 @@ __all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "choose", "salt_b
 _BATCH = 4096  # values per call of the sampler: about 50 ms
 _BATCHES_AHEAD = 128  # 4 MiB: three quarters are the largest public domain with three moments a key, and more
 _LOW = 8  # below an eighth of a full pool the background draws without a pause
-_PAUSE_S = 0.5  # else after each batch: a proxy that just began should not look busy
+_PAUSE_S = 2.0  # else after each batch: a proxy that just began should not look busy
 _CLOSE_TIMEOUT_S = 5.0
 _SPENT = 1.0 - 2.0**-30  # of what a choice is charged, it spends at least this part
 
