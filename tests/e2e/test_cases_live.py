@@ -21,9 +21,8 @@ from tests.unit.sql.corpus import Case, cases
 CASES = cases()
 Row = tuple[object, ...]
 DEVIATIONS = 6.0
-#: Every average of the cases is over more rows than this, or than this in the files with groups of few rows.
-ROWS_OF_AN_AVERAGE, FEW_ROWS = 200, 10
-OF_FEW_ROWS = frozenset({"units", "unions", "correlated", "spans", "casts", "scalars", "distinct"})
+#: Every average is over more rows than this, where the case does not say its own "rows_of_average".
+ROWS_OF_AN_AVERAGE = 200
 #: What rounding and the printed digits add, by the type of the column; other numbers are keys and are exact.
 ROUNDED = {"bigint": 0.5, "numeric": 0.1, "double precision": 0.1, "real": 0.1}
 
@@ -80,9 +79,6 @@ def test_answer_is_as_postgresql_would_give_it(case: Case, private: Client, exac
     within = [max(reach(column, noise), computed) for column in columns]
     if "near" in case.facts:
         within = [float(str(case.facts["near"]))] * len(columns)
-    if case.facts.get("is_chosen"):  # by chance among all values of the domain; the law has tests of its own
-        assert len(rows) == len(true_rows), case.sql
-        return
     assert compares(str(case.facts.get("rows", "same")), rows, true_rows, within), (
         f"{case.sql}\n{rows[:5]}\n{true_rows[:5]}\nwithin {within}"
     )
@@ -90,7 +86,7 @@ def test_answer_is_as_postgresql_would_give_it(case: Case, private: Client, exac
 
 def stated_noise(client: Client, case: Case) -> Mapping[str, float]:
     """By function, the largest standard deviation that EXPLAIN states for its aggregates."""
-    rows = FEW_ROWS if case.place.rpartition("-")[0] in OF_FEW_ROWS else ROWS_OF_AN_AVERAGE
+    rows = float(str(case.facts.get("rows_of_average", ROWS_OF_AN_AVERAGE)))
     cursor = psycopg.RawCursor(client)
     cursor.execute(f"EXPLAIN (FORMAT JSON) {case.sql}", _parameters(case))
     ((((explained,),),),) = (cursor.fetchall(),)
