@@ -1,4 +1,4 @@
-"""Is a policy file right, and what may stand in one? `hushql policy check` and `hushql policy schema`."""
+"""Is a policy file right, what may stand in one, what does a change of it mean? The commands of `hushql policy`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import Annotated
 
 import typer
 
-from proxy.admin.files import read_policy
-from proxy.admin.output import print_json
+from proxy.admin.files import read_policy, read_text
+from proxy.admin.init_command import init
+from proxy.admin.output import print_json, print_table
 from proxy.errors import ConfigError
+from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
+from proxy.policy.load import load_policy
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.policy.problems import FileProblems, Path
 
-app = typer.Typer(no_args_is_help=True, help="Check policy files.")
+app = typer.Typer(no_args_is_help=True, help="Make, check and compare policy files.")
+app.command("init")(init)
 
 
 @app.command("check")
@@ -35,6 +39,27 @@ def check(
             if finding.summary:
                 typer.echo(finding.summary)
     if any(finding.problems for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command("diff")
+def compare(
+    old: Annotated[FilePath, typer.Argument(metavar="OLD", help="The policy as it was.", show_default=False)],
+    new: Annotated[FilePath, typer.Argument(metavar="NEW", help="The policy as it is to be.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print changes as JSON.")] = False,
+) -> None:
+    """Say in words what a change opens to clients and what it closes. Exit status 1 if it opens anything."""
+    after = read_policy(new, os.environ)
+    read_policy(old, os.environ)  # names the file in what is wrong with it
+    as_if_beside = str(new.parent / old.name)  # an old copy kept elsewhere means the same files
+    changes = diff(load_policy(read_text(old, "policy"), filename=as_if_beside, environment=os.environ), after)
+    if as_json:
+        print_json([{**asdict(change), "effect": change.effect.value} for change in changes])
+    elif changes:
+        print_table(("effect", "where", "what"), [(c.effect.value, c.where, c.words) for c in changes])
+    else:
+        typer.echo("The two mean the same.")
+    if any(change.effect is Effect.OPENS for change in changes):
         raise typer.Exit(1)
 
 

@@ -49,7 +49,7 @@ def test_no_arguments_print_help_and_are_a_misuse(command: CommandLine, group: t
 
 
 COMMANDS = (
-    *("serve", "demo", "explain", "demo-data", "policy check", "policy schema"),
+    *("serve", "demo", "explain", "demo-data", "policy check", "policy schema", "policy init", "policy diff"),
     *("user add", "user remove", "user list", "ledger show", "ledger verify"),
 )
 

@@ -1,0 +1,299 @@
+"""What does a change of a policy open to clients, and what does it close?
+
+Compares two policies as they are understood, not their texts. A change opens if somebody could learn more after it, or
+if less is promised; it closes if less can be learnt. Whatever else makes a difference changes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from proxy.policy.model import (
+    AccountLimit,
+    Bounded,
+    Budgets,
+    Column,
+    Domain,
+    EpsilonLimit,
+    FromPolicy,
+    JoinKey,
+    Limit,
+    Limits,
+    Listed,
+    Ownership,
+    Policy,
+    Privacy,
+    PublicTable,
+    RowUnit,
+    Table,
+    UnitColumns,
+    UnitVia,
+)
+
+
+class Effect(enum.Enum):
+    """Which way a change goes."""
+
+    OPENS = "opens"
+    CLOSES = "closes"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """where: the key of the policy. words: what is different, for people."""
+
+    effect: Effect
+    where: str
+    words: str
+
+
+def diff(old: Policy, new: Policy) -> tuple[Change, ...]:
+    """Every change, in the order of the policy's parts. Connection strings are never repeated."""
+    return (
+        *_whole(old, new),
+        *_privacy(old.privacy, new.privacy),
+        *_budgets(old.budgets, new.budgets),
+        *_tables(old, new),
+        *_limits(old.limits, new.limits),
+    )
+
+
+def _whole(old: Policy, new: Policy) -> Iterator[Change]:
+    if old.dataset != new.dataset:
+        words = f"another dataset, {new.dataset} in place of {old.dataset}: a new account with nothing spent"
+        yield Change(Effect.OPENS, "dataset", words)
+    if old.source != new.source:
+        yield Change(Effect.CHANGES, "source", "the rows are read from another place")
+    if old.data_version != new.data_version:
+        yield Change(Effect.CHANGES, "source.data_version", "answers about the old version are not given again")
+    elif old.digest != new.digest:
+        yield Change(Effect.CHANGES, "policy", "stored answers are not given again, so asking anew costs anew")
+    if old.users_file != new.users_file:
+        yield Change(Effect.CHANGES, "access.users_file", "the logins stand in another file")
+
+
+# --- promise and budgets ---------------------------------------------------------------------------------
+
+# where more is promised when the number is smaller, and where it is not
+_LESS_IS_SAFER = ("delta", "delta_pool", "max_query_epsilon")
+_MORE_IS_SAFER = ("group_size", "min_units", "time_grid_s")
+
+
+def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
+    for name in (f.name for f in fields(Privacy)):
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
+            continue
+        where = f"privacy.{name.removesuffix('_s').removesuffix('_empty')}"
+        if name in (*_LESS_IS_SAFER, *_MORE_IS_SAFER):
+            is_opening = (after > before) == (name in _LESS_IS_SAFER)
+            yield Change(Effect.OPENS if is_opening else Effect.CLOSES, where, f"{before:g} becomes {after:g}")
+        elif name == "neighbors":
+            stronger = new.neighbors.value == "replace_one"
+            words = "a unit that was exchanged" if stronger else "a unit that is there or not, no more one exchanged,"
+            yield Change(Effect.CLOSES if stronger else Effect.OPENS, where, f"{words} is hidden now")
+        elif name == "unit":
+            effect = Effect.OPENS if new.unit == "row" else Effect.CHANGES
+            yield Change(effect, where, f"{before} becomes {after}: is the same protected as before?")
+        else:
+            yield Change(Effect.CHANGES, where, f"{_plain(before)} becomes {_plain(after)}")
+
+
+def _budgets(old: Budgets, new: Budgets) -> Iterator[Change]:
+    for name in (f.name for f in fields(Budgets)):
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            effect = Effect.OPENS if _epsilon(after) > _epsilon(before) else Effect.CLOSES
+            yield Change(effect, f"budgets.{name}", f"{_limit_words(before)} becomes {_limit_words(after)}")
+
+
+def _epsilon(limit: AccountLimit) -> float:
+    return limit.epsilon if isinstance(limit, EpsilonLimit) else float("inf")
+
+
+def _limit_words(limit: AccountLimit) -> str:
+    return f"epsilon {limit.epsilon:g}" if isinstance(limit, EpsilonLimit) else "no limit"
+
+
+def _limits(old: Limits, new: Limits) -> Iterator[Change]:
+    for name in (f.name for f in fields(Limits)):
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            yield Change(Effect.CHANGES, f"limits.{name.removesuffix('_s')}", f"{before} becomes {after}")
+
+
+# --- tables ----------------------------------------------------------------------------------------------
+
+
+def _tables(old: Policy, new: Policy) -> Iterator[Change]:
+    for name, table in new.tables.items():
+        if name not in old.tables:
+            shown = sum(not c.hidden and not c.key for c in table.columns)
+            words = f"a new {'public ' if table.is_public else ''}table with {shown} columns to ask about"
+            yield Change(Effect.OPENS, f"tables.{name}", words)
+    for name, table in old.tables.items():
+        if name not in new.tables:
+            yield Change(Effect.CLOSES, f"tables.{name}", "the table is not there for clients any more")
+        else:
+            yield from _table(table, new.tables[name])
+
+
+def _table(old: Table, new: Table) -> Iterator[Change]:
+    where = f"tables.{new.name}"
+    yield from _owner(old.ownership, new.ownership, where)
+    if old.relation != new.relation:
+        words = f"its rows are those of {'.'.join(new.relation)}, no more of {'.'.join(old.relation)}"
+        yield Change(Effect.CHANGES, f"{where}.relation", words)
+    if old.unit_unique != new.unit_unique:
+        words = "one row for each unit is claimed, and checked at the start" if new.unit_unique else (
+            "a unit may have several rows")  # fmt: skip
+        yield Change(Effect.CHANGES, f"{where}.unit_unique", words)
+    if old.unit_filter_allowed != new.unit_filter_allowed:
+        words = f"conditions may {'' if new.unit_filter_allowed else 'not '}name the unit's column"
+        yield Change(_opens(new.unit_filter_allowed), f"{where}.unit_filter", words)
+    if old.unit_constant != new.unit_constant:
+        words = f"one value for each unit: {', '.join(new.unit_constant) or 'no column'}"
+        yield Change(Effect.CHANGES, f"{where}.unit_constant", words)
+    yield from _contributions(old, new, where)
+    yield from _joins(old.joins, new.joins, where)
+    yield from _columns(old, new, where)
+    if old.comment != new.comment:
+        yield Change(Effect.CHANGES, f"{where}.comment", "clients read another comment")
+
+
+def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
+    if old == new:
+        return
+    if isinstance(new, PublicTable):
+        yield Change(Effect.OPENS, f"{where}.public", "its rows are shown to everybody, exactly and free")
+    elif isinstance(old, PublicTable):
+        yield Change(Effect.CLOSES, f"{where}.public", f"its rows are no more shown; {_owner_words(new)}")
+    else:
+        words = f"{_owner_words(new)}, no more: {_owner_words(old)}; is the same protected as before?"
+        yield Change(Effect.CHANGES, f"{where}.unit", words)
+
+
+def _owner_words(owner: Ownership) -> str:
+    match owner:
+        case PublicTable():
+            return "it is nobody's"
+        case RowUnit():
+            return "each row is a unit"
+        case UnitColumns(columns):
+            return f"the unit is {', '.join(columns)}"
+        case UnitVia(parent, on, key):
+            return f"the unit is that of {parent}, by {on} = {key}"
+
+
+_CONTRIBUTIONS: tuple[tuple[str, Callable[[Table], Limit]], ...] = (
+    ("max_rows_per_unit", lambda t: t.rows_per_unit),
+    ("max_rows_per_group", lambda t: t.rows_per_group),
+    ("max_groups_per_unit", lambda t: t.groups_per_unit),
+    ("max_keys_per_unit", lambda t: FromPolicy(t.keys_per_unit)),
+)
+
+
+def _contributions(old: Table, new: Table, where: str) -> Iterator[Change]:
+    """Bounds of what one unit adds: the promise stays, as noise follows them."""
+    for name, limit in _CONTRIBUTIONS:
+        before, after = limit(old), limit(new)
+        if before != after:
+            words = f"{_bound_words(before)} becomes {_bound_words(after)}"
+            more = "what counts of very active units changes, and the noise with it"
+            yield Change(Effect.CHANGES, f"{where}.{name}", f"{words}: {more}")
+
+
+def _bound_words(limit: Limit) -> str:
+    return str(limit.limit) if isinstance(limit, FromPolicy) else "the default"
+
+
+def _joins(old: tuple[JoinKey, ...], new: tuple[JoinKey, ...], where: str) -> Iterator[Change]:
+    for effect, joins, others, word in ((Effect.OPENS, new, old, "may"), (Effect.CLOSES, old, new, "may no more")):
+        for join in joins:
+            if join not in others:
+                words = f"{word} be joined to {join.table}.{join.ref_column}"
+                yield Change(effect, f"{where}.joins.{join.column}", words)
+
+
+def _columns(old: Table, new: Table, where: str) -> Iterator[Change]:
+    for column in new.columns:
+        before = old.column(column.name)
+        here = f"{where}.columns.{column.name}"
+        if before is None:
+            words = "a new column" if not column.hidden else "a new column, which clients do not see"
+            yield Change(_opens(not column.hidden), here, words)
+        elif before != column:
+            yield from _column(before, column, here)
+    for column in old.columns:
+        if new.column(column.name) is None:
+            here = f"{where}.columns.{column.name}"
+            yield Change(Effect.CLOSES, here, "the column is not there for clients any more")
+
+
+def _column(old: Column, new: Column, where: str) -> Iterator[Change]:
+    if old.type is not new.type:
+        yield Change(Effect.CHANGES, f"{where}.type", f"{old.type.pg_name} becomes {new.type.pg_name}")
+    if old.hidden != new.hidden:
+        yield Change(_opens(not new.hidden), f"{where}.hidden", f"clients {'do not ' * new.hidden}see it")
+    if old.key != new.key:
+        words = "it may only be joined on" if new.key else "it may be asked about, no more only be joined on"
+        yield Change(_opens(not new.key), f"{where}.key", words)
+    if old.domain != new.domain:
+        yield from _domain(old.domain, new.domain, where)
+    if old.sum_bounds != new.sum_bounds:
+        words = f"{_domain_words(old.sum_bounds)} becomes {_domain_words(new.sum_bounds)}: sums beyond count as the end"
+        yield Change(Effect.CHANGES, f"{where}.sum_bounds", words)
+    if old.nullable != new.nullable:
+        words = "NULL is a value of its own" if new.nullable else "NULL counts as the middle"
+        yield Change(Effect.CHANGES, f"{where}.nullable", words)
+    if old.case_blind != new.case_blind:
+        words = "groups are told apart in lower case" if new.case_blind else "spellings in other letters are told apart"
+        yield Change(Effect.CHANGES, f"{where}.case_blind", words)
+
+
+def _domain(old: Domain, new: Domain, where: str) -> Iterator[Change]:
+    match old, new:
+        case Listed(before), Listed(after):
+            if added := [v for v in after if v not in before]:
+                words = f"{_count(added, 'value')} more {'are' if len(added) > 1 else 'is'} public and may be a group"
+                yield Change(Effect.OPENS, f"{where}.values", words)
+            if gone := [v for v in before if v not in after]:
+                words = f"{_count(gone, 'value')} fewer: rows with them belong to no group"
+                yield Change(Effect.CLOSES, f"{where}.values", words)
+            if not added and not gone:
+                yield Change(Effect.CHANGES, f"{where}.values", "another order")
+        case Bounded(), Bounded():
+            words = f"{_domain_words(old)} becomes {_domain_words(new)}: values beyond count as the end, noise follows"
+            yield Change(Effect.CHANGES, f"{where}.bounds", words)
+        case _, Listed() | Bounded():
+            words = f"{_domain_words(new)} and public now; sums of numbers and all its groups may be asked for"
+            yield Change(Effect.OPENS, where, words)
+        case _:
+            words = f"no more {_domain_words(old)}: no sums, and groups appear if enough units are in them"
+            yield Change(Effect.CHANGES, where, words)
+
+
+def _domain_words(domain: Domain) -> str:
+    match domain:
+        case Bounded(lo, hi):
+            return f"[{lo}, {hi}]"
+        case Listed(values):
+            return f"{_count(values, 'value')} listed"
+        case _:
+            return "nothing"
+
+
+def _count(values: Sequence[object], noun: str) -> str:
+    number = len(values)
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _opens(is_opening: bool) -> Effect:
+    return Effect.OPENS if is_opening else Effect.CLOSES
+
+
+def _plain(value: object) -> str:
+    return str(value.value) if isinstance(value, enum.Enum) else str(value)

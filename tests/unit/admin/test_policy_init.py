@@ -1,0 +1,181 @@
+"""Does `hushql policy init` propose what keys and constraints say, and leave to people what they do not?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from proxy.policy.load import load_policy
+from proxy.policy.model import Bounded, Listed, Policy, PostgresSource, UnitColumns, UnitVia, Unknown
+from tests.postgres_server import private_server
+from tests.unit.admin.command_line import CommandLine
+
+_COMMON = """
+create schema crm;
+create type plan as enum ('free', 'it''s: pro');
+create table crm."Customers" (id int primary key, age int check (age between 0 and 110), plan plan not null,
+  "Odd Name" text, born date check (born >= date '1900-01-01' and born <= date '2029-12-31'), ok boolean, note text,
+  height real, score int check (score > 0 and score < 10));
+create table stores (store_id int primary key, region text check (region in ('north', 'south')));
+create table orders (order_id bigint primary key, customer_id int not null references {customers},
+  referrer int references {customers}, store_id int references stores, amount numeric(10, 2) check (amount >= 0),
+  status varchar not null check (status in ('paid', 'refunded')), "at" timestamp);
+create table items (order_id bigint references orders, line smallint check (line between 1 and 8), price float8,
+  primary key (order_id, line));
+create table profiles (customer_id int primary key references {customers}, bio text);
+create table log ("at" timestamp, what text);
+"""
+# DuckDB's foreign keys stay in one schema
+_DUCKDB = _COMMON.replace('crm."Customers"', '"Customers"').format(customers='"Customers"')
+_POSTGRES = _COMMON.format(customers='crm."Customers"') + """
+create extension if not exists citext;
+create domain percent as numeric check (value >= 0);
+create domain share as percent check (value <= 100);
+create table crm.members (id int primary key references crm."Customers", share share, mail citext, tags text[],
+  "A" int, a int);
+create table "pg_table.of ours" (customer int references crm."Customers");
+create table secret (id int primary key);
+create role looker login;
+grant usage on schema crm to looker;
+grant select on all tables in schema public, crm to looker;
+revoke select on secret from looker;
+"""  # fmt: skip
+
+
+def _made(command: CommandLine, out: Path, *arguments: str, environment: dict[str, str] | None = None) -> Policy:
+    assert command("policy", "init", "--out", str(out), *arguments) == 0, command.err
+    return load_policy(out.read_text(encoding="utf-8"), filename=str(out), environment=environment or {})
+
+
+def _check_shop(policy: Policy) -> None:
+    assert set(policy.tables) >= {"Customers", "orders", "items", "profiles"}
+    assert not {"stores", "log", "secret"} & set(policy.tables)
+    customers = policy.tables["Customers"]
+    assert customers.ownership == UnitColumns(("id",))
+    assert customers.unit_unique
+    domains = {c.name: (c.domain, c.nullable) for c in customers.columns}
+    assert domains["age"] == (Bounded(0, 110), True)
+    assert domains["score"] == (Bounded(1, 9), True)
+    assert domains["plan"] == (Listed(("free", "it's: pro")), False)
+    assert isinstance(domains["born"][0], Bounded)
+    assert domains["height"] == (Unknown(), True)
+    assert not {"Odd Name", "note"} & set(domains)  # texts that nobody listed wait for a person
+    orders = policy.tables["orders"]
+    assert orders.ownership == UnitColumns(("customer_id",))
+    assert not orders.unit_unique
+    assert {(j.column, j.table) for j in orders.joins} == {("customer_id", "Customers"), ("referrer", "Customers")}
+    assert {c.name for c in orders.columns if c.key} == {"order_id", "customer_id", "referrer", "store_id"}
+    items = policy.tables["items"]
+    assert items.ownership == UnitVia("orders", "order_id", "order_id")
+    assert {c.name: c.domain for c in items.columns if not c.key} == {"line": Bounded(1, 8), "price": Unknown()}
+    assert policy.tables["profiles"].unit_unique
+
+
+def test_a_duckdb_file_is_proposed_by_its_keys(command: CommandLine, tmp_path: Path) -> None:
+    data, out = tmp_path / "my shop.duckdb", tmp_path / "made" / "shop.yaml"
+    out.parent.mkdir()
+    with duckdb.connect(str(data)) as connection:
+        connection.execute(_DUCKDB)
+        connection.execute("insert into stores values (7, 'north')")
+    policy = _made(command, out, "--from", str(data))
+    _check_shop(policy)
+    assert policy.dataset == "my_shop"
+    assert policy.privacy.unit == "customer"
+    text = out.read_text(encoding="utf-8")
+    assert text.count("DECIDE") - 1 == int(command.err.split(" decisions")[0].rpartition(" ")[2])
+    assert "one of them can be protected" in text  # orders.referrer
+    assert "a CHECK says at least 0" in text
+    assert command("policy", "check", str(out)) == 0
+    assert command("policy", "init", "--from", str(data), "--out", str(out)) == 2
+    assert "exists" in command.err
+    other = _made(command, out, "--force", "--from", str(data), "--unit", "stores", "--dataset", "shops")
+    assert (other.dataset, set(other.tables)) == ("shops", {"stores", "orders", "items"})
+
+
+def test_a_postgres_server_is_proposed_as_its_login_sees_it(
+    command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = private_server()
+    server.create("init shop", _POSTGRES)
+    dsn = server.dsn("init shop", "looker")
+    monkeypatch.setenv("HERE", dsn)
+    out = tmp_path / "p.yaml"
+    policy = _made(command, out, "--from", "${HERE}", environment={"HERE": dsn})
+    _check_shop(policy)
+    assert policy.source == PostgresSource(dsn)
+    assert policy.tables["Customers"].relation == ("crm", "Customers")
+    assert policy.tables["t_pg_table_of ours"].ownership == UnitColumns(("customer",))
+    members = {c.name: c.domain for c in policy.tables["members"].columns}
+    assert members == {"id": Unknown(), "share": Bounded(0, 100), "A": Unknown()}
+    text = out.read_text(encoding="utf-8")
+    for words in ("mail: citext cannot be served", "tags: text[] cannot be served", "a: another column has this name"):
+        assert words in text
+    assert "host=" not in text
+    assert command("policy", "init", "--from", f"{dsn} password=hunter2") == 0
+    assert 'dsn: "${INIT_SHOP_DSN}" # DECIDE' in command.out
+    assert "hunter2" not in command.out + command.err
+
+
+def test_files_say_names_and_a_person_says_whose_rows_they_are(command: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("patient,ward\nsecret-1,A\n", encoding="utf-8")
+    stays = tmp_path / "stays.parquet"
+    duckdb.execute(f"copy (select 1 as patient, true as ok, 1.5::double as weight) to '{stays}'")
+    files = ["--from", str(tmp_path / "visits.csv"), "--from", str(stays)]
+    assert command("policy", "init", *files) == 2
+    assert "no table can be told" in command.err
+    policy = _made(command, tmp_path / "p.yaml", *files[2:], "--unit", "stays.patient")
+    assert policy.tables["stays"].ownership == UnitColumns(("patient",))
+    # of CSV the rows alone know the types, and they are not read: texts that are no unit of the other's kind
+    assert command("policy", "init", *files, "--unit", "visits.patient") == 0
+    assert "# stays: no foreign key leads to visits" in command.out
+    assert "secret-1" not in command.out + command.err
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--from", "nowhere.duckdb"], "is no file, and no connection string either"),
+        (["--from", "a.csv", "--from", "b.duckdb"], "several sources can only be CSV and Parquet files"),
+        (["--from", "a.csv", "--from", "x/A.csv"], "cannot be read as CSV with a header"),
+        (["--from", "${NOT_THERE}"], "environment variable NOT_THERE is not set"),
+        (["--from", "postgres://u:secret@[x"], "the connection string cannot be read"),
+        (["--from", "host=127.0.0.1 port=1 password=secret dbname=x"], "cannot be read: OperationalError"),
+        (["--from", "no.duckdb"], "cannot be opened as a DuckDB database"),
+        (["--from", "empty.duckdb"], "no table is there"),
+        (["--from", "some.duckdb", "--unit", "b"], "there is no table b"),
+        (["--from", "some.duckdb", "--unit", "a"], "table a has no primary key"),
+        (["--from", "some.duckdb", "--unit", "a.z"], "table a has no column z"),
+        (["--from", "one.csv", "--from", "x/one.csv"], "two files have one name"),
+    ],
+)
+def test_what_cannot_be_proposed_is_said(
+    command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "no.duckdb").write_text("no database", encoding="utf-8")
+    (tmp_path / "x").mkdir()
+    for name in ("one.csv", "x/one.csv"):
+        (tmp_path / name).write_text("a\n1\n", encoding="utf-8")
+    for name, script in (("empty", "select 1"), ("some", "create table a (x int)")):
+        with duckdb.connect(str(tmp_path / f"{name}.duckdb")) as connection:
+            connection.execute(script)
+    assert command("policy", "init", *arguments) == 2
+    assert words in command.err
+    assert "secret" not in command.err
+
+
+def test_a_difference_is_shown_in_words(command: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    old, new = tmp_path / "kept" / "old.yaml", tmp_path / "new.yaml"
+    text = (Path(__file__).parents[3] / "policies" / "shop.yaml").read_text(encoding="utf-8")
+    old.write_text(text, encoding="utf-8")
+    new.write_text(text, encoding="utf-8")
+    assert command("policy", "diff", str(old), str(new)) == 0
+    assert command.out == "The two mean the same.\n"
+    new.write_text(text.replace("epsilon: 20", "epsilon: 5"), encoding="utf-8")
+    assert command("policy", "diff", str(old), str(new)) == 0
+    assert "closes  budgets.dataset  epsilon 20 becomes epsilon 5" in command.out
+    assert command("policy", "diff", "--json", str(new), str(old)) == 1
+    assert '"effect": "opens"' in command.out

@@ -1,0 +1,137 @@
+"""Does a change of a policy say what it opens and what it closes?"""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.policy.diff import Change, diff
+from proxy.policy.load import load_policy
+from proxy.policy.model import Policy
+
+TEXT = """
+version: 1
+dataset: shop
+source: {engine: duckdb, path: shop.duckdb, data_version: a}
+privacy: {unit: customer, delta: 1e-6}
+budgets: {dataset: {epsilon: 20}}
+tables:
+  users:
+    unit: user_id
+    unit_unique: true
+    columns:
+      user_id: {type: integer, key: true}
+      age: {type: integer, bounds: [0, 110]}
+      plan: {type: text, values: [free, pro]}
+      city: {type: text}
+      note: {type: text, hidden: true}
+  orders:
+    unit: user_id
+    max_rows_per_unit: 60
+    joins: {user_id: users.user_id}
+    columns:
+      order_id: {type: bigint}
+      user_id: {type: integer, key: true}
+      amount: {type: numeric, bounds: [0, 9]}
+  stores:
+    public: true
+    columns: {name: {type: text}}
+"""
+
+
+def _policy(text: str) -> Policy:
+    return load_policy(text, filename="shop.yaml", environment={})
+
+
+def _changes(*edits: tuple[str, str]) -> tuple[Change, ...]:
+    text = TEXT
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return diff(_policy(TEXT), _policy(text))
+
+
+_AGE = "age: {type: integer, bounds: [0, 110]}"
+_PLAN = "plan: {type: text, values: [free, pro]}"
+_STORES = "    public: true\n    columns: {name: {type: text}}"
+_OWNED_STORES = "    unit: no\n    unit_unique: true\n    columns: {no: {type: integer}, name: {type: text}}"
+_ORDERS = """    unit: user_id
+    max_rows_per_unit: 60
+    joins: {user_id: users.user_id}
+    columns:
+      order_id: {type: bigint}
+      user_id: {type: integer, key: true}
+"""
+_CASES = (
+    # the promise and the accounts
+    ("delta: 1e-6", "delta: 1e-5", "opens privacy.delta"),
+    ("delta: 1e-6", "delta: 1e-7", "closes privacy.delta"),
+    ("unit: customer,", "unit: customer, group_size: 2,", "closes privacy.group_size"),
+    ("unit: customer,", "unit: customer, neighbors: replace_one,", "closes privacy.neighbors"),
+    ("unit: customer,", "unit: customer, time_grid: 0,", "opens privacy.time_grid"),
+    ("unit: customer,", "unit: customer, raw_select: empty,", "changes privacy.raw_select"),
+    ("unit: customer,", "unit: person,", "changes privacy.unit"),
+    ("unit: customer,", "unit: customer, accounting: zcdp, query_epsilon: 1,", "changes privacy.query_epsilon"),
+    ("epsilon: 20", "epsilon: 21", "opens budgets.dataset"),
+    ("{epsilon: 20}", "{epsilon: 20}, user: {epsilon: 3}", "closes budgets.user"),
+    ("dataset: shop\n", "dataset: other\n", "opens dataset"),
+    ("shop.duckdb", "other.duckdb", "changes source"),
+    ("data_version: a", "data_version: b", "changes source.data_version"),
+    ("version: 1\n", "version: 1\naccess: {users_file: u.yaml}\n", "changes access.users_file"),
+    ("version: 1\n", "version: 1\nlimits: {statement_timeout: 5s}\n", "changes limits.statement_timeout"),
+    # tables
+    ("  stores:\n    public: true\n    columns: {name: {type: text}}\n", "", "closes tables.stores"),
+    ("  stores:\n", "  more: {public: true, columns: {a: {type: text}}}\n  stores:\n", "opens tables.more"),
+    (_STORES, _OWNED_STORES, "closes tables.stores.public"),
+    (_ORDERS, "    public: true\n    columns:\n      order_id: {type: bigint}\n", "opens tables.orders.public"),
+    ("    unit: user_id\n    max_rows_per_unit: 60", "    unit: {via: users, on: user_id}\n    max_rows_per_unit: 60",
+     "changes tables.orders.unit"),
+    ("    max_rows_per_unit: 60", "    max_rows_per_unit: 6", "changes tables.orders.max_rows_per_unit"),
+    ("    max_rows_per_unit: 60", "    max_rows_per_unit: 60\n    max_rows_per_group: 5",
+     "changes tables.orders.max_rows_per_group"),
+    ("    max_rows_per_unit: 60", "    unit_unique: true", "changes tables.orders.unit_unique"),
+    ("    unit_unique: true", "    max_rows_per_unit: 2", "changes tables.users.unit_unique"),
+    ("    max_rows_per_unit: 60", "    max_rows_per_unit: 60\n    unit_filter: allow",
+     "opens tables.orders.unit_filter"),
+    ("    unit_unique: true", "    unit_unique: true\n    unit_constant: [plan]", "changes tables.users.unit_constant"),
+    ("    public: true", "    public: true\n    relation: main.shops", "changes tables.stores.relation"),
+    ("    public: true", "    public: true\n    comment: Shops.", "changes tables.stores.comment"),
+    ("    joins: {user_id: users.user_id}\n", "", "closes tables.orders.joins.user_id"),
+    # columns
+    ("      city: {type: text}\n", "", "closes tables.users.columns.city"),
+    ("      city: {type: text}\n", "      city: {type: text}\n      mail: {type: text}\n",
+     "opens tables.users.columns.mail"),
+    ("      city: {type: text}\n", "      city: {type: text}\n      mail: {type: text, hidden: true}\n",
+     "closes tables.users.columns.mail"),
+    ("{type: text, hidden: true}", "{type: text}", "opens tables.users.columns.note.hidden"),
+    ("order_id: {type: bigint}", "order_id: {type: bigint, key: true}", "closes tables.orders.columns.order_id.key"),
+    ("order_id: {type: bigint}", "order_id: {type: integer}", "changes tables.orders.columns.order_id.type"),
+    (_AGE, "age: {type: integer, bounds: [0, 99]}", "changes tables.users.columns.age.bounds"),
+    (_AGE, "age: {type: integer}", "changes tables.users.columns.age"),
+    (_AGE, "age: {type: integer, bounds: [0, 110], nullable: false}", "changes tables.users.columns.age.nullable"),
+    ("bounds: [0, 9]", "bounds: [0, 9], sum_bounds: [0, 50]", "changes tables.orders.columns.amount.sum_bounds"),
+    (_PLAN, "plan: {type: text, values: [free, pro, team]}", "opens tables.users.columns.plan.values"),
+    (_PLAN, "plan: {type: text, values: [free]}", "closes tables.users.columns.plan.values"),
+    (_PLAN, "plan: {type: text, values: [pro, free]}", "changes tables.users.columns.plan.values"),
+    ("city: {type: text}", "city: {type: text, values: [Bern]}", "opens tables.users.columns.city"),
+    ("city: {type: text}", "city: {type: text, case_blind: true}", "changes tables.users.columns.city.case_blind"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("old, new, expected", _CASES)
+def test_a_change_says_which_way_it_goes(old: str, new: str, expected: str) -> None:
+    found = {f"{c.effect.value} {c.where}" for c in _changes((old, new))}
+    assert expected in found
+    subject = ".".join(expected.split(" ")[1].split(".")[:2])  # whatever else follows is about the same table or key
+    assert {w for w in found if not w.split(" ")[1].startswith((subject, "policy", "privacy.delta_pool"))} == set()
+
+
+def test_the_same_policy_written_otherwise_is_no_change() -> None:
+    assert _changes(("epsilon: 20", "epsilon: 20.0"), ("delta: 1e-6", "delta: 0.000001")) == ()
+
+
+def test_words_are_for_people_and_hold_no_connection_string() -> None:
+    old = _policy(TEXT.replace("engine: duckdb, path: shop.duckdb", "engine: postgres, dsn: 'host=a password=secret1'"))
+    new = _policy(TEXT.replace("engine: duckdb, path: shop.duckdb", "engine: postgres, dsn: 'host=b password=secret2'"))
+    text = " ".join(change.words for change in diff(old, new))
+    assert "read from another place" in text
+    assert "secret" not in text
