@@ -63,6 +63,27 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
     }
 )
 
+# function in a FROM clause, of one text -> the columns of its rows
+CALLS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
+    {
+        "estimate": (
+            ("statement", SqlType.INT4),
+            ("account", SqlType.TEXT),
+            ("rho", SqlType.NUMERIC),
+            ("epsilon", SqlType.FLOAT8),
+            ("delta", SqlType.FLOAT8),
+            ("reused", SqlType.BOOL),
+            ("fits", SqlType.BOOL),
+            ("half_width_95", SqlType.TEXT),
+            ("refusal", SqlType.TEXT),
+        ),
+    }
+)
+
+CALL_COMMENTS: Mapping[str, str] = MappingProxyType(
+    {"estimate": "what statements, given as one text, would cost and how accurate they would be"}
+)
+
 RELATION_COMMENTS: Mapping[str, str] = MappingProxyType(
     {
         "budget": "the accounts that your queries are charged to, and what is left",

@@ -7,7 +7,15 @@ Pure text from the policy: tables without rows, their types, keys and comments, 
 from __future__ import annotations
 
 from proxy.front.quoting import quote_name, quote_names, quote_text
-from proxy.front.relations import FUNCTIONS, RELATION_COMMENTS, RELATIONS, SCHEMA, setting_defaults
+from proxy.front.relations import (
+    CALL_COMMENTS,
+    CALLS,
+    FUNCTIONS,
+    RELATION_COMMENTS,
+    RELATIONS,
+    SCHEMA,
+    setting_defaults,
+)
 from proxy.front.visibility import (
     Visibility,
     primary_key,
@@ -187,7 +195,23 @@ def _hush_sql() -> str:
         statements.extend(_access_sql(relation, is_guarded=True))
     for name, meaning in FUNCTIONS.items():
         statements.append(_function_sql(name, meaning))
+    for name, columns in CALLS.items():
+        statements.append(_call_sql(name, columns))
     return "\n".join(statements)
+
+
+def _call_sql(name: str, columns: tuple[tuple[str, SqlType], ...]) -> str:
+    """A function that describes itself and raises where the proxy did not answer in its place."""
+    function = f"{SCHEMA}.{quote_name(name)}(statements text)"
+    result = ", ".join(f"{quote_name(c)} {t.pg_name}" for c, t in columns)
+    return (
+        f"CREATE FUNCTION {function} RETURNS TABLE ({result}) LANGUAGE plpgsql VOLATILE PARALLEL SAFE"
+        f" SET search_path = pg_catalog AS $body$BEGIN RAISE EXCEPTION USING ERRCODE = 'DP006',"
+        f" MESSAGE = 'hush.{name} must stand in the FROM clause, with a constant text',"
+        f" HINT = 'For example: SELECT * FROM hush.{name}(''SELECT count(*) FROM a_private_table'').'; END$body$;\n"
+        f"ALTER FUNCTION {function} OWNER TO {OWNER};\n"
+        f"COMMENT ON FUNCTION {function} IS {quote_text(CALL_COMMENTS[name])};"
+    )
 
 
 def _function_sql(name: str, meaning: str) -> str:

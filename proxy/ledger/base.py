@@ -153,6 +153,15 @@ class Ledger(Protocol):
         """
         ...
 
+    def quote(
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
+    ) -> tuple[Cost, ...]:
+        """What `reserve` would charge each account for these releases now; charges nothing and refuses nothing.
+
+        A charge made later is no larger: what an account has paid and what is stored only grows.
+        """
+        ...
+
     def settle(self, statement: int) -> None:
         """Wait until nobody can put the charge of a statement aside unnoticed; to be called before its answer leaves.
 

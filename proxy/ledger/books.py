@@ -46,6 +46,10 @@ class Books:
     def totals(self) -> tuple[Total, ...]:
         return tuple(Total(kind=k, name=n, spent=cost) for (k, n), cost in sorted(self._spent.items()))
 
+    def due(self, account: Account, picks: tuple[Pick, ...]) -> Cost:
+        """What an account has to pay for the picked releases."""
+        return self._line(account, picks).cost
+
     def draft(self, accounts: tuple[Account, ...], picks: tuple[Pick, ...], question: Question) -> Entry:
         """The entry that charges each account for the picked releases it has not paid yet. Changes nothing.
 

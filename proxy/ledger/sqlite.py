@@ -30,7 +30,7 @@ from proxy.ledger.books import NOTHING, Books, Pick
 from proxy.ledger.chain import Entry, decode, encode
 from proxy.ledger.directory import OwnedDirectory, make_private
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, read_mark
-from proxy.plan.charge import Account, AccountKind, ReleaseKey, Reserved
+from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
 _DISK_HINT = "Look at the free space and the health of the disk of the state directory."
@@ -85,7 +85,7 @@ class SqliteLedger:
         _check_arguments(accounts, wanted)
         with self._lock:
             self._recover()
-            picks = self._pick(accounts, wanted, fresh)
+            picks = self._pick(accounts, tuple(one.request for one in wanted), fresh)
             stored = {
                 pick.release_id: self._store.load(pick.release_id, pick.request.key)
                 for pick in picks.values()
@@ -104,6 +104,13 @@ class SqliteLedger:
             charged=tuple(paid.get((a.kind, a.name), NOTHING) for a in accounts),
             balances=self._books.balances(accounts),
         )
+
+    def quote(
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
+    ) -> tuple[Cost, ...]:
+        """What `reserve` would charge each account: see `base.Ledger.quote`."""
+        picks = tuple(self._pick(accounts, requests, fresh).values())
+        return tuple(self._books.due(account, picks) for account in accounts)
 
     def settle(self, statement: int) -> None:
         """Wait for the marker of a statement: see `base.Ledger.settle`."""
@@ -125,11 +132,13 @@ class SqliteLedger:
             self._stages.remove(reserved.release_id)
         return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql)
 
-    def _pick(self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], fresh: bool) -> dict[ReleaseKey, Pick]:
+    def _pick(
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], fresh: bool
+    ) -> dict[ReleaseKey, Pick]:
         """The release for each distinct key: the finished one that most of these accounts paid for, or a new one."""
         picks: dict[ReleaseKey, Pick] = {}
         next_id = self._books.last_release + 1
-        for request in dict.fromkeys(one.request for one in wanted):
+        for request in dict.fromkeys(requests):
             found = () if fresh else self._store.completed(request.key)
             pick = Pick(request, self._most_paid(accounts, found, next_id))
             picks[request.key] = pick

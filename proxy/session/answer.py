@@ -18,7 +18,7 @@ from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
-from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.plan.charge import Account, Cost, Reserved
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Privacy
@@ -28,6 +28,7 @@ from proxy.release.parts import publish_release
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import budget_spent
+from proxy.session.price import Due, check_cap, own_cost, request_of
 from proxy.session.settings import Settings
 from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
@@ -97,7 +98,6 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
         with _pointing_at(text):
             blocks.append(bind_block(text, catalog, constants, query.text))
     whole = knob_pico(privacy, settings.epsilon)
-    _check_cap(whole, settings, privacy)
     share = share_of(whole, len({b.block for b in blocks}))
     context = PlanContext(
         tables=version.policy.tables,
@@ -130,14 +130,6 @@ def _pointing_at(text: BlockText) -> Iterator[None]:
         raise
 
 
-def _check_cap(whole: int, settings: Settings, privacy: Privacy) -> None:
-    if settings.max_charge and whole > knob_pico(privacy, settings.max_charge):
-        raise PolicyForbids(
-            f"this statement would cost epsilon {settings.epsilon:g}, more than hush.max_charge allows",
-            hint=f"Lower hush.epsilon to {settings.max_charge:g}, or raise hush.max_charge.",
-        )
-
-
 def share_of(whole: int, releases: int) -> int:
     """What each of so many releases may cost. Raises PolicyForbids if that is nothing."""
     share = whole // max(1, releases)
@@ -164,6 +156,8 @@ def answer_statement(
     """Reserve, execute, add noise, store, finish, settle. Raises HushError; what was reserved stays charged."""
     ledger = asker.dataset.ledger
     plans = planned.distinct()
+    if settings.max_charge:
+        check_cap(own_cost(dues(plans, asker, fresh=settings.is_fresh)), settings, asker.version.policy.privacy)
     wanted = tuple(_wanted(p, asker.version) for p in plans)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
     receipt = _reserve(asker, wanted, question, settings)
@@ -195,7 +189,14 @@ def answer_statement(
 
 def _wanted(plan: ReleasePlan, version: Version) -> Wanted:
     first, *further = plan.stages
-    return Wanted(Request(key=release_key(plan, version), cost=plan.cost), first, tuple(further))
+    return Wanted(request_of(plan, version), first, tuple(further))
+
+
+def dues(plans: Sequence[ReleasePlan], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
+    """What each of the asker's accounts would pay for the releases of these plans now."""
+    requests = tuple(request_of(p, asker.version) for p in plans)
+    costs = asker.dataset.ledger.quote(asker.accounts, requests, fresh=fresh)
+    return tuple(Due(account, cost) for account, cost in zip(asker.accounts, costs, strict=True))
 
 
 def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings) -> Receipt:
@@ -208,12 +209,6 @@ def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, setti
     if any(cost != Cost(0, 0) for cost in receipt.charged):
         asker.metrics.reserved(time.perf_counter() - started)
     return receipt
-
-
-def release_key(plan: ReleasePlan, version: Version) -> ReleaseKey:
-    """Under which key the store keeps the release of a plan."""
-    policy = version.policy
-    return ReleaseKey(fingerprint=plan.fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
 
 
 def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 
-from proxy.dp.accounting import epsilon_spent
+from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.plan.charge import Cost
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
 from proxy.plan.explain_lines import explain_lines
-from proxy.plan.release_plan import ReleasePlan
-from proxy.release.store import Stored
-from proxy.session.answer import Asker, Planned, release_key
+from proxy.policy.model import Accounting, Privacy
+from proxy.session.answer import Asker, Planned, dues
+from proxy.session.price import NOTHING, Due, is_above_cap, own_cost
 from proxy.session.relations import Viewer, own_accounts
 from proxy.session.settings import Settings
 
@@ -23,8 +23,10 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     releases = _listed(data, "releases")
     lines = [
         f"Privacy plan: {counted(len(releases), 'release')}, epsilon {data['epsilon']:g} at delta {data['delta']:g}",
-        f"Charge to your accounts if run now: epsilon {data['charge_epsilon']:.4g}",
+        f"Charge to your accounts if run now: epsilon {data['charge_epsilon']:.4g}{_payers(data)}",
     ]
+    if data["is_above_max_charge"]:
+        lines.append(f"It is refused if run now: hush.max_charge allows {settings.max_charge:g}")
     lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
     for release in releases:
         lines += explain_lines(release)
@@ -40,24 +42,49 @@ def explain_json(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
 
 def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> Json:
     """The privacy plan as data."""
-    privacy = asker.version.policy.privacy
-    due = Cost(0, 0)
-    releases: list[Json] = []
-    for plan in planned.distinct():
-        is_paid = not settings.is_fresh and _is_paid(plan, asker, viewer)
-        due += Cost(0, 0) if is_paid else plan.cost
-        releases.append({**explain_block(plan, privacy), "reused": is_paid})
-    remaining: list[Json] = [
-        {"account": b.account.kind, "remaining": _remaining(b, asker)}
-        for b in asker.dataset.ledger.balances(own_accounts(viewer))
+    privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
+    plans = planned.distinct()
+    releases: list[Json] = [
+        {**explain_block(plan, privacy), "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING}
+        for plan in plans
+    ]
+    due = dues(plans, asker, fresh=is_fresh)
+    charged = own_cost(due)
+    shown = own_accounts(viewer)
+    accounts: list[Json] = [
+        {"account": d.account.kind, "charge": _amounts(d.cost, privacy), "remaining": _remaining(b, privacy)}
+        for d, b in zip(_of(due, shown), asker.dataset.ledger.balances(shown), strict=True)
     ]
     return {
         "epsilon": settings.epsilon,
         "delta": privacy.delta,
-        "charge_epsilon": epsilon_spent(privacy, due.pico),
-        "accounts": remaining,
+        "charge_epsilon": epsilon_spent(privacy, charged.pico),
+        "is_above_max_charge": is_above_cap(charged, settings, privacy),
+        "accounts": accounts,
         "releases": releases,
     }
+
+
+def _of(due: tuple[Due, ...], accounts: tuple[object, ...]) -> list[Due]:
+    return [d for d in due if d.account in accounts]
+
+
+def _amounts(cost: Cost, privacy: Privacy) -> Json:
+    is_pure = privacy.accounting is Accounting.PURE
+    return {"epsilon" if is_pure else "rho": cost.pico / PICO, "delta": cost.atto / ATTO}
+
+
+def _payers(data: Json) -> str:
+    """Which of the accounts pay, if not all of them do."""
+    accounts = _listed(data, "accounts")
+    paying = [str(a["account"]) for a in accounts if any(_figures(a))]
+    return f" ({' and '.join(paying)} alone)" if 0 < len(paying) < len(accounts) else ""
+
+
+def _figures(account: Json) -> list[object]:
+    charge = account["charge"]
+    assert isinstance(charge, dict)
+    return list(charge.values())
 
 
 def _listed(data: Json, name: str) -> list[Json]:
@@ -66,15 +93,8 @@ def _listed(data: Json, name: str) -> list[Json]:
     return found
 
 
-def _remaining(balance: Balance, asker: Asker) -> str:
+def _remaining(balance: Balance, privacy: Privacy) -> str:
     if not balance.account.limited:
         return "unlimited"
-    privacy = asker.version.policy.privacy
     limit, left = (epsilon_spent(privacy, c.pico) for c in (balance.account.limit, balance.remaining))
     return f"epsilon {left:.4g} of {limit:.4g}"
-
-
-def _is_paid(plan: ReleasePlan, asker: Asker, viewer: Viewer) -> bool:
-    """Whether the viewer's own accounts all paid for the stored release: no other account is looked at."""
-    own = tuple(a for a in own_accounts(viewer) if a.kind.is_own)
-    return isinstance(asker.dataset.ledger.seen(own, release_key(plan, asker.version)), Stored)

@@ -17,6 +17,7 @@ from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version
 from proxy.sql.splice import InjectedColumn
+from proxy.sqltypes import SqlType
 
 _MOST_HISTORY = 1000
 Row = tuple[str | None, ...]
@@ -45,9 +46,13 @@ class Viewer:
 
 def system_columns(name: str, viewer: Viewer) -> tuple[InjectedColumn, ...]:
     """The contents of hush.<name> as columns."""
-    rows = _ROWS[name](viewer)
+    return columns_of(RELATIONS[name], _ROWS[name](viewer))
+
+
+def columns_of(columns: Sequence[tuple[str, SqlType]], rows: Sequence[Row]) -> tuple[InjectedColumn, ...]:
+    """Rows as columns."""
     return tuple(
-        InjectedColumn(column, kind, tuple(row[i] for row in rows)) for i, (column, kind) in enumerate(RELATIONS[name])
+        InjectedColumn(column, kind, tuple(row[i] for row in rows)) for i, (column, kind) in enumerate(columns)
     )
 
 

@@ -22,6 +22,7 @@ from proxy.release.store import Stored
 from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
 from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
+from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.notices import charge_notices, rank_notices, zone_notices
 from proxy.session.parameters import read_parameters
@@ -176,13 +177,14 @@ class ClientSession:
             return await self._explained(handle, planned, asker, settings, len(parameters))
         if not planned.blocks:
             self._metrics.statement(StatementKind.RELATION)
-            patches = await self._wait(lambda: self._system(handle.query, asker, settings, self._last))
+            patches = await self._wait(lambda: self._system(handle.query, asker, settings, self._last, parameters))
             return _spliced(handle, patches, len(parameters), ())
-        return await self._answered(handle, planned, asker, settings, len(parameters), piece.text)
+        return await self._answered(handle, planned, asker, settings, parameters, piece.text)
 
     async def _answered(
-        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int, text: str
-    ) -> Spliced:
+        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings,
+        parameters: tuple[Parameter, ...], text: str,
+    ) -> Spliced:  # fmt: skip
         query = handle.query
         assert isinstance(query, Split)
         loop = asyncio.get_running_loop()
@@ -193,8 +195,9 @@ class ClientSession:
             """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
             answer = answer_statement(query, planned, asker, settings, cancellation, text)
             last = _last_query(planned, answer)
-            patches = (*_block_patches(query, planned, answer), *self._system(query, asker, settings, (last,)))
-            return answer, last, _spliced(handle, patches, count, _notices(planned, answer, asker, settings))
+            system = self._system(query, asker, settings, (last,), parameters)
+            patches = (*_block_patches(query, planned, answer), *system)
+            return answer, last, _spliced(handle, patches, len(parameters), _notices(planned, answer, asker, settings))
 
         try:
             answer, last, spliced = await self._wait(work)
@@ -235,13 +238,17 @@ class ClientSession:
         )  # fmt: skip
 
     def _system(
-        self, query: Split | Probe, asker: Asker, settings: Settings, last: tuple[LastQuery, ...]
-    ) -> tuple[Patch, ...]:
+        self, query: Split | Probe, asker: Asker, settings: Settings, last: tuple[LastQuery, ...],
+        parameters: tuple[Parameter, ...],
+    ) -> tuple[Patch, ...]:  # fmt: skip
         assert isinstance(query, Split)
         viewer = self._viewer(asker, settings, last)
         patches = []
         for reference in query.system:
-            columns = system_columns(reference.name, viewer)
+            if reference.argument is not None:
+                columns = estimate(reference.argument, read_parameters(parameters), viewer, asker, settings)
+            else:
+                columns = system_columns(reference.name, viewer)
             template, marker = system_template(reference.name, columns, needs_alias=reference.needs_alias)
             patches.append(Patch(reference.span, template, marker, columns))
         return tuple(patches)

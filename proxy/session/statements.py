@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
-from proxy.front.relations import RELATIONS, SCHEMA
+from proxy.front.relations import CALLS, RELATIONS, SCHEMA
 from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
@@ -249,7 +249,7 @@ class _Reader:
         check_setting(f"{SCHEMA}.{words[at + 2]}", value, self._version.policy.privacy)
 
 
-_FUNCTIONS = frozenset(("low", "high", "sd"))
+_FUNCTIONS = frozenset(("low", "high", "sd", *CALLS))
 
 
 def _moved(error: HushError, placed: Placed) -> HushError:

@@ -23,6 +23,7 @@ from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.subqueries import conditions, is_single_row, membership
+from proxy.sql.system_calls import Argument, system_call
 from proxy.sql.unit_groups import groups_by_unit
 from proxy.sql.windows import has_window
 from proxy.sql.words import construct
@@ -57,11 +58,12 @@ class BlockText:
 
 @dataclass(frozen=True, slots=True)
 class SystemText:
-    """A reference to `hush.<name>`; `needs_alias` when the text gives none."""
+    """A reference to `hush.<name>`; `needs_alias` when the text gives none. argument: of a call."""
 
     name: str
     span: TextSpan
     needs_alias: bool
+    argument: Argument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +367,10 @@ class _Walker:
         if schema == SYSTEM_SCHEMA and name in self._system:
             self._system_reference(node, name)
             return Kind.RELEASED
+        call = system_call(node, self._statement.tokens)
+        if call is not None:
+            self._refer(SystemText(call.name, call.span, node.args.get("alias") is None, call.argument))
+            return Kind.RELEASED
         table = self._catalog.tables.get(table_name(node))
         return Kind.PUBLIC if table is None or table.is_public else Kind.PRIVATE
 
@@ -372,7 +378,9 @@ class _Walker:
         start, end = node.args["db"].meta.get("start"), node.this.meta.get("end")
         if start is None or end is None:
             raise Unsupported("this reference to a hush relation is not understood", position=position_of(node))
-        reference = SystemText(name, TextSpan(start, end + 1), node.args.get("alias") is None)
+        self._refer(SystemText(name, TextSpan(start, end + 1), node.args.get("alias") is None))
+
+    def _refer(self, reference: SystemText) -> None:
         if reference not in self.system:
             self.system.append(reference)
 

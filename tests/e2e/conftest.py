@@ -17,7 +17,7 @@ LOGINS = {
     "eve": "analyst",
     "boss": "boss",
     "clerk": "clerk",
-    **{f"u{n}": "analyst" for n in range(1, 31)},
+    **{f"u{n}": "analyst" for n in range(1, 61)},
 }
 PLENTY = {"dataset": {"epsilon": 1_000_000}}
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from typing import Any
 
 import psycopg
 import pytest
 from psycopg.types.numeric import Int2, Int8
 
+from proxy.dp.accounting import PICO
 from tests.e2e.served import Client, Served
 from tests.unit.sql.corpus import Case, cases
 
 CASES = cases()
 Row = tuple[object, ...]
+Explained = dict[str, Any]  # JSON
 DEVIATIONS = 6.0
 #: Every average is over more rows than this, where the case does not say its own "rows_of_average".
 ROWS_OF_AN_AVERAGE = 200
@@ -67,15 +70,18 @@ def type_name(oid: int) -> str:
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.is_refused], ids=lambda c: c.place)
 def test_answer_is_as_postgresql_would_give_it(case: Case, private: Client, exact: Client) -> None:
+    explained, before = explain(private, case), spent(private)
     columns, rows = ask(private, case)
     assert columns == case.facts["columns"], case.sql
+    made = {kind: pico - before[kind] for kind, pico in spent(private).items()}
+    assert made == {a["account"]: round(a["charge"]["rho"] * PICO) for a in explained["accounts"]}, case.sql
     if case.facts.get("rows") == "total":
         with pytest.raises(psycopg.Error):
             exact.execute(case.sql.encode())
         return
     true_columns, true_rows = ask(exact, case)
     assert columns == true_columns
-    noise, computed = stated_noise(private, case), float(str(case.facts.get("within", 0)))
+    noise, computed = stated_noise(explained, case), float(str(case.facts.get("within", 0)))
     within = [max(reach(column, noise), computed) for column in columns]
     if "near" in case.facts:
         within = [float(str(case.facts["near"]))] * len(columns)
@@ -84,12 +90,23 @@ def test_answer_is_as_postgresql_would_give_it(case: Case, private: Client, exac
     )
 
 
-def stated_noise(client: Client, case: Case) -> Mapping[str, float]:
-    """By function, the largest standard deviation that EXPLAIN states for its aggregates."""
-    rows = float(str(case.facts.get("rows_of_average", ROWS_OF_AN_AVERAGE)))
+def explain(client: Client, case: Case) -> Explained:
+    """What EXPLAIN says before the statement is run."""
     cursor = psycopg.RawCursor(client)
     cursor.execute(f"EXPLAIN (FORMAT JSON) {case.sql}", _parameters(case))
     ((((explained,),),),) = (cursor.fetchall(),)
+    found: Explained = explained
+    return found
+
+
+def spent(client: Client) -> dict[str, int]:
+    """By kind of account, what it has spent, in 1e-12 of rho."""
+    return {kind: int(rho * PICO) for kind, rho in client.execute("SELECT kind, rho_spent FROM hush.budget")}
+
+
+def stated_noise(explained: Explained, case: Case) -> Mapping[str, float]:
+    """By function, the largest standard deviation that EXPLAIN states for its aggregates."""
+    rows = float(str(case.facts.get("rows_of_average", ROWS_OF_AN_AVERAGE)))
     found: dict[str, float] = {}
     outputs = [o for release in explained["releases"] for o in release["outputs"]]
     for output in (o for o in outputs if "rank_error_95" not in o):  # how far values are apart is not stated

@@ -11,7 +11,7 @@ from itertools import count
 import pytest
 
 from proxy.errors import BudgetSpent, LedgerFailed
-from proxy.ledger.base import AccountSpent, Balance, Ledger, Outcome, Question, Receipt
+from proxy.ledger.base import AccountSpent, Balance, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.ledger.chain import PREVIEW_CHARS
 from proxy.plan.charge import Cost, Reserved
 from proxy.release.store import Missing, Stored
@@ -206,6 +206,23 @@ class LedgerSuite:
         assert ledger.store.get(key()) == Stored(
             release_id=reserved_of(fresh.items[0]).release_id, key=key(), payload=b"newer"
         )
+
+    def test_a_quote_is_what_is_charged_then(self, ledger: Ledger) -> None:
+        def quoted(*wanted: Wanted, session: str = "s1", fresh: bool = False) -> tuple[Cost, ...]:
+            requests = tuple(one.request for one in wanted)
+            found = ledger.quote(payers(session=session), requests, fresh=fresh)
+            receipt = ledger.reserve(payers(session=session), wanted, ask(), fresh=fresh)
+            finish(ledger, receipt)
+            assert found == receipt.charged
+            return found
+
+        assert ledger.quote(payers(), (want()[0].request,)) == (PRICE,) * 3
+        assert [b.spent for b in ledger.balances(payers())] == [NOTHING] * 3
+        assert quoted(*want()) == (PRICE,) * 3
+        assert quoted(*want()) == (NOTHING,) * 3
+        assert quoted(*want(), session="s2") == (NOTHING, NOTHING, PRICE)
+        assert quoted(*want(), *want("b", 50, 1)) == (Cost(50, 1),) * 3
+        assert quoted(*want(), fresh=True) == (PRICE,) * 3
 
     @pytest.mark.parametrize("part", ["fingerprint", "data_version"])
     def test_another_key_is_another_release(self, ledger: Ledger, part: str) -> None:

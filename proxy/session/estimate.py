@@ -1,0 +1,160 @@
+"""What would several statements cost together, one after the other, and how accurate would they be?
+
+Free, and touches no data. Answers `hush.estimate(statements)`: for each statement a row for each account of the asker,
+and at the end one for all statements together. A release that an earlier statement of the text brings is reused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from proxy.dp.accounting import ATTO, epsilon_spent
+from proxy.errors import HushError, InvalidParameter, Unsupported
+from proxy.front.relations import CALLS
+from proxy.plan.charge import Cost, Request
+from proxy.plan.outputs import OutputNoise
+from proxy.policy.model import Accounting
+from proxy.session.answer import Asker, Planned, plan_statement
+from proxy.session.contract import Piece, Refusal
+from proxy.session.price import NOTHING, is_above_cap, largest, request_of
+from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
+from proxy.session.settings import Settings
+from proxy.session.statements import Asked, Understood, understand
+from proxy.sql.algebra import Literal
+from proxy.sql.constants import Bindings
+from proxy.sql.splice import InjectedColumn
+from proxy.sql.split import Split
+from proxy.sql.system_calls import Argument, ParameterNumber
+from proxy.sql.wrappers import EXPLAINS
+
+_MOST_STATEMENTS = 200
+_EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Why a statement would cost nothing and give nothing."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Exact:
+    """A statement that reads nothing private."""
+
+
+_Priced = Planned | _Refused | _Exact
+
+
+def estimate(
+    argument: Argument, parameters: Bindings, viewer: Viewer, asker: Asker, settings: Settings
+) -> tuple[InjectedColumn, ...]:
+    """The rows of hush.estimate as columns. Raises HushError."""
+    rows = _Estimate(viewer, asker, settings).rows(_text(argument, parameters))
+    return columns_of(CALLS["estimate"], rows)
+
+
+def _text(argument: Argument, parameters: Bindings) -> str:
+    if isinstance(argument, ParameterNumber):
+        given = parameters.get(argument.number)
+        if not isinstance(given, Literal) or not isinstance(given.value, str):
+            raise InvalidParameter("hush.estimate takes a text", detail=f"${argument.number} is none.")
+        return given.value
+    return argument
+
+
+class _Estimate:
+    def __init__(self, viewer: Viewer, asker: Asker, settings: Settings) -> None:
+        self._asker = asker
+        self._settings = settings
+        self._privacy = asker.version.policy.privacy
+        self._accounts = own_accounts(viewer)
+        self._balances = asker.dataset.ledger.balances(self._accounts)
+        self._asked: tuple[Request, ...] = ()
+        self._so_far = [NOTHING] * len(self._accounts)
+
+    def rows(self, text: str) -> list[Row]:
+        """Every statement's rows, then those of all together."""
+        pieces = understand(Asked(version=self._asker.version, login=self._asker.login, text=text, has_intervals=False))
+        if len(pieces) > _MOST_STATEMENTS:
+            hint = "Estimate them in several calls."
+            raise Unsupported(f"hush.estimate takes at most {_MOST_STATEMENTS} statements", hint=hint)
+        found = [row for place, piece in enumerate(pieces, start=1) for row in self._of(place, self._priced(piece))]
+        return [*found, *self._row_by_account(None, list(self._so_far), "", "")]
+
+    def _priced(self, piece: Piece) -> _Priced:
+        if isinstance(piece.refusal, Refusal):
+            return _refused(piece.refusal.error)
+        if piece.asks:
+            return _Refused("only what stands alone is estimated: give the SELECT without what keeps its rows")
+        handle = piece.handle
+        if isinstance(handle, Understood) and isinstance(handle.query, Split) and handle.query.blocks:
+            return _Exact() if handle.wrapped.wrapper in EXPLAINS else self._planned(handle.query)
+        words = piece.text.split(None, 1)
+        if words and words[0].upper() in ("SET", "RESET"):
+            return _Refused("settings are those of the session: SET them before the estimate")
+        return _Exact()
+
+    def _planned(self, query: Split) -> Planned | _Refused:
+        now = datetime.now(ZoneInfo(self._privacy.time_zone))
+        try:
+            return plan_statement(query, self._asker, self._settings, {}, now)
+        except HushError as error:
+            return _refused(error)
+
+    def _of(self, place: int, priced: _Priced) -> Iterator[Row]:
+        match priced:
+            case _Refused(reason):
+                yield (str(place), *(None,) * 7, reason)
+            case _Exact():
+                yield from self._row_by_account(place, [NOTHING] * len(self._accounts), _EXACT, "")
+            case Planned():
+                requests = tuple(request_of(p, self._asker.version) for p in priced.distinct())
+                costs = self._costs(requests)
+                own = largest(c for c, a in zip(costs, self._accounts, strict=True) if a.kind.is_own)
+                if is_above_cap(own, self._settings, self._privacy):
+                    refusal = f"hush.max_charge allows {self._settings.max_charge:g}"
+                else:
+                    refusal, self._asked = "", self._asked + requests
+                    self._so_far = [a + b for a, b in zip(self._so_far, costs, strict=True)]
+                error = "; ".join(map(_expected_error, priced.outputs))
+                yield from self._row_by_account(place, costs, error, refusal)
+
+    def _costs(self, requests: tuple[Request, ...]) -> list[Cost]:
+        """What a statement adds to what those before it cost."""
+        payers, is_fresh = self._asker.accounts, self._settings.is_fresh
+        quote = self._asker.dataset.ledger.quote
+        before = (NOTHING,) * len(payers) if is_fresh else quote(payers, self._asked)
+        after = quote(payers, requests if is_fresh else self._asked + requests, fresh=is_fresh)
+        added = {
+            payer: Cost(a.pico - b.pico, a.atto - b.atto) for payer, a, b in zip(payers, after, before, strict=True)
+        }
+        return [added[a] for a in self._accounts]
+
+    def _row_by_account(self, place: int | None, costs: list[Cost], error: str, refusal: str) -> Iterator[Row]:
+        is_pure = self._privacy.accounting is Accounting.PURE
+        for balance, cost, all_of_it in zip(self._balances, costs, self._so_far, strict=True):
+            left = balance.remaining
+            fits = not balance.account.limited or (all_of_it.pico <= left.pico and all_of_it.atto <= left.atto)
+            yield (
+                None if place is None else str(place), balance.account.kind,
+                None if is_pure else decimal(cost.pico), number(epsilon_spent(self._privacy, cost.pico)),
+                number(cost.atto / ATTO), "t" if cost == NOTHING and error != _EXACT else "f", "t" if fits else "f",
+                error or None, refusal or None,
+            )  # fmt: skip
+
+
+def _refused(error: HushError) -> _Refused:
+    return _Refused(f"{error.sqlstate}: {error.message}")
+
+
+def _expected_error(output: OutputNoise) -> str:
+    """Half of the 95 % interval, as far as it is public."""
+    if output.is_of_ranks:
+        return f"{output.aggregate}: rank within {math.ceil(output.half_width_95)} rows"
+    rows = " / number of rows" if output.is_per_row else ""
+    return f"{output.aggregate}: {output.half_width_95:.4g}{rows}"

@@ -1,0 +1,65 @@
+"""What would a statement cost its asker's own accounts now, to the last unit?
+
+Asks the same books that `reserve` charges, for the same releases: what is shown is what is charged then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from proxy.dp.accounting import epsilon_spent, knob_pico
+from proxy.errors import PolicyForbids
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request
+from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import Privacy
+from proxy.session.dataset import Version
+from proxy.session.settings import Settings
+
+NOTHING = Cost(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What one account would pay."""
+
+    account: Account
+    cost: Cost
+
+
+def release_key(plan: ReleasePlan, version: Version) -> ReleaseKey:
+    """Under which key the store keeps the release of a plan."""
+    policy = version.policy
+    return ReleaseKey(fingerprint=plan.fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
+
+
+def request_of(plan: ReleasePlan, version: Version) -> Request:
+    """One release with its price."""
+    return Request(key=release_key(plan, version), cost=plan.cost)
+
+
+def largest(costs: Iterable[Cost]) -> Cost:
+    """The cost that a client is told: of its own accounts, the one that pays most."""
+    return max(costs, key=lambda cost: cost.pico, default=NOTHING)
+
+
+def own_cost(dues: tuple[Due, ...]) -> Cost:
+    """The largest charge to one of the asker's own accounts."""
+    return largest(due.cost for due in dues if due.account.kind.is_own)
+
+
+def check_cap(cost: Cost, settings: Settings, privacy: Privacy) -> None:
+    """Raises PolicyForbids when a charge is above hush.max_charge; a repeat that is free never is."""
+    if not is_above_cap(cost, settings, privacy):
+        return
+    charge, most = epsilon_spent(privacy, cost.pico), settings.max_charge
+    raise PolicyForbids(
+        f"this statement costs epsilon {charge:.4g}, and hush.max_charge allows {most:g}",
+        detail="Nothing was charged.",
+        hint=f"Lower hush.epsilon to {most:g}, or raise hush.max_charge.",
+    )
+
+
+def is_above_cap(cost: Cost, settings: Settings, privacy: Privacy) -> bool:
+    """Whether hush.max_charge is set and less than a charge."""
+    return settings.max_charge > 0 and cost.pico > knob_pico(privacy, settings.max_charge)
