@@ -15,6 +15,7 @@ from proxy.session.contract import Piece, Refusal
 from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
 from proxy.session.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
+from proxy.sql.inert import is_inert
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
@@ -193,6 +194,7 @@ class _Reader:
             needs_transaction=wrapped.needs_transaction,
             returns_rows=is_explain or wrapped.wrapper is Wrapper.NONE,
             is_fleeting=bool(self._told),
+            is_inert=wrapped.wrapper is Wrapper.NONE and not self._told and isinstance(cut, Split) and is_inert(cut),
             handle=Taken()
             if self._is_taken(wrapped)
             else Understood(version=self._version, wrapped=wrapped, query=cut, placed=placed, told=self._told),

@@ -34,12 +34,16 @@ class PrivateStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivatePortal:
-    """A bound private statement. has_run: its release exists, further Executes fetch from it."""
+    """A bound private statement. has_run: its release exists, further Executes fetch from it.
+
+    is_sure: the Bind cannot fail as long as the front has the statement.
+    """
 
     statement: PrivateStatement
     bound: Bind
     parameters: tuple[Parameter, ...]
     has_run: bool = False
+    is_sure: bool = False
 
 
 class Book:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from proxy.errors import FrontFailed, HushError, Unsupported
 from proxy.wire import messages
-from proxy.wire.book import Book
+from proxy.wire.book import Book, PrivateStatement
 from proxy.wire.encodings import codec_of
-from proxy.wire.exchange import Refusal
-from proxy.wire.expect import ENDS_WITH_READY, PLAIN, REPLIES, Entry, Kind, Place, Show, Step, Ticket
+from proxy.wire.exchange import Piece, Refusal
+from proxy.wire.expect import ENDS_WITH_READY, PLAIN, REPLIES, RUNS, Entry, Kind, Place, Show, Step, Ticket
+from proxy.wire.messages import Column
 from proxy.wire.responses import (
     MESSAGE,
     ROUTINE,
@@ -72,6 +73,21 @@ class Marks:
     guard: str
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a repeat of the statement that ran last need not ask the front.
+
+    statement: the private statement itself. settings: the session's when it ran. columns: the front's description.
+    """
+
+    statement: PrivateStatement | Piece | None
+    settings: Mapping[str, str]
+    columns: tuple[Column, ...] = ()
+
+
+NOTHING_HELD = Held(None, {})
+
+
 class Channel:
     """The front's side of one session; bytes for both ends collect in `to_client` and `to_front`."""
 
@@ -90,6 +106,8 @@ class Channel:
         self.skips = False  # the front ignores everything up to the next Sync
         self.has_executed = False  # by the client, since the last Sync
         self.has_injected = False  # an Execute of ours, since the last Sync
+        self.is_undisturbed = False  # only inert messages since all was answered outside a transaction, and no error
+        self.held = NOTHING_HELD
         self.copies_in = False
         self.is_ready = False  # the start-up phase is over
         self.is_fatal = False  # the front has said why it hangs up
@@ -114,6 +132,8 @@ class Channel:
         self.to_front.append(raw)
         for entry in entries:
             self.queue.append(entry)
+            if entry.kind in RUNS and not entry.is_inert:
+                self._disturb()
             if entry.kind in ENDS_WITH_READY:
                 self.book.transaction_may_end()
             for ticket in entry.tickets:
@@ -122,6 +142,15 @@ class Channel:
     def send_unanswered(self, raw: bytes) -> None:
         """Write a message that has no reply of its own."""
         self.to_front.append(raw)
+
+    def hold(self, held: Held) -> None:
+        """Remember what the statement that ran last was, unless something may have changed it meanwhile."""
+        if self.is_undisturbed:
+            self.held = held
+
+    def _disturb(self) -> None:
+        self.is_undisturbed = False
+        self.held = NOTHING_HELD
 
     def sync(self, show: Show, *tickets: Ticket) -> None:
         """Write a Sync; the front stops skipping there."""
@@ -267,6 +296,8 @@ class Channel:
         self.copies_in = False
         if entry.kind in ENDS_WITH_READY:
             self.book.ready(is_idle=self.status == IDLE)
+        if self.status == IDLE and len(self.queue) == 1:  # the reply at hand answers the last message
+            self.is_undisturbed = True
 
     def _start_copy_in(self) -> None:
         """The front ignores each Sync between the COPY and the end of its data."""
@@ -288,6 +319,7 @@ class Channel:
     def _error(self, raw: bytes) -> bytes:
         """Show an error and drop what the front now skips."""
         self._skip_copy_ends()
+        self._disturb()
         is_read = _length_at(raw, 1) <= _READ_ERROR_BYTES
         fields = parse_fields(raw[messages.HEADER_BYTES :], self.codec) if is_read else {}
         if fields.get(SEVERITY_PLAIN) in ("FATAL", "PANIC"):

@@ -39,6 +39,7 @@ class Piece:
     returns_rows: Describe of the whole statement gives a RowDescription.
     asks: what the front is to be asked before this is understood, "" for nothing; it is prepared again then.
     is_fleeting: it depends on what the front was asked, so it is to be prepared again each time it is run.
+    is_inert: running it on the front changes no setting, nor anything else that the next statement could see.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Piece:
     returns_rows: bool = True
     asks: str = ""
     is_fleeting: bool = False
+    is_inert: bool = False
     refusal: NoRefusal | Refusal = NoRefusal()
     handle: object = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proxy.wire.exchange import NoRefusal, Refusal
 
@@ -81,6 +81,7 @@ class Entry:
     guard. undo: what to take back when the front skips this message. shift: characters
     that the client's text has before the one the front saw; refusal_shift: before the statement that is refused.
     may_be_several: the front's refusal to parse several statements at once is expected and not shown.
+    is_inert: what was sent changes nothing that the next statement could see.
     """
 
     kind: Kind
@@ -93,6 +94,7 @@ class Entry:
     shift: int = 0
     refusal_shift: int = 0
     may_be_several: bool = False
+    is_inert: bool = False
     undo: Callable[[], None] = field(default=_nothing)
 
 
@@ -100,6 +102,10 @@ class Entry:
 PLAIN: Mapping[Kind, Entry] = {kind: Entry(kind=kind) for kind in Kind}
 #: The same for our own messages that nobody waits for.
 HIDDEN: Mapping[Kind, Entry] = {kind: Entry(kind=kind, show=Show.NOTHING) for kind in Kind}
+#: And for those of them that are inert.
+INERT: Mapping[Kind, Entry] = {kind: replace(entry, is_inert=True) for kind, entry in HIDDEN.items()}
+#: Messages of these kinds run something.
+RUNS = frozenset({Kind.PARSE, Kind.BIND, Kind.EXECUTE, Kind.QUERY})
 
 _ROWS = dict.fromkeys(b"DGHdc", Step.STAY)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from proxy.errors import HushError, NeedsTransaction, Unsupported
 from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
-from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel, Held
 from proxy.wire.consult import informed
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
 from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
@@ -113,18 +113,27 @@ def bind_private(channel: Channel, statement: PrivateStatement, message: Bind, r
     Binding the client's statement itself would start its plan, which the guard refuses. What has a prefix or returns
     no rows starts nothing before Execute; a wrong number of parameters fails before anything starts.
     """
-    undo = channel.book.take_portal_name(message.portal)
-    entry = Entry(kind=Kind.BIND, undo=undo)
+    is_sure = _cannot_fail(statement, message)
+    entry = Entry(kind=Kind.BIND, is_inert=is_sure, undo=channel.book.take_portal_name(message.portal))
     if not statement.has_plan or len(message.values) != len(statement.oids):
         channel.send(raw, entry)
     else:
+        shape = messages.parse(STATEMENT, _shape(channel, statement), statement.oids)
         inject(channel, messages.describe_statement(statement.name), Kind.DESCRIBE_STATEMENT)
         inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, messages.parse(STATEMENT, _shape(channel, statement), statement.oids), Kind.PARSE)
+        inject(channel, shape, Kind.PARSE, is_inert=True)
         channel.send(messages.bind(replace(message, statement=STATEMENT)), entry)
         inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     parameters = _parameters(statement, message, channel.codec)
-    channel.book.put_portal(message.portal, PrivatePortal(statement=statement, bound=message, parameters=parameters))
+    portal = PrivatePortal(statement=statement, bound=message, parameters=parameters, is_sure=is_sure)
+    channel.book.put_portal(message.portal, portal)
+
+
+def _cannot_fail(statement: PrivateStatement, message: Bind) -> bool:
+    """Whether binding an inert statement can only fail because the front has it no more."""
+    is_bare = not (message.portal or message.values or message.formats or statement.oids)
+    formats = message.result_formats
+    return statement.piece.is_inert and is_bare and len(formats) < 2 and all(code in (0, 1) for code in formats)
 
 
 def _shape(channel: Channel, statement: PrivateStatement) -> bytes:
@@ -172,10 +181,15 @@ def execute_private(
 ) -> Flow[None]:
     """The first Execute of a portal: release, bind the rewritten statement in its place, run it."""
     statement = portal.statement
+    is_repeat = _is_repeat(channel, portal)
     starts_pipeline = not channel.has_executed
     channel.has_executed = True
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
-    settings = yield from read_settings(channel, reader)
+    if is_repeat:
+        settings = channel.held.settings
+        channel.send_unanswered(messages.FLUSH)  # the front binds while the release is made
+    else:
+        settings = yield from read_settings(channel, reader)
     if statement.piece.is_fleeting:
         portal = yield from _as_it_is_now(channel, understanding, portal, settings)
         statement = portal.statement
@@ -194,23 +208,42 @@ def execute_private(
     except HushError as error:
         refuse(channel, error, shift=statement.piece.start)
         return
-    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
-    channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag))
-    ends_pipeline = take_sync()
-    if ends_pipeline:
-        channel.sync(Show.ALL)
-    else:
-        channel.send_unanswered(messages.FLUSH)
+    ends_pipeline = _send_execute(channel, take_sync, raw, spliced, is_inert=statement.piece.is_inert)
     yield from wait_for(typed)
     if have_same_types(statement.columns, columns_of(typed)):
         tell_notices(channel, spliced)  # before the first row
         channel.book.put_portal(name, replace(portal, has_run=True))
+        channel.hold(Held(statement, settings))
         return
     channel.withhold()
     mistyped = HushError("the statement would return other columns than described")
     refuse(channel, mistyped, shift=statement.piece.start)
     if ends_pipeline:
         channel.sync(Show.ALL)
+
+
+def _send_execute(
+    channel: Channel, take_sync: Callable[[], bool], raw: bytes, spliced: Spliced, *, is_inert: bool
+) -> bool:
+    """Run what was put under the portal's name; whether the client's Sync was taken along."""
+    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
+    channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, is_inert=is_inert))
+    ends_pipeline = take_sync()
+    if ends_pipeline:
+        channel.sync(Show.ALL)
+    else:
+        channel.send_unanswered(messages.FLUSH)
+    return ends_pipeline
+
+
+_ENDS = frozenset({Kind.EXECUTE, Kind.QUERY, Kind.SYNC})
+
+
+def _is_repeat(channel: Channel, portal: PrivatePortal) -> bool:
+    """Whether it is the statement that ran last, bound in this pipeline, and nothing can have failed or changed."""
+    kinds = [entry.kind for entry in channel.queue]
+    is_first = Kind.BIND in kinds and not _ENDS.intersection(kinds) and channel.status == IDLE
+    return portal.is_sure and is_first and channel.held.statement is portal.statement
 
 
 def _as_it_is_now(
@@ -258,11 +291,12 @@ def _send_rebound(channel: Channel, name: bytes, portal: PrivatePortal, spliced:
         result_formats=bound.result_formats,
     )
     oids = (*statement.oids, *(a.oid for a in arrays))
-    ticket = Ticket()
+    ticket, is_inert = Ticket(), statement.piece.is_inert
     inject(channel, messages.close_portal(name), Kind.CLOSE)
     inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-    inject(channel, messages.parse(STATEMENT, text, oids), Kind.PARSE, ticket, place=Place.NOWHERE)
-    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
+    parse = messages.parse(STATEMENT, text, oids)
+    inject(channel, parse, Kind.PARSE, ticket, place=Place.NOWHERE, is_inert=is_inert)
+    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE, is_inert=is_inert)
     inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL, ticket)
     return ticket

@@ -7,12 +7,13 @@ client's search_path changes nothing; reserved names begin with `_hush`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from proxy.errors import HushError, Untranslatable
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Field, Refusal
-from proxy.wire.expect import HIDDEN, Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import HIDDEN, INERT, Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, wait_for
 from proxy.wire.messages import Column
 from proxy.wire.understanding import SettingsReader
@@ -36,11 +37,18 @@ def read_settings(channel: Channel, reader: SettingsReader) -> Flow[Mapping[str,
 
 
 def inject(
-    channel: Channel, raw: bytes, kind: Kind, *tickets: Ticket, shift: int = 0, place: Place = Place.SAME
+    channel: Channel,
+    raw: bytes,
+    kind: Kind,
+    *tickets: Ticket,
+    shift: int = 0,
+    place: Place = Place.SAME,
+    is_inert: bool = False,
 ) -> None:
     """Send a message whose replies the client does not see; errors it does see."""
-    is_plain = not tickets and not shift and place is Place.SAME
-    entry = HIDDEN[kind] if is_plain else Entry(kind=kind, show=Show.NOTHING, tickets=tickets, shift=shift, place=place)
+    entry = INERT[kind] if is_inert else HIDDEN[kind]
+    if tickets or shift or place is not Place.SAME:
+        entry = replace(entry, tickets=tickets, shift=shift, place=place)
     channel.send(raw, entry)
 
 

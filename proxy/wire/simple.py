@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
-from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel, Held
 from proxy.wire.consult import informed
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
 from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
@@ -74,6 +74,9 @@ def answer_query(channel: Channel, question: Question) -> Flow[None]:
 
 
 def _answer(channel: Channel, question: Question) -> Flow[None]:
+    if _is_repeat(channel, question):
+        yield from _repeat(channel)
+        return
     settings: Mapping[str, str] = {}
     ahead: tuple[Described, ...] = ()
     if channel.status != FAILED_TRANSACTION:
@@ -100,6 +103,21 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
         else:
             yield from _run_public(channel, question, piece, is_last=is_last)
         settings = {}  # this statement may have changed them
+
+
+def _is_repeat(channel: Channel, question: Question) -> bool:
+    """Whether the string is the statement that ran last and nothing can have changed what that means."""
+    held = channel.held
+    known = question.understanding.known(question.text, held.settings) if isinstance(held.statement, Piece) else ()
+    return len(known) == 1 and known[0] is held.statement and len(channel.queue) == 1 and channel.status == IDLE
+
+
+def _repeat(channel: Channel) -> Flow[None]:
+    """Run the statement that ran last once more, without asking the front anything before."""
+    held = channel.held
+    piece = held.statement
+    assert isinstance(piece, Piece)
+    yield from _release_and_run(channel, piece, held.columns, held.settings, is_last=True)
 
 
 def _read_and_describe(channel: Channel, question: Question) -> Flow[tuple[Mapping[str, str], tuple[Described, ...]]]:
@@ -232,10 +250,20 @@ def _run_private(
             raise _no_parameter(piece.text)
         if isinstance(piece.refusal, Refusal):
             raise piece.refusal.error
+    except HushError as error:
+        yield from _refused(channel, error, piece.start)
+    yield from _release_and_run(channel, piece, columns, settings, is_last=is_last)
+
+
+def _release_and_run(
+    channel: Channel, piece: Piece, columns: tuple[Column, ...], settings: Mapping[str, str], *, is_last: bool
+) -> Flow[None]:
+    try:
         spliced = yield from ask_release(piece, (), fields_of(columns, channel.codec), settings)
         yield from _run_spliced(channel, piece, spliced, columns, is_last=is_last)
     except HushError as error:
         yield from _refused(channel, error, piece.start)
+    channel.hold(Held(piece, settings, columns))
 
 
 def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flow[Ticket]:
@@ -256,7 +284,8 @@ def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flo
 
 def _send_described(channel: Channel, piece: Piece, show: Show, ticket: Ticket) -> None:
     text = encode(piece.describe_text, channel.codec)
-    entry = Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=piece.start + piece.prefix_chars)
+    shift = piece.start + piece.prefix_chars
+    entry = Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift, is_inert=piece.is_inert)
     send_described(channel, messages.parse(UNNAMED, text), UNNAMED, entry)
 
 
@@ -291,10 +320,12 @@ def _run_spliced(
     bind = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=values, result_formats=())
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     typed, run = Ticket(), Ticket()
-    inject(channel, messages.parse(UNNAMED, text, [a.oid for a in arrays]), Kind.PARSE, typed, place=Place.NOWHERE)
-    inject(channel, messages.bind(bind), Kind.BIND, typed, place=Place.NOWHERE)
+    parse = messages.parse(UNNAMED, text, [a.oid for a in arrays])
+    inject(channel, parse, Kind.PARSE, typed, place=Place.NOWHERE, is_inert=piece.is_inert)
+    inject(channel, messages.bind(bind), Kind.BIND, typed, place=Place.NOWHERE, is_inert=piece.is_inert)
     inject(channel, messages.describe_portal(UNNAMED), Kind.DESCRIBE_PORTAL, typed)
-    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, tickets=(run,)))
+    execute = Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, tickets=(run,), is_inert=piece.is_inert)
+    channel.send(messages.execute(UNNAMED), execute)
     if is_last:
         inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
         inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)

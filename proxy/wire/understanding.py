@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.exchange import Piece
-from proxy.wire.expect import HIDDEN, Entry, Kind, Show, Ticket
+from proxy.wire.expect import INERT, Entry, Kind, Show, Ticket
 from proxy.wire.messages import Bind
 
 _NAME = b"_hush_settings"
@@ -40,9 +40,9 @@ class SettingsReader:
 
     def messages(self, ticket: Ticket) -> tuple[bytes, tuple[Entry, ...]]:
         """The batch and what is owed for it; the row goes to `ticket`."""
-        read = Entry(kind=Kind.EXECUTE, show=Show.NOTHING, tickets=(ticket,))
-        close = HIDDEN[Kind.CLOSE]
-        return self._batch, (close, HIDDEN[Kind.PARSE], HIDDEN[Kind.BIND], read, close, close)
+        read = Entry(kind=Kind.EXECUTE, show=Show.NOTHING, tickets=(ticket,), is_inert=True)
+        close = INERT[Kind.CLOSE]
+        return self._batch, (close, INERT[Kind.PARSE], INERT[Kind.BIND], read, close, close)
 
     def read(self, ticket: Ticket, codec: str) -> Mapping[str, str]:
         """The settings as the front held them then. Unset custom settings are left out.

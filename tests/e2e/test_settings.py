@@ -164,3 +164,32 @@ def test_times_are_those_of_the_policys_zone_and_that_is_told(served: Served) ->
         heard.clear()
         client.execute("SELECT date_trunc('month', at), count(*) FROM orders GROUP BY 1")
         assert not any("time zone" in text for text in heard)
+
+
+@pytest.mark.parametrize("prepare", [None, True], ids=["query", "prepared"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SET hush.epsilon = 3", "SELECT set_config('hush.epsilon', '3', false)",
+        "SELECT count(*), set_config('hush.epsilon', '3', false) FROM users",
+        "SELECT count(*) FROM users ORDER BY set_config('hush.epsilon', '3', false)",
+        "BEGIN; SET LOCAL hush.epsilon = 3", "BEGIN; SET hush.epsilon = 3; COMMIT",
+    ],
+)  # fmt: skip
+def test_a_change_between_repeats_counts_at_once(served: Served, change: str, prepare: bool | None) -> None:
+    with served.connect("shop") as client:
+        client.execute("SET hush.fresh = on; SET hush.epsilon = 1")
+
+        def charged() -> float:
+            client.execute(COUNT, prepare=prepare)
+            return float(client.execute("SELECT epsilon FROM hush.last_query").fetchall()[0][0])
+
+        before = charged()
+        for _ in range(3):
+            client.execute(COUNT, prepare=prepare)
+        client.execute(change.encode())
+        assert charged() > 2 * before
+        client.execute("ROLLBACK")
+        client.execute("RESET hush.epsilon; SET hush.epsilon = 1")
+        client.execute(COUNT, prepare=prepare)
+        assert charged() == before
