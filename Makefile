@@ -15,7 +15,7 @@ ENGINE ?= duckdb
 SCALE ?= 1
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench clients fuzz format lock clean
+.PHONY: help demo test check bench tpch clients fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -47,6 +47,13 @@ check: $(STAMP) ## style, types, layers and the repository's own rules; under a 
 
 bench: $(STAMP) ## measure and write benchmarks/results
 	$(BIN)/python -m benchmarks
+
+TPCHGEN := .state/tpchgen
+
+tpch: $(STAMP) ## ask the queries of TPC-H, compare with the truth, write docs/guide/tpch.md
+	@[ -x $(TPCHGEN)/bin/tpchgen-cli ] || $(BIN)/python -m pip install --quiet --no-deps --require-hashes \
+		--target $(TPCHGEN) -r benchmarks/tpch/requirements.txt
+	$(BIN)/python -m benchmarks.tpch --generator $(TPCHGEN)/bin/tpchgen-cli
 
 clients: $(STAMP) ## psql, pgJDBC, psqlODBC and node-postgres against a running server
 	@sh tests/clients/install.sh

@@ -7,29 +7,21 @@ budget there is. Reported are whole round trips of psycopg, ledger on disk inclu
 from __future__ import annotations
 
 import json
-import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import psycopg
-from ruamel.yaml import YAML
 
 from benchmarks.engine import ROOT, shop_at
 from benchmarks.measure import Work, interleaved, milliseconds
-from proxy.wire.scram import make_verifier
+from benchmarks.serving import LOGIN, PASSWORD, connect, serving
 
-_LOGIN, _PASSWORD = "bench", "bench"
+_POLICY = ROOT / "policies" / "shop.yaml"
 _SCALE = 0.02
-_START_S, _STOP_S = 60.0, 30.0
 _WARM_UP = 20
 
 
@@ -50,11 +42,11 @@ def fixed_costs(data: Path, runs: int) -> Iterator[FixedCost]:
     """Start a proxy, time each kind of statement `runs` times, stop it."""
     with (
         tempfile.TemporaryDirectory(prefix="bench") as folder,
-        _serving(Path(folder), shop_at(data, _SCALE)) as port,
-        _connect(f"host=127.0.0.1 port={port} dbname=shop user={_LOGIN} password={_PASSWORD}") as client,
+        serving(Path(folder), _POLICY, {"SHOP_DUCKDB": str(shop_at(data, _SCALE))}) as port,
+        connect(f"host=127.0.0.1 port={port} dbname=shop user={LOGIN} password={PASSWORD}") as client,
     ):
         yield from _private(client, runs)
-        with _connect(f"host={_socket(Path(folder))} dbname=shop user={_LOGIN}") as direct:
+        with connect(f"host={_socket(Path(folder))} dbname=shop user={LOGIN}") as direct:
             yield from _public(client, direct, runs)
 
 
@@ -91,55 +83,6 @@ def _median(work: Work, runs: int) -> float:
     for _ in range(_WARM_UP):
         work()
     return statistics.median(milliseconds(work) for _ in range(runs))
-
-
-# --- a proxy ------------------------------------------------------------------------------------------
-
-
-def _connect(address: str) -> psycopg.Connection:
-    return psycopg.connect(address, autocommit=True)
-
-
-@contextmanager
-def _serving(folder: Path, data: Path) -> Iterator[int]:
-    log = folder / "log"
-    command = [sys.executable, "-m", "proxy", "serve", str(_policy(folder)), "--listen", "127.0.0.1:0"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "--state", str(folder / "state")], cwd=ROOT,
-            env={**os.environ, "SHOP_DUCKDB": str(data)},
-            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-    try:
-        yield _port(process, log)
-    finally:
-        process.terminate()
-        process.wait(_STOP_S)
-
-
-def _policy(folder: Path) -> Path:
-    yaml = YAML(typ="safe")
-    document = yaml.load(ROOT / "policies" / "shop.yaml")
-    document["source"]["path"] = "${SHOP_DUCKDB}"
-    document["privacy"]["time_grid"] = 0
-    document["budgets"] = {"dataset": {"epsilon": 1_000_000}}
-    verifier = make_verifier(_PASSWORD, salt=os.urandom(16)).text()
-    users = folder / "users.yaml"
-    users.write_text(f"roles: {{analyst: {{}}}}\nusers:\n  {_LOGIN}: {{scram: '{verifier}', role: analyst}}\n")
-    users.chmod(0o600)
-    path = folder / "shop.yaml"
-    yaml.dump(document, path)
-    return path
-
-
-def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        found = re.search(r"serving .* port (\d+)", log.read_text())
-        if found:
-            return int(found[1])
-        time.sleep(0.05)
-    raise RuntimeError(f"the proxy does not listen: {log.read_text()}")
 
 
 def _socket(folder: Path) -> Path:

@@ -26,6 +26,7 @@ from proxy.sql.algebra import (
     conjuncts,
 )
 from proxy.sql.domain_rules import Argument
+from proxy.sql.factored import alternatives
 from proxy.sql.function import Nulls
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import union
@@ -172,5 +173,7 @@ def _implies_present(condition: Scalar, scalar: Scalar) -> bool:
             return scalar in args
         case Call("not", (Call("is null", (argument,)),)):
             return argument == scalar
+        case Call("or"):
+            return all(any(_implies_present(p, scalar) for p in conjuncts(a)) for a in alternatives(condition))
         case _:
             return False

@@ -83,7 +83,8 @@ def _is_met(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> bool:
 def has_same_unit(scan: Scan, other: Scan, pairs: Pairs) -> bool:
     """Whether rows of two scans that are equal in these columns belong to one unit.
 
-    They are equal in all columns of the unit, or one is found from the other along its path, whose key is unique.
+    They are equal in all columns of the unit, or one is found from the other along its path, whose key is unique, or
+    both have one and the same parent row.
     """
     equal = {frozenset(p) for p in pairs}
     match scan.table.ownership, other.table.ownership:
@@ -94,6 +95,8 @@ def has_same_unit(scan: Scan, other: Scan, pairs: Pairs) -> bool:
             return frozenset((_child_key(scan), _parent_key(other, scan))) in equal
         case _, UnitVia() if _is_parent(scan, other):
             return frozenset((_child_key(other), _parent_key(scan, other))) in equal
+        case UnitVia(ours, _, key), UnitVia(theirs, _, same) if (ours, key) == (theirs, same):
+            return frozenset((_child_key(scan), _child_key(other))) in equal
         case _:
             return False
 

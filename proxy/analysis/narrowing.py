@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.factored import alternatives
 from proxy.sql.intervals import as_datetime, half_open
 from proxy.sqltypes import SqlType, Value
 
@@ -37,8 +38,23 @@ def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
             for implied in negations(inner):
                 domain = narrow(domain, scalar, implied)
             return domain
+        case Call("or"):
+            return _either(domain, scalar, condition)
         case _:
             return domain
+
+
+def _either(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
+    """What is left by any alternative of an OR, where each leaves a list of values."""
+    found: list[Value] = []
+    for alternative in alternatives(condition):
+        left = domain
+        for part in conjuncts(alternative):
+            left = narrow(left, scalar, part)
+        if not isinstance(left, Listed) or left == domain:
+            return domain
+        found += left.values
+    return _cut(domain, tuple(found), scalar.type)
 
 
 def negations(condition: Scalar) -> tuple[Scalar, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 
 from proxy.analysis.inner_rows import with_known_scans
 from proxy.analysis.meeting import (
@@ -170,11 +171,9 @@ def _check_one_unit(block: Block, private: tuple[Scan, ...], pairs: Pairs) -> No
             parent = _parent_scan(scan, scans, where)
             assert parent is not None, "paths were completed"
             group[find(scan.number)] = find(parent.number)
-    roots = [s for s in private if isinstance(s.table.ownership, UnitColumns)]
-    for left in roots:
-        for right in roots:
-            if has_same_unit(left, right, pairs):
-                group[find(left.number)] = find(right.number)
+    for left, right in combinations(private, 2):
+        if has_same_unit(left, right, pairs):
+            group[find(left.number)] = find(right.number)
     strangers = [s for s in private if find(s.number) != find(private[0].number)]
     if strangers:
         first, other = private[0].table, strangers[0].table

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar, Scan, conjuncts
+from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar, Scan
 from proxy.sql.binder import Binder
+from proxy.sql.factored import requirements
 from proxy.sql.function import Nulls
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.names import identifier
@@ -52,7 +53,7 @@ def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Join
     both = product(left, alone(right))
     on = [_equal(left, right, name, node, binder(both)) for name in shared]
     if node.args.get("on") is not None:
-        on += conjuncts(binder(both).condition(node.args["on"]))
+        on += requirements(binder(both).condition(node.args["on"]))
     columns = _columns(left, right, shared, side)
     if side == "LEFT":
         rows = _kept(left.rows, right.rows, tuple(on), columns, node)

@@ -16,13 +16,14 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, subqueries
-from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan, conjuncts
+from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan
 from proxy.sql.bind import RULES, make_binder
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.correlated import single_row
+from proxy.sql.factored import requirements
 from proxy.sql.names import fold, identifier, table_name
 from proxy.sql.per_unit import grouped
 from proxy.sql.refusal import only, refuse
@@ -102,7 +103,7 @@ class Scopes:
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
             if asked is None:
-                rows = replace(rows, where=(*rows.where, *conjuncts(binder.condition(condition))))
+                rows = replace(rows, where=(*rows.where, *requirements(binder.condition(condition))))
             else:
                 rows = self._with_membership(rows, asked, ctes, binder)
         first = len(joined.rows.joins)

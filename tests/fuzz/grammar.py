@@ -48,7 +48,7 @@ _SPREADS = ("var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "std
 _RELATIONS = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_count", "regr_avgx",
               "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy")  # fmt: skip
 _VERDICTS = ("bool_and", "bool_or", "every")
-_ENDS = {
+ENDS = {
     Family.NUMBER: ("0", "1", "2", "5", "10", "100", "-2.5", "2.5", "0.1", "1e3", "-5", "9007199254740993",
                     "9007199254740993.0", "9007199254740992.5", "2.5::float8", "0.0"),
     Family.TEXT: ("'a'", "'A'", "'zz'", "'a '", "''", "'é'", "'b'"),
@@ -337,7 +337,7 @@ class Writer:
         column = self._from_types((*_NUMBERS, *_NUMBERS, *_TIMES, *_TEXTS))
         if column is None:
             return ["count(*)"]
-        text, ends = column.text, _ENDS[column.type.family]
+        text, ends = column.text, ENDS[column.type.family]
 
         def test() -> str:
             sides = [f"{text} {rng.choice(('<', '<=', '>', '>=', '='))} {rng.choice(ends)}",
