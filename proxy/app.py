@@ -19,7 +19,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from proxy.admin.files import read_policy
-from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading
+from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig
@@ -143,6 +143,7 @@ class Proxy:
         version = await opener.open(policy)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
+        check_promise(self._ledger, version)
         public = PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)

@@ -23,6 +23,8 @@ from proxy.config import UsersAt, UsersSource
 from proxy.engines.base import Engine
 from proxy.errors import ConfigError, HushError
 from proxy.front.front import Front
+from proxy.ledger.base import AccountingChanged, Ledger
+from proxy.ledger.lifetime import worst_case_lines
 from proxy.metrics import Metrics
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.users import UNCHECKED
@@ -117,6 +119,11 @@ class Hosted:
         if opener.users_path(policy) != self.users_path:
             raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
         version = await opener.open(policy)
+        try:
+            check_promise(self.dataset.ledger, version)
+        except BaseException:
+            version.engine.close()
+            raise
         old, self.public.engine = self.dataset.current, version.engine
         try:
             await self.front.apply(policy, version.users)
@@ -126,6 +133,14 @@ class Hosted:
             raise
         self.awaited = frozenset()
         return self.dataset.swap(version)
+
+
+def check_promise(ledger: Ledger, version: Version) -> None:
+    """Say what refreshing budgets lose at worst. Raises AccountingChanged if what was spent does not fit the policy."""
+    if not ledger.can_pay(version.dataset_account()):
+        raise AccountingChanged
+    for line in worst_case_lines(version.policy, version.users):
+        _log.warning("%s: %s", version.policy.dataset, line)
 
 
 class Reloading:

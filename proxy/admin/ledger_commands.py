@@ -10,9 +10,12 @@ import typer
 
 from proxy.admin.files import read_policy
 from proxy.admin.output import print_json, print_table
+from proxy.admin.top_up_command import TopUp, gift_of, told
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Total
+from proxy.ledger.grants import grant_in_files
 from proxy.ledger.replay import inspect
+from proxy.plan.charge import AccountKind
 from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")
@@ -38,8 +41,8 @@ def show(
     if as_json:
         print_json(rows)
         return
-    headings = ("kind", "account", "spent", "delta", *(("epsilon",) if known else ()))
-    print_table(headings, [[str(row.get(h, "")) for h in headings] for row in rows], right=frozenset({2, 3, 4}))
+    headings = ("kind", "account", "spent", "delta", "granted", "accounting", *(("epsilon",) if known else ()))
+    print_table(headings, [[str(row.get(h, "")) for h in headings] for row in rows], right=frozenset({2, 3, 4, 6}))
 
 
 @app.command("verify")
@@ -54,16 +57,36 @@ def verify(state: State, as_json: AsJson = False) -> None:
         )
 
 
+@app.command("top-up")
+def top_up(
+    kind: Annotated[AccountKind, typer.Argument(help="Kind of the account.", show_default=False)],
+    account: Annotated[
+        str, typer.Argument(metavar="ACCOUNT", help="Its name, as `show` prints it.", show_default=False)
+    ],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="What an account of this epsilon may spend is added.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept for ever.")],
+    policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy of the dataset.")],
+    state: State,
+    delta: Annotated[float, typer.Option("--delta", help="Also for groups with unlisted keys.")] = 0.0,
+) -> None:
+    """Add to what one account may spend, also while the proxy runs: for good, or in the present window."""
+    wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason)
+    gift, read = gift_of(wish)
+    typer.echo(told(grant_in_files(state, gift), read))
+
+
 def _row(total: Total, known: list[Policy]) -> dict[str, str]:
-    """spent is rho, or epsilon in pure accounting; exact decimals as text."""
+    """spent and granted are rho, or epsilon in pure accounting; exact decimals as text."""
     row = {
         "kind": total.kind,
         "account": total.name,
         "spent": _decimal(total.spent.pico, PICO, 12),
         "delta": f"{total.spent.atto / ATTO:.3g}",
+        "granted": _decimal(total.granted.pico, PICO, 12),
+        "accounting": total.accounting.value,
     }
     owner = next((p for p in known if belongs_to(total.name, p.dataset)), None)
-    if owner is not None:
+    if owner is not None and owner.privacy.accounting is total.accounting:
         row["epsilon"] = f"{epsilon_spent(owner.privacy, total.spent.pico):.6f}"
     return row
 

@@ -13,6 +13,7 @@ from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
 from proxy.admin.output import print_json, print_table
 from proxy.errors import ConfigError
+from proxy.ledger.lifetime import worst_case_lines
 from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
 from proxy.policy.load import load_policy
@@ -93,7 +94,7 @@ def _check(path: FilePath) -> _Finding:
         return _Finding(str(path), tuple(faults), "")
     except ConfigError as error:
         return _Finding(str(path), (_Fault(line=0, path=(), message=error.message, text=error.message),), "")
-    return _Finding(str(path), (), _summary(policy))
+    return _Finding(str(path), (), "\n".join((_summary(policy), *worst_case_lines(policy))))
 
 
 def _summary(policy: Policy) -> str:

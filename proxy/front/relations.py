@@ -28,6 +28,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("delta", SqlType.FLOAT8),
             ("queries_left", SqlType.INT8),
             ("window_ends", SqlType.TIMESTAMPTZ),
+            ("lifetime_epsilon", SqlType.FLOAT8),
         ),
         "history": (
             ("at", SqlType.TIMESTAMPTZ),

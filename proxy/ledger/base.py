@@ -6,15 +6,19 @@ The ledger is the only builder of `Reserved`, so nothing reaches a private engin
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
-from proxy.errors import BudgetSpent
-from proxy.ledger.chain import Entry
+from proxy.errors import BudgetSpent, LedgerFailed
+from proxy.ledger.chain import Event
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
+from proxy.policy.model import Accounting
 from proxy.release.store import Missing, ReleaseStore, Stored
+
+LATEST = datetime.min.replace(tzinfo=UTC)
+NOTHING = Cost(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,24 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """What an account has spent against the limit it was asked with. Remaining is never negative."""
+    """What an account has spent against the limit it was asked with. Remaining is never negative.
+
+    spent, granted: in the window that holds `day` (see `ledger.windows`), or in all if the account does not refresh.
+    """
 
     account: Account
     spent: Cost
+    granted: Cost = NOTHING
+    day: int = 1
+
+    @property
+    def limit(self) -> Cost:
+        """What may be spent in the window: the policy's limit and what an administrator added."""
+        return self.account.limit + self.granted
 
     @property
     def remaining(self) -> Cost:
-        limit = self.account.limit
+        limit = self.limit
         return Cost(max(0, limit.pico - self.spent.pico), max(0, limit.atto - self.spent.atto))
 
 
@@ -91,11 +105,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """All that one account ever spent."""
+    """All that one account ever spent and was granted, in one accounting."""
 
     kind: AccountKind
     name: str
     spent: Cost
+    granted: Cost
+    accounting: Accounting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,13 +135,43 @@ class Shortfall:
 class AccountSpent(BudgetSpent):
     """Nothing was charged: at least one account has too little left.
 
-    shortfalls: the caller's own accounts that are short; empty when only the dataset's account is, whose figures
-    a user must not see. What a client is told of it is composed by `session.notices`, in epsilon.
+    shortfalls: the caller's own accounts that are short; empty when only the dataset's or the role's is, whose figures
+    a user must not see; `shared` is then which. What a client is told is composed by `session.notices`, in epsilon.
     """
 
-    def __init__(self, shortfalls: tuple[Shortfall, ...]) -> None:
+    def __init__(self, shortfalls: tuple[Shortfall, ...], shared: AccountKind = AccountKind.DATASET) -> None:
         super().__init__("an account has too little left")
         self.shortfalls = shortfalls
+        self.shared = shared
+
+    @classmethod
+    def of(cls, short: Sequence[Shortfall]) -> AccountSpent:
+        """Of all accounts that are short, in the order in which they pay."""
+        own = tuple(s for s in short if s.balance.account.kind.is_own)
+        return cls(own, short[0].balance.account.kind)
+
+
+class AccountingChanged(LedgerFailed):
+    """Nothing was charged: what an account spent under `zcdp` has no epsilon that `pure` could add to."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "accounting: pure was asked of accounts that have spent under zcdp",
+            hint="Keep accounting: zcdp for this dataset. A change from pure to zcdp is possible, one back is not.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gift:
+    """What an administrator gives an account beyond its policy, who that is and why. `at` has a time zone."""
+
+    kind: AccountKind
+    name: str
+    accounting: Accounting
+    cost: Cost
+    by: str
+    reason: str
+    at: datetime
 
 
 class Ledger(Protocol):
@@ -181,8 +227,16 @@ class Ledger(Protocol):
         """Remember for the history how a statement ended. Never touches a charge; may be lost in a crash."""
         ...
 
-    def balances(self, accounts: tuple[Account, ...]) -> tuple[Balance, ...]:
-        """What each account has spent and has left."""
+    def balances(self, accounts: tuple[Account, ...], at: datetime = LATEST) -> tuple[Balance, ...]:
+        """What each account has spent and has left in the window of `at`, or of the latest charge if that is later."""
+        ...
+
+    def can_pay(self, account: Account) -> bool:
+        """Whether what the account has spent can be told in its accounting; if not, every charge is refused."""
+        ...
+
+    def grant(self, gift: Gift) -> None:
+        """Give an account more than its policy says, durably."""
         ...
 
     def all_accounts(self) -> tuple[Total, ...]:
@@ -193,7 +247,7 @@ class Ledger(Protocol):
         """The login's latest statements on private data, newest first."""
         ...
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0) -> Iterator[Event]:
         """The chained entries with a number above `after`, oldest first. For admins only."""
         ...
 

@@ -58,15 +58,21 @@ class Marker:
         make_private(path)
         self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._forcing = ThreadPoolExecutor(1, "hushql-marker")
+        self._durable = 1 - _oldest_slot(path.read_bytes())  # the slot that must survive
         sync_directory(path.parent)
 
     def write(self, mark: Mark) -> Marking:
         """Write `mark` and begin to force it to disk. Raises OSError.
 
-        The marking before must be durable: then the newest slot on disk is never the one overwritten.
+        The newest mark that is known to be on the disk is never the one overwritten.
         """
-        os.pwrite(self._handle, _slot(mark).ljust(_SLOT_BYTES, b"\0"), (mark.seq % 2) * _SLOT_BYTES)
-        return Marking(mark.seq, self._forcing.submit(os.fdatasync, self._handle))
+        slot = 1 - self._durable
+        os.pwrite(self._handle, _slot(mark).ljust(_SLOT_BYTES, b"\0"), slot * _SLOT_BYTES)
+        return Marking(mark.seq, self._forcing.submit(self._force, slot))
+
+    def _force(self, slot: int) -> None:
+        os.fdatasync(self._handle)
+        self._durable = slot
 
     def close(self) -> None:
         """Wait for what is under way."""
@@ -82,12 +88,22 @@ def read_mark(path: Path) -> Mark | NoMark:
         content = b""
     except OSError as error:
         raise LedgerFailed(f"the ledger's marker {path} cannot be read") from error
-    marks = [mark for start in (0, _SLOT_BYTES) for mark in _parse(content[start : start + _SLOT_BYTES])]
+    marks = [mark for slot in _slots(content) for mark in _parse(slot)]
     if marks:
         return max(marks, key=lambda mark: mark.seq)
     if content:
         raise LedgerFailed(f"the ledger's marker {path} is damaged", hint=RESTORE_HINT)
     return NoMark()
+
+
+def _slots(content: bytes) -> tuple[bytes, bytes]:
+    return content[:_SLOT_BYTES], content[_SLOT_BYTES : 2 * _SLOT_BYTES]
+
+
+def _oldest_slot(content: bytes) -> int:
+    """The slot that may be overwritten: one without a mark, or that of the older mark."""
+    first, second = (max((mark.seq for mark in _parse(slot)), default=-1) for slot in _slots(content))
+    return 0 if first <= second else 1
 
 
 def _slot(mark: Mark) -> bytes:

@@ -81,7 +81,11 @@ def _ascii(rows: list[tuple[int, str, str, str]]) -> list[tuple[int, str, str, s
 
 def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked, ...]:
     """The latest `limit` statements of a login, newest first."""
-    charged = [_charged(decode(body), outcome) for body, outcome in connection.execute(_CHARGED, (login, limit))]
+    charged = [
+        _charged(entry, outcome)
+        for body, outcome in connection.execute(_CHARGED, (login, limit))
+        if isinstance(entry := decode(body), Entry)
+    ]
     repeated = [_repeated(*row) for row in connection.execute(_REPEATED, (login, limit))]
     return tuple(sorted(charged + repeated, key=lambda asked: asked.at, reverse=True)[:limit])
 

@@ -57,11 +57,16 @@ def inspect(directory: Path) -> Report:
 
     Raises ConfigError if there is none, LedgerFailed if it does not verify.
     """
-    if not (directory / FILE_NAME).is_file():
-        raise ConfigError(f"there is no ledger in {directory}", hint="Name the state directory of the proxy.")
+    check_present(directory)
     books = Books()
     releases = reread(books, directory)
     return Report(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
+
+
+def check_present(directory: Path) -> None:
+    """Raise ConfigError if the directory holds no ledger."""
+    if not (directory / FILE_NAME).is_file():
+        raise ConfigError(f"there is no ledger in {directory}", hint="Name the state directory of the proxy.")
 
 
 def reread(books: Books, directory: Path) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from proxy.release import store
 
 FILE_NAME = "ledger.db"
-VERSION = 1
+VERSION = 2
 BUSY_TIMEOUT_S = 10.0
 
 # entry: the chain; a body is never changed. repeat and outcome: the history's extras, outside the chain.

@@ -2,7 +2,8 @@
 
 `reserve` appends one entry to a chain in SQLite (one commit, one fsync), writes the marker beside it, and only then
 returns. The marker's own fsync goes on meanwhile; `settle` waits for it before the answer leaves. Prices, limits and
-balances come from `Books`, which hold exactly the entries on disk. A statement that these accounts paid for before
+balances come from `Books`, which hold the entries on disk. Only this process charges; another may append a grant
+(`ledger.grants`), which is taken over when it matters. A statement that these accounts paid for before
 touches the disk for reading only.
 """
 
@@ -12,13 +13,18 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 from proxy.errors import LedgerFailed
 from proxy.ledger import history, replay, schema
 from proxy.ledger.base import (
+    LATEST,
+    NOTHING,
+    AccountSpent,
     Asked,
     Balance,
+    Gift,
     Outcome,
     Question,
     Receipt,
@@ -26,13 +32,14 @@ from proxy.ledger.base import (
     Total,
     Wanted,
 )
-from proxy.ledger.books import NOTHING, Books, Pick
-from proxy.ledger.chain import Entry, decode, encode
+from proxy.ledger.books import Books, Pick
+from proxy.ledger.chain import Entry, Event, Grant, decode, encode
 from proxy.ledger.directory import OwnedDirectory, make_private
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, read_mark
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
+_BODIES_AFTER = "select body from entry where seq > ? order by seq"
 _DISK_HINT = "Look at the free space and the health of the disk of the state directory."
 
 
@@ -91,8 +98,7 @@ class SqliteLedger:
                 for pick in picks.values()
                 if pick.release_id <= self._books.last_release
             }
-            entry = self._books.draft(accounts, tuple(picks.values()), question)
-            statement = self._commit(entry) if entry.lines else self._history.add_repeat(question)
+            entry, statement = self._charge(accounts, tuple(picks.values()), question)
             if self._history.is_full():
                 self._flush()
                 self._history.drop_oldest()
@@ -102,7 +108,7 @@ class SqliteLedger:
             statement=statement,
             items=items,
             charged=tuple(paid.get((a.kind, a.name), NOTHING) for a in accounts),
-            balances=self._books.balances(accounts),
+            balances=self._books.balances(accounts, question.at),
         )
 
     def quote(
@@ -166,8 +172,35 @@ class SqliteLedger:
             release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
         )
 
-    def _commit(self, entry: Entry) -> int:
-        """Make an entry durable, then write the marker. After any failure `_recover` comes before the next charge."""
+    def _charge(self, accounts: tuple[Account, ...], picks: tuple[Pick, ...], question: Question) -> tuple[Entry, int]:
+        """Draft and book the charge; its entry and the statement's number. Again if a grant came in between."""
+        while True:
+            try:
+                entry = self._books.draft(accounts, picks, question)
+                return entry, self._commit(entry) if entry.lines else self._history.add_repeat(question)
+            except (AccountSpent, _Overtaken):
+                if not self._take_over():
+                    raise
+
+    def _take_over(self) -> bool:
+        """Book the grants that another process appended. Whether there were any."""
+        try:
+            bodies = [body for (body,) in self._connection.execute(_BODIES_AFTER, (self._books.seq,))]
+            if not all(isinstance(decode(body), Grant) for body in bodies):
+                raise LedgerFailed("the ledger's file differs from what this process charged", hint=RESTORE_HINT)
+            for body in bodies:
+                self._books.apply(body)
+            if bodies:
+                self._mark_head()
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerFailed("the ledger's file cannot be read", hint=RESTORE_HINT) from error
+        return bool(bodies)
+
+    def _commit(self, entry: Event) -> int:
+        """Make an entry durable, then write the marker. After any failure `_recover` comes before the next charge.
+
+        Raises _Overtaken, with nothing written, if another process took the entry's number.
+        """
         body = encode(entry)
         self._is_sound = False
         try:
@@ -179,6 +212,9 @@ class SqliteLedger:
             self._history.forget(written)
             self._books.book(entry, body)
             self._marking = self._marker.write(Mark(self._books.seq, self._books.head))
+        except sqlite3.IntegrityError as error:
+            self._is_sound = True
+            raise _Overtaken("the number of a charge is taken", hint=RESTORE_HINT) from error
         except (sqlite3.Error, OSError) as error:
             raise LedgerFailed("a charge could not be made durable", hint=_DISK_HINT) from error
         self._is_sound = True
@@ -219,8 +255,20 @@ class SqliteLedger:
                 return self._store.load(release_id, key)
         return Missing()
 
-    def balances(self, accounts: tuple[Account, ...]) -> tuple[Balance, ...]:
-        return self._books.balances(accounts)
+    def balances(self, accounts: tuple[Account, ...], at: datetime = LATEST) -> tuple[Balance, ...]:
+        with self._lock:
+            if self._is_sound and not self._is_closed:
+                self._take_over()
+            return self._books.balances(accounts, at)
+
+    def can_pay(self, account: Account) -> bool:
+        return self._books.can_pay(account)
+
+    def grant(self, gift: Gift) -> None:
+        with self._lock:
+            self._recover()
+            self._take_over()
+            self._commit(self._books.draft_grant(gift))
 
     def all_accounts(self) -> tuple[Total, ...]:
         with self._lock:
@@ -242,10 +290,10 @@ class SqliteLedger:
             except sqlite3.Error as error:
                 raise LedgerFailed("the history cannot be read", hint=_DISK_HINT) from error
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0) -> Iterator[Event]:
         try:
             with closing(schema.open_reader(self._path)) as connection:
-                for (body,) in connection.execute("select body from entry where seq > ? order by seq", (after,)):
+                for (body,) in connection.execute(_BODIES_AFTER, (after,)):
                     yield decode(body)
         except sqlite3.Error as error:
             raise LedgerFailed("the ledger's file cannot be read", hint=RESTORE_HINT) from error
@@ -255,6 +303,7 @@ class SqliteLedger:
         replay.reread(fresh, self._directory.path)  # the long part, while others go on charging
         with self._lock:
             self._recover()
+            self._take_over()
             releases = replay.reread(fresh, self._directory.path)
             if (fresh.head, fresh.totals()) != (self._books.head, self._books.totals()):
                 raise LedgerFailed("the ledger's file differs from what this process charged", hint=RESTORE_HINT)
@@ -281,6 +330,10 @@ class SqliteLedger:
         except sqlite3.Error:
             return
         self._history.forget(written)
+
+
+class _Overtaken(LedgerFailed):
+    """Another process appended an entry since the books were last compared with the file."""
 
 
 def _check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from proxy.policy.model import Accounting, Refresh
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -34,26 +36,32 @@ class ReleaseKey:
 
 
 class AccountKind(enum.StrEnum):
-    """Who pays for a statement: all users of the dataset together, the login, its session."""
+    """Who pays for a statement: all users of the dataset together, those of a role, the login, its session."""
 
     DATASET = "dataset"
+    ROLE = "role"
     USER = "user"
     SESSION = "session"
 
     @property
     def is_own(self) -> bool:
         """Whether it is the caller's alone, so that its figures tell nothing about others."""
-        return self is not AccountKind.DATASET
+        return self in (AccountKind.USER, AccountKind.SESSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses."""
+    """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses.
+
+    refresh: what the limit is for. accounting: what pico counts, of this limit and of the costs booked to it.
+    """
 
     kind: AccountKind
     name: str
     limited: bool
     limit: Cost
+    refresh: Refresh = Refresh.LIFETIME
+    accounting: Accounting = Accounting.ZCDP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from proxy.policy.model import (
     Policy,
     Privacy,
     PublicTable,
+    Refresh,
     RowUnit,
     Table,
     UnitColumns,
@@ -106,7 +107,8 @@ def _budgets(old: Budgets, new: Budgets) -> Iterator[Change]:
     for name in (f.name for f in fields(Budgets)):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
-            effect = Effect.OPENS if _epsilon(after) > _epsilon(before) else Effect.CLOSES
+            is_opening = _often(after) > _often(before) or _epsilon(after) > _epsilon(before)
+            effect = Effect.OPENS if is_opening else Effect.CLOSES
             yield Change(effect, f"budgets.{name}", f"{_limit_words(before)} becomes {_limit_words(after)}")
 
 
@@ -114,8 +116,17 @@ def _epsilon(limit: AccountLimit) -> float:
     return limit.epsilon if isinstance(limit, EpsilonLimit) else float("inf")
 
 
+def _often(limit: AccountLimit) -> int:
+    """How often a limit comes back, in an order."""
+    order = (Refresh.LIFETIME, Refresh.MONTH, Refresh.WEEK, Refresh.DAY)
+    return order.index(limit.refresh) if isinstance(limit, EpsilonLimit) else len(order)
+
+
 def _limit_words(limit: AccountLimit) -> str:
-    return f"epsilon {limit.epsilon:g}" if isinstance(limit, EpsilonLimit) else "no limit"
+    if not isinstance(limit, EpsilonLimit):
+        return "no limit"
+    every = "" if limit.refresh is Refresh.LIFETIME else f" every {limit.refresh}"
+    return f"epsilon {limit.epsilon:g}{every}"
 
 
 def _limits(old: Limits, new: Limits) -> Iterator[Change]:

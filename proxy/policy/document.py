@@ -106,17 +106,24 @@ class PrivacyDocument(Document):
 
 
 class AccountDocument(Document):
-    """The most an account may spend over its life."""
+    """The most an account may spend, over its life or in each calendar window."""
 
     epsilon: float = Field(description="Epsilon at the policy's delta, from 0.0001 to 1000000.")
-    refresh: str | None = Field(default=None, description="Only `lifetime`: what is spent stays spent.")
-    acknowledge_lifetime_loss: bool | None = Field(default=None, description="Not used: no budget refreshes.")
+    refresh: str | None = Field(
+        default=None, description="`lifetime` (default): what is spent stays spent; `day`, `week`, `month`: per window."
+    )
+    acknowledge_lifetime_loss: bool | None = Field(
+        default=None, description="true is required of a budget that refreshes: its loss over a lifetime has no bound."
+    )
 
 
 class BudgetsDocument(Document):
     """The accounts that every query is charged to."""
 
     dataset: AccountDocument = Field(description="All users together. The only guarantee against users who share.")
+    role: AccountDocument | None = Field(
+        default=None, description="All logins of one role together, for each role. No limit of its own if left out."
+    )
     user: AccountDocument | None = Field(default=None, description="Each login. No limit of its own if left out.")
     session: AccountDocument | None = Field(default=None, description="Each session. No limit of its own if left out.")
 

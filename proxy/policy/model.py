@@ -223,11 +223,21 @@ class NoLimit:
     """An account that is counted and never refuses."""
 
 
+class Refresh(enum.StrEnum):
+    """How long a limit is for: the life of the data, or one calendar window of UTC after the other."""
+
+    LIFETIME = "lifetime"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
 @dataclass(frozen=True, slots=True)
 class EpsilonLimit:
-    """The most (epsilon, delta) an account may spend, delta being the policy's."""
+    """The most (epsilon, delta) an account may spend in each window, delta being the policy's."""
 
     epsilon: float
+    refresh: Refresh = Refresh.LIFETIME
 
 
 AccountLimit = EpsilonLimit | NoLimit
@@ -240,6 +250,7 @@ class Budgets:
     dataset: AccountLimit
     user: AccountLimit
     session: AccountLimit
+    role: AccountLimit = field(default_factory=NoLimit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,11 +297,12 @@ class Login:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What the logins of a role may see. An empty `tables` means all of the policy."""
+    """What the logins of a role may see. An empty `tables` means all of the policy. shared: limit of all together."""
 
     name: str
     tables: tuple[str, ...] = ()
     is_admin: bool = False
+    shared: AccountLimit = field(default_factory=NoLimit)
 
 
 @dataclass(frozen=True, slots=True)

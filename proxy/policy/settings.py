@@ -30,6 +30,7 @@ from proxy.policy.model import (
     NoLimit,
     PostgresSource,
     Privacy,
+    Refresh,
     Source,
     Table,
     Unknown,
@@ -212,6 +213,7 @@ def read_budgets(document: BudgetsDocument, query_epsilon: float, report: Report
         dataset=_account(document.dataset, "dataset", query_epsilon, report),
         user=_account(document.user, "user", query_epsilon, report),
         session=_account(document.session, "session", query_epsilon, report),
+        role=_account(document.role, "role", query_epsilon, report),
     )
 
 
@@ -229,14 +231,28 @@ def _account(document: AccountDocument | None, name: str, query_epsilon: float, 
 
 def read_account(document: AccountDocument, path: Path, report: Report) -> EpsilonLimit:
     """The limit of an account in a policy or users file."""
-    if document.refresh is not None and document.refresh != "lifetime":
+    epsilon = _epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report)
+    return EpsilonLimit(epsilon, _refresh(document, path, report))
+
+
+def _refresh(document: AccountDocument, path: Path, report: Report) -> Refresh:
+    """How long the limit is for. One that refreshes has to be acknowledged, and nothing else may be."""
+    words = [r.value for r in Refresh]
+    if document.refresh is not None and document.refresh not in words:
         found = report.show((*path, "refresh"), document.refresh)
-        report.add((*path, "refresh"), f"{found} does not work yet; accepted: lifetime (what is spent stays spent)")
-    if document.acknowledge_lifetime_loss is not None:
+        report.add((*path, "refresh"), f"{found} is unknown; accepted: {one_of(words)}")
+        return Refresh.LIFETIME
+    refresh = Refresh(document.refresh or Refresh.LIFETIME)
+    acknowledged = (*path, "acknowledge_lifetime_loss")
+    if refresh is Refresh.LIFETIME and document.acknowledge_lifetime_loss is not None:
+        report.add(acknowledged, "has no use beside 'refresh: lifetime', where what is spent stays spent; remove it")
+    elif refresh is not Refresh.LIFETIME and document.acknowledge_lifetime_loss is not True:
         report.add(
-            (*path, "acknowledge_lifetime_loss"), "has no use, as every budget is 'refresh: lifetime'; remove it"
+            (*path, "refresh"),
+            f"a budget that comes back every {refresh} has no bound over the life of the data;"
+            " to have it all the same, add 'acknowledge_lifetime_loss: true'",
         )
-    return EpsilonLimit(_epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report))
+    return refresh
 
 
 def read_limits(document: LimitsDocument, report: Report) -> Limits:

@@ -21,7 +21,7 @@ from ruamel.yaml.comments import CommentedMap
 from proxy.errors import ConfigError
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
 from proxy.policy.document import AccountDocument, Document
-from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Role, Users
+from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 from proxy.policy.settings import read_account
 from proxy.policy.shape import Shaped, read_shape
@@ -61,6 +61,9 @@ class RoleDocument(Document):
     )
     admin: bool = Field(default=False, description="Sees the figures of the dataset account.")
     budget: AccountDocument | None = Field(default=None, description="Budget of each login that has none of its own.")
+    shared_budget: AccountDocument | None = Field(
+        default=None, description="All logins of this role together, in place of the policy's budgets.role."
+    )
 
 
 class UsersDocument(Document):
@@ -121,7 +124,13 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Re
             )
     if document.budget is not None:
         read_account(document.budget, (*path, "budget"), report)
-    return Role(name=name, tables=tuple(document.tables or ()), is_admin=document.admin)
+    shared = document.shared_budget
+    return Role(
+        name=name,
+        tables=tuple(document.tables or ()),
+        is_admin=document.admin,
+        shared=NoLimit() if shared is None else read_account(shared, (*path, "shared_budget"), report),
+    )
 
 
 def _budget(login: LoginDocument, document: UsersDocument, report: Report) -> AccountLimit:
@@ -169,7 +178,7 @@ def with_login(text: str, login: Login, *, filename: str) -> str:
         roles[login.role] = CommentedMap()
     entry: dict[str, object] = {"scram": login.scram, "role": login.role}
     if isinstance(login.budget, EpsilonLimit):
-        entry["budget"] = {"epsilon": login.budget.epsilon}
+        entry["budget"] = _written(login.budget)
     users = _section(document, "users")
     if login.name in users:
         for key in ("scram", "role", "budget"):
@@ -178,6 +187,12 @@ def with_login(text: str, login: Login, *, filename: str) -> str:
     else:
         users[login.name] = CommentedMap(entry)
     return _checked(document, filename)
+
+
+def _written(limit: EpsilonLimit) -> dict[str, object]:
+    if limit.refresh is Refresh.LIFETIME:
+        return {"epsilon": limit.epsilon}
+    return {"epsilon": limit.epsilon, "refresh": limit.refresh.value, "acknowledge_lifetime_loss": True}
 
 
 def without_login(text: str, name: str, *, filename: str) -> str:

@@ -56,22 +56,34 @@ class Version:
         return f"{self.policy.dataset}/{login}"
 
     def accounts(self, login: str, session_account: str) -> tuple[Account, ...]:
-        """The accounts of one charge: dataset, user, session. Names are unique over datasets and logins."""
-        privacy, budgets, name = self.policy.privacy, self.policy.budgets, self.user_name(login)
+        """The accounts of one charge: dataset, role, user, session. Names are unique over datasets and logins."""
+        privacy, budgets, name, role = (
+            self.policy.privacy,
+            self.policy.budgets,
+            self.user_name(login),
+            self.role_of(login),
+        )
         own = self.users.logins[login].budget
         user = own if isinstance(own, EpsilonLimit) else budgets.user
+        shared = role.shared if isinstance(role.shared, EpsilonLimit) else budgets.role
         return (
-            _account(AccountKind.DATASET, self.policy.dataset, budgets.dataset, privacy),
+            self.dataset_account(),
+            _account(AccountKind.ROLE, f"{self.policy.dataset}/{role.name}", shared, privacy),
             _account(AccountKind.USER, name, user, privacy),
             _account(AccountKind.SESSION, f"{name}/{session_account}", budgets.session, privacy),
         )
+
+    def dataset_account(self) -> Account:
+        return _account(AccountKind.DATASET, self.policy.dataset, self.policy.budgets.dataset, self.policy.privacy)
 
 
 def _account(kind: AccountKind, name: str, limit: AccountLimit, privacy: Privacy) -> Account:
     if isinstance(limit, EpsilonLimit):
         most = Cost(limit_pico(privacy, limit.epsilon), pool_atto(privacy))
-        return Account(kind=kind, name=name, limited=True, limit=most)
-    return Account(kind=kind, name=name, limited=False, limit=Cost(0, 0))
+        return Account(
+            kind=kind, name=name, limited=True, limit=most, refresh=limit.refresh, accounting=privacy.accounting
+        )
+    return Account(kind=kind, name=name, limited=False, limit=Cost(0, 0), accounting=privacy.accounting)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from proxy.dp.accounting import ATTO, epsilon_spent
@@ -73,7 +73,7 @@ class _Estimate:
         self._settings = settings
         self._privacy = asker.version.policy.privacy
         self._accounts = own_accounts(viewer)
-        self._balances = asker.dataset.ledger.balances(self._accounts)
+        self._balances = asker.dataset.ledger.balances(self._accounts, datetime.now(UTC))
         self._asked: tuple[Request, ...] = ()
         self._so_far = [NOTHING] * len(self._accounts)
 

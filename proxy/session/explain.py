@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Balance
+from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.plan.charge import Cost
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
@@ -15,6 +19,7 @@ from proxy.session.answer import Asker, Planned, dues
 from proxy.session.price import NOTHING, Due, is_above_cap, own_cost
 from proxy.session.relations import Viewer, own_accounts
 from proxy.session.settings import Settings
+from proxy.session.windows import left_of, refreshes, window_ends
 
 
 def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
@@ -51,9 +56,10 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     due = dues(plans, asker, fresh=is_fresh)
     charged = own_cost(due)
     shown = own_accounts(viewer)
+    balances = asker.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
     accounts: list[Json] = [
-        {"account": d.account.kind, "charge": _amounts(d.cost, privacy), "remaining": _remaining(b, privacy)}
-        for d, b in zip(_of(due, shown), asker.dataset.ledger.balances(shown), strict=True)
+        {"account": d.account.kind, "charge": _amounts(d.cost, privacy), **_remaining(b, balances, privacy)}
+        for d, b in zip(_of(due, shown), (b for b in balances if b.account in shown), strict=True)
     ]
     return {
         "epsilon": settings.epsilon,
@@ -93,8 +99,14 @@ def _listed(data: Json, name: str) -> list[Json]:
     return found
 
 
-def _remaining(balance: Balance, privacy: Privacy) -> str:
-    if not balance.account.limited:
-        return "unlimited"
-    limit, left = (epsilon_spent(privacy, c.pico) for c in (balance.account.limit, balance.remaining))
-    return f"epsilon {left:.4g} of {limit:.4g}"
+def _remaining(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> Json:
+    """Words for people; of a limit that comes back also data. lifetime_epsilon null: nothing bounds it."""
+    account = balance.account
+    if not account.limited:
+        return {"remaining": "unlimited"}
+    told: Json = {"remaining": f"epsilon {left_of(balance, balances, privacy)}"}
+    if refreshes(balance):
+        most = lifetime_epsilon(balance, balances, privacy)
+        told |= {"refresh": account.refresh, "window_ends": window_ends(balance)}
+        told["lifetime_epsilon"] = most if math.isfinite(most) else None
+    return told

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
-from proxy.plan.charge import Cost
+from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
+from proxy.session.windows import left_of
 from proxy.sqltypes import SqlType
 
 _WARN_AT = (0.95, 0.80)
@@ -35,7 +37,7 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
         if most
         else "charged nothing: your accounts paid for this release already"
     )
-    left = ", ".join(_left(balance, privacy) for balance, _ in own)
+    left = ", ".join(_left(balance, receipt.balances, privacy) for balance, _ in own)
     notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
 
@@ -59,15 +61,14 @@ def rank_notices(outputs: tuple[OutputNoise, ...]) -> tuple[Notice, ...]:
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 
-def _left(balance: Balance, privacy: Privacy) -> str:
+def _left(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> str:
     if not balance.account.limited:
         return f"{balance.account.kind} unlimited"
-    limit = epsilon_spent(privacy, balance.account.limit.pico)
-    return f"{balance.account.kind} {epsilon_spent(privacy, balance.remaining.pico):.4g} of {limit:.4g}"
+    return f"{balance.account.kind} {left_of(balance, balances, privacy)}"
 
 
 def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
-    limit = balance.account.limit.pico
+    limit = balance.limit.pico
     if not balance.account.limited or not charged.pico or not limit:
         return ()
     after, before = balance.spent.pico / limit, (balance.spent.pico - charged.pico) / limit
@@ -81,8 +82,14 @@ def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
 def budget_spent(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
     """The refusal of a charge, with the caller's own figures in epsilon.
 
-    The dataset's account is named only when it alone is short, and without figures.
+    The dataset's account or the role's is named only when none of the caller's own is short, and without figures.
     """
+    if not error.shortfalls and error.shared is AccountKind.ROLE:
+        return BudgetSpent(
+            "the privacy budget of your role is spent",
+            detail="All logins of the role together have used up what the dataset's owner allows. Nothing was charged.",
+            hint=f"{_REPEAT} Ask the administrator about the rest.",
+        )
     if not error.shortfalls:
         return BudgetSpent(
             "the privacy budget of this dataset is spent",

@@ -1,21 +1,24 @@
 """What do hush.budget, hush.history, hush.last_query and hush.policy show this session?
 
-A user sees own figures only; the dataset account's are for admins, because they also depend on what
-others asked.
+A user sees own figures only; those of the dataset's account and of the role's are for admins, because they also depend
+on what others asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
+from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version
+from proxy.session.windows import refreshes, window_ends
 from proxy.sql.splice import InjectedColumn
 from proxy.sqltypes import SqlType
 
@@ -65,14 +68,16 @@ def own_accounts(viewer: Viewer) -> tuple[Account, ...]:
 
 def _budget(viewer: Viewer) -> Sequence[Row]:
     knob = knob_pico(viewer.version.policy.privacy, viewer.epsilon)
-    return [_balance(b, viewer, knob) for b in viewer.dataset.ledger.balances(own_accounts(viewer))]
+    balances = viewer.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
+    shown = own_accounts(viewer)
+    return [_balance(b, balances, viewer, knob) for b in balances if b.account in shown]
 
 
-def _balance(balance: Balance, viewer: Viewer, knob: int) -> Row:
+def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob: int) -> Row:
     privacy = viewer.version.policy.privacy
     account, spent, left = balance.account, balance.spent, balance.remaining
     is_pure = privacy.accounting is Accounting.PURE
-    epsilon_limit = epsilon_spent(privacy, account.limit.pico)
+    epsilon_limit = epsilon_spent(privacy, balance.limit.pico)
     epsilon_used = epsilon_spent(privacy, spent.pico)
     return (
         _shown_name(account),
@@ -80,24 +85,25 @@ def _balance(balance: Balance, viewer: Viewer, knob: int) -> Row:
         number(epsilon_limit) if account.limited else None,
         number(epsilon_used),
         number(epsilon_spent(privacy, left.pico)) if account.limited else None,
-        decimal(account.limit.pico) if account.limited and not is_pure else None,
+        decimal(balance.limit.pico) if account.limited and not is_pure else None,
         None if is_pure else decimal(spent.pico),
-        number(privacy.delta),
+        number(privacy.delta + balance.granted.atto / ATTO),
         str(left.pico // knob) if account.limited else None,
-        None,
+        window_ends(balance) if refreshes(balance) else None,
+        number(lifetime_epsilon(balance, balances, privacy)) if account.limited else None,
     )
 
 
 def _shown_name(account: Account) -> str:
-    """An account's name for people: logins by name, unnamed sessions as the present one."""
+    """An account's name for people: logins and roles by name, unnamed sessions as the present one."""
     parts = account.name.split("/")
     match account.kind, parts:
         case AccountKind.SESSION, [_, _, "shared", name]:
             return name
         case AccountKind.SESSION, _:
             return "this session"
-        case AccountKind.USER, [_, login]:
-            return login
+        case ((AccountKind.USER | AccountKind.ROLE), [_, own]):
+            return own
         case _:
             return account.name
 

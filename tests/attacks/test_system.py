@@ -166,7 +166,7 @@ def test_a_login_sees_own_accounts_and_history_only(attacked: Attacked) -> None:
     ):
         bob.execute(b"SELECT count(*) AS of_bob FROM people")
         assert {row[0] for row in rows(client, "SELECT kind FROM hush.budget")} == {"user", "session"}
-        assert {row[0] for row in rows(boss, "SELECT kind FROM hush.budget")} == {"dataset", "user", "session"}
+        assert {row[0] for row in rows(boss, "SELECT kind FROM hush.budget")} == {"dataset", "role", "user", "session"}
         assert "of_bob" not in str(rows(client, "SELECT query FROM hush.history"))
         assert "of_bob" not in str(rows(client, "SELECT * FROM hush.last_query"))
         assert "of_bob" in str(rows(bob, "SELECT query FROM hush.history"))

@@ -20,6 +20,7 @@ LOGINS = {
     **{f"u{n}": "analyst" for n in range(1, 61)},
 }
 PLENTY = {"dataset": {"epsilon": 1_000_000}}
+MONTHLY = "analyst, budget: {epsilon: 3, refresh: month, acknowledge_lifetime_loss: true}"
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
 
 
@@ -34,7 +35,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path) -> Iterato
 
 def write_policies(folder: Path) -> list[Path]:
     write_shop(folder / "shop.duckdb")
-    write_users(folder / "users.yaml", LOGINS, "tables: [stores, orders]")
+    write_users(folder / "users.yaml", {**LOGINS, "monthly": MONTHLY}, "tables: [stores, orders]")
     write_users(folder / "census.yaml", LOGINS)
     shop = shop_policy()
     privacy = {**shop["privacy"], "query_epsilon": 0.5}  # type: ignore[dict-item]  # a mapping by the schema

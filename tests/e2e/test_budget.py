@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import psycopg
 import pytest
 from psycopg.rows import DictRow, dict_row
@@ -104,8 +106,31 @@ def test_a_user_sees_own_accounts_and_an_admin_the_dataset(served: Served) -> No
         assert (mine["account"], mine["queries_left"]) == ("u8", 27)
         assert float(mine["epsilon_limit"]) == pytest.approx(3)
     with served.connect("spend", "boss") as admin:
-        assert budget(admin).keys() == {"dataset", "user", "session"}
+        assert budget(admin).keys() == {"dataset", "role", "user", "session"}
         assert float(budget(admin)["dataset"]["epsilon_spent"]) > 0
+
+
+def test_a_budget_that_comes_back_is_told_with_its_worst_case_everywhere(served: Served) -> None:
+    with served.connect("spend", "monthly") as client:
+        heard = notices_of(client)
+        client.execute(ONE_PERSON)
+        left = "user 2.941 of 3 this month (at worst 20 over the lifetime), session 1.918 of 2"
+        assert heard == [f"NOTICE: charged epsilon 0.5; left: {left}"]
+        mine, session = (budget(client)[kind] for kind in ("user", "session"))
+        now = datetime.now(UTC)
+        assert timedelta(0) < mine["window_ends"] - now <= timedelta(days=31)
+        assert mine["window_ends"].astimezone(UTC).day == 1
+        assert float(mine["lifetime_epsilon"]) == pytest.approx(20)
+        assert session["window_ends"] is None
+        assert float(session["lifetime_epsilon"]) == pytest.approx(2)
+        lines = [str(row[0]) for row in client.execute(f"EXPLAIN {ONE_PERSON}")]
+        assert "Remaining, user: epsilon 2.941 of 3 this month (at worst 20 over the lifetime)" in lines
+        (document,) = client.execute(f"EXPLAIN (FORMAT JSON) {ONE_PERSON}").fetchall()
+        told = next(a for a in document[0][0]["accounts"] if a["account"] == "user")
+        assert (told["refresh"], told["lifetime_epsilon"]) == ("month", pytest.approx(20))
+    assert (
+        "budget of monthly: epsilon 3 comes back every month; worst case in a calendar year" in served.log.read_text()
+    )
 
 
 def test_another_user_pays_for_a_stored_answer_as_if_it_were_new(served: Served) -> None:

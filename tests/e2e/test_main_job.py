@@ -222,7 +222,7 @@ def test_only_admins_see_the_dataset_account(served: Served) -> None:
     for login in ("ann", "boss"):
         with served.connect("shop", login) as client:
             kinds[login] = {str(r[0]) for r in client.execute("SELECT kind FROM hush.budget").fetchall()}
-    assert kinds == {"ann": {"user", "session"}, "boss": {"dataset", "user", "session"}}
+    assert kinds == {"ann": {"user", "session"}, "boss": {"dataset", "role", "user", "session"}}
 
 
 def test_a_shared_session_account_spans_connections(served: Served) -> None:

@@ -165,6 +165,15 @@ def test_policy_check_of_right_files(command: CommandLine, policy: Path) -> None
     assert second.startswith("shop: 4 private and 1 public tables")
 
 
+def test_policy_check_tells_the_worst_case_of_a_budget_that_comes_back(command: CommandLine, policy: Path) -> None:
+    refreshing = "{epsilon: 10, refresh: week, acknowledge_lifetime_loss: true}"
+    policy.write_text(BASE.replace("user: {epsilon: 10}", f"user: {refreshing}"), encoding="utf-8")
+    assert command("policy", "check", str(policy)) == 0
+    _, worst = command.out.splitlines()
+    assert worst.startswith("budgets.user: epsilon 10 comes back every week; worst case in a calendar year: epsilon 1")
+    assert worst.endswith("over the lifetime of the data: epsilon 20 by budgets.dataset")
+
+
 def test_policy_check_says_everything_and_is_status_1(command: CommandLine, policy: Path) -> None:
     policy.write_text(BASE.replace("version: 1", "version: 2").replace("[0, 110]", "[0]"), encoding="utf-8")
     assert command("policy", "check", str(policy), SHOP, "nowhere.yaml") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import sqlite3
 from contextlib import closing
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from proxy.dp.accounting import ATTO, PICO
-from proxy.ledger.base import Question, Wanted
+from proxy.admin.files import read_policy
+from proxy.dp.accounting import ATTO, PICO, limit_pico
+from proxy.ledger import schema
+from proxy.ledger.base import AccountSpent, Question, Wanted
+from proxy.ledger.chain import Grant
 from proxy.ledger.schema import FILE_NAME
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
@@ -22,11 +26,13 @@ RHO = 6_220_000_000  # of epsilon 0.5 at delta 1e-6 with half of it for keys, ab
 LIMIT = Cost(10 * PICO, ATTO)
 
 
-def charge(ledger: SqliteLedger, name: str) -> None:
-    accounts = (
-        Account(kind=AccountKind.DATASET, name="shop", limited=True, limit=LIMIT),
-        Account(kind=AccountKind.USER, name="shop/alice", limited=False, limit=LIMIT),
-    )
+ACCOUNTS = (
+    Account(kind=AccountKind.DATASET, name="shop", limited=True, limit=LIMIT),
+    Account(kind=AccountKind.USER, name="shop/alice", limited=False, limit=LIMIT),
+)
+
+
+def charge(ledger: SqliteLedger, name: str, accounts: tuple[Account, ...] = ACCOUNTS) -> None:
     key = ReleaseKey(fingerprint=name, policy_digest="d", data_version="1")
     wanted = (Wanted(Request(key=key, cost=Cost(RHO, 25_000)), "select 1"),)
     ledger.reserve(accounts, wanted, Question(login="alice", query=name, at=datetime(2026, 1, 1, tzinfo=UTC)))
@@ -46,9 +52,9 @@ def state(tmp_path: Path) -> Path:
 def test_show(command: CommandLine, state: Path) -> None:
     assert command("ledger", "show", "--state", str(state)) == 0
     assert [line.split() for line in command.out.splitlines()] == [
-        ["kind", "account", "spent", "delta"],
-        ["dataset", "shop", "0.01244", "5e-14"],
-        ["user", "shop/alice", "0.01244", "5e-14"],
+        ["kind", "account", "spent", "delta", "granted", "accounting"],
+        ["dataset", "shop", "0.01244", "5e-14", "0", "zcdp"],
+        ["user", "shop/alice", "0.01244", "5e-14", "0", "zcdp"],
     ]
 
 
@@ -94,6 +100,82 @@ def test_changed_books_are_status_1(command: CommandLine, state: Path, name: str
     assert command.err.startswith("hushql: ")
     assert command.err.count("\n") == 1
     assert command.out == ""
+
+
+def top_up(state: Path, policy: Path, *words: str) -> list[str]:
+    rest = ("--epsilon", "0.5", "--reason", "quarterly report", "--policy", str(policy), "--state", str(state))
+    return ["ledger", "top-up", *words, *rest]
+
+
+def test_top_up_beside_a_running_proxy_lets_a_spent_account_go_on(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    poor = (
+        Account(kind=AccountKind.DATASET, name="shop", limited=True, limit=LIMIT),
+        Account(kind=AccountKind.USER, name="shop/alice", limited=True, limit=Cost(2 * RHO, ATTO)),
+    )
+    with closing(SqliteLedger(state)) as ledger:
+        with pytest.raises(AccountSpent):
+            charge(ledger, "three", poor)
+        assert command(*top_up(state, policy, "user", "shop/alice")) == 0
+        assert command.out == "user shop/alice: granted so far epsilon 0.5, spent in all epsilon 0.722\n"
+        assert ledger.balances(poor)[1].granted.pico == limit_pico(read_policy(policy, {}).privacy, 0.5)
+        charge(ledger, "three", poor)
+        assert command(*top_up(state, policy, "user", "shop/alice", "--delta", "1e-9")) == 0
+        charge(ledger, "four")  # its number is that of the grant at first
+        with pytest.raises(AccountSpent):
+            charge(ledger, "five", poor)
+        granted = [(e.by, e.reason, e.cost.atto) for e in ledger.entries() if isinstance(e, Grant)]
+        assert granted == [(getpass.getuser(), "quarterly report", atto) for atto in (0, 10**9)]
+        assert ledger.verify().entries == 6
+    assert command("ledger", "verify", "--state", str(state)) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["user", "shop"], "'shop' is no user account of this policy. Write shop/LOGIN."),
+        (["dataset", "shop/alice"], "'shop/alice' is no dataset account of this policy. Write shop."),
+        (["session", "shop/alice"], "'shop/alice' is no session account of this policy. Write shop/LOGIN/SESSION."),
+        (["role", "other/analyst"], "'other/analyst' is no role account of this policy. Write shop/ROLE."),
+        (["role", "shop/"], "'shop/' is no role account of this policy. Write shop/ROLE."),
+        (["user", "shop/alice", "--delta", "0.5"], "epsilon is more than 0 and at most 1e+06, delta 0 to 0.01"),
+        (["user", "shop/alice", "--epsilon", "1e-9"], "epsilon 1e-09 is too little to count"),
+        (["user", "shop/alice", "--reason", " "], "a top-up needs a reason. Say in --reason why"),
+    ],
+)
+def test_impossible_top_ups(command: CommandLine, state: Path, tmp_path: Path, words: list[str], message: str) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    usual = top_up(state, policy)[2:]
+    assert command("ledger", "top-up", *usual, *words) == 2
+    assert command.err.startswith(f"hushql: {message}")
+    assert command("ledger", "verify", "--state", str(state)) == 0
+    assert command.out.startswith(f"{state}: 2 charges")
+
+
+def test_a_top_up_of_pure_accounting_has_no_delta(command: CommandLine, state: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "p.yaml"
+    pure = "\n".join(line for line in BASE.splitlines() if "delta:" not in line)
+    policy.write_text(pure.replace("privacy:", "privacy:\n  accounting: pure", 1), encoding="utf-8")
+    assert command(*top_up(state, policy, "user", "shop/bob", "--delta", "1e-9")) == 2
+    assert "pure accounting has delta 0" in command.err
+    assert command(*top_up(state, policy, "user", "shop/bob")) == 0
+    assert command.out == "user shop/bob: granted so far epsilon 0.5, spent in all epsilon 0\n"
+
+
+def test_a_top_up_that_cannot_be_written(
+    command: CommandLine, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
+    with closing(sqlite3.connect(state / FILE_NAME)) as busy:
+        busy.execute("begin immediate")
+        assert command(*top_up(state, policy, "user", "shop/alice")) == 1
+    assert command.err.startswith("hushql: the grant could not be written")
 
 
 def test_no_ledger_is_status_2(command: CommandLine, tmp_path: Path) -> None:

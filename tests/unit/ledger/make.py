@@ -9,14 +9,31 @@ from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 from proxy.dp.accounting import ATTO, PICO
-from proxy.ledger.base import Question, Wanted
+from proxy.ledger.base import Gift, Question, Wanted
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
+from proxy.policy.model import Accounting, Refresh
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
-def account(kind: str, name: str = "", *, pico: int = PICO, atto: int = ATTO, limited: bool = True) -> Account:
-    return Account(kind=AccountKind(kind), name=name or f"the {kind}", limited=limited, limit=Cost(pico, atto))
+def account(
+    kind: str,
+    name: str = "",
+    *,
+    pico: int = PICO,
+    atto: int = ATTO,
+    limited: bool = True,
+    refresh: Refresh = Refresh.LIFETIME,
+    accounting: Accounting = Accounting.ZCDP,
+) -> Account:
+    return Account(
+        kind=AccountKind(kind),
+        name=name or f"the {kind}",
+        limited=limited,
+        limit=Cost(pico, atto),
+        refresh=refresh,
+        accounting=accounting,
+    )
 
 
 def payers(pico: int = PICO, user: str = "alice", session: str = "s1") -> tuple[Account, ...]:
@@ -34,6 +51,14 @@ def want(name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1"
 
 def ask(query: str = "select count(*) from users", login: str = "alice", after_s: float = 0) -> Question:
     return Question(login=login, query=query, at=START + timedelta(seconds=after_s))
+
+
+def gift(account: Account, pico: int, atto: int = 0, after_s: float = 0) -> Gift:
+    at = START + timedelta(seconds=after_s)
+    cost = Cost(pico, atto)
+    return Gift(
+        kind=account.kind, name=account.name, accounting=account.accounting, cost=cost, by="root", reason="why", at=at
+    )
 
 
 def reserved_of(item: object) -> Reserved:

@@ -10,14 +10,17 @@ from itertools import count
 
 import pytest
 
+from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, LedgerFailed
-from proxy.ledger.base import AccountSpent, Balance, Ledger, Outcome, Question, Receipt, Wanted
-from proxy.ledger.chain import PREVIEW_CHARS
-from proxy.plan.charge import Cost, Reserved
+from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
+from proxy.ledger.chain import PREVIEW_CHARS, Entry
+from proxy.plan.charge import Account, Cost, Reserved
+from proxy.policy.model import Accounting, Refresh
 from proxy.release.store import Missing, Stored
-from tests.unit.ledger.make import account, ask, key, payers, reserved_of, want
+from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
 
 NOTHING = Cost(0, 0)
+DAY_S = 86400.0
 PRICE = Cost(1000, 7)
 
 
@@ -87,7 +90,7 @@ class LedgerSuite:
             ledger.reserve(accounts, want(), ask())
         assert isinstance(refused.value, AccountSpent)
         (short,) = refused.value.shortfalls
-        assert (short.needed, short.balance) == (PRICE, Balance(account=accounts[1], spent=NOTHING))
+        assert (short.needed, short.balance.account, short.balance.spent) == (PRICE, accounts[1], NOTHING)
         assert [b.spent for b in ledger.balances(accounts)] == [NOTHING] * 3
         assert ledger.all_accounts() == ()
 
@@ -148,6 +151,84 @@ class LedgerSuite:
     def test_a_question_needs_a_time_zone(self) -> None:
         with pytest.raises(ValueError, match="time zone"):
             Question(login="alice", query="", at=datetime(2026, 1, 1))
+
+    # --- windows, grants, accounting ------------------------------------------------------------
+
+    def test_a_limit_that_refreshes_is_for_each_window_alone(self, ledger: Ledger) -> None:
+        daily = (account("dataset"), account("user", pico=1500, refresh=Refresh.DAY))
+        ledger.reserve(daily, want("a"), ask())
+        with pytest.raises(AccountSpent):
+            ledger.reserve(daily, want("b"), ask(after_s=3600))
+        assert ledger.reserve(daily, want("b"), ask(after_s=DAY_S)).balances[1].spent == PRICE
+        assert [b.spent.pico for b in ledger.balances(daily)] == [2000, 1000]
+        assert ledger.balances(daily, ask(after_s=2 * DAY_S).at)[1].spent == NOTHING
+
+    def test_a_clock_that_goes_back_gives_nothing_back(self, ledger: Ledger) -> None:
+        daily = (account("dataset"), account("user", pico=1500, refresh=Refresh.DAY))
+        ledger.reserve(daily, want("a"), ask())
+        ledger.reserve(daily, want("b"), ask(after_s=DAY_S))
+        for after_s in (0, -40 * DAY_S, DAY_S):
+            with pytest.raises(AccountSpent):
+                ledger.reserve(daily, want("c"), ask(after_s=after_s))
+            assert ledger.balances(daily, ask(after_s=after_s).at)[1].spent == PRICE
+
+    def test_a_change_of_the_refresh_forgets_nothing(self, ledger: Ledger) -> None:
+        def payers_with(refresh: Refresh) -> tuple[Account, ...]:
+            return account("dataset"), account("user", pico=2500, refresh=refresh)
+
+        for number, day in enumerate((0, 1, 20)):  # 2 and 3 January, both in one week and month; 22 January
+            ledger.reserve(payers_with(Refresh.DAY), want(f"q{number}"), ask(after_s=day * DAY_S))
+        found = {r: ledger.balances(payers_with(r))[1].spent.pico for r in Refresh}
+        assert found == {Refresh.LIFETIME: 3000, Refresh.DAY: 1000, Refresh.WEEK: 1000, Refresh.MONTH: 3000}
+        for refresh in (Refresh.LIFETIME, Refresh.MONTH):
+            with pytest.raises(AccountSpent):
+                ledger.reserve(payers_with(refresh), want("z", 1), ask(after_s=20 * DAY_S))
+        ledger.reserve(payers_with(Refresh.WEEK), want("z"), ask(after_s=20 * DAY_S))
+
+    def test_a_grant_is_for_good_or_for_its_window(self, ledger: Ledger) -> None:
+        lifetime, daily = account("user", pico=1000), account("session", pico=1000, refresh=Refresh.DAY)
+        accounts = (account("dataset"), lifetime, daily)
+        ledger.reserve(accounts, want("a"), ask())
+        for one in (lifetime, daily):
+            with pytest.raises(AccountSpent):
+                ledger.reserve(accounts, want("b"), ask())
+            ledger.grant(gift(one, 1500, 7))
+        receipt = ledger.reserve(accounts, want("b"), ask())
+        assert [(b.limit, b.remaining.pico) for b in receipt.balances[1:]] == [(Cost(2500, ATTO + 7), 500)] * 2
+        tomorrow = ledger.balances(accounts, ask(after_s=DAY_S).at)
+        assert [b.limit.pico for b in tomorrow[1:]] == [2500, 1000]
+        assert [t.granted for t in ledger.all_accounts()] == [NOTHING, Cost(1500, 7), Cost(1500, 7)]
+        assert ledger.verify().totals == ledger.all_accounts()
+
+    def test_a_role_pays_once_for_all_its_logins(self, ledger: Ledger) -> None:
+        def login(name: str) -> tuple[Account, ...]:
+            return account("dataset"), account("role", "analyst", pico=1500), account("user", name)
+
+        finish(ledger, ledger.reserve(login("alice"), want("a"), ask()))
+        assert ledger.reserve(login("bob"), want("a"), ask()).charged == (NOTHING, NOTHING, PRICE)
+        with pytest.raises(AccountSpent) as refused:
+            ledger.reserve(login("bob"), want("b"), ask())
+        assert (refused.value.shortfalls, refused.value.shared) == ((), "role")
+
+    def test_pure_accounting_may_become_zcdp_and_never_back(self, ledger: Ledger) -> None:
+        def payers_with(accounting: Accounting, pico: int) -> tuple[Account, ...]:
+            dataset = account("dataset", pico=9 * PICO, accounting=accounting)
+            return dataset, account("user", pico=pico, accounting=accounting)
+
+        pure = payers_with(Accounting.PURE, 3 * PICO // 2)
+        ledger.reserve(pure, want("a", PICO, 0), ask())
+        ledger.grant(gift(pure[1], PICO))
+        ledger.reserve(pure, want("b", PICO, 0), ask())
+        zcdp = payers_with(Accounting.ZCDP, 3 * PICO // 2)
+        assert ledger.balances(zcdp)[1].remaining.pico == PICO // 2  # two releases of epsilon 1: rho 1/2 each
+        assert all(ledger.can_pay(a) for a in pure + zcdp)
+        ledger.reserve(zcdp, want("c", PICO // 2), ask())
+        assert not any(ledger.can_pay(a) for a in pure)
+        with pytest.raises(AccountingChanged):
+            ledger.reserve(pure, want("d", 1), ask())
+        with pytest.raises(AccountSpent):
+            ledger.reserve(zcdp, want("d", 1), ask())
+        ledger.verify()
 
     # --- reuse --------------------------------------------------------------------------------
 
@@ -308,7 +389,7 @@ class LedgerSuite:
     def test_entries_are_chained_and_complete(self, ledger: Ledger) -> None:
         ledger.reserve(payers(), want("a"), ask("one"))
         ledger.reserve(payers(), want("b"), ask("two"))
-        first, second = ledger.entries()
+        first, second = (entry for entry in ledger.entries() if isinstance(entry, Entry))
         assert (first.seq, second.seq) == (1, 2)
         assert first.previous != second.previous
         assert [line.total.pico for line in second.lines] == [2000] * 3

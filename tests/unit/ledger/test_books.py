@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import LedgerFailed
 from proxy.ledger.books import Books, Pick
-from proxy.ledger.chain import Entry, Line, decode, digest, encode
+from proxy.ledger.chain import Entry, Limit, Line, decode, digest, encode
 from proxy.plan.charge import AccountKind, Cost, Request
-from tests.unit.ledger.make import ask, key, payers
+from proxy.policy.model import Accounting, Refresh
+from tests.unit.ledger.make import ask, gift, key, payers
 
 PRICE = Cost(1000, 7)
 
@@ -19,18 +22,22 @@ def pick(release_id: int) -> Pick:
     return Pick(Request(key=key(str(release_id)), cost=PRICE), release_id)
 
 
+def charge(books: Books, release_id: int) -> Entry:
+    return books.draft(payers(), (pick(release_id),), ask())
+
+
 @pytest.fixture
 def books() -> Books:
     """Books with release 1 paid by everybody."""
     made = Books()
-    made.apply(encode(made.draft(payers(), (pick(1),), ask())))
+    made.apply(encode(charge(made, 1)))
     return made
 
 
 @pytest.fixture
 def entry(books: Books) -> Entry:
     """A good next entry: release 2, paid by everybody."""
-    return books.draft(payers(), (pick(2),), ask())
+    return charge(books, 2)
 
 
 def test_a_drafted_entry_applies_and_survives_writing(books: Books, entry: Entry) -> None:
@@ -38,7 +45,7 @@ def test_a_drafted_entry_applies_and_survives_writing(books: Books, entry: Entry
     assert decode(body) == entry
     books.apply(body)
     assert (books.seq, books.head, books.last_release) == (2, digest(body), 2)
-    assert books.spent(AccountKind.USER, "alice") == Cost(2000, 14)
+    assert books.balances(payers())[1].spent == Cost(2000, 14)
 
 
 def line_of(entry: Entry, **changes: object) -> Entry:
@@ -60,6 +67,9 @@ def line_of(entry: Entry, **changes: object) -> Entry:
         (lambda e: line_of(e, releases=(2, 2)), "not in it"),
         (lambda e: line_of(e, cost=Cost(999, 7)), "not the sum of its releases"),
         (lambda e: line_of(e, total=Cost(1999, 14)), "not the sum of its charges"),
+        (lambda e: line_of(e, limit=Limit(Cost(1999, 14), Refresh.MONTH)), "beyond its account's limit"),
+        (lambda e: line_of(e, limit=Limit(Cost(2000, 13), Refresh.LIFETIME)), "beyond its account's limit"),
+        (lambda e: replace(e, accounting=Accounting.PURE), "cannot be told in its accounting"),
         (
             lambda e: replace(line_of(e, releases=(1,)), releases=(*e.releases, replace(e.releases[0], release_id=1))),
             "pays twice",
@@ -74,7 +84,16 @@ def test_an_entry_that_does_not_follow_is_refused(books: Books, entry: Entry, ch
     assert (books.seq, books.head, books.totals()) == before
 
 
-@pytest.mark.parametrize("body", ["", "{}", "[]", "null", '{"kind":"charge"}', "\N{SNOWMAN}"])
+@pytest.mark.parametrize("change", [{"cost": Cost(0, 0)}, {"reason": ""}])
+def test_a_grant_of_nothing_or_without_reason_is_refused(books: Books, change: dict[str, Any]) -> None:
+    grant = books.draft_grant(gift(payers()[1], 1, 0))
+    with pytest.raises(LedgerFailed, match="grants nothing, or gives no reason"):
+        books.apply(encode(replace(grant, **change)))
+    body = encode(grant)
+    assert books.apply(body) == decode(body) == grant
+
+
+@pytest.mark.parametrize("body", ["", '{"kind":"gift"}', "{}", "[]", "null", '{"kind":"charge"}', "\N{SNOWMAN}"])
 def test_what_is_no_entry_cannot_be_read(body: str) -> None:
     with pytest.raises(LedgerFailed, match="cannot be read"):
         decode(body)
@@ -96,4 +115,7 @@ def test_an_unknown_field_is_not_overlooked(entry: Entry) -> None:
 
 
 def test_a_line_names_its_account(entry: Entry) -> None:
-    assert entry.lines[1] == Line(kind=AccountKind.USER, name="alice", releases=(2,), cost=PRICE, total=Cost(2000, 14))
+    limit = Limit(Cost(PICO, ATTO), Refresh.LIFETIME)
+    assert entry.lines[1] == Line(
+        kind=AccountKind.USER, name="alice", releases=(2,), cost=PRICE, total=Cost(2000, 14), limit=limit
+    )

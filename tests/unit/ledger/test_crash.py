@@ -15,9 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from proxy.ledger.base import AccountSpent, Receipt
 from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.windows import first_day
 from proxy.plan.charge import Account, Cost, Reserved
+from proxy.policy.model import Refresh
 from proxy.release.store import Stored
-from tests.unit.ledger.make import account, ask, want
+from tests.unit.ledger.make import START, account, ask, gift, want
 
 ROOT = Path(__file__).parents[3]
 
@@ -38,11 +40,16 @@ WHO = {
     "alice": (account("dataset", pico=150), account("user", "alice", pico=90), account("session", "s1", pico=60)),
     "alice again": (account("dataset", pico=150), account("user", "alice", pico=90), account("session", "s2", pico=60)),
     "bob": (account("dataset", pico=150), account("user", "bob", pico=50)),
+    "carol": (account("dataset", pico=150), account("user", "carol", pico=44, refresh=Refresh.DAY)),
+    "carol's policy was edited": (
+        account("dataset", pico=150),
+        account("user", "carol", pico=60, refresh=Refresh.MONTH),
+    ),
 }
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Random reserve, store, crash and reopen against books kept in two dictionaries."""
+    """Random reserve, store, crash, reopen, grant and clocks that jump, against books kept in dictionaries."""
 
     @initialize()
     def start(self) -> None:
@@ -53,6 +60,31 @@ class LedgerMachine(RuleBasedStateMachine):
         self.seen: dict[tuple[str, str], set[int]] = {}
         self.done: dict[str, list[int]] = {k: [] for k in KEYS}
         self.waiting: dict[int, tuple[str, Reserved]] = {}
+        self.clock = self.day = START.toordinal()
+        self.booked: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self.grants: dict[tuple[str, str], list[tuple[int, int]]] = {}
+
+    @rule(days=st.sampled_from((-40, -1, 1, 1, 7, 31)))
+    def set_the_clock(self, days: int) -> None:
+        self.clock += days
+
+    @rule(who=st.sampled_from(sorted(WHO)), pico=st.integers(1, 30))
+    def grant(self, who: str, pico: int) -> None:
+        payer = WHO[who][-1]
+        self.ledger.grant(gift(payer, pico, after_s=self.after_s()))
+        self.day = max(self.day, self.clock)
+        self.grants.setdefault((payer.kind, payer.name), []).append((self.day, pico))
+
+    def after_s(self) -> float:
+        return (self.clock - START.toordinal()) * 86400.0
+
+    def left(self, who: Account, day: int) -> int:
+        """What the model leaves of a limit in the window of a day."""
+        first, payer = first_day(who.refresh, day), (who.kind, who.name)
+        spent, granted = (
+            sum(pico for d, pico in kept.get(payer, []) if d >= first) for kept in (self.booked, self.grants)
+        )
+        return who.limit.pico + granted - spent
 
     @rule(who=st.sampled_from(sorted(WHO)), keys=st.sets(st.sampled_from(KEYS), min_size=1), fresh=st.booleans())
     def reserve(self, who: str, keys: set[str], fresh: bool) -> None:
@@ -60,17 +92,16 @@ class LedgerMachine(RuleBasedStateMachine):
         wanted = tuple(one for name in names for one in want(name, PRICES[name], 0))
         chosen = {name: () if fresh else self.best(accounts, name) for name in names}
         due = [sum(PRICES[n] for n in names if not self.paid(a, chosen[n])) for a in accounts]
-        fits = all(
-            cost == 0 or self.spent.get((a.kind, a.name), 0) + cost <= a.limit.pico
-            for a, cost in zip(accounts, due, strict=True)
-        )
+        day = max(self.day, self.clock)
+        fits = all(cost == 0 or cost <= self.left(a, day) for a, cost in zip(accounts, due, strict=True))
         try:
-            receipt = self.ledger.reserve(accounts, wanted, ask(), fresh=fresh)
+            receipt = self.ledger.reserve(accounts, wanted, ask(after_s=self.after_s()), fresh=fresh)
         except AccountSpent:
             assert not fits
             return
         assert fits
         assert receipt.charged == tuple(Cost(cost, 0) for cost in due)
+        self.day = day if any(due) else self.day
         self.book(accounts, names, receipt, due)
 
     def best(self, accounts: tuple[Account, ...], name: str) -> tuple[int, ...]:
@@ -88,6 +119,7 @@ class LedgerMachine(RuleBasedStateMachine):
             payer = (who.kind, who.name)
             if cost:
                 self.spent[payer] = self.spent.get(payer, 0) + cost
+                self.booked.setdefault(payer, []).append((self.day, cost))
             self.seen.setdefault(payer, set()).update(item.release_id for item in receipt.items)
         for name, item in zip(names, receipt.items, strict=True):
             if isinstance(item, Reserved):
@@ -122,7 +154,10 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def balances_are_the_models(self) -> None:
-        assert {(t.kind, t.name): t.spent.pico for t in self.ledger.all_accounts()} == self.spent
+        assert {(t.kind, t.name): t.spent.pico for t in self.ledger.all_accounts() if t.spent.pico} == self.spent
+        payers = tuple({(a.kind, a.name, a.refresh): a for accounts in WHO.values() for a in accounts}.values())
+        for balance in self.ledger.balances(payers):
+            assert balance.remaining.pico == max(0, self.left(balance.account, self.day))
         for name, done in self.done.items():
             stored = self.ledger.store.get(want(name)[0].request.key)
             assert (stored.release_id if isinstance(stored, Stored) else 0) == max(done, default=0)

@@ -18,6 +18,7 @@ import pytest
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger import history, schema
 from proxy.ledger.base import Ledger, Outcome
+from proxy.ledger.chain import GENESIS
 from proxy.ledger.head import Mark, Marker, Marking
 from proxy.ledger.replay import inspect
 from proxy.ledger.sqlite import SqliteLedger
@@ -302,7 +303,7 @@ def books(state: Path) -> Path:
         ("update entry set body = replace(body, 'alice', 'bobby') where seq = 1", "entry 2 .* does not continue"),
         ("update entry set body = replace(body, '\"kind\"', ' \"kind\"') where seq = 2", "changed by hand"),
         ("update entry set body = 'x' where seq = 2", "cannot be read"),
-        ("update entry set body = replace(body, 'count', 'COUNT') where seq = 3", "not the ones its marker"),
+        ("update entry set body = replace(body, 'count(', 'COUNT(') where seq = 3", "not the ones its marker"),
         ("delete from entry where seq = 3", "older copy, or entries were cut off"),
         ("delete from entry where seq = 1", "number 1 is missing"),
         ("delete from entry", "older copy"),
@@ -335,6 +336,12 @@ def test_an_entry_that_appears_from_elsewhere_is_found_by_verify(state: Path, le
         ledger.verify()
     ledger._books.apply(body)
     ledger.verify()
+    ledger._books.head = GENESIS
+    with pytest.raises(LedgerFailed, match="differs from what this process charged"):
+        ledger.verify()
+    change(state, "drop table entry")
+    with pytest.raises(LedgerFailed, match="cannot be read"):
+        ledger.balances(payers())
 
 
 def test_an_entry_removed_beside_a_running_ledger_stops_its_recovery(state: Path, ledger: SqliteLedger) -> None:

@@ -50,6 +50,7 @@ def _changes(*edits: tuple[str, str]) -> tuple[Change, ...]:
     return diff(_policy(TEXT), _policy(text))
 
 
+_MONTHLY = "refresh: month, acknowledge_lifetime_loss: true"
 _AGE = "age: {type: integer, bounds: [0, 110]}"
 _PLAN = "plan: {type: text, values: [free, pro]}"
 _STORES = "    public: true\n    columns: {name: {type: text}}"
@@ -73,6 +74,7 @@ _CASES = (
     ("unit: customer,", "unit: customer, accounting: zcdp, query_epsilon: 1,", "changes privacy.query_epsilon"),
     ("epsilon: 20", "epsilon: 21", "opens budgets.dataset"),
     ("{epsilon: 20}", "{epsilon: 20}, user: {epsilon: 3}", "closes budgets.user"),
+    ("{epsilon: 20}", f"{{epsilon: 2, {_MONTHLY}}}", "opens budgets.dataset"),
     ("dataset: shop\n", "dataset: other\n", "opens dataset"),
     ("shop.duckdb", "other.duckdb", "changes source"),
     ("data_version: a", "data_version: b", "changes source.data_version"),

@@ -27,6 +27,7 @@ from proxy.policy.model import (
     Policy,
     PostgresSource,
     PublicTable,
+    Refresh,
     RowUnit,
     UnitColumns,
     UnitVia,
@@ -242,6 +243,18 @@ def test_limits() -> None:
     assert policy.limits == Limits(
         max_sessions=5, statement_timeout_s=90.0, idle_timeout_s=86400.0, engine_memory="500MB", engine_threads=2
     )
+
+
+@pytest.mark.parametrize("refresh", [Refresh.DAY, Refresh.WEEK, Refresh.MONTH])
+def test_a_refresh_that_is_acknowledged_is_accepted(refresh: Refresh) -> None:
+    budget = f"{{epsilon: 10, refresh: {refresh}, acknowledge_lifetime_loss: true}}"
+    assert edited(("{epsilon: 10}", budget)).budgets.user == EpsilonLimit(10.0, refresh)
+
+
+def test_a_role_has_an_account_of_its_own() -> None:
+    with_role = ("  user: {epsilon: 10}", "  user: {epsilon: 10}\n  role: {epsilon: 12}")
+    assert edited(with_role).budgets.role == EpsilonLimit(12.0)
+    assert edited(("{epsilon: 10}", "{epsilon: 9}")).budgets.role == NoLimit()
 
 
 def test_refresh_lifetime_is_accepted() -> None:

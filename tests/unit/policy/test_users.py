@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError, PolicyError
-from proxy.policy.model import EpsilonLimit, Login, NoLimit, Role
+from proxy.policy.model import EpsilonLimit, Login, NoLimit, Refresh, Role
 from proxy.policy.users import NEW_FILE, UNCHECKED, load_users, with_login, without_login
 from tests.unit.policy.case_files import USERS as FILE
 from tests.unit.policy.case_files import Case, read_cases
@@ -50,6 +50,18 @@ def test_files_without_logins(text: str) -> None:
 @pytest.mark.parametrize("case", CASES, ids=[case.title for case in CASES])
 def test_refused(case: Case) -> None:
     assert refused(case.text(), TABLES) == [f"u.yaml:{line}" for line in case.expected]
+
+
+def test_budget_of_a_role_together_and_budgets_that_come_back() -> None:
+    monthly = "{epsilon: 3, refresh: month, acknowledge_lifetime_loss: true}"
+    text = FILE.replace("budget: {epsilon: 3}", f"budget: {monthly}, shared_budget: {{epsilon: 12}}")
+    users = load_users(text, filename="u.yaml", tables=UNCHECKED)
+    assert users.roles["analyst"].shared == EpsilonLimit(12.0)
+    assert users.logins["bob"].budget == EpsilonLimit(3.0, Refresh.MONTH)
+    kept = Login(name="dora", scram=SCRAM, role="analyst", budget=EpsilonLimit(2.0, Refresh.DAY))
+    again = load_users(with_login(text, kept, filename="u.yaml"), filename="u.yaml", tables=UNCHECKED)
+    assert again.logins["dora"] == kept
+    assert again.roles["analyst"] == users.roles["analyst"]
 
 
 def login(name: str, role: str = "analyst", epsilon: float = 0.0) -> Login:

@@ -9,8 +9,9 @@ import pytest
 
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
-from proxy.plan.charge import Cost
+from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.outputs import output_noise
+from proxy.policy.model import Refresh
 from proxy.session.notices import budget_spent, charge_notices, rank_notices, zone_notices
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import plan
@@ -35,9 +36,23 @@ def test_dataset_figures_are_for_admins() -> None:
     assert "dataset" in said(found, is_admin=True)[0]
 
 
+def test_a_limit_that_comes_back_is_told_with_its_lifetime_loss() -> None:
+    monthly = replace(balance(0.1), account=replace(account(), refresh=Refresh.MONTH))
+    (bounded,) = said(receipt(balance(0.5, "dataset"), monthly))
+    assert bounded.endswith("left: user 1.889 of 2 this month (at worst 2 over the lifetime)")
+    (free,) = said(receipt(balance(0, "dataset", limited=False), monthly))
+    assert free.endswith("left: user 1.889 of 2 this month (without bound over the lifetime)")
+
+
 def test_unlimited_account_and_free_answer() -> None:
     found = receipt(balance(0, "dataset"), balance(0, "user", limited=False), charged=0)
     assert said(found) == ["NOTICE: charged nothing: your accounts paid for this release already; left: user unlimited"]
+
+
+def test_the_refusal_of_a_role_shows_no_figures() -> None:
+    found = budget_spent(AccountSpent((), AccountKind.ROLE), PRIVACY)
+    assert found.message == "the privacy budget of your role is spent"
+    assert not any(c.isdigit() for c in found.text())
 
 
 @pytest.mark.parametrize(

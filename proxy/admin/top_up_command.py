@@ -1,0 +1,75 @@
+"""What does `hushql ledger top-up` give to an account, and who is written down for it?"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from proxy.admin.files import read_policy
+from proxy.dp.accounting import as_written, atto_down, epsilon_spent, limit_pico
+from proxy.errors import ConfigError
+from proxy.ledger.base import Gift, Total
+from proxy.plan.charge import AccountKind, Cost
+from proxy.policy.model import Accounting, Policy
+
+_LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopUp:
+    """The options of the command."""
+
+    policy: Path
+    kind: AccountKind
+    account: str
+    epsilon: float
+    delta: float
+    reason: str
+
+
+def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
+    """The grant that is meant, at the policy's delta and in its accounting. Raises ConfigError."""
+    policy = read_policy(wish.policy, os.environ)
+    privacy = policy.privacy
+    if not _is_account(wish.kind, wish.account, policy.dataset):
+        forms = {AccountKind.DATASET: "", AccountKind.ROLE: "/ROLE", AccountKind.USER: "/LOGIN"}
+        form = policy.dataset + forms.get(wish.kind, "/LOGIN/SESSION")
+        raise ConfigError(f"'{wish.account}' is no {wish.kind} account of this policy", hint=f"Write {form}.")
+    if not 0 < wish.epsilon <= _LARGEST_EPSILON or not 0 <= wish.delta <= _LARGEST_DELTA:
+        raise ConfigError(f"epsilon is more than 0 and at most {_LARGEST_EPSILON:g}, delta 0 to {_LARGEST_DELTA:g}")
+    if wish.delta and privacy.accounting is Accounting.PURE:
+        raise ConfigError("pure accounting has delta 0", hint="Leave out --delta.")
+    if not wish.reason.strip():
+        raise ConfigError("a top-up needs a reason", hint="Say in --reason why the promise becomes weaker.")
+    cost = Cost(limit_pico(privacy, wish.epsilon), atto_down(as_written(wish.delta)))
+    if not cost.pico:
+        raise ConfigError(f"epsilon {wish.epsilon:g} is too little to count")
+    gift = Gift(
+        kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
+        by=_operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
+    )  # fmt: skip
+    return gift, policy
+
+
+def told(total: Total, policy: Policy) -> str:
+    """What the account has now. Epsilon is of all grants together, at the policy's delta."""
+    granted, spent = (epsilon_spent(policy.privacy, cost.pico) for cost in (total.granted, total.spent))
+    return f"{total.kind} {total.name}: granted so far epsilon {granted:.4g}, spent in all epsilon {spent:.4g}"
+
+
+def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
+    parts = name.split("/")
+    if parts[0] != dataset or not all(parts):
+        return False
+    return len(parts) == 1 if kind is AccountKind.DATASET else (len(parts) == 2) is (kind is not AccountKind.SESSION)
+
+
+def _operator() -> str:
+    """Who runs the command, for the books."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
