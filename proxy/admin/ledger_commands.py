@@ -1,4 +1,4 @@
-"""What have accounts spent, by the files alone? `hushql ledger show` and `hushql ledger verify`."""
+"""What have accounts spent, by the files alone, and what may be added? `hushql ledger`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
+from proxy.admin.exchange_commands import State, export, lines_of, take
 from proxy.admin.files import read_policy
 from proxy.admin.output import print_json, print_table
 from proxy.admin.top_up_command import TopUp, gift_of, told
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.ledger.base import Total
+from proxy.errors import ConfigError
+from proxy.ledger.base import Report, Total
+from proxy.ledger.exchange import verified
 from proxy.ledger.grants import grant_in_files
 from proxy.ledger.replay import inspect
 from proxy.plan.charge import AccountKind
@@ -20,9 +23,6 @@ from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")
 
-State = Annotated[
-    Path, typer.Option("--state", metavar="DIR", help="State directory of the proxy.", envvar="HUSHQL_STATE")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
@@ -46,15 +46,27 @@ def show(
 
 
 @app.command("verify")
-def verify(state: State, as_json: AsJson = False) -> None:
+def verify(
+    state: Annotated[
+        Path | None, typer.Option("--state", metavar="DIR", help="State directory.", envvar="HUSHQL_STATE")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="An export in place of a state directory.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Add up every charge again from the first and check the chain. Exit status 1 if anything is not right."""
-    report = inspect(state)
+    where, report = _verified(state, file)
     if as_json:
         print_json({"entries": report.entries, "releases": report.releases, "head": report.head})
     else:
         typer.echo(
-            f"{state}: {report.entries} charges and {report.releases} releases verified, head {report.head[:16]}"
+            f"{where}: {report.entries} charges and {report.releases} releases verified, head {report.head[:16]}"
         )
+
+
+app.command("export")(export)
+app.command("import")(take)
 
 
 @app.command("top-up")
@@ -73,6 +85,15 @@ def top_up(
     wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason)
     gift, read = gift_of(wish)
     typer.echo(told(grant_in_files(state, gift), read))
+
+
+def _verified(state: Path | None, file: Path | None) -> tuple[Path, Report]:
+    if file is not None:
+        with lines_of(file) as lines:
+            return file, verified(lines)
+    if state is None:
+        raise ConfigError("there is nothing to verify", hint="Give --state or --file.")
+    return state, inspect(state)
 
 
 def _row(total: Total, known: list[Policy]) -> dict[str, str]:

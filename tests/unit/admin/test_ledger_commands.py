@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import io
 import json
 import sqlite3
 from contextlib import closing
@@ -100,6 +101,38 @@ def test_changed_books_are_status_1(command: CommandLine, state: Path, name: str
     assert command.err.startswith("hushql: ")
     assert command.err.count("\n") == 1
     assert command.out == ""
+
+
+def test_export_verify_and_import(
+    command: CommandLine, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, new = tmp_path / "books.jsonl", tmp_path / "new"
+    assert command("ledger", "export", "--state", str(state), "--output", str(file)) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert command("ledger", "export", "--state", str(state)) == 0
+    assert command.out == file.read_text(encoding="ascii")
+    assert command("ledger", "verify", "--file", str(file)) == 0
+    assert command.out.startswith(f"{file}: 2 charges and 0 releases verified, head ")
+    assert command("ledger", "import", str(file), "--state", str(new)) == 0
+    assert command.out.startswith(f"{new}: 2 entries and 0 releases, head ")
+    assert command("ledger", "import", str(file), "--state", str(new)) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(file.read_text(encoding="ascii")))
+    assert command("ledger", "verify", "--file", "-") == 0
+    assert command("ledger", "export", "--state", str(state), "--output", str(file)) == 2
+    assert command.err == f"hushql: {file} cannot be written: File exists\n"
+    assert command("ledger", "verify", "--file", str(tmp_path / "nowhere")) == 2
+    assert command("ledger", "verify") == 2
+    assert "Give --state or --file" in command.err
+    broken = file.read_text(encoding="ascii").replace("shop/alice", "shop/bobby")
+    (tmp_path / "forged").write_text(broken, encoding="ascii")
+    assert command("ledger", "verify", "--file", str(tmp_path / "forged")) == 1
+
+
+def test_books_that_do_not_verify_are_not_exported(command: CommandLine, state: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(state / FILE_NAME)) as connection, connection:
+        connection.execute("update entry set body = replace(body, '6220000000', '6220000001') where seq = 1")
+    assert command("ledger", "export", "--state", str(state), "--output", str(tmp_path / "books")) == 1
+    assert not (tmp_path / "books").exists()
 
 
 def top_up(state: Path, policy: Path, *words: str) -> list[str]:
