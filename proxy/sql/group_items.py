@@ -1,4 +1,4 @@
-"""Which expressions does a SELECT group by, once numbers are replaced by the items they stand for?"""
+"""Which expressions does a SELECT group by, once numbers are replaced by the items they stand for, or by DISTINCT?"""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from sqlglot import exp
 
 
 def group_items(select: exp.Select) -> list[exp.Expression]:
-    """What a SELECT groups by, without parentheses."""
+    """What a SELECT groups by, without parentheses; DISTINCT without GROUP BY groups by what it shows."""
     group = select.args.get("group")
-    return [] if group is None else [_meant(node, select) for node in group.expressions]
+    if group is not None:
+        return [_meant(node, select) for node in group.expressions]
+    return [_inner(item) for item in select.expressions] if select.args.get("distinct") else []
+
+
+def grouping(select: exp.Select) -> exp.Expression | None:
+    """The clause that groups."""
+    found = select.args.get("group") or select.args.get("distinct")
+    assert found is None or isinstance(found, exp.Expression)
+    return found
 
 
 def _meant(node: exp.Expression, select: exp.Select) -> exp.Expression:
@@ -17,7 +26,10 @@ def _meant(node: exp.Expression, select: exp.Select) -> exp.Expression:
         return node
     if not 1 <= int(str(node.this)) <= len(select.expressions):
         return node
-    item = select.expressions[int(str(node.this)) - 1]
+    return _inner(select.expressions[int(str(node.this)) - 1])
+
+
+def _inner(item: exp.Expression) -> exp.Expression:
     inner = item.this if isinstance(item, exp.Alias) else item
     assert isinstance(inner, exp.Expression)
     return inner

@@ -27,7 +27,7 @@ from proxy.sql.algebra import (
 from proxy.sql.bind import RULES
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.describe import describe_unit_value
-from proxy.sql.group_items import group_items
+from proxy.sql.group_items import group_items, grouping
 from proxy.sql.inner_values import KINDS, bind_unit_value, stored_type
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
@@ -76,7 +76,8 @@ class GroupedRows:
 
     def group(self, select: exp.Select) -> None:
         """Find the unit's columns, in the order of the table that has them, and the keys beside them."""
-        group = select.args["group"]
+        group = grouping(select)
+        assert group is not None, "its caller asked for that"
         only(group, "expressions")
         found = tuple(dict.fromkeys(self._binder.scalar(node) for node in group_items(select)))
         unit = self._unit_among(found, group)

@@ -24,6 +24,7 @@ from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.correlated import single_row
 from proxy.sql.factored import requirements
+from proxy.sql.group_items import grouping
 from proxy.sql.names import fold, identifier, table_name
 from proxy.sql.per_unit import grouped
 from proxy.sql.refusal import only, refuse
@@ -188,7 +189,7 @@ class Scopes:
                          "LATERAL (SELECT ...) AS name may read rows of the same unit.")  # fmt: skip
         resolve = self._binder(left, around).resolve
         if not is_single_row(query):
-            if has_window(query) or query.args.get("group") is not None:
+            if has_window(query) or grouping(query) is not None:
                 raise refuse(node, "LATERAL with groups or window functions over private rows is not supported",
                              "Leave out LATERAL and join on the unit.")  # fmt: skip
             return left, self._aliased(alias, self.subselect(query, ctes, resolve))
@@ -261,7 +262,7 @@ class Scopes:
 
     def subselect(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
-        if select.args.get("group") is not None:
+        if grouping(select) is not None:
             return self._per_unit(select, ctes)
         only(select, "expressions", "from_", "joins", "where", "with_", "kind")
         scope = self.select(select, ctes_of(select, ctes), around)
@@ -273,7 +274,8 @@ class Scopes:
         return replace(scope.rows, columns=tuple(columns))
 
     def _per_unit(self, select: exp.Select, ctes: Ctes) -> Rows:
-        only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind")
+        grouped_by = ("group", "having") if select.args.get("group") is not None else ("distinct",)
+        only(select, "expressions", "from_", "joins", "where", "with_", "kind", *grouped_by)
         scope = self.select(select, ctes_of(select, ctes))
 
         return grouped(select, lambda: scope.rows, scope.binder, self._number(), self._named)
