@@ -17,6 +17,7 @@ from proxy.errors import BadGroups, HushError, NotAggregate
 from proxy.sql.algebra import Aggregate, Block, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.bind_quantiles import Several
+from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.locate import TextSpan, locate_expression
@@ -82,7 +83,7 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     above = _Above(scope, keys, text, source)
     above.visit_select(select, names)
     rows, aggregates = scope.rows, tuple(above.aggregates)
-    block = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates)
+    block = canonical(Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates))
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))

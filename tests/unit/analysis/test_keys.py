@@ -35,7 +35,7 @@ def test_a_key_is_public_iff_its_values_are_known(key: str, expected: object) ->
 
 
 def test_conditions_make_keys_public() -> None:
-    assert keys("select city, count(*) from users where city in ('b', 'a') group by 1") == [["b", "a"]]
+    assert keys("select city, count(*) from users where city in ('b', 'a') group by 1") == [["a", "b"]]
     assert keys("select age, count(*) from users where age between 3 and 5 group by 1") == [[3, 4, 5]]
     assert keys("select joined, count(*) from users where joined < '2019-01-03' group by 1") == [
         [date(2019, 1, 1), date(2019, 1, 2)]
@@ -69,7 +69,7 @@ def test_instants_are_keys_in_the_policys_zone(condition: str) -> None:
     [
         ("order_id in (2, 2.5, 3.0)", [2, 3]),
         ("order_id = 2.5", []),
-        ("order_id in (9007199254740993.0, 9007199254740992.0)", [2**53 + 1, 2**53]),
+        ("order_id in (9007199254740993.0, 9007199254740992.0)", [2**53, 2**53 + 1]),
         ("order_id between 9007199254740992.5 and 9007199254740994.0", [2**53 + 1, 2**53 + 2]),
         ("order_id = 9007199254740992.0::float8", "private"),
         ("order_id between 0 and 2 and order_id < 9007199254740992::float8", [0, 1, 2]),
