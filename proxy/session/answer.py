@@ -16,7 +16,7 @@ from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
-from proxy.ledger.base import AccountSpent, Outcome, Question, Receipt, Wanted
+from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, Reserved
 from proxy.plan.outputs import OutputNoise, output_noise
@@ -160,12 +160,15 @@ def answer_statement(
         check_cap(own_cost(dues(plans, asker, fresh=settings.is_fresh)), settings, asker.version.policy.privacy)
     wanted = tuple(_wanted(p, asker.version) for p in plans)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
-    receipt = _reserve(asker, wanted, question, settings)
-    try:
-        cells = {
-            plan.fingerprint: _compute(plan, item, asker, cancellation)
-            for plan, item in zip(plans, receipt.items, strict=True)
-        }
+    keys = () if settings.is_fresh else tuple(one.request.key for one in wanted)
+    with asker.dataset.underway.alone(keys, cancellation):
+        receipt = _reserve(asker, wanted, question, settings)
+        with _outcome_noted(ledger, receipt):
+            cells = {
+                plan.fingerprint: _compute(plan, item, asker, cancellation)
+                for plan, item in zip(plans, receipt.items, strict=True)
+            }
+    with _outcome_noted(ledger, receipt):
         releases = tuple(
             finish(
                 plan,
@@ -178,13 +181,20 @@ def answer_statement(
             for block, plan in zip(planned.blocks, planned.plans, strict=True)
         )
         ledger.settle(receipt.statement)
+    ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
+    return Answer(releases=releases, receipt=receipt)
+
+
+@contextlib.contextmanager
+def _outcome_noted(ledger: Ledger, receipt: Receipt) -> Iterator[None]:
+    """Note how a statement ends that fails; it stays charged."""
+    try:
+        yield
     except BaseException as error:
         with contextlib.suppress(HushError):
             cancelled = isinstance(error, QueryCanceled)
             ledger.note_outcome(receipt.statement, Outcome.CANCELLED if cancelled else Outcome.FAILED)
         raise
-    ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
-    return Answer(releases=releases, receipt=receipt)
 
 
 def _wanted(plan: ReleasePlan, version: Version) -> Wanted:

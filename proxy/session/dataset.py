@@ -20,6 +20,7 @@ from proxy.errors import AuthenticationFailed
 from proxy.ledger.base import Ledger
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
+from proxy.session.underway import Underway
 from proxy.sql.scope import Catalog
 
 
@@ -97,6 +98,7 @@ class Dataset:
     noise: Mapping[Distribution, Noise]
     current: Version
     trouble: str = ""
+    underway: Underway = field(default_factory=Underway)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def swap(self, version: Version) -> Version:

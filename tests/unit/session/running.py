@@ -62,9 +62,20 @@ class Slow:
 @contextmanager
 def session_with(noise: Slow, state: Path) -> Iterator[tuple[ClientSession, SqliteLedger, Workers]]:
     """A session whose threads are ended at the end, when nothing may be left to do."""
-    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(1))
+    with sessions_with(noise, state, 1) as ((session,), ledger, workers):
+        yield session, ledger, workers
+
+
+@contextmanager
+def sessions_with(
+    noise: Slow, state: Path, count: int
+) -> Iterator[tuple[tuple[ClientSession, ...], SqliteLedger, Workers]]:
+    """As many sessions of one login, and a thread to wait in for each."""
+    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(count))
     with closing(SqliteLedger(state)) as ledger, workers.thinking, workers.waiting:
         served = Dataset(
             ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(), engine=NoRows())
         )
-        yield ClientSession(served, "ann", "1", workers, PlanCache(), Metrics(CollectorRegistry())), ledger, workers
+        plans, metrics = PlanCache(), Metrics(CollectorRegistry())
+        names = (str(number) for number in range(1, count + 1))
+        yield tuple(ClientSession(served, "ann", name, workers, plans, metrics) for name in names), ledger, workers
