@@ -1,7 +1,8 @@
 """A proxy over data that its people chose to do harm: extremes, twins, hostile texts, one owner of everything.
 
 Dataset `hostile` holds the person whom an attacker is after, `without` is the same data without that person. `tiny` is
-`hostile` with little budget, `race` with what a few statements cost.
+`hostile` with little budget, `race` with what a few statements cost. `twin_a` and `twin_b` are the first two once more,
+with a person who has odd rows besides and with as much charged as their own tests charge.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ insert into people values ({TARGET}, 'alice', 'a', 1e308, 'inf', -92233720368547
 insert into events select {TARGET}, 'mine', case when r % 2 = 0 then 1e308 else -1e308 end, 2147483647,
   case when r % 2 = 0 then '-infinity' else timestamp '2024-01-01' + to_minutes(r::integer) end
   from range(0, 1000) t(r);
+"""
+_ODD = f"""
+update people set kind = 'no such kind' where pid = {TARGET};
+insert into events values ({TARGET}, null, null, -2147483648, 'infinity'), ({TARGET}, '', 'nan', 0, null);
 """
 
 
@@ -116,9 +121,9 @@ def spent(client: Client, kind: str = "user") -> float:
 # --- data and policies ----------------------------------------------------------------------------------
 
 
-def write_data(path: Path, *, with_target: bool) -> None:
+def write_data(path: Path, target: str) -> None:
     with duckdb.connect(str(path)) as connection:
-        connection.execute(_CREATE + _ORDINARY + (_TARGETED if with_target else ""))
+        connection.execute(_CREATE + _ORDINARY + target)
         for number, name in enumerate((*HOSTILE_NAMES, NUL_NAME, None)):
             connection.execute(
                 "insert into people (pid, name, kind, v) select ? + r, ?, 'c', 5 from range(0, ?) t(r)",
@@ -173,17 +178,21 @@ access: {{users_file: {"more" if dataset == "hostile" else "users"}.yaml}}
 
 PLENTY = "{dataset: {epsilon: 1000000}}"
 LITTLE = "{dataset: {epsilon: 4}, user: {epsilon: 2}}"
+SESSIONS = "{dataset: {epsilon: 1000000}, user: {epsilon: 1000}, session: {epsilon: 200}}"
 POLICIES = {
     "hostile": ("with.duckdb", PLENTY, 1.0),
     "without": ("without.duckdb", PLENTY, 1.0),
     "tiny": ("with.duckdb", LITTLE, 0.5),
     "race": ("with.duckdb", "{dataset: {epsilon: 1}, user: {epsilon: 50}}", 0.25),
+    "twin_a": ("odd.duckdb", SESSIONS, 10.0),
+    "twin_b": ("without.duckdb", SESSIONS, 10.0),
 }
 
 
 def write_world(folder: Path) -> list[Path]:
-    write_data(folder / "with.duckdb", with_target=True)
-    write_data(folder / "without.duckdb", with_target=False)
+    write_data(folder / "with.duckdb", _TARGETED)
+    write_data(folder / "odd.duckdb", _TARGETED + _ODD)
+    write_data(folder / "without.duckdb", "")
     logins = {"eve": "analyst", "bob": "analyst", "boss": "boss"}
     served.write_users(folder / "users.yaml", logins, "tables: [events]")
     served.write_users(folder / "more.yaml", {**logins, "clerk": "clerk"}, "tables: [events]")
