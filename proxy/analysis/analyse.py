@@ -48,6 +48,8 @@ class Analysed:
     """A block with its owner, keys and contribution bounds.
 
     has_constant_keys: every key is the same in all rows of a unit, so a unit is in one group.
+    beside: keys of the statement's other grouping sets, by which these rows are not grouped; a row outside the domain
+    of one of them is in no set.
     """
 
     owned: Owned
@@ -55,6 +57,7 @@ class Analysed:
     keys: tuple[Key, ...]
     bounds: ContributionBounds
     has_constant_keys: bool
+    beside: tuple[Key, ...] = ()
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:
@@ -62,13 +65,19 @@ class Analysed:
 
 
 def analyse(
-    block: Block, tables: Mapping[str, Table], unique: UniqueKeys, privacy: Privacy, lowered: Lowered
-) -> Analysed:
-    """Infer what the release of a block needs. Raises HushError when it cannot be released."""
+    block: Block, tables: Mapping[str, Table], unique: UniqueKeys, privacy: Privacy, lowered: Lowered,
+    every_key: tuple[Scalar, ...] = (),
+) -> Analysed:  # fmt: skip
+    """Infer what the release of a block needs. Raises HushError when it cannot be released.
+
+    every_key: those of all grouping sets, of which the block is one.
+    """
+    assert not block.sets, "grouping sets are analysed one by one"
     owned = own(block, tables, unique)
     domains = Domains(owned.block)
     listed = KeyValues(domains)
-    keys = tuple(classify_key(k, domains, listed) for k in block.keys)
+    classified = {k: classify_key(k, domains, listed) for k in every_key or block.keys}
+    keys = tuple(classified[k] for k in block.keys)
     if privacy.delta_pool <= 0 and any(isinstance(k, PrivateKey) for k in keys):
         raise BadGroups(
             "this grouping has keys that the policy does not list",
@@ -77,7 +86,8 @@ def analyse(
         )
     constant = all(is_constant(k.scalar, owned) for k in keys)
     bounds = _bounds(owned, keys, constant, lowered)
-    return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant)
+    return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant,
+                    beside=tuple(k for s, k in classified.items() if s not in block.keys))  # fmt: skip
 
 
 def is_constant(scalar: Scalar, owned: Owned) -> bool:

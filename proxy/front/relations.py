@@ -114,6 +114,7 @@ def setting_defaults(policy: Policy) -> tuple[tuple[str, str], ...]:
         ("hush.intervals", "off"),
         ("hush.fresh", "off"),
         ("hush.nonnegative", "on"),
+        ("hush.consistency", "on"),
         ("hush.target_error", ""),
         ("hush.max_charge", ""),
         ("hush.weights", ""),

@@ -15,10 +15,10 @@ _WORD = re.compile(r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|[^\s'"])+""")  # what stan
 
 def explain_lines(block: Json) -> list[str]:
     """The plan of one release as readable lines."""
-    return list(chain.from_iterable(_broken(line) for line in _long_lines(block)))
+    return list(chain.from_iterable(broken(line) for line in _long_lines(block)))
 
 
-def _broken(line: str) -> list[str]:
+def broken(line: str) -> list[str]:
     """A line in pieces of at most _WIDTH characters, longer words aside."""
     indent = line[: len(line) - len(line.lstrip())]
     pieces: list[str] = []

@@ -111,10 +111,14 @@ class ReleasePlan:
 
 def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     """Plan the release of one block. Raises HushError."""
+    analysed = analyse(block, context.tables, context.unique, context.privacy, context.lowered)
+    return plan_analysed(analysed, context, possible_totals(analysed))
+
+
+def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> ReleasePlan:
+    """Plan the release of an analysed block. totals: sums that a unit's total may bound. Raises HushError."""
     privacy = context.privacy
-    analysed = analyse(block, context.tables, context.unique, privacy, context.lowered)
     distribution = distribution_of(privacy.accounting)
-    totals = possible_totals(analysed)
     ways = [_allocated(analysed, distribution, t) for t in ((totals, NO_TOTALS) if totals else (NO_TOTALS,))]
     is_by_total = bool(totals) and is_better(ways[0][:2], ways[1][:2])
     vector, allocation, selecting = ways[0 if is_by_total else -1]

@@ -243,7 +243,7 @@ class Terms:
     def where(self) -> str:
         """The block's conditions, and that public keys lie in their domains."""
         conditions = [self._row_condition(w) for w in self._a.owned.block.where]
-        for column, domain, keeps_null in domain_filters(self._a.keys, self._a.domains):
+        for column, domain, keeps_null in domain_filters((*self._a.keys, *self._a.beside), self._a.domains):
             inside = self.renderer.in_domain(column, domain)
             raw = f"s{column.scan}.{quote(column.name)}"
             if isinstance(domain, Unknown):

@@ -7,9 +7,11 @@ policy. See docs/claims/post-processing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
+from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
@@ -24,6 +26,10 @@ from proxy.release.ranks import answers, ends
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
+
+Vectors = list[list[float]]  # the moments of each cell
+Settled = Mapping[int, Sequence[float | None]]  # by the number of an aggregate, a value for each cell that has one
+NOTHING_SETTLED: Settled = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +56,15 @@ def finish(
     nonnegative: bool,
     time_zone: str,
     check: Check = lambda: None,
+    vectors: Vectors | None = None,
+    settled: Settled = NOTHING_SETTLED,
 ) -> Release:
     """The injected relation of a release, rows in key order. nonnegative: counts go straight to the client.
 
-    check: called before each column; what it raises ends the work.
+    check: called before each column; what it raises ends the work. vectors: other moments than the cells' own.
+    settled: counts and sums, by aggregate, that are shown as they are.
     """
-    units = plan.units_per_grid
-    vectors = [[m * u for m, u in zip(c.moments, units, strict=True)] for c in cells.cells]
+    vectors = vectors_of(plan, cells) if vectors is None else vectors
     figures: list[list[Figure]] = []
     ranked: dict[int, list[KeyValue]] = {}
     for recipe in plan.vector.finishes:
@@ -69,13 +77,16 @@ def finish(
         if isinstance(recipe, Apart):
             figures.append(_apart(recipe, plan, cells, nonnegative=nonnegative))
         else:
-            figures.append(_figures(recipe, plan, vectors, nonnegative=nonnegative))
+            found = _figures(recipe, plan, vectors, nonnegative=nonnegative)
+            figures.append(_settled(found, settled.get(len(figures))))
     released = []
     for column in columns:
         check()
         match column.carries:
             case Carries.KEY:
                 values = tuple(_key_text(c.key[column.number], column.type, time_zone) for c in cells.cells)
+            case Carries.GROUPING:
+                values = ("0",) * len(cells.cells)
             case Carries.VALUE if column.number in ranked:
                 values = tuple(_key_text(v, column.type, time_zone) for v in ranked[column.number])
             case Carries.VALUE:
@@ -84,6 +95,18 @@ def finish(
                 values = tuple(_part_text(f, column.carries) for f in figures[column.number])
         released.append(Released(column, values))
     return Release(tuple(released), len(cells.cells))
+
+
+def vectors_of(plan: ReleasePlan, cells: NoisyCells) -> Vectors:
+    """The moments of each cell in their own units."""
+    units = plan.units_per_grid
+    return [[m * u for m, u in zip(c.moments, units, strict=True)] for c in cells.cells]
+
+
+def _settled(figures: list[Figure], values: Sequence[float | None] | None) -> list[Figure]:
+    if values is None:
+        return figures
+    return [f if v is None else replace(f, value=v) for f, v in zip(figures, values, strict=True)]
 
 
 # --- figures --------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: 
         for (private, moments), draw in zip(candidates, draws(noise, len(candidates), check), strict=True)
     )
     kept = [(private, count) for private, count in counts if count >= least]
-    _check_size([private for private, _ in kept], len(plan.public_keys))
+    check_size([private for private, _ in kept], len(plan.public_keys))
     keys = [(exact.whole_key(private, public), count) for private, count in kept for public in plan.public_keys]
     cells = _noisy(((key, exact.cell(key)) for key, _ in keys), draws(noise, len(keys) * exact.size, check))
     return [
@@ -156,7 +156,7 @@ def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: 
     ]
 
 
-def _check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
+def check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:
     """Refuse an answer that would take the memory of all sessions. Looks at keys that are shown, at nothing else."""
     texts = sum(len(k) for private in kept for k in private if isinstance(k, str))
     if len(kept) * publics > MOST_CELLS or texts * publics > MOST_KEY_CHARS:

@@ -19,12 +19,14 @@ from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, Reserved
-from proxy.plan.outputs import OutputNoise, output_noise
-from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.plan.explain_sets import output_noises
+from proxy.plan.outputs import OutputNoise
+from proxy.plan.release_plan import PlanContext
+from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import Privacy
-from proxy.release.finish import Release, finish
+from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
-from proxy.release.parts import publish_release
+from proxy.release.sets import finish_plan, publish_plan
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
 from proxy.session.notices import budget_spent
@@ -57,11 +59,11 @@ class Planned:
     """
 
     blocks: tuple[BoundBlock, ...]
-    plans: tuple[ReleasePlan, ...]
+    plans: tuple[Plan, ...]
     outputs: tuple[OutputNoise, ...]
     types: frozenset[SqlType]
 
-    def distinct(self) -> tuple[ReleasePlan, ...]:
+    def distinct(self) -> tuple[Plan, ...]:
         """Plans that publish different numbers."""
         return _distinct(self.plans)
 
@@ -72,7 +74,7 @@ class Planned:
         return total
 
 
-def _distinct(plans: Sequence[ReleasePlan]) -> tuple[ReleasePlan, ...]:
+def _distinct(plans: Sequence[Plan]) -> tuple[Plan, ...]:
     return tuple({p.fingerprint: p for p in plans}.values())
 
 
@@ -111,11 +113,11 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
     plans = []
     for text, bound in zip(query.blocks, blocks, strict=True):
         with _pointing_at(text):
-            plans.append(plan_release(bound.block, context))
+            plans.append(plan_block(bound.block, context))
     return Planned(
         blocks=tuple(blocks),
         plans=tuple(plans),
-        outputs=tuple(o for p in _distinct(plans) for o in output_noise(p)),
+        outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
         types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
     )
 
@@ -170,10 +172,11 @@ def answer_statement(
             }
     with _outcome_noted(ledger, receipt):
         releases = tuple(
-            finish(
+            finish_plan(
                 plan,
                 cells[plan.fingerprint],
                 block.columns,
+                is_consistent=settings.is_consistent,
                 nonnegative=settings.is_nonnegative and not query.feeds_aggregation,
                 time_zone=asker.version.policy.privacy.time_zone,
                 check=cancellation.check,
@@ -197,12 +200,12 @@ def _outcome_noted(ledger: Ledger, receipt: Receipt) -> Iterator[None]:
         raise
 
 
-def _wanted(plan: ReleasePlan, version: Version) -> Wanted:
+def _wanted(plan: Plan, version: Version) -> Wanted:
     first, *further = plan.stages
     return Wanted(request_of(plan, version), first, tuple(further))
 
 
-def dues(plans: Sequence[ReleasePlan], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
+def dues(plans: Sequence[Plan], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
     """What each of the asker's accounts would pay for the releases of these plans now."""
     requests = tuple(request_of(p, asker.version) for p in plans)
     costs = asker.dataset.ledger.quote(asker.accounts, requests, fresh=fresh)
@@ -221,12 +224,12 @@ def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, setti
     return receipt
 
 
-def _compute(plan: ReleasePlan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:
+def _compute(plan: Plan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:
     if isinstance(item, Stored):
         return NoisyCells.of_payload(item.payload)
     version = asker.version
     limit_s, noise = version.policy.limits.statement_timeout_s, asker.dataset.noise[plan.distribution]
     with version.engine.stages(item, timeout_s=limit_s, cancellation=cancellation) as stages:
-        cells = publish_release(plan, stages.rows, noise, cancellation.check)
+        cells = publish_plan(plan, stages.rows, noise, cancellation.check)
     asker.dataset.ledger.store.put(item, cells.payload())
     return cells

@@ -12,9 +12,9 @@ from proxy.dp.accounting import knob_pico, limit_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.errors import HushError, Unsupported
 from proxy.front.relations import RELATIONS
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.release_plan import PlanContext
+from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.answer import share_of
 from proxy.sql.block import bind_block
@@ -45,16 +45,16 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
     except HushError as error:
         error.position = statements[0].start + written.original(error.position) if error.position else 0
         raise
-    blocks = [explain_block(p, policy.privacy) for p in plans]
+    blocks = [explain_plan(p, policy.privacy) for p in plans]
     if as_json:
         return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks}, indent=2)
     lines = [f"Privacy plan: epsilon {policy.privacy.query_epsilon:g} at delta {policy.privacy.delta:g}"]
     for block in blocks:
-        lines += explain_lines(block)
+        lines += plan_lines(block)
     return "\n".join(lines)
 
 
-def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
+def _plans(policy: Policy, statement: Statement) -> list[Plan]:
     catalog = Catalog(policy.tables)
     cut = split(statement, catalog, frozenset(RELATIONS))
     if not cut.blocks:
@@ -67,7 +67,7 @@ def _plans(policy: Policy, statement: Statement) -> list[ReleasePlan]:
         tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy, lowered=Lowered(),
         pico=share, atto_for_keys=_delta(policy, share), salt="",
     )  # fmt: skip
-    return [plan_release(b.block, context) for b in bound]
+    return [plan_block(b.block, context) for b in bound]
 
 
 def _no_plan(private: list[str]) -> Unsupported:

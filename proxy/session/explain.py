@@ -12,8 +12,8 @@ from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.plan.charge import Cost
 from proxy.plan.describe import counted
-from proxy.plan.explain import Json, explain_block
-from proxy.plan.explain_lines import explain_lines
+from proxy.plan.explain import Json
+from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.policy.model import Accounting, Privacy
 from proxy.session.answer import Asker, Planned, dues
 from proxy.session.price import NOTHING, Due, is_above_cap, own_cost
@@ -34,7 +34,7 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
         lines.append(f"It is refused if run now: hush.max_charge allows {settings.max_charge:g}")
     lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
     for release in releases:
-        lines += explain_lines(release)
+        lines += plan_lines(release)
         if release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
     return lines
@@ -50,7 +50,7 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
     plans = planned.distinct()
     releases: list[Json] = [
-        {**explain_block(plan, privacy), "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING}
+        {**explain_plan(plan, privacy), "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING}
         for plan in plans
     ]
     due = dues(plans, asker, fresh=is_fresh)

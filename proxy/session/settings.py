@@ -34,6 +34,7 @@ class Settings:
     shared_session: str
     is_fresh: bool
     is_nonnegative: bool
+    is_consistent: bool
     max_charge: float
     muted: frozenset[str]
     time_zone: str
@@ -53,6 +54,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         shared_session=get("session"),
         is_fresh=_SWITCH[get("fresh").lower() or "off"],
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
+        is_consistent=_SWITCH[get("consistency").lower() or "on"],
         max_charge=float(get("max_charge") or 0),
         muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
         time_zone=values.get("TimeZone", ""),
@@ -117,6 +119,7 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.intervals": _switch,
     "hush.fresh": _switch,
     "hush.nonnegative": _switch,
+    "hush.consistency": _switch,
     "hush.max_charge": _epsilon,
     "hush.target_error": _later,
     "hush.weights": _later,

@@ -414,6 +414,8 @@ class Block:
 
     The rows are all combinations of `scans`, then met by each of `joins` in order, then filtered by `where`: conjuncts,
     conditions of inner joins included.
+
+    sets: the numbers of the keys of each grouping set; none where all keys are one set.
     """
 
     scans: tuple[Scan, ...]
@@ -421,6 +423,7 @@ class Block:
     where: tuple[Scalar, ...]
     keys: tuple[Scalar, ...]
     aggregates: tuple[Aggregate, ...]
+    sets: tuple[tuple[int, ...], ...] = ()
 
     @property
     def every_scan(self) -> tuple[Scan, ...]:

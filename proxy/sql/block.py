@@ -20,6 +20,7 @@ from proxy.sql.bind_quantiles import Several
 from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
+from proxy.sql.grouping import grouping_sets
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
@@ -31,6 +32,7 @@ from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
 from proxy.sqltypes import SqlType
 
 _MOST_PIECES = 2000
+_MOST_BITS = 31  # of what GROUPING tells
 
 
 class Carries(enum.Enum):
@@ -41,15 +43,20 @@ class Carries(enum.Enum):
     LOW = "low"
     HIGH = "high"
     SD = "sd"
+    GROUPING = "g"
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """One column of the injected relation: the key or aggregate of that number."""
+    """One column of the injected relation: the key or aggregate of that number.
+
+    keys: the numbers of those that a GROUPING is about, leftmost first.
+    """
 
     carries: Carries
     number: int
     type: SqlType
+    keys: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -78,12 +85,13 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     clauses = find_clauses(select, text.span, text.tokens)
     scope = Scopes(catalog, constants, source).select(select, text.ctes)
     names = tuple(output_name(item, source) for item in select.expressions)
-    keys = _keys(select, scope, names)
+    keys, sets = _keys(select, scope, names)
     _check_below(select, clauses, text.tokens)
     above = _Above(scope, keys, text, source)
     above.visit_select(select, names)
     rows, aggregates = scope.rows, tuple(above.aggregates)
-    block = canonical(Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates))
+    asked = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates, sets=sets)
+    block = canonical(asked)
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))
@@ -119,16 +127,25 @@ def _between(tokens: tuple[Token, ...], start: int, end: int) -> tuple[Token, ..
 # --- GROUP BY ----------------------------------------------------------------------------------------------
 
 
-def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[Scalar, ...]:
+_Keys = tuple[Scalar, ...]
+_Sets = tuple[tuple[int, ...], ...]
+
+
+def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[_Keys, _Sets]:
+    """All keys, and the numbers of those of each grouping set if there are several sets."""
     group = select.args.get("group")
     if group is None:
-        return _distinct_keys(select, scope)
-    for name, value in group.args.items():
-        if name != "expressions" and value:
-            raise BadGroups(f"GROUP BY with {name.replace('_', ' ')} is not supported",
-                            hint="List plain grouping expressions.", position=position_of(group))  # fmt: skip
-    found = [_key(node, select, scope, names) for node in group.expressions]
-    return tuple(dict.fromkeys(k for k in found if columns_of(k)))
+        return _distinct_keys(select, scope), ()
+    listed = grouping_sets(group)
+    bound = {id(node): _key(node, select, scope, names) for nodes in listed for node in nodes}
+    keys = tuple(dict.fromkeys(k for k in bound.values() if columns_of(k)))
+    if len(listed) == 1:
+        return keys, ()
+    for node in (node for nodes in listed for node in nodes if not columns_of(bound[id(node)])):
+        raise refuse(node, "a constant in grouping sets over private rows is not supported",
+                     "Leave it out of GROUP BY.")  # fmt: skip
+    sets = [tuple(sorted({keys.index(bound[id(node)]) for node in nodes})) for nodes in listed]
+    return keys, tuple(dict.fromkeys(sets) if group.args.get("all") is False else sets)
 
 
 def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[Scalar, ...]:
@@ -150,9 +167,6 @@ def _key(node: exp.Expression, select: exp.Select, scope: Scope, names: tuple[st
             raise BadGroups(f"GROUP BY position {node.this} is not in select list",
                             hint="Count the select list from 1.", position=position_of(node))  # fmt: skip
         return scope.binder.scalar(_unaliased(select.expressions[number - 1]))
-    if isinstance(node, exp.Tuple):
-        raise BadGroups("GROUP BY of a row is not supported", hint="List the expressions without parentheses.",
-                        position=position_of(node))  # fmt: skip
     name = identifier(node.this) if isinstance(node, exp.Column) and not node.args.get("table") else ""
     is_input = any(name == column for column, _ in scope.rows.columns)
     if name and not is_input and name in names:
@@ -183,6 +197,7 @@ class _Above:
         self.aggregates: list[Aggregate] = []
         self.columns: list[Injected] = []
         self.edits: list[Edit] = []
+        self._groupings: list[tuple[int, ...]] = []
 
     def visit_select(self, select: exp.Select, names: tuple[str, ...]) -> None:
         """names: those of the select items."""
@@ -205,6 +220,8 @@ class _Above:
         carries = self._interval_function(node)
         if carries is not None:
             self._replace(node, (self._one_injected(carries, node.expression.expressions[0]),))
+        elif isinstance(node, exp.Grouping):
+            self._replace(node, (self._grouping(node),))
         elif isinstance(node, exp.Filter) or is_aggregate_call(node):
             self._replace_aggregate(node)
         elif isinstance(node, exp.Window):
@@ -261,6 +278,19 @@ class _Above:
         if bound not in self._keys:
             return None
         return Injected(Carries.KEY, self._keys.index(bound), bound.type)
+
+    def _grouping(self, node: exp.Grouping) -> Injected:
+        """GROUPING(key, ...): which of the keys a row's grouping set lacks, one bit for each."""
+        only(node, "expressions")
+        bound = [self._binder.scalar(item) for item in node.expressions]
+        keys = tuple(self._keys.index(b) for b in bound if b in self._keys)
+        if not 1 <= len(keys) == len(bound) <= _MOST_BITS:
+            raise NotAggregate("arguments to GROUPING must be grouping expressions of this SELECT",
+                               hint=f"Give 1 to {_MOST_BITS} expressions as GROUP BY spells them.",
+                               position=position_of(node))  # fmt: skip
+        if keys not in self._groupings:
+            self._groupings.append(keys)
+        return Injected(Carries.GROUPING, self._groupings.index(keys), SqlType.INT4, keys)
 
     def _replace(self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False) -> None:
         self.columns += columns

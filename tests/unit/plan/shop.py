@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from types import MappingProxyType
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import (
     Accounting,
     Bounded,
@@ -25,6 +28,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
+from proxy.sql.algebra import Block
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
@@ -33,6 +37,7 @@ from proxy.sql.split import split
 from proxy.sqltypes import SqlType as T
 
 NOW = datetime(2026, 1, 1)
+Found = TypeVar("Found")
 
 USERS = Table(
     name="users",
@@ -133,12 +138,21 @@ def with_bounds(table: Table, column: str, bounds: Bounded) -> Table:
 
 def plans(text: str, of: PlanContext | None = None) -> list[ReleasePlan]:
     """The release plans of a client's statement, one for each block."""
-    of = of or context()
+    return _planned(text, of or context(), plan_release)
+
+
+def _planned(text: str, of: PlanContext, how: Callable[[Block, PlanContext], Found]) -> list[Found]:
     catalog = Catalog(of.tables)
     cut = split(split_statements(text)[0], catalog, frozenset())
     constants = Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(of.privacy.time_zone)))
     bound = [bind_block(b, catalog, constants, text) for b in cut.blocks]
-    return [plan_release(b.block, of) for b in bound]
+    return [how(b.block, of) for b in bound]
+
+
+def any_plan(text: str, of: PlanContext | None = None) -> Plan:
+    """The one release plan of a statement with or without grouping sets."""
+    (only,) = _planned(text, of or context(), plan_block)
+    return only
 
 
 def plan(text: str, of: PlanContext | None = None) -> ReleasePlan:

@@ -15,10 +15,15 @@ from tests.unit.plan.shop import NOW, TABLES, context
 
 
 def planned(query: str, of: PlanContext | None = None) -> tuple[ReleasePlan, BoundBlock]:
+    found = bound(query)
+    return plan_release(found.block, of or context()), found
+
+
+def bound(query: str) -> BoundBlock:
+    """The one block of a statement."""
     catalog = Catalog(TABLES)
     (block,) = split(split_statements(query)[0], catalog, frozenset()).blocks
-    bound = bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
-    return plan_release(bound.block, of or context()), bound
+    return bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
 
 
 @dataclass(slots=True)

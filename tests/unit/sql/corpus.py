@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,9 +19,11 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.front.relations import RELATIONS
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.explain_sets import label
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
-from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
+from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.sets import Plan, SetsPlan, plan_block
 from proxy.policy.model import Policy, UnitVia
 from proxy.sql.algebra import Literal, Null
 from proxy.sql.block import BoundBlock, bind_block
@@ -83,7 +85,7 @@ def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...
     return tuple(bind_block(b, Catalog(served.tables), constants, found.text) for b in found.blocks)
 
 
-def plan(case: Case, served: Policy) -> tuple[ReleasePlan, ...]:
+def plan(case: Case, served: Policy) -> tuple[Plan, ...]:
     """What would be released. Raises HushError."""
     with limited_depth():
         blocks = bind(cut(case.sql, served), served, case.parameters)
@@ -92,7 +94,18 @@ def plan(case: Case, served: Policy) -> tuple[ReleasePlan, ...]:
             tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=Lowered(), pico=pico,
             atto_for_keys=pool_atto(served.privacy), salt="salt",
         )  # fmt: skip
-        return tuple(plan_release(b.block, context) for b in blocks)
+        return tuple(plan_block(b.block, context) for b in blocks)
+
+
+def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:
+    """Those of each release, and of each grouping set of it."""
+    found = []
+    for plan in plans:
+        if isinstance(plan, SetsPlan):
+            found += [{"set": label(one), **facts_of(one.plan)} for one in plan.sets]
+        else:
+            found.append(facts_of(plan))
+    return found
 
 
 def facts_of(plan: ReleasePlan) -> dict[str, object]:

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.policy.model import Policy
-from tests.unit.sql.corpus import Case, cases, facts_of, plan, policy
+from tests.unit.sql.corpus import Case, cases, facts_of_all, plan, policy
 
 CASES = cases()
 
@@ -24,7 +24,7 @@ def test_there_are_enough_cases_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.is_refused], ids=lambda c: c.place)
 def test_statement_is_understood(case: Case, served: Policy) -> None:
-    assert [facts_of(p) for p in plan(case, served)] == case.facts["releases"], case.sql
+    assert facts_of_all(plan(case, served)) == case.facts["releases"], case.sql
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.is_refused], ids=lambda c: c.place)

@@ -1,0 +1,91 @@
+"""How is the plan of a release, with or without grouping sets, told to the analyst?
+
+As data for every kind of plan, and as lines of text. Public quantities only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from proxy.dp.accounting import ATTO, PICO
+from proxy.plan.describe import counted
+from proxy.plan.explain import Json, explain_block
+from proxy.plan.explain_lines import broken, explain_lines
+from proxy.plan.moments import UnitCount
+from proxy.plan.outputs import OutputNoise, output_noise
+from proxy.plan.sets import GroupingSet, Plan, SetsPlan
+from proxy.policy.model import Accounting, Privacy
+from proxy.sql.describe import describe_scalar
+
+
+def explain_plan(plan: Plan, privacy: Privacy) -> Json:
+    """The plan of one release as data; that of grouping sets has one of each set in it."""
+    if not isinstance(plan, SetsPlan):
+        return explain_block(plan, privacy)
+    sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in plan.sets]
+    pure = privacy.accounting is Accounting.PURE
+    return {
+        "unit": privacy.unit,
+        "neighbors": privacy.neighbors.value,
+        "mechanism": plan.distribution.value,
+        "charge": {"epsilon" if pure else "rho": plan.cost.pico / PICO, "delta": plan.cost.atto / ATTO},
+        "consistency": "; ".join(_consistency(plan)),
+        "outputs": [{**output, "set": one["set"]} for one in sets for output in _rows(one, "outputs")],
+        "grouping_sets": sets,
+    }
+
+
+def plan_lines(block: Json) -> list[str]:
+    """What `explain_plan` gives, as readable lines."""
+    if "grouping_sets" not in block:
+        return explain_lines(block)
+    charge, sets = block["charge"], _rows(block, "grouping_sets")
+    assert isinstance(charge, dict)
+    amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+    how = f"{block['mechanism']}, {block['neighbors']} of one {block['unit']}"
+    lines = [
+        f"Release of {counted(len(sets), 'grouping set')} ({how})",
+        f"  Charge: {amount}, in equal shares",
+        *broken(f"  Consistency: {block['consistency']}"),
+    ]
+    for one in sets:
+        own = explain_lines(one)
+        lines += [f"  Grouping set {one['set']}", *(f"  {line}" for line in own[1:])]
+    return lines
+
+
+def output_noises(plan: Plan) -> tuple[OutputNoise, ...]:
+    """One row for each aggregate, of each grouping set."""
+    if not isinstance(plan, SetsPlan):
+        return output_noise(plan)
+    return tuple(
+        replace(o, aggregate=f"{o.aggregate} by {label(one)}") for one in plan.sets for o in output_noise(one.plan)
+    )
+
+
+def label(one: GroupingSet) -> str:
+    """A grouping set as SQL spells it."""
+    return f"({', '.join(describe_scalar(k.scalar) for k in one.plan.analysed.keys)})"
+
+
+def _consistency(plan: SetsPlan) -> list[str]:
+    """Which numbers are made consistent, and which cannot be."""
+    found = []
+    for family in plan.families():
+        labels = ", ".join(label(plan.sets[n]) for n in family)
+        if len(family) == 1:
+            found.append(f"{labels} stands alone, as the only set with these private keys")
+            continue
+        found.append(f"totals become the sums of their parts in {labels}")
+        moments = {m for n in family for m in plan.sets[n].plan.vector.moments}
+        if any(isinstance(m, UnitCount) and not m.per_part for m in moments - set(plan.additive(family))):
+            found.append("numbers of units stay as they are, since a unit may be in several groups")
+    if any(len(family) > 1 for family in plan.families()):
+        found.append("noise is stated as it was before; SET hush.consistency = off keeps what was drawn")
+    return found
+
+
+def _rows(block: Json, name: str) -> list[Json]:
+    rows = block[name]
+    assert isinstance(rows, list)
+    return rows

@@ -1,0 +1,183 @@
+"""How are several grouping sets of one SELECT planned as one release?
+
+The joint vector of all sets is that of each set, divided by the set's own bound: then every set weighs the same in the
+norm, and its noise is that of a release of its own at an equal share of the charge. So each set is planned as such a
+release; all are charged, stored and given again as one. See docs/claims/grouping-sets.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from proxy.analysis.analyse import Analysed, ContributionBounds, analyse
+from proxy.analysis.key_values import MOST_KEYS
+from proxy.analysis.keys import Key, PrivateKey, PublicKey
+from proxy.dp.mechanisms import Distribution
+from proxy.errors import BadGroups
+from proxy.plan.charge import Cost
+from proxy.plan.moments import Moment, UnitCount
+from proxy.plan.parts import shares
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_analysed, plan_release
+from proxy.plan.unit_totals import possible_totals
+from proxy.plan.vector import NO_TOTALS
+from proxy.sql.algebra import Block
+
+MOST_KEYS_OF_A_SET = 10  # what is made consistent is taken apart into all their combinations
+
+Numbers = tuple[int, ...]  # of keys, ascending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupingSet:
+    """One set. keys: numbers of its keys in the block. plan: of what a statement with this set alone would release."""
+
+    keys: Numbers
+    plan: ReleasePlan
+
+    @property
+    def private(self) -> Numbers:
+        """Those of its keys that are private."""
+        return self._those(PrivateKey)
+
+    @property
+    def public(self) -> Numbers:
+        return self._those(PublicKey)
+
+    def _those(self, kind: type[Key]) -> Numbers:
+        return tuple(n for n, k in zip(self.keys, self.plan.analysed.keys, strict=True) if isinstance(k, kind))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetsPlan:
+    """One release of several grouping sets, each once.
+
+    shown: for each set of the statement, in its order, the number of the set that answers it.
+    """
+
+    sets: tuple[GroupingSet, ...]
+    shown: tuple[int, ...]
+
+    @property
+    def plans(self) -> tuple[ReleasePlan, ...]:
+        return tuple(s.plan for s in self.sets)
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.sets[0].plan.distribution
+
+    @property
+    def cost(self) -> Cost:
+        """Of all sets together."""
+        total = Cost(0, 0)
+        for plan in self.plans:
+            total += plan.cost
+        return total
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The SQL of each set after that of the one before."""
+        return tuple(sql for plan in self.plans for sql in plan.stages)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for plans that would publish the same noisy numbers."""
+        content = [[s.keys, s.plan.fingerprint] for s in self.sets]
+        return hashlib.sha256(json.dumps(["grouping sets", content]).encode()).hexdigest()
+
+    def families(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of sets with the same private keys: totals of one are sums of parts of another."""
+        found: dict[Numbers, list[int]] = {}
+        for number, one in enumerate(self.sets):
+            found.setdefault(one.private, []).append(number)
+        return tuple(tuple(numbers) for numbers in found.values())
+
+    def additive(self, family: tuple[int, ...]) -> tuple[Moment, ...]:
+        """The moments of a family's sets whose totals are the sums of their parts.
+
+        A unit counts once in each group that it is in, so its counts add up only where it is in one.
+        """
+        plans = [self.sets[n].plan for n in family]
+        constant = all(p.analysed.has_constant_keys for p in plans)
+        return tuple(
+            m
+            for m in plans[0].vector.moments
+            if all(m in p.vector.moments for p in plans) and (constant or not isinstance(m, UnitCount))
+        )
+
+
+Plan = ReleasePlan | SetsPlan
+
+
+def plan_block(block: Block, context: PlanContext) -> Plan:
+    """Plan the release of a block with or without grouping sets. Raises HushError."""
+    return _plan_sets(block, context) if block.sets else plan_release(block, context)
+
+
+def _plan_sets(block: Block, context: PlanContext) -> SetsPlan:
+    """Every set at an equal share of the charge; the delta is shared by the sets with private keys."""
+    sets = sorted(set(block.sets), key=lambda s: (len(s), s))
+    if len(sets[-1]) > MOST_KEYS_OF_A_SET:
+        raise BadGroups(
+            f"a grouping set has more than {MOST_KEYS_OF_A_SET} expressions",
+            hint="Group by fewer expressions, or in several statements.",
+        )
+    analysed = _analysed(block, sets, context)
+    pico = shares(context.pico, len(sets), has_vector=False)[1]
+    thresholded = sum(bool(a.private_keys) for a in analysed)
+    atto = context.atto_for_keys // max(1, thresholded)
+    contexts = [replace(context, pico=p, atto_for_keys=atto) for p in pico]
+    each = list(zip(analysed, contexts, strict=True))
+    plans = [plan_analysed(a, of, possible_totals(a)) for a, of in each]
+    if len({_row_moments(p) for p in plans}) > 1:  # a sum is bounded alike in all sets, or its parts would not add up
+        plans = [plan_analysed(a, of, NO_TOTALS) for a, of in each]
+    if sum(len(p.public_keys) for p in plans) > MOST_KEYS:
+        raise BadGroups(
+            f"the grouping sets have more than {MOST_KEYS} possible public keys together",
+            hint="Group by fewer columns, or by coarser values such as date_trunc('month', x).",
+        )
+    found = tuple(GroupingSet(keys=s, plan=p) for s, p in zip(sets, plans, strict=True))
+    return SetsPlan(sets=found, shown=tuple(sets.index(s) for s in block.sets))
+
+
+def _row_moments(plan: ReleasePlan) -> frozenset[Moment]:
+    return frozenset(m for m in plan.vector.moments if not isinstance(m, UnitCount))
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------
+
+
+def _analysed(block: Block, sets: list[Numbers], context: PlanContext) -> list[Analysed]:
+    """Each set as a block of its own, with bounds under which totals are the sums of their parts."""
+    found: dict[Numbers, Analysed] = {}
+    for numbers in reversed(sets):  # those that are parts of others come after them
+        one = replace(block, keys=tuple(block.keys[n] for n in numbers), sets=())
+        analysed = analyse(one, context.tables, context.unique, context.privacy, context.lowered, block.keys)
+        found[numbers] = replace(analysed, bounds=_widened(numbers, analysed, found))
+    return [found[numbers] for numbers in sets]
+
+
+def _widened(numbers: Numbers, analysed: Analysed, finer: Mapping[Numbers, Analysed]) -> ContributionBounds:
+    """Bounds of a set, within which a unit has all rows that it may have in the parts of a group.
+
+    Otherwise a unit that keeps all its bounds in the parts could count for less in their total.
+    """
+    bounds = analysed.bounds
+    for other, parts in finer.items():
+        if set(numbers) < set(other) and parts.private_keys == analysed.private_keys:
+            split = math.prod(_values(k) for n, k in zip(other, parts.keys, strict=True) if n not in numbers)
+            most = min(parts.bounds.rows, parts.bounds.rows_per_group * min(parts.bounds.groups, split))
+            if most > bounds.rows_per_group:
+                bounds = replace(
+                    bounds, rows=max(bounds.rows, parts.bounds.rows), rows_per_group=most,
+                    source=f"{parts.bounds.source}, of the parts of a total",
+                )  # fmt: skip
+    return bounds
+
+
+def _values(key: Key) -> int:
+    assert isinstance(key, PublicKey), "sets with the same private keys differ in public ones"
+    return len(key.values)
