@@ -11,7 +11,6 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
 from proxy.plan.explain_lines import broken, explain_lines
-from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
 from proxy.policy.model import Accounting, Privacy
@@ -70,17 +69,13 @@ def label(one: GroupingSet) -> str:
 
 def _consistency(plan: SetsPlan) -> list[str]:
     """Which numbers are made consistent, and which cannot be."""
-    found = []
-    for family in plan.families():
-        labels = ", ".join(label(plan.sets[n]) for n in family)
-        if len(family) == 1:
-            found.append(f"{labels} stands alone, as the only set with these private keys")
-            continue
-        found.append(f"totals become the sums of their parts in {labels}")
-        moments = {m for n in family for m in plan.sets[n].plan.vector.moments}
-        if any(isinstance(m, UnitCount) and not m.per_part for m in moments - set(plan.additive(family))):
-            found.append("numbers of units stay as they are, since a unit may be in several groups")
-    if any(len(family) > 1 for family in plan.families()):
+    families = plan.families()
+    labels = [", ".join(label(plan.sets[n]) for n in family) for family in families]
+    found = [f"totals become the sums of their parts in {of}" for of in labels]
+    alone = [label(one) for n, one in enumerate(plan.sets) if not any(n in family for family in families)]
+    if alone:
+        found.append(f"by themselves, for other private keys or other bounds of a unit: {', '.join(alone)}")
+    if families:
         found.append("noise is stated as it was before; SET hush.consistency = off keeps what was drawn")
     return found
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from proxy.analysis.analyse import Analysed, ContributionBounds, analyse
+from proxy.analysis.analyse import Analysed, analyse
 from proxy.analysis.key_values import MOST_KEYS
 from proxy.analysis.keys import Key, PrivateKey, PublicKey
 from proxy.dp.mechanisms import Distribution
@@ -89,11 +87,19 @@ class SetsPlan:
         return hashlib.sha256(json.dumps(["grouping sets", content]).encode()).hexdigest()
 
     def families(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of sets with the same private keys: totals of one are sums of parts of another."""
+        """Numbers of sets of which totals are sums of parts, for every unit: those with the same private keys.
+
+        Where a unit may be in several groups, each set bounds it in its own way, and nothing is said of them.
+        """
         found: dict[Numbers, list[int]] = {}
         for number, one in enumerate(self.sets):
             found.setdefault(one.private, []).append(number)
-        return tuple(tuple(numbers) for numbers in found.values())
+        return tuple(tuple(f) for f in found.values() if len(f) > 1 and self._is_alike(f))
+
+    def _is_alike(self, family: list[int]) -> bool:
+        """Whether a unit counts alike in all these sets, whatever its rows are: by the same rows in one group."""
+        analysed = [self.sets[n].plan.analysed for n in family]
+        return all(a.has_constant_keys or a.owned.is_one_row_per_unit for a in analysed)
 
     def additive(self, family: tuple[int, ...]) -> tuple[Moment, ...]:
         """The moments of a family's sets whose totals are the sums of their parts.
@@ -147,37 +153,9 @@ def _row_moments(plan: ReleasePlan) -> frozenset[Moment]:
     return frozenset(m for m in plan.vector.moments if not isinstance(m, UnitCount))
 
 
-# --- bounds -----------------------------------------------------------------------------------------------------
-
-
 def _analysed(block: Block, sets: list[Numbers], context: PlanContext) -> list[Analysed]:
-    """Each set as a block of its own, with bounds under which totals are the sums of their parts."""
-    found: dict[Numbers, Analysed] = {}
-    for numbers in reversed(sets):  # those that are parts of others come after them
-        one = replace(block, keys=tuple(block.keys[n] for n in numbers), sets=())
-        analysed = analyse(one, context.tables, context.unique, context.privacy, context.lowered, block.keys)
-        found[numbers] = replace(analysed, bounds=_widened(numbers, analysed, found))
-    return [found[numbers] for numbers in sets]
-
-
-def _widened(numbers: Numbers, analysed: Analysed, finer: Mapping[Numbers, Analysed]) -> ContributionBounds:
-    """Bounds of a set, within which a unit has all rows that it may have in the parts of a group.
-
-    Otherwise a unit that keeps all its bounds in the parts could count for less in their total.
-    """
-    bounds = analysed.bounds
-    for other, parts in finer.items():
-        if set(numbers) < set(other) and parts.private_keys == analysed.private_keys:
-            split = math.prod(_values(k) for n, k in zip(other, parts.keys, strict=True) if n not in numbers)
-            most = min(parts.bounds.rows, parts.bounds.rows_per_group * min(parts.bounds.groups, split))
-            if most > bounds.rows_per_group:
-                bounds = replace(
-                    bounds, rows=max(bounds.rows, parts.bounds.rows), rows_per_group=most,
-                    source=f"{parts.bounds.source}, of the parts of a total",
-                )  # fmt: skip
-    return bounds
-
-
-def _values(key: Key) -> int:
-    assert isinstance(key, PublicKey), "sets with the same private keys differ in public ones"
-    return len(key.values)
+    """Each set as a block of its own, of rows within the domains of all keys."""
+    blocks = (replace(block, keys=tuple(block.keys[n] for n in numbers), sets=()) for numbers in sets)
+    return [
+        analyse(b, context.tables, context.unique, context.privacy, context.lowered, block.keys) for b in blocks
+    ]  # fmt: skip

@@ -63,8 +63,6 @@ class _Family:
 
     def bring_together(self, moment: Moment) -> None:
         """Least squares over one moment of all sets."""
-        if len(self._sets) < 2:
-            return
         index = {n: s.plan.vector.moments.index(moment) for n, s in self._sets.items()}
         tables = {s.public: self._table(n, [v[index[n]] for v in self._adjusted[n].vectors])
                   for n, s in self._sets.items()}  # fmt: skip
@@ -124,7 +122,7 @@ def _shared(plan: SetsPlan, family: tuple[int, ...], cells: list[NoisyCells]) ->
     showing: dict[tuple[int, ...], list[tuple[object, ...]]] = {}
     for part in dict.fromkeys(part for found in parts.values() for part in found):
         showing.setdefault(tuple(n for n in family if part in parts[n]), []).append(part)
-    for numbers, shown in showing.items():
+    for numbers, shown in ((n, s) for n, s in showing.items() if len(n) > 1):
         yield _Shared({n: np.stack([parts[n][part] for part in shown]) for n in numbers})
 
 

@@ -80,7 +80,18 @@ class Examiner:
 
     def sensitivity(self, query: str, context: PlanContext) -> None:
         """The promises about single units. Raises Broken, HushError when the query is refused."""
-        plan = self._plan(query, context)[0]
+        self.check_plan(self._plan(query, context)[0])
+
+    def meaning(self, query: str, context: PlanContext) -> None:
+        """The engine's integers are the oracle's, and publishing them loses nothing. Raises as `sensitivity`."""
+        plan, bound = self._plan(query, context)
+        raw = self.check_meaning(plan)
+        if len(plan.public_keys) <= _MANY_KEYS:
+            parts = Parts(plan, self.databases, self.world)
+            check_published(parts, bound, raw, self.world.privacy.time_zone)
+
+    def check_plan(self, plan: ReleasePlan) -> None:
+        """The promises about single units, of one plan. Raises Broken."""
         try:
             if plan.vector.moments:
                 check(Case(self.world, plan, self.databases))
@@ -88,9 +99,8 @@ class Examiner:
         except duckdb.Error as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
 
-    def meaning(self, query: str, context: PlanContext) -> None:
-        """The engine's integers are the oracle's, and publishing them loses nothing. Raises as `sensitivity`."""
-        plan, bound = self._plan(query, context)
+    def check_meaning(self, plan: ReleasePlan) -> Raw:
+        """The engine's integers, which are the oracle's. Raises Broken."""
         try:
             raw = self.databases.run(plan.sql, self.databases.everybody()) if plan.vector.moments else []
         except duckdb.Error as error:
@@ -102,8 +112,7 @@ class Examiner:
             raise Broken(f"inferred wrongly: {unexpected}")
         if plan.vector.moments:
             _check_vector(oracle, plan, raw)
-        if len(plan.public_keys) <= _MANY_KEYS:
-            check_published(parts, bound, raw, self.world.privacy.time_zone)
+        return raw
 
     def _plan(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
         try:
@@ -167,12 +176,13 @@ Make = Callable[[World, random.Random], str]
 
 
 def run_worlds(
-    seeds: Sequence[int], how: str, queries: int = QUERIES, *, stop: bool = False, make: Make = make_query
-) -> Tally:
+    seeds: Sequence[int], how: str, queries: int = QUERIES, *, stop: bool = False, make: Make = make_query,
+    of: type[Examiner] = Examiner,
+) -> Tally:  # fmt: skip
     """Examine the random queries of some worlds. how: "sensitivity", "meaning" or "both". stop: at a failure."""
     tally = Tally()
     for seed in seeds:
-        with Examiner(make_world(seed)) as examiner:
+        with of(make_world(seed)) as examiner:
             for number in range(queries):
                 rng = random.Random(f"query {seed} {number}")
                 query = make(examiner.world, rng)

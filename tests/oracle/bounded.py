@@ -233,7 +233,8 @@ class Oracle:
             yield found
 
     def _has_inner_keys(self, row: Row) -> bool:
-        return all(self._is_inner(c, row) for k in self._analysed.keys for c in columns_of(k.scalar))
+        keys = (*self._analysed.keys, *self._analysed.beside)
+        return all(self._is_inner(c, row) for k in keys for c in columns_of(k.scalar))
 
     def _is_inner(self, reference: ColumnRef, row: Row) -> bool:
         column, value = self._analysed.domains.column(reference), self.evaluator.raw(reference, row)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.errors import PolicyForbids
+from proxy.errors import BadGroups, PolicyForbids
 from proxy.plan.charge import Cost
 from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
 from proxy.plan.moments import UnitCount, UnitTotal
@@ -57,6 +57,15 @@ def test_too_small_a_charge_for_all_sets_is_refused() -> None:
         sets("rollup(plan, age)", of=replace(context(), pico=2), table="users")
 
 
+@pytest.mark.parametrize(
+    "grouping", ["rollup(plan, age, joined, city, height, weight, born, age + 1, age + 2, age + 3, age + 4)",
+                 "grouping sets ((joined, age), (joined, age + 1))"],
+)  # fmt: skip
+def test_too_many_expressions_or_keys_are_refused(grouping: str) -> None:
+    with pytest.raises(BadGroups, match="a grouping set has more than|the grouping sets have more than"):
+        sets(grouping, table="users")
+
+
 def test_a_release_is_the_same_however_its_sets_are_written() -> None:
     first = sets(f"rollup(status, {MONTH})")
     second = sets(f"grouping sets ((status, {MONTH}), (), (status), ())")
@@ -64,16 +73,6 @@ def test_a_release_is_the_same_however_its_sets_are_written() -> None:
     assert (first.shown, second.shown) == ((2, 1, 0), (2, 0, 1, 0))
     assert first.fingerprint != sets("rollup(status)").fingerprint
     assert first.stages == tuple(p.sql for p in first.plans)
-
-
-def test_a_total_has_all_rows_that_its_parts_may_have() -> None:
-    """T, C, G of the table are 60, 10, 12: of 3 states a unit has 30 rows in a month, of 13 months 60 in a state."""
-    found = sets(f"cube(status, {MONTH})")
-    assert [s.keys for s in found.sets] == [(), (0,), (1,), (0, 1)]
-    assert bounds(found) == [(60, 60, 1), (60, 60, 3), (60, 30, 12), (60, 10, 12)]
-    assert bounds(sets("rollup(status, store_id)")) == [(60, 60, 1), (60, 10, 3), (60, 10, 12)]  # of hidden parts
-    lowered = sets("rollup(status)", of=context(lowered=replace(context().lowered, rows_per_group=4, groups=2)))
-    assert bounds(lowered) == [(60, 8, 1), (60, 4, 2)]
 
 
 def test_rows_outside_the_domain_of_any_key_are_in_no_set() -> None:
@@ -91,40 +90,55 @@ def test_a_sum_is_bounded_alike_in_all_sets() -> None:
     assert any(isinstance(m, UnitTotal) for m in alone.vector.moments)
 
 
-def test_numbers_of_units_add_up_only_where_a_unit_is_in_one_group() -> None:
-    several = sets("rollup(status)", asked="count(distinct user_id), count(*)")
-    (family,) = several.families()
-    assert not any(isinstance(m, UnitCount) for m in several.additive(family))
-    assert several.additive(family)
+@pytest.mark.parametrize(
+    ("table", "asked", "grouping", "expected"),
+    [
+        ("users", "count(*)", "cube(plan, age)", ((0, 1, 2, 3),)),
+        ("users", "count(*)", "rollup(city, plan)", ((1, 2),)),
+        ("users", "count(*)", "grouping sets ((city), (plan))", ()),
+        ("orders join users using (user_id)", "sum(amount)", "rollup(plan)", ((0, 1),)),
+        ("orders join users using (user_id)", "sum(amount)", "rollup(plan, status)", ()),
+        ("orders", "sum(amount)", "rollup(status)", ()),
+        ("census", "count(*)", "rollup(hours)", ((0, 1),)),
+    ],
+)
+def test_sets_are_brought_together_where_a_unit_counts_alike(
+    table: str, asked: str, grouping: str, expected: tuple[tuple[int, ...], ...]
+) -> None:
+    assert sets(grouping, asked=asked, table=table).families() == expected
+
+
+def test_numbers_of_units_add_up_where_a_unit_is_in_one_group() -> None:
     joined = "orders join users using (user_id)"
     once = sets("rollup(plan)", asked="count(distinct user_id), count(*)", table=joined)
     (family,) = once.families()
-    assert any(isinstance(m, UnitCount) for m in once.additive(family))
+    assert once.additive(family) == once.plans[0].vector.moments
+    mixed = sets("rollup(city, plan)", asked="count(*)", table="users")
+    (family,) = mixed.families()
+    assert not any(isinstance(m, UnitCount) for m in mixed.additive(family))
 
 
 def test_what_is_made_consistent_is_told() -> None:
     of = context()
-    found = sets("cube(status, store_id)", asked="count(*), count(distinct user_id)", of=of)
+    found = sets("cube(plan, city)", asked="count(*), count(distinct user_id)", table="users", of=of)
     text = " ".join(" ".join(plan_lines(explain_plan(found, of.privacy))).split())
     assert "Release of 4 grouping sets (discrete_gaussian, add_remove of one customer)" in text
     assert "in equal shares" in text
-    assert "totals become the sums of their parts in (), (status);" in text
-    assert "numbers of units stay as they are" in text
+    assert "totals become the sums of their parts in (), (plan); totals become the sums of their parts in" in text
+    assert "numbers of units stay" not in text
     assert text.count("Grouping set (") == 4
     data = explain_plan(found, of.privacy)
     assert isinstance(data["charge"], dict)
     assert data["charge"]["rho"] == 0.01
     outputs = data["outputs"]
     assert isinstance(outputs, list)
-    assert [o["set"] for o in outputs[::2]] == ["()", "(status)", "(store_id)", "(status, store_id)"]
+    assert [o["set"] for o in outputs[::2]] == ["()", "(plan)", "(city)", "(plan, city)"]
     assert [o.aggregate for o in output_noises(found)][:3] == [
-        "count(*) by ()", "count(DISTINCT user_id) by ()", "count(*) by (status)"
+        "count(*) by ()", "count(DISTINCT user_id) by ()", "count(*) by (plan)"
     ]  # fmt: skip
-    alone = sets("grouping sets ((status), (store_id))", of=context())
+    alone = sets("rollup(status)", of=context())
     told = explain_plan(alone, of.privacy)["consistency"]
-    assert told == "; ".join(
-        f"({k}) stands alone, as the only set with these private keys" for k in ("status", "store_id")
-    )
+    assert told == "by themselves, for other private keys or other bounds of a unit: (), (status)"
     pure = sets("rollup(status)", of=context(pure=True))
     charge = explain_plan(pure, context(pure=True).privacy)["charge"]
     assert charge == {"epsilon": 0.1, "delta": 0.0}
