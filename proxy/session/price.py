@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proxy.dp.accounting import epsilon_spent, knob_pico
 from proxy.errors import PolicyForbids
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request
-from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import Plan
 from proxy.policy.model import Privacy
 from proxy.session.dataset import Version
 from proxy.session.settings import Settings
@@ -27,13 +27,13 @@ class Due:
     cost: Cost
 
 
-def release_key(plan: ReleasePlan, version: Version) -> ReleaseKey:
+def release_key(plan: Plan, version: Version) -> ReleaseKey:
     """Under which key the store keeps the release of a plan."""
     policy = version.policy
     return ReleaseKey(fingerprint=plan.fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
 
 
-def request_of(plan: ReleasePlan, version: Version) -> Request:
+def request_of(plan: Plan, version: Version) -> Request:
     """One release with its price."""
     return Request(key=release_key(plan, version), cost=plan.cost)
 

@@ -62,7 +62,7 @@ def test_too_small_a_charge_for_all_sets_is_refused() -> None:
                  "grouping sets ((joined, age), (joined, age + 1))"],
 )  # fmt: skip
 def test_too_many_expressions_or_keys_are_refused(grouping: str) -> None:
-    with pytest.raises(BadGroups, match="a grouping set has more than|the grouping sets have more than"):
+    with pytest.raises(BadGroups, match=r"a grouping set has more than|the grouping sets have more than"):
         sets(grouping, table="users")
 
 
