@@ -13,10 +13,12 @@ from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
+from proxy.sql.describe import describe_scalar
 from proxy.sql.intervals import number_range
 from proxy.sql.render import quote
 
 _LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
+_LONGEST_SHOWN = 60
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -128,7 +130,7 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
         raise MissingBounds(
             "the bounds of this expression are too large",
             detail="Sums are computed for bounds of up to 1e100; noise is as large as the bounds.",
-            hint="Clamp it between smaller numbers: least(greatest(<expression>, 0), 100).",
+            hint=f"Clamp it between smaller numbers: least(greatest({_shown(scalar)}, 0), 100).",
         )
     if ends is not None:
         return ends
@@ -137,7 +139,7 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
     if not unbounded or not unbounded[0].type.is_number:
         raise MissingBounds(
             "no bounds can be inferred for this expression", detail=detail,
-            hint="Clamp it between numbers of your own: least(greatest(<expression>, 0), 100).",
+            hint=f"Clamp it between numbers of your own: least(greatest({_shown(scalar)}, 0), 100).",
         )  # fmt: skip
     scan = analysed.owned.block.scan(unbounded[0].scan)
     if isinstance(scan.rows, Grouped):
@@ -154,6 +156,13 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
         f" least(greatest({name}, 0), 100). The admin can declare them for everybody: bounds: [0, 100]"
         f" at tables.{table}.columns.{column}.",
     )  # fmt: skip
+
+
+def _shown(scalar: Scalar) -> str:
+    """An expression as the client may have written it, if it is short and of functions that have such names."""
+    text = describe_scalar(scalar)
+    is_plain = len(text) <= _LONGEST_SHOWN and not any(name in text for name in ("cast_", "position("))
+    return text if is_plain else "<expression>"
 
 
 def _spelled(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import assert_never
 
 from proxy.sql.algebra import (
@@ -32,7 +33,7 @@ def describe_scalar(scalar: Scalar) -> str:
         case ColumnRef():
             return scalar.name
         case Literal(value):
-            return f"'{value}'" if not isinstance(value, (bool, int, float)) else str(value)
+            return str(value) if isinstance(value, (bool, int, float, Decimal)) else f"'{value}'"
         case Null():
             return "NULL"
         case Span(months, days, microseconds):
