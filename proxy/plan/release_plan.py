@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -70,6 +71,7 @@ class ReleasePlan:
     sds: noise standard deviation of each moment, in the moment's own unit.
     sum_choices: sums that a unit's total could bound, with what either way costs.
     public_keys: the product of the public keys' values, emitted for every kept private part.
+    added: cells of a release that are added up for each of the answer's, see `plan.derive`.
     """
 
     analysed: Analysed
@@ -86,6 +88,7 @@ class ReleasePlan:
     parts: tuple[Part, ...]
     salt: str = field(repr=False)
     fingerprint: str
+    added: int = 1
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -101,7 +104,8 @@ class ReleasePlan:
 
     @property
     def sds(self) -> tuple[float, ...]:
-        return tuple(noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
+        grown = math.sqrt(self.added)
+        return tuple(grown * noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
 
     @property
     def units_per_grid(self) -> tuple[float, ...]:
@@ -152,6 +156,11 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
         fingerprint="",
     )
     return replace(plan, fingerprint=_fingerprint(plan))
+
+
+def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
+    """The vector of a block whose sums are bounded by rows."""
+    return _allocated(analysed, distribution, NO_TOTALS)[0]
 
 
 def _allocated(

@@ -72,15 +72,16 @@ def publish(plan: ReleasePlan, raw: RawResult, noise: Noise, check: Check = lamb
 
     check: called again and again; what it raises ends the work. Noise that was taken by then is lost.
     """
-    return _in_order(_emitted(plan, _Exact(plan, raw, check), noise, check))
+    return in_order(_emitted(plan, _Exact(plan, raw, check), noise, check))
 
 
 def every_public_key(plan: ReleasePlan) -> NoisyCells:
     """The cells of a plan without moments, before its parts are computed."""
-    return _in_order(NoisyCell(key, ()) for key in plan.public_keys)
+    return in_order(NoisyCell(key, ()) for key in plan.public_keys)
 
 
-def _in_order(cells: Iterable[NoisyCell]) -> NoisyCells:
+def in_order(cells: Iterable[NoisyCell]) -> NoisyCells:
+    """Cells as they are published: in the order of their keys."""
     return NoisyCells(tuple(sorted(cells, key=lambda c: tuple(order(k) for k in c.key))))
 
 

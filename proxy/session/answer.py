@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
@@ -19,16 +20,19 @@ from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account, Cost, Reserved
+from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import PlanContext
 from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import Privacy
+from proxy.release.derived import derived_cells
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
+from proxy.session.known import Owner
 from proxy.session.notices import budget_spent
 from proxy.session.price import Due, check_cap, own_cost, request_of
 from proxy.session.settings import Settings
@@ -50,18 +54,25 @@ class Asker:
     accounts: tuple[Account, ...]
     metrics: Metrics
 
+    @property
+    def owner(self) -> Owner:
+        """Under which name it is known what was shown."""
+        return self.login, self.version.policy.digest, self.version.policy.data_version
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """The releases of one statement: a bound block and its plan for each piece of the noise line.
 
-    outputs: the public accuracy of each number. types: of all that is computed below the noise line.
+    outputs: the public accuracy of each number. types: of all that is computed below the noise line. derived: by place,
+    the blocks whose answer is computed from another question's release, which is then the plan in that place.
     """
 
     blocks: tuple[BoundBlock, ...]
     plans: tuple[Plan, ...]
     outputs: tuple[OutputNoise, ...]
     types: frozenset[SqlType]
+    derived: Mapping[int, Derived] = field(default_factory=lambda: MappingProxyType({}))
 
     def distinct(self) -> tuple[Plan, ...]:
         """Plans that publish different numbers."""
@@ -173,19 +184,26 @@ def answer_statement(
     with _outcome_noted(ledger, receipt):
         releases = tuple(
             finish_plan(
-                plan,
-                cells[plan.fingerprint],
+                *_read(planned, place, cells),
                 block.columns,
                 is_consistent=settings.is_consistent,
                 nonnegative=settings.is_nonnegative and not query.feeds_aggregation,
                 time_zone=asker.version.policy.privacy.time_zone,
                 check=cancellation.check,
             )
-            for block, plan in zip(planned.blocks, planned.plans, strict=True)
+            for place, block in enumerate(planned.blocks)
         )
         ledger.settle(receipt.statement)
     ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
+    asker.dataset.known.add(asker.owner, plans)
     return Answer(releases=releases, receipt=receipt)
+
+
+def _read(planned: Planned, place: int, cells: Mapping[str, NoisyCells]) -> tuple[Plan, NoisyCells]:
+    """How a block's answer is finished, and from which numbers."""
+    plan, derived = planned.plans[place], planned.derived.get(place)
+    found = cells[plan.fingerprint]
+    return (plan, found) if derived is None else (derived.shown, derived_cells(derived, found))
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from proxy.errors import AuthenticationFailed
 from proxy.ledger.base import Ledger
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
+from proxy.session.known import Known
 from proxy.session.underway import Underway
 from proxy.sql.scope import Catalog
 
@@ -99,6 +100,7 @@ class Dataset:
     current: Version
     trouble: str = ""
     underway: Underway = field(default_factory=Underway)
+    known: Known = field(default_factory=Known)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def swap(self, version: Version) -> Version:

@@ -17,11 +17,13 @@ from proxy.errors import HushError, InvalidParameter, Unsupported
 from proxy.front.relations import CALLS
 from proxy.plan.charge import Cost, Request
 from proxy.plan.outputs import OutputNoise
+from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting
 from proxy.session.answer import Asker, Planned, plan_statement
 from proxy.session.contract import Piece, Refusal
 from proxy.session.price import NOTHING, is_above_cap, largest, request_of
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
+from proxy.session.reuse import resolved
 from proxy.session.settings import Settings
 from proxy.session.statements import Asked, Understood, understand
 from proxy.sql.algebra import Literal
@@ -75,6 +77,7 @@ class _Estimate:
         self._accounts = own_accounts(viewer)
         self._balances = asker.dataset.ledger.balances(self._accounts, datetime.now(UTC))
         self._asked: tuple[Request, ...] = ()
+        self._plans: tuple[Plan, ...] = ()
         self._so_far = [NOTHING] * len(self._accounts)
 
     def rows(self, text: str) -> list[Row]:
@@ -102,7 +105,8 @@ class _Estimate:
     def _planned(self, query: Split) -> Planned | _Refused:
         now = datetime.now(ZoneInfo(self._privacy.time_zone))
         try:
-            return plan_statement(query, self._asker, self._settings, {}, now)
+            planned = plan_statement(query, self._asker, self._settings, {}, now)
+            return resolved(planned, self._asker, self._settings, self._plans)
         except HushError as error:
             return _refused(error)
 
@@ -120,6 +124,7 @@ class _Estimate:
                     refusal = f"hush.max_charge allows {self._settings.max_charge:g}"
                 else:
                     refusal, self._asked = "", self._asked + requests
+                    self._plans += priced.distinct()
                     self._so_far = [a + b for a, b in zip(self._so_far, costs, strict=True)]
                 error = "; ".join(map(_expected_error, priced.outputs))
                 yield from self._row_by_account(place, costs, error, refusal)

@@ -14,6 +14,7 @@ from proxy.plan.charge import Cost
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
 from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting, Privacy
 from proxy.session.answer import Asker, Planned, dues
 from proxy.session.price import NOTHING, Due, is_above_cap, own_cost
@@ -35,7 +36,10 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
     for release in releases:
         lines += plan_lines(release)
-        if release["reused"]:
+        if release["added_up"] is not None:
+            cells = f", {release['added_up']} of its numbers added up for each" if release["added_up"] != 1 else ""
+            lines.append(f"  Reuse: computed from a release that your accounts paid for{cells}; hush.fresh asks anew")
+        elif release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
     return lines
 
@@ -50,8 +54,12 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
     privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
     plans = planned.distinct()
     releases: list[Json] = [
-        {**explain_plan(plan, privacy), "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING}
-        for plan in plans
+        {
+            **explain_plan(shown, privacy),
+            "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING,
+            "added_up": added,
+        }
+        for plan, shown, added in _shown(planned)
     ]
     due = dues(plans, asker, fresh=is_fresh)
     charged = own_cost(due)
@@ -69,6 +77,18 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
         "accounts": accounts,
         "releases": releases,
     }
+
+
+def _shown(planned: Planned) -> list[tuple[Plan, Plan, int | None]]:
+    """Each release with how it is read, and how many of its numbers are added up if that is another question's."""
+    found: dict[object, tuple[Plan, Plan, int | None]] = {}
+    for place, plan in enumerate(planned.plans):
+        derived = planned.derived.get(place)
+        if derived is None:
+            found[plan.fingerprint] = (plan, plan, None)
+        else:
+            found[plan.fingerprint, derived.shown.vector.finishes] = (plan, derived.shown, derived.shown.added)
+    return list(found.values())
 
 
 def _of(due: tuple[Due, ...], accounts: tuple[object, ...]) -> list[Due]:

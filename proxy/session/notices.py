@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
+from proxy.plan.derive import Derived
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
@@ -58,6 +59,14 @@ def rank_notices(outputs: tuple[OutputNoise, ...]) -> tuple[Notice, ...]:
         return ()
     rows = f"{math.ceil(max(errors)):,} rows or fewer off (95 %)"
     text = f"min, max and percentiles are approximate: public values, chosen by ranks that are {rows}"
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
+
+
+def reuse_notices(derived: Iterable[Derived]) -> tuple[Notice, ...]:
+    """A NOTICE that an answer was computed from another one."""
+    if not any(True for _ in derived):
+        return ()
+    text = "computed from another answer that your accounts paid for; SET hush.fresh = on asks anew"
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 

@@ -24,10 +24,11 @@ from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refus
 from proxy.session.dataset import Dataset, Version
 from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
-from proxy.session.notices import charge_notices, rank_notices, zone_notices
+from proxy.session.notices import charge_notices, rank_notices, reuse_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
+from proxy.session.reuse import resolved
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
 from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.session.told import Answers, Noted, Taken
@@ -193,11 +194,12 @@ class ClientSession:
 
         def work() -> tuple[Answer, LastQuery, Spliced]:
             """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
-            answer = answer_statement(query, planned, asker, settings, cancellation, text)
-            last = _last_query(planned, answer)
+            ready = resolved(planned, asker, settings)
+            answer = answer_statement(query, ready, asker, settings, cancellation, text)
+            last = _last_query(ready, answer)
             system = self._system(query, asker, settings, (last,), parameters)
-            patches = (*_block_patches(query, planned, answer), *system)
-            return answer, last, _spliced(handle, patches, len(parameters), _notices(planned, answer, asker, settings))
+            patches = (*_block_patches(query, ready, answer), *system)
+            return answer, last, _spliced(handle, patches, len(parameters), _notices(ready, answer, asker, settings))
 
         try:
             answer, last, spliced = await self._wait(work)
@@ -260,7 +262,7 @@ class ClientSession:
         viewer = self._viewer(asker, settings, self._last)
         is_json = handle.wrapped.wrapper is Wrapper.EXPLAIN_JSON
         explain = _json_lines if is_json else explain_text
-        lines = await self._wait(lambda: explain(planned, asker, viewer, settings))
+        lines = await self._wait(lambda: explain(resolved(planned, asker, settings), asker, viewer, settings))
         return _lines(lines, "json" if is_json else "text", count)
 
     # --- threads ----------------------------------------------------------------------------------------
@@ -306,7 +308,7 @@ def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings)
     is_admin = asker.version.role_of(asker.login).is_admin
     notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
-               *rank_notices(planned.outputs))  # fmt: skip
+               *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 

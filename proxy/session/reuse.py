@@ -1,0 +1,74 @@
+"""Which blocks of a statement are answered from releases of other questions, which its asker has paid for?
+
+The decision rests on public figures and the asker's own past. See docs/claims/reuse.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from proxy.plan.charge import AccountKind
+from proxy.plan.derive import Derived, derive
+from proxy.plan.explain_sets import output_noises
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import Plan, SetsPlan
+from proxy.release.store import Stored
+from proxy.session.answer import Asker, Planned, dues
+from proxy.session.known import is_source
+from proxy.session.price import NOTHING, release_key
+from proxy.session.settings import Settings
+
+
+def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequence[Plan] = ()) -> Planned:
+    """The statement with derived answers in the place of new releases where that is near enough and paid.
+
+    assumed: releases that count as paid and known already.
+    """
+    if settings.is_fresh:
+        return planned
+    found = {
+        place: derived
+        for place, plan in enumerate(planned.plans)
+        if (derived := _derived(plan, asker, assumed)) is not None
+    }
+    if not found:
+        return planned
+    shown = {(p.fingerprint, found[i].shown.vector.finishes if i in found else ()): found[i].shown if i in found else p
+             for i, p in enumerate(planned.plans)}  # fmt: skip
+    return replace(
+        planned,
+        plans=tuple(found[i].source if i in found else plan for i, plan in enumerate(planned.plans)),
+        derived=MappingProxyType(found),
+        outputs=tuple(o for p in shown.values() for o in output_noises(p)),
+    )
+
+
+def _derived(plan: Plan, asker: Asker, assumed: Sequence[Plan]) -> Derived | None:
+    known, version = asker.dataset.known, asker.version
+    if (
+        isinstance(plan, SetsPlan)
+        or known.has(asker.owner, plan.fingerprint)
+        or any(p.fingerprint == plan.fingerprint for p in assumed)
+    ):
+        return None
+    sources = (*filter(is_source, assumed), *known.sources(asker.owner))
+    factor = version.policy.privacy.reuse_factor
+    found = [d for s in sources if (d := derive(plan, s, factor)) is not None]
+    if not found:
+        return None
+    best = min(found, key=lambda d: d.shown.added / d.source.cost.pico)
+    own = tuple(a for a in asker.accounts if a.kind not in (AccountKind.DATASET, AccountKind.SESSION))
+    if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), Stored):
+        return None  # its own answer is there
+    return best if best.source in assumed or _is_paid(best.source, plan, asker) else None
+
+
+def _is_paid(source: ReleasePlan, plan: ReleasePlan, asker: Asker) -> bool:
+    """Whether all accounts paid for the source; that of a new session may still have to, if it is no dearer."""
+    for due in dues((source,), asker, fresh=False):
+        is_session = due.account.kind is AccountKind.SESSION
+        if due.cost != NOTHING and not (is_session and due.cost.pico <= plan.cost.pico):
+            return False
+    return True

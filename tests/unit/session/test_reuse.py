@@ -1,0 +1,49 @@
+"""What a login was shown answers what follows from it, for that login alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from proxy.session.known import Known
+from tests.unit.plan.shop import plan
+from tests.unit.session.running import Slow, session_with
+from tests.unit.session.test_estimate import asked
+
+GROUPS = "select plan, count(*) from users group by plan"
+TOTAL = "select count(*) from users"
+OWNER = ("ann", "policy", "1")
+
+
+def test_an_answer_is_computed_from_what_was_shown(tmp_path: Path) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+    with session_with(noise, tmp_path / "state") as (session, ledger, _workers):
+        asked(session, GROUPS)
+        told = asked(session, TOTAL)
+        assert [n.message.partition(" from another")[0] for n in told.notices][1:] == ["computed"]
+        assert ledger.verify().releases == 1
+        explained = asked(session, f"explain {TOTAL}").literal_sql
+        assert "Reuse: computed from a release that your accounts paid for, 4 of its numbers added up" in explained
+        assert '"added_up": 4' in asked(session, f"explain (format json) {TOTAL}").literal_sql.replace("\\", "")
+        anew = asked(session, TOTAL, {"hush.fresh": "on"})
+        assert [n.message.partition(" epsilon")[0] for n in anew.notices] == ["charged"]
+        again = asked(session, TOTAL)
+        assert len(again.notices) == 1, "its own answer is there now"
+        both = asked(session, f"select * from ({TOTAL}) a, ({GROUPS}) b, (select count(*) + 1 from users) c")
+        assert [n.message.partition(" from another")[0] for n in both.notices][1:] == ["computed"], "each for less"
+        assert ledger.verify().releases == 2
+
+
+def test_the_least_recently_shown_is_forgotten() -> None:
+    known = Known()
+    plans = [plan(f"select plan, count(*) from users where age > {age} group by plan") for age in range(1, 70)]
+    known.add(OWNER, plans)
+    assert not known.has(OWNER, plans[0].fingerprint)
+    assert known.has(OWNER, plans[-1].fingerprint)
+    assert not known.has(("bob", "policy", "1"), plans[-1].fingerprint)
+    assert known.sources(OWNER) == tuple(reversed(plans[-24:]))
+    known.add(OWNER, [plan("select city, count(*) from users group by city")])
+    assert known.sources(OWNER)[0] == plans[-1], "private groups answer nothing else"
+    for number in range(500):
+        known.add((f"login {number}", "policy", "1"), ())
+    assert known.sources(OWNER) == ()
