@@ -409,17 +409,17 @@ def _casts(scope: _Scope) -> tuple[list[str], set[str]]:
 # --- the page ---------------------------------------------------------------------------------------------
 
 
-def written(page: str) -> str:
-    """The page with its tables made anew. ValueError when a marker is missing."""
+def written(page: str, made: str) -> str:
+    """The page with these tables. ValueError when a marker is missing."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{PAGE.name} must hold the lines {BEGIN} and {END}")
-    return f"{before}{begin}\n\n{tables()}\n\n{end}{after}"
+    return f"{before}{begin}\n\n{made}\n\n{end}{after}"
 
 
 def main() -> int:
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), tables()), encoding="utf-8")
     return 0
 
 

@@ -54,4 +54,4 @@ def test_an_expression_that_stands_twice_raises_on_no_row(
 ) -> None:
     engine, _ = extremes
     paid = paying(tmp_path)(plan(query).sql)
-    assert first_stage(engine, paid, timeout_s=30, cancellation=Cancellation()).rows
+    assert first_stage(engine, paid, timeout_s=60, cancellation=Cancellation()).rows

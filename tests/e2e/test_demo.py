@@ -21,7 +21,7 @@ from proxy.config import DemoConfig, DemoEngine, Listen
 from proxy.errors import ConfigError
 from tests.e2e.served import ROOT
 
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 TOLD = (
     "Making up a shop at scale 0.001",
     "500 customers",

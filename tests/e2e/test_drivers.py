@@ -183,7 +183,7 @@ def test_psql(served: Served) -> None:
     done = subprocess.run(
         [psql, "-X", "-A", "-h", "127.0.0.1", "-p", str(served.port), "-U", "ann", "adult"],
         env={**os.environ, "PGPASSWORD": PASSWORD, "LC_ALL": "C.UTF-8"}, input=script, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("class|count|avg|sum\n<=50K|")

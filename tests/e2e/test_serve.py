@@ -17,7 +17,7 @@ from tests.e2e.shop_data import write_shop
 from tests.farewell import farewell_of
 from tests.faults.nursery import nursery
 
-WAIT_S = 60.0
+WAIT_S = 200.0
 Complaint = Callable[..., str]
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from tests import places
 
 ROOT = Path(__file__).resolve().parents[2]
-_STATUS_S = 10.0
+_STATUS_S = 60.0
 _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 

@@ -38,7 +38,7 @@ DATASET, PASSWORD = "tiny", "a pass word"
 LOGINS = ("ann", "bob", "cat", "dan")
 EPSILON = 0.1
 PEOPLE = 60
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 COUNT = "select count(*) from people"
 #: As many public keys as a domain may have, with five moments each.
 WIDE = "select place, count(*), avg(place), avg(place + 1), avg(place + 2) from wide where age < {} group by place"
@@ -203,7 +203,7 @@ class Proxied:
         return f"host=127.0.0.1 port={self.port} dbname={DATASET} user={login} password='{PASSWORD}'"
 
     def connect(self, login: str = "ann") -> Client:
-        return psycopg.connect(self.dsn(login), autocommit=True, connect_timeout=20)
+        return psycopg.connect(self.dsn(login), autocommit=True, connect_timeout=60)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

@@ -43,7 +43,7 @@ def someone_else(proxied: Proxied) -> Iterator[None]:
 
 def throw(proxied: Proxied, data: bytes) -> None:
     """Send and hang up, whatever the proxy makes of it."""
-    with socket.create_connection(("127.0.0.1", proxied.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", proxied.port), timeout=60) as connection:
         try:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
@@ -140,7 +140,7 @@ def test_strangers_who_only_connect_leave_room_for_logins(site: Site) -> None:
     site.write_policy(limits={"login_timeout": "5s"})
     with running(site) as proxied, someone_else(proxied), ExitStack() as open_ones:
         for _ in range(300):
-            open_ones.enter_context(socket.create_connection(("127.0.0.1", proxied.port), timeout=20))
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", proxied.port), timeout=60))
         proxied.connect().close()
         wait_until(lambda: descriptors_of(proxied.pid) < 200)
         wait_until(lambda: descriptors_of(proxied.pid) < 60)

@@ -57,7 +57,7 @@ def test_a_proxy_that_is_asked_to_end_finishes_what_it_does_and_exits_with_0(
 
 
 def can_connect(dsn: str) -> bool:
-    refused = refusal_of(lambda: psycopg.connect(dsn, connect_timeout=20).close())
+    refused = refusal_of(lambda: psycopg.connect(dsn, connect_timeout=60).close())
     assert refused is None or "refused" in str(refused)
     return refused is None
 

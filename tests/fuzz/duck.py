@@ -20,6 +20,8 @@ class Databases:
     def __init__(self, world: World) -> None:
         self._world = world
         self._built: dict[frozenset[int], str] = {}
+        self._asked = ""
+        self._found: dict[frozenset[int], list[tuple[object, ...]]] = {}
         self._connection = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
         self._connection.execute(f"set TimeZone = '{world.privacy.time_zone}'")
         set_optimizer(self._connection)
@@ -33,9 +35,20 @@ class Databases:
     def run(self, sql: str, units: Iterable[int], kept: Sequence[list[object]] = ()) -> list[tuple[object, ...]]:
         """Rows of one statement over the data of these units (and of nobody). Raises duckdb.Error.
 
-        kept: its parameters, columns of keys.
+        kept: its parameters, columns of keys. Without them the rows of the last statement are remembered: several
+        checks ask for those of everybody.
         """
-        self._connection.execute(f"set search_path = '{self._schema(frozenset(units))}'")
+        chosen = frozenset(units)
+        if kept:
+            return self._run(sql, chosen, kept)
+        if sql != self._asked:
+            self._asked, self._found = sql, {}
+        if chosen not in self._found:
+            self._found[chosen] = self._run(sql, chosen, ())
+        return self._found[chosen]
+
+    def _run(self, sql: str, units: frozenset[int], kept: Sequence[list[object]]) -> list[tuple[object, ...]]:
+        self._connection.execute(f"set search_path = '{self._schema(units)}'")
         return self._connection.execute(sql, list(kept)).fetchall()
 
     def everybody(self) -> frozenset[int]:

@@ -95,7 +95,7 @@ class Parts:
     def kept(self) -> Columns:
         """Private keys as if they had been released: those of everybody's vector, the last one left out."""
         places = [i for i, k in enumerate(self.plan.analysed.keys, start=1) if isinstance(k, PrivateKey)]
-        if not places:
+        if not places or not self.plan.parts:
             return []
         rows = self.databases.run(self.plan.sql, self.databases.everybody())
         keys = {tuple(spelled(row[i]) for i in places): [row[i] for i in places] for row in rows}

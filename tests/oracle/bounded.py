@@ -1,7 +1,7 @@
 """What are the exact integers of a release, by definition?
 
-Plain Python over rows in memory: join, filter, row integers, cells, the keys above K, r, the heavy
-factor f and the final grid, in the order in which docs/claims/bounding.md defines them. Public
+Plain Python over the rows that the query reads (tests/oracle/rows.py): row integers, cells, the keys above K, r, the
+heavy factor f and the final grid, in the order in which docs/claims/bounding.md defines them. Public
 numbers (weights, W, B, S) and facts of the analysis (which columns may be NULL) come from the plan.
 """
 
@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
@@ -29,35 +30,18 @@ from proxy.plan.moments import (
     UnitTotal,
 )
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import Bounded, Listed, UnitColumns, Unknown
-from proxy.sql.algebra import (
-    TRUE,
-    Block,
-    ColumnRef,
-    Grouped,
-    Join,
-    JoinKind,
-    Scalar,
-    Scan,
-    Together,
-    Windowed,
-    columns_of,
-)
-from proxy.sql.links import link
+from proxy.policy.model import Bounded, Listed
+from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
-from tests.oracle.per_unit import inner_key, unit_value
-from tests.oracle.scalars import Evaluator, Reading, Row, middle, stored
+from tests.oracle.rows import Rows, Tables, Unit
+from tests.oracle.scalars import Evaluator, Reading, Row, middle
 from tests.oracle.values import Stored, Value, order
-from tests.oracle.windows import window_values
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40
 
-Tables = Mapping[str, Sequence[Mapping[str, object]]]
 Key = tuple[Value, ...]
-Unit = tuple[Stored, ...]
-Wide = dict[tuple[int, str], Stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +66,6 @@ class Oracle:
     def __init__(self, plan: ReleasePlan, tables: Tables, zone: str, salt: str) -> None:
         self._plan = plan
         self._analysed = plan.analysed
-        self._block = plan.analysed.owned.block
         self._tables = tables
         self._zone = zone
         self._salt = salt
@@ -94,7 +77,7 @@ class Oracle:
         """The vector of the whole database."""
         cells: dict[Key, list[int]] = defaultdict(lambda: [0] * len(self._plan.vector.moments))
         parts: dict[Key, int] = defaultdict(int)
-        for unit, rows in self._by_unit().items():
+        for unit, rows in self._by_unit.items():
             held = self._kept(unit, self._cells(rows))
             factor = self._factor(held)
             for key, cell in held.items():
@@ -109,7 +92,7 @@ class Oracle:
     def changes_nothing(self) -> bool:
         """Whether no unit is over any of its bounds, so that all factors are 1."""
         limit = self._analysed.bounds.rows_per_group
-        for unit, rows in self._by_unit().items():
+        for unit, rows in self._by_unit.items():
             held = self._cells(rows)
             if any(cell.used > limit for cell in held.values()) or self._factor(held) < 1.0:
                 return False
@@ -122,129 +105,23 @@ class Oracle:
         totals = zip(self._plan.vector.moments, cell.sums, strict=True)
         return any(isinstance(m, UnitTotal) and s in (m.least, m.most) for m, s in totals)
 
+    def rows(self) -> Sequence[Row]:
+        """The joined rows that pass all conditions and whose keys lie in their columns' domains."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> Sequence[Row]:
+        return tuple(Rows(self._analysed, self._tables, self._zone, self.evaluator).passing())
+
     def unbounded_rows(self) -> Iterator[tuple[Key, Row]]:
         """Rows with their keys, those of declared constants made constant."""
-        for members in self._by_unit().values():
+        for members in self._by_unit.values():
             yield from members
-
-    # --- rows -------------------------------------------------------------------------------------------
-
-    def rows(self) -> Iterator[Row]:
-        """The joined rows that pass all conditions and whose keys lie in their columns' domains."""
-        for row in self._met(list(self._block.joins), self._passing(list(self._block.scans), self._inner(), {})):
-            if all(self._holds(w, row) for w in self._block.where) and self._has_inner_keys(row):
-                yield row
-
-    def _inner(self) -> list[Scalar]:
-        """Equalities of WHERE between scans that are not of a join."""
-        numbers = {s.number for s in self._block.scans}
-        return [w for w in self._block.where if (p := link(w)) is not None and {c.scan for c in p} <= numbers]
-
-    def _met(self, joins: list[Join], rows: Iterator[Wide]) -> Iterator[Wide]:
-        """The rows after each join, in order."""
-        for join in joins:
-            rows = self._after(join, list(rows))
-        return rows
-
-    def _after(self, join: Join, rows: list[Wide]) -> Iterator[Wide]:
-        for row in rows:
-            links = [c for c in join.on if link(c) is not None]
-            found = [w for w in self._passing(list(join.scans), links, row) if all(self._holds(c, w) for c in join.on)]
-            missing = {(s.number, c.name): None for s in join.scans for c in s.table.columns}
-            match join.kind:
-                case JoinKind.LEFT:
-                    yield from found or [{**row, **missing}]
-                case JoinKind.SEMI:
-                    yield from [row] if found else []
-                case JoinKind.ANTI:
-                    yield from [] if found else [row]
-
-    def _holds(self, condition: Scalar, row: Row) -> bool:
-        pair = link(condition)
-        return self.evaluator.passes(condition, row) if pair is None else _is_linked(row, *pair)
-
-    def _passing(self, scans: list[Scan], links: list[Scalar], row: Wide) -> Iterator[Wide]:
-        """Combinations of a row with one of each scan that meet these equalities."""
-        if not scans:
-            yield row
-            return
-        scan = scans[0]
-        for own in self._scanned(scan):
-            wider = {**row, **own}
-            pairs = [p for w in links if (p := link(w)) is not None]
-            if all(_is_linked(wider, a, b) for a, b in pairs if scan.number in (a.scan, b.scan)):
-                yield from self._passing(scans[1:], links, wider)
-
-    def _scanned(self, scan: Scan) -> Iterator[Wide]:
-        if isinstance(scan.rows, Grouped):
-            yield from self._grouped(scan, scan.rows)
-            return
-        if isinstance(scan.rows, Windowed):
-            yield from self._windowed(scan, scan.rows)
-            return
-        if isinstance(scan.rows, Together):
-            yield from self._together(scan, scan.rows)
-            return
-        for row in self._tables[scan.table.name]:
-            yield {(scan.number, c.name): stored(row[c.name], c.type, self._zone) for c in scan.table.columns}
-
-    def _of_block(self, block: Block) -> Iterator[Wide]:
-        """The rows of a block below the outermost one."""
-        numbers = {s.number for s in block.scans}
-        links = [w for w in block.where if (p := link(w)) is not None and {c.scan for c in p} <= numbers]
-        for row in self._met(list(block.joins), self._passing(list(block.scans), links, {})):
-            if all(self._holds(w, row) for w in block.where):
-                yield row
-
-    def _windowed(self, scan: Scan, inner: Windowed) -> Iterator[Wide]:
-        """The rows of a sub-select with what each is among the rows of its unit."""
-        rows = list(self._of_block(inner.block))
-        found: list[Wide] = [{(scan.number, n): row[c.scan, c.name] for n, c in inner.passed} for row in rows]
-        for window in inner.windows:
-            column = self._analysed.domains.column(ColumnRef(scan.number, window.name, window.type))
-            values = window_values(window, column, inner.block, rows, self.evaluator)
-            for wide, value in zip(found, values, strict=True):
-                wide[scan.number, window.name] = value
-        yield from found
-
-    def _together(self, scan: Scan, inner: Together) -> Iterator[Wide]:
-        """The rows of each branch, as they are computed with."""
-        owner = scan.table.ownership
-        units = owner.columns if isinstance(owner, UnitColumns) else ()
-        for branch in inner.branches:
-            for row in self._of_block(branch.block):
-                found: Wide = {(scan.number, n): row[c.scan, c.name] for n, c in zip(units, branch.unit, strict=True)}
-                for name, part in zip(inner.columns, branch.columns, strict=True):
-                    found[scan.number, name] = inner_key(self.evaluator.value(part, row, Reading.KEY), part)
-                yield found
-
-    def _grouped(self, scan: Scan, inner: Grouped) -> Iterator[Wide]:
-        """Rows of each unit of a sub-select, with the values of its own rows."""
-        groups = defaultdict[Unit, list[Row]](list)
-        for row in self._of_block(inner.block):
-            keys = (inner_key(self.evaluator.value(key, row, Reading.KEY), key) for _, key in inner.keys)
-            groups[(*(row[c.scan, c.name] for _, c in inner.unit), *keys)].append(row)
-        names = [name for name, _ in (*inner.unit, *inner.keys)]
-        for group, rows in groups.items():
-            found: Wide = {(scan.number, name): part for name, part in zip(names, group, strict=True)}
-            for value in inner.values:
-                column = self._analysed.domains.column(ColumnRef(scan.number, value.name, value.type))
-                found[scan.number, value.name] = unit_value(value, column, rows, self.evaluator)
-            yield found
-
-    def _has_inner_keys(self, row: Row) -> bool:
-        keys = (*self._analysed.keys, *self._analysed.beside)
-        return all(self._is_inner(c, row) for k in keys for c in columns_of(k.scalar))
-
-    def _is_inner(self, reference: ColumnRef, row: Row) -> bool:
-        column, value = self._analysed.domains.column(reference), self.evaluator.raw(reference, row)
-        if value is None:
-            return column.nullable
-        return isinstance(column.domain, Unknown) or self.evaluator.is_inside(reference, value)
 
     # --- units and cells --------------------------------------------------------------------------------
 
-    def _by_unit(self) -> dict[Unit, list[tuple[Key, Row]]]:
+    @cached_property
+    def _by_unit(self) -> Mapping[Unit, list[tuple[Key, Row]]]:
         found: dict[Unit, list[tuple[Key, Row]]] = defaultdict(list)
         for number, row in enumerate(self.rows()):
             found[self.unit_of(row) or (number,)].append((self.key(row), row))
@@ -468,13 +345,6 @@ class Oracle:
 
     def _on_grid(self, cell: Cell, factor: float) -> list[int]:
         return [math.trunc(v * factor) for v in self._weighted(cell, self._plan.scale)]
-
-
-def _is_linked(row: Row, left: ColumnRef, right: ColumnRef) -> bool:
-    ours, theirs = (left.scan, left.name), (right.scan, right.name)
-    if ours not in row or theirs not in row:
-        return True  # joined later
-    return row[ours] is not None and row[theirs] is not None and row[ours] == row[theirs]
 
 
 def _with_least_key(rows: list[tuple[Key, Row]]) -> list[tuple[Key, Row]]:

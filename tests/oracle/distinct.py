@@ -16,7 +16,8 @@ from proxy.plan.distinct import DistinctLimits, DistinctPart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
-from tests.oracle.bounded import Key, Oracle, Unit, canonical
+from tests.oracle.bounded import Key, Oracle, canonical
+from tests.oracle.rows import Unit
 from tests.oracle.scalars import Reading, Row
 from tests.oracle.values import Value
 

@@ -21,7 +21,8 @@ from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.sql.algebra import TRUE, ColumnRef
 from tests.oracle import times
-from tests.oracle.bounded import NORM_UNITS, Key, Oracle, Unit
+from tests.oracle.bounded import NORM_UNITS, Key, Oracle
+from tests.oracle.rows import Unit
 from tests.oracle.scalars import Reading, Row
 
 _LESS = 1.0 - 2.0**-40

@@ -94,7 +94,7 @@ def test_figures_are_served_until_stopped_and_a_taken_port_is_refused(metrics: M
     stop = metrics.serve("127.0.0.1", port)
     try:
         metrics.session_opened()
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             assert b"hushql_sessions 1.0" in answer.read()
     finally:
         stop()

@@ -126,7 +126,7 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
 
 
 def _wait_until_ready(home: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
         try:
             psycopg.connect(host=str(home), port=PORT, user="postgres", dbname="postgres").close()

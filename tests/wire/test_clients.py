@@ -7,6 +7,7 @@ import contextlib
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -248,7 +249,7 @@ def test_psql_interrupt_cancels_a_pending_release(serving: Serving) -> None:
     target = ["-h", "127.0.0.1", "-p", str(serving.port), "-U", USER, "-d", "shop"]
     pid, terminal = pty.fork()
     if not pid:
-        os.execve(BIN / "psql", ["psql", "-X", "--no-readline", *target], environment)
+        os.execve(BIN / "psql", ["psql", "-X", "--no-readline", "-P", "pager=off", *target], environment)
     try:
         read_until(terminal, b"shop=>")
         os.write(terminal, b"select /* slow */ count(*) from users;\n")
@@ -259,13 +260,14 @@ def test_psql_interrupt_cancels_a_pending_release(serving: Serving) -> None:
         read_until(terminal, b"still here")
         os.write(terminal, b"\\q\n")
     finally:
+        os.kill(pid, signal.SIGKILL)
         os.close(terminal)
         os.waitpid(pid, 0)
 
 
 def read_until(terminal: int, text: bytes, after: bytes = b"") -> bytes:
     seen = b""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while text not in seen.partition(after)[2] if after else text not in seen:
         ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
         assert ready, seen

@@ -190,7 +190,7 @@ def strangers(serving: Serving, address: str, count: int) -> Iterator[list[socke
     with ExitStack() as open_ones:
         yield [
             open_ones.enter_context(
-                socket.create_connection(("127.0.0.1", serving.port), timeout=20, source_address=(address, 0))
+                socket.create_connection(("127.0.0.1", serving.port), timeout=60, source_address=(address, 0))
             )
             for _ in range(count)
         ]

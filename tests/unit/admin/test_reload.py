@@ -193,12 +193,12 @@ def test_hangup_tells_once_of_all_files_without_waiting(path: Path, is_awaited: 
         task = asyncio.create_task(watch.run())
         with poked_by_hangup(watch):
             os.kill(os.getpid(), signal.SIGHUP)
-            await asyncio.wait_for(told.wait(), 10)
+            await asyncio.wait_for(told.wait(), 60)
         for _ in range(3):
             await watch.look()
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
 
     asyncio.run(scenario())
     assert heard.changes == [{"p.yaml", "u.yaml"}]
@@ -215,10 +215,10 @@ def test_watch_looks_again_after_its_interval(path: Path) -> None:
         watch = FileWatch([path], tell, interval_s=0.001)
         write(path, "two")
         task = asyncio.create_task(watch.run())
-        found = await asyncio.wait_for(told, 10)
+        found = await asyncio.wait_for(told, 60)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
         return found
 
     assert asyncio.run(scenario()) == {path}
@@ -231,7 +231,7 @@ def test_exception_of_the_caller_ends_the_watch(path: Path) -> None:
     async def scenario() -> None:
         watch = FileWatch([path], fail, interval_s=0.001)
         write(path, "two")
-        await asyncio.wait_for(watch.run(), 10)
+        await asyncio.wait_for(watch.run(), 60)
 
     with pytest.raises(ConfigError, match="no"):
         asyncio.run(scenario())

@@ -60,8 +60,8 @@ def make() -> Iterator[Make]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for another thread, at most ten seconds."""
-    deadline = time.monotonic() + 10
+    """Wait for another thread, at most a minute."""
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "the other thread did not get there"
         threading.Event().wait(0.001)

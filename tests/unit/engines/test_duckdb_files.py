@@ -57,7 +57,7 @@ def serving(path: Path, table: Table = PEOPLE, limits: Limits | None = None) -> 
 
 
 def rows(engine: DuckDBEngine, reserved: Reserved) -> tuple[tuple[object, ...], ...]:
-    return first_stage(engine, reserved, timeout_s=20, cancellation=Cancellation()).rows
+    return first_stage(engine, reserved, timeout_s=60, cancellation=Cancellation()).rows
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])

@@ -78,7 +78,7 @@ def test_a_server_that_never_answers_is_ended(
     """Also when it ignores every signal that can be ignored."""
     monkeypatch.setattr(module, "_FAST_STOP_S", 0.1)
     deaf = f"cd {runtime.path}/0/data; trap '' INT QUIT; echo deaf >&2; while :; do sleep 0.05; done"
-    given = blueprint(runtime, tmp_path, initdb="exit 0", postgres=deaf, start_timeout_s=2.0)
+    given = blueprint(runtime, tmp_path, initdb="exit 0", postgres=deaf, start_timeout_s=5.0)
     with pytest.raises(FrontFailed, match="did not become ready") as raised:
         asyncio.run(start_postmaster(given, ()))
     assert "It said: deaf" in raised.value.detail

@@ -20,7 +20,7 @@ from proxy.front.runtime import RuntimeDirectory, create, end_processes, process
 
 ME = own_account()
 STRANGER = Account("stranger", 3_000_000_000, 3_000_000_000)
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
