@@ -27,7 +27,8 @@ from proxy.sql.block import BoundBlock
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Failure, NoNoise, Tally
-from tests.fuzz.grammar import _TIMES, Writer
+from tests.fuzz.expressions import TIMES
+from tests.fuzz.grammar import Writer
 from tests.fuzz.planning import SALT, bind, make_context
 from tests.fuzz.worlds import World, make_world
 from tests.oracle.bounded import Key, Oracle
@@ -59,7 +60,7 @@ class _QuantileWriter(Writer):
         shape = self._rng.random()
         if shape < 0.5:
             return self._measure(0)
-        return self._column(_TIMES) if shape < 0.7 else self._measure(1)
+        return self._column(TIMES) if shape < 0.7 else self._measure(1)
 
     def _quantile(self, of: str) -> str:
         rng = self._rng

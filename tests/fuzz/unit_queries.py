@@ -6,7 +6,8 @@ import random
 
 from proxy.policy.model import Bounded, Unknown
 from proxy.sqltypes import SqlType
-from tests.fuzz.grammar import From, Name, Writer
+from tests.fuzz.expressions import From, Name
+from tests.fuzz.grammar import Writer
 from tests.fuzz.worlds import World
 
 _TIMED = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TEXT, SqlType.VARCHAR)
