@@ -12,9 +12,19 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import moments, statement, terms, vector
+from proxy.plan import allocation, moments, statement, terms, vector
 from proxy.plan.allocation import allocate
-from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowSum, ScaledSum, SquareSum, UnitCount
+from proxy.plan.moments import (
+    HalfSum,
+    Moment,
+    ProductSum,
+    QuarterSum,
+    RowSum,
+    ScaledSum,
+    SquareSum,
+    UnitCount,
+    UnitTotal,
+)
 from proxy.plan.recipes import Measured
 from proxy.policy.model import Bounded
 from proxy.sql import render
@@ -47,6 +57,21 @@ def heavy_units_are_not_scaled(patch: pytest.MonkeyPatch) -> None:
 def bound_is_half_again_too_large(patch: pytest.MonkeyPatch) -> None:
     original = Terms.heavy_limit
     patch.setattr(Terms, "heavy_limit", lambda self: math.floor(original(self) * 2.25))
+
+
+def units_in_several_cells_are_taken_for_light(patch: pytest.MonkeyPatch) -> None:
+    original = allocation.is_within_by_cells
+    patch.setattr(statement, "is_within_by_cells", lambda m, weighed, bounds, _, d: original(m, weighed, bounds, 1, d))
+
+
+def totals_of_units_are_not_clipped(patch: pytest.MonkeyPatch) -> None:
+    original = statement._cell_moment
+
+    def unclipped(of: Terms, moment: Moment) -> str:
+        far = 10**18
+        return original(of, replace(moment, least=-far, most=far) if isinstance(moment, UnitTotal) else moment)
+
+    patch.setattr(statement, "_cell_moment", unclipped)
 
 
 def measures_are_centred_without_a_clamp(patch: pytest.MonkeyPatch) -> None:
@@ -279,6 +304,8 @@ PLANTS: tuple[Plant, ...] = (
     rows_of_a_cell_are_not_limited,
     heavy_units_are_not_scaled,
     bound_is_half_again_too_large,
+    units_in_several_cells_are_taken_for_light,
+    totals_of_units_are_not_clipped,
     measures_are_centred_without_a_clamp,
     null_units_stay,
     doubles_are_summed_and_truncated_later,
