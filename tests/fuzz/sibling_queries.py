@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.fuzz.grammar import ENDS, From, Writer
+from tests.fuzz.expressions import From
+from tests.fuzz.grammar import ENDS, Writer
 from tests.fuzz.worlds import World
 
 
