@@ -31,6 +31,7 @@ from proxy.sql.algebra import (
     Windowed,
     WindowValue,
 )
+from proxy.sql.intervals import closed
 from proxy.sql.joins import nullable
 
 Own = Callable[[Block, int], Owned]
@@ -108,7 +109,7 @@ def _key_column(column: Column, key: Scalar, domains: Domains) -> Column:
     if isinstance(key, ColumnRef):
         source = domains.column(key)
         return replace(source, name=column.name, type=column.type, key=column.key, sum_bounds=column.sum_bounds)
-    return replace(column, domain=domains.of(key), nullable=domains.may_be_null(key))
+    return replace(column, domain=closed(domains.of(key)), nullable=domains.may_be_null(key))
 
 
 # --- windows --------------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ def _most_rows(rows: Grouped, domains: Domains, most: int) -> int:
     try:
         listed = KeyValues(domains)
         keys = tuple(classify_key(k, domains, listed) for _, k in rows.keys)
-        return min(most, len(public_product(keys))) if all(isinstance(k, PublicKey) for k in keys) else most
+        return min(most, max(1, len(public_product(keys)))) if all(isinstance(k, PublicKey) for k in keys) else most
     except HushError:  # too many values: that is known of them
         return most
 

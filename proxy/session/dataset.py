@@ -51,7 +51,7 @@ class Version:
         return MappingProxyType({n: t for n, t in self.policy.tables.items() if n in names})
 
     def catalog(self, login: str) -> Catalog:
-        return Catalog(self.visible_tables(login))
+        return Catalog(self.visible_tables(login), self.policy.dataset)
 
     def user_name(self, login: str) -> str:
         """Of a login's account and history in the ledger."""

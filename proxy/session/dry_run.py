@@ -55,7 +55,7 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
 
 
 def _plans(policy: Policy, statement: Statement) -> list[Plan]:
-    catalog = Catalog(policy.tables)
+    catalog = Catalog(policy.tables, policy.dataset)
     cut = split(statement, catalog, frozenset(RELATIONS))
     if not cut.blocks:
         raise _no_plan([t.name for t in policy.tables.values() if not t.is_public])

@@ -10,7 +10,19 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Literal, Scalar, columns_of
+from proxy.sql.algebra import (
+    TRUE,
+    Aggregate,
+    AggregateKind,
+    Case,
+    ColumnRef,
+    Literal,
+    Null,
+    Scalar,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
 from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
 from proxy.sql.binder import Binder
 from proxy.sql.parse import position_of
@@ -83,13 +95,22 @@ def _count(node: exp.Count, binder: Binder, where: Scalar) -> Aggregate:
         only(node.this, "expressions")
         if len(node.this.expressions) != 1:
             raise refuse(node, "COUNT(DISTINCT ...) takes one expression")
-        return _count_distinct(node, binder.scalar(node.this.expressions[0]), where)
-    argument = binder.scalar(node.this)
+        return _count_distinct(node, *_chosen(binder.scalar(node.this.expressions[0]), where))
+    argument, where = _chosen(binder.scalar(node.this), where)
     if isinstance(argument, Literal):
         return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
     if not columns_of(argument):
         raise refuse(node, "COUNT of a constant that may be NULL is not supported", "Write count(*).")
     return Aggregate(AggregateKind.COUNT, argument, where, SqlType.INT8)
+
+
+def _chosen(argument: Scalar, where: Scalar) -> tuple[Scalar, Scalar]:
+    """count(CASE WHEN c THEN x END) of a column is count(x) FILTER (WHERE c)."""
+    match argument:
+        case Case(((condition, ColumnRef() as column),), Null()):
+            return column, conjunction((*conjuncts(where), *conjuncts(condition)))
+        case _:
+            return argument, where
 
 
 def _count_distinct(node: exp.Count, argument: Scalar, where: Scalar) -> Aggregate:

@@ -58,6 +58,8 @@ def _part(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: 
 
 
 def _integer(binder: Binder, node: exp.Expression) -> int:
+    if isinstance(node, exp.Length) and isinstance(node.this, exp.Literal) and node.this.args.get("is_string"):
+        return len(str(node.this.this))  # Tableau's ENDSWITH: right(x, length('abc')) = 'abc'
     value = binder.scalar(node)
     if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 2**31 - 1:
         raise refuse(node, "an integer constant is needed here")

@@ -14,7 +14,7 @@ from sqlglot import exp
 from proxy.errors import Unsupported
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
-from proxy.sql.folding import fold_call, fold_cast, fold_text
+from proxy.sql.folding import fold_call, fold_cast, fold_text, fold_time
 from proxy.sql.function import Whole
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
@@ -127,7 +127,7 @@ class Binder:
             kinds = ", ".join(a.type.pg_name for a in args)
             raise refuse(node, f"{name} is not supported for ({kinds})", "Cast the arguments explicitly.")
         folded = fold_call(function.fold, args, result) or fold_text(function.image, args, result)
-        return folded or Call(name, args, result)
+        return folded or fold_time(function, args, result) or Call(name, args, result)
 
     def negated(self, node: exp.Expression, bound: Scalar, negate: bool) -> Scalar:
         return self.call(node, "not", bound) if negate else bound

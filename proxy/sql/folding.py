@@ -12,8 +12,11 @@ import struct
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
-from proxy.sql.algebra import Literal, Scalar
+from proxy.policy.model import Listed
+from proxy.sql.algebra import Literal, Scalar, Span
 from proxy.sql.decimals import FoldRule
+from proxy.sql.domain_rules import Argument
+from proxy.sql.function import Function
 from proxy.sql.images import ImageRule
 from proxy.sqltypes import SqlType, Value
 
@@ -86,6 +89,28 @@ def fold_call(rule: FoldRule, args: tuple[Scalar, ...], wanted: SqlType) -> Lite
         return Literal(int(found), wanted) if -limit <= found < limit else None
     is_short = max(len(found.as_tuple().digits), -found.adjusted()) <= _MOST_DIGITS and math.isfinite(float(found))
     return Literal(found or abs(found), wanted) if is_short else None
+
+
+def fold_time(function: Function, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:
+    """The constant that a time moved by an interval or cut to a unit is, or None where it is left to the engine."""
+    if wanted not in _TIMES or not function.name.startswith(_OF_TIMES) or not isinstance(args[0], Literal):
+        return None
+    values = tuple(a.value if isinstance(a, Literal) else a for a in args if isinstance(a, (Literal, Span)))
+    if len(values) < len(args):
+        return None
+    found = function.image(values)
+    if not found and len(args) == 1:
+        known = function.domain((Argument(Listed((args[0].value,)), is_constant=True),))
+        found = known.values if isinstance(known, Listed) else ()
+    match found:
+        case (datetime() as moment,):
+            return Literal(moment, wanted)
+        case _:
+            return None
+
+
+_TIMES = frozenset((SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ))
+_OF_TIMES = ("time + interval", "time - interval", "date_trunc ")
 
 
 def fold_text(rule: ImageRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:

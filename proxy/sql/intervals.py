@@ -73,6 +73,13 @@ def half_open(end: Value, *, is_upper: bool) -> Domain:
             return Bounded(FIRST, end) if is_upper else Bounded(end, LAST)
 
 
+def closed(domain: Domain) -> Domain:
+    """The domain, or nothing where an end of it is infinite: a column is read through what it declares."""
+    if isinstance(domain, Bounded) and number_range(domain) is None and time_range(domain) is None:
+        return UNKNOWN
+    return domain
+
+
 def as_datetime(value: date) -> datetime:
     """A date's midnight; a datetime without its zone."""
     if isinstance(value, datetime):

@@ -18,8 +18,14 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
 
 
-def table_name(node: exp.Table) -> str:
-    """The policy name of a table reference, or "" when a schema other than public qualifies it."""
-    if node.args.get("catalog") is not None or identifier(node.args.get("db")) not in ("", "public"):
+def is_here(node: exp.Expression, database: str) -> bool:
+    """Whether a table or column is named without a database, or with this one."""
+    named = node.args.get("catalog")
+    return named is None or (database != "" and identifier(named) == database)
+
+
+def table_name(node: exp.Table, database: str = "") -> str:
+    """The policy name of a table reference, or "" when a database or schema other than public qualifies it."""
+    if not is_here(node, database) or identifier(node.args.get("db")) not in ("", "public"):
         return ""
     return identifier(node.this)

@@ -7,7 +7,7 @@ bounds only once they are analysed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -29,6 +29,7 @@ from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.describe import describe_unit_value
 from proxy.sql.group_items import group_items, grouping
 from proxy.sql.inner_values import KINDS, bind_unit_value, stored_type
+from proxy.sql.names import identifier
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
@@ -49,7 +50,29 @@ def grouped(select: exp.Select, rows: Callable[[], Rows], binder: Binder, number
     columns = tuple(item(i, inner) for i in select.expressions)
     having = select.args.get("having")
     where = () if having is None else conjuncts(inner.condition(having.this))
+    check_order(select, inner, {name for name, _ in columns})
     return Rows(scans=(found.scan(),), where=where, columns=columns)
+
+
+def check_order(select: exp.Select, binder: Binder, names: Collection[str]) -> None:
+    """Without LIMIT an order of rows means nothing, but what it names must be there. names: those of the items."""
+    order = select.args.get("order")
+    for ordered in () if order is None else order.expressions:
+        node = ordered.this
+        is_name = isinstance(node, exp.Column) and not node.args.get("table") and identifier(node.this) in names
+        if not is_name and not isinstance(node, exp.Literal):
+            binder.scalar(node)
+
+
+def distinct(rows: Rows, node: exp.Expression, binder: Binder, number: int) -> Rows:
+    """One row for each of the different rows, whose columns hold the unit. number: of the scan. Raises HushError.
+
+    Rows that are alike belong to one unit then, so that it is a grouping of the unit's own rows by all their columns.
+    """
+    found = GroupedRows(lambda: rows, binder, number)
+    found.over(dict.fromkeys(scalar for _, scalar in rows.columns), node)
+    columns = tuple((name, found.grouped(node, scalar)) for name, scalar in rows.columns)
+    return Rows(scans=(found.scan(),), columns=columns)
 
 
 class GroupedRows:
@@ -79,7 +102,10 @@ class GroupedRows:
         group = grouping(select)
         assert group is not None, "its caller asked for that"
         only(group, "expressions")
-        found = tuple(dict.fromkeys(self._binder.scalar(node) for node in group_items(select)))
+        self.over(dict.fromkeys(self._binder.scalar(node) for node in group_items(select)), group)
+
+    def over(self, found: Collection[Scalar], group: exp.Expression) -> None:
+        """Group by these. group: where that is asked for."""
         unit = self._unit_among(found, group)
         self._unit = [(c.name, c) for c in unit]
         for key in (k for k in found if k not in unit and columns_of(k)):
@@ -92,7 +118,7 @@ class GroupedRows:
         """Group by these columns of the unit alone."""
         self._unit = [(c.name, c) for c in unit]
 
-    def _unit_among(self, found: Sequence[Scalar], group: exp.Expression) -> tuple[ColumnRef, ...]:
+    def _unit_among(self, found: Collection[Scalar], group: exp.Expression) -> tuple[ColumnRef, ...]:
         for scan in self._rows.scans:
             if isinstance(scan.table.ownership, UnitColumns):
                 columns = [scan.table.column(c) for c in scan.table.ownership.columns]
@@ -112,6 +138,11 @@ class GroupedRows:
             return found
         raise NotAggregate(f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
                            hint="Use an aggregate of it.", position=position_of(node))  # fmt: skip
+
+    def grouped(self, node: exp.Expression, bound: Scalar) -> Scalar:
+        """The same for one that is grouped by, or a constant."""
+        found = self._grouped(node, bound)
+        return bound if found is None else found
 
     def _grouped(self, node: exp.Expression, bound: Scalar) -> Scalar | None:
         """What the grouping gives for a scalar of the rows below, if it is grouped by."""

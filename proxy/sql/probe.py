@@ -54,10 +54,10 @@ def emptied(text: str, tree: exp.Expression, catalog: Catalog) -> Probe | None:
     """The statement with an empty relation for each private table; None: they cannot be found in its text."""
     found = []
     for node in tree.find_all(exp.Table):
-        table = catalog.tables.get(table_name(node))
+        table = catalog.tables.get(table_name(node, catalog.database))
         if table is None or table.is_public:
             continue
-        first = node.args.get("db") or node.this
+        first = node.args.get("catalog") or node.args.get("db") or node.this
         start, end = first.meta.get("start"), node.this.meta.get("end")
         if not isinstance(start, int) or not isinstance(end, int):
             return None
@@ -138,7 +138,7 @@ def _row_selects(select: exp.Select, catalog: Catalog) -> int:
     if len(sources) == 1 and isinstance(clause.this, exp.Subquery) and isinstance(clause.this.this, exp.Select):
         inner = _row_selects(clause.this.this, catalog)
         return inner + 1 if inner else 0
-    tables = [catalog.tables.get(table_name(s)) for s in sources if isinstance(s, exp.Table)]
+    tables = [catalog.tables.get(table_name(s, catalog.database)) for s in sources if isinstance(s, exp.Table)]
     return 1 if any(t is not None and not t.is_public for t in tables) else 0
 
 

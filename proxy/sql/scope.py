@@ -25,8 +25,8 @@ from proxy.sql.constants import Constants
 from proxy.sql.correlated import single_row
 from proxy.sql.factored import requirements
 from proxy.sql.group_items import grouping
-from proxy.sql.names import fold, identifier, table_name
-from proxy.sql.per_unit import grouped
+from proxy.sql.names import fold, identifier, is_here, table_name
+from proxy.sql.per_unit import check_order, distinct, grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, is_single_row, membership
@@ -40,9 +40,10 @@ _MOST_SCANS = 50
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The tables a login may name, by exact name."""
+    """The tables a login may name, by exact name. database: what clients call the database, if that is known."""
 
     tables: Mapping[str, Table]
+    database: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +214,8 @@ class Scopes:
         raise refuse(node, f"{construct(node)} in FROM of a private SELECT is not supported")
 
     def _table(self, node: exp.Table, ctes: Ctes) -> Named:
-        only(node, "this", "db", "alias")
-        name = table_name(node)
+        only(node, "this", "db", "catalog", "alias")
+        name = table_name(node, self._catalog.database)
         if name in ctes and node.args.get("db") is None:
             rows = self._cte(node, name, ctes[name])
         elif name in self._catalog.tables:
@@ -252,7 +253,8 @@ class Scopes:
         parts = [self.subselect(branch, ctes) for branch in branches_of(query)]
         number = self._number()
         binder = self._binder(Joined((), Rows(scans=(), columns=())))
-        return together(query, parts, number, binder, self._ownership(parts[0].scans[0].table))
+        rows = together(query, parts, number, binder, self._ownership(parts[0].scans[0].table))
+        return self._distinct(rows, query) if query.args.get("distinct") else rows
 
     def _ownership(self, table: Table) -> Ownership:
         """Where the unit of a table's rows stands, in the table at the end of its path."""
@@ -262,22 +264,27 @@ class Scopes:
 
     def subselect(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Rows:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
-        if grouping(select) is not None:
+        if select.args.get("group") is not None:
             return self._per_unit(select, ctes)
-        only(select, "expressions", "from_", "joins", "where", "with_", "kind")
+        only(select, "expressions", "from_", "joins", "where", "with_", "kind", "distinct", "order")
         scope = self.select(select, ctes_of(select, ctes), around)
         if has_window(select):
-            return self._windowed(select, scope)
-        columns: list[tuple[str, Scalar]] = []
-        for item in select.expressions:
-            columns += _item(item, scope, self._source)
-        return replace(scope.rows, columns=tuple(columns))
+            rows = self._windowed(select, scope)
+        else:
+            columns = [c for item in select.expressions for c in _item(item, scope, self._source)]
+            rows = replace(scope.rows, columns=tuple(columns))
+        check_order(select, scope.binder, {name for name, _ in rows.columns})
+        return self._distinct(rows, select.args["distinct"]) if select.args.get("distinct") else rows
+
+    def _distinct(self, rows: Rows, node: exp.Expression) -> Rows:
+        """The different ones of rows that show their unit."""
+        if isinstance(node, exp.Distinct):
+            only(node)
+        return distinct(rows, node, self._binder(Joined((), rows)), self._number())
 
     def _per_unit(self, select: exp.Select, ctes: Ctes) -> Rows:
-        grouped_by = ("group", "having") if select.args.get("group") is not None else ("distinct",)
-        only(select, "expressions", "from_", "joins", "where", "with_", "kind", *grouped_by)
+        only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind", "order")
         scope = self.select(select, ctes_of(select, ctes))
-
         return grouped(select, lambda: scope.rows, scope.binder, self._number(), self._named)
 
     def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
@@ -297,9 +304,10 @@ class Scopes:
 
     def _binder(self, joined: Joined, around: Resolve | None = None) -> Binder:
         def resolve(node: exp.Column) -> Scalar:
-            only(node, "this", "table", "db")
+            only(node, "this", "table", "db", "catalog")
             name, prefix = identifier(node.this), identifier(node.args.get("table"))
-            if identifier(node.args.get("db")) not in ("", "public"):
+            is_here_too = is_here(node, self._catalog.database)
+            if not is_here_too or identifier(node.args.get("db")) not in ("", "public"):
                 raise refuse(node, "columns are named as table.column")
             if isinstance(node.this, exp.Star):
                 raise refuse(node, "* is accepted in COUNT(*) only")

@@ -24,6 +24,7 @@ from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
+from proxy.sql.unions import IN_INSTEAD
 from proxy.sql.unit_groups import groups_by_unit
 from proxy.sql.windows import has_window
 from proxy.sql.words import construct
@@ -252,9 +253,10 @@ class _Walker:
             self._sources |= {id(side) for side in (query.this.unnest(), query.expression.unnest())}
         kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
         if Kind.PRIVATE in kinds:
-            if id(query) not in self._sources or not isinstance(query, exp.Union) or query.args.get("distinct"):
+            if id(query) not in self._sources or not isinstance(query, exp.Union):
+                hint = "Put them together with UNION ALL in a sub-select, and aggregate its rows."
                 raise refuse(query, f"{query.key.upper()} of private rows is not supported",
-                             "Put them together with UNION ALL in a sub-select, and aggregate its rows.")  # fmt: skip
+                             hint if isinstance(query, exp.Union) else IN_INSTEAD)  # fmt: skip
             if len(kinds) > 1:
                 raise refuse(query, "UNION ALL of private rows with others is not supported",
                              "Every SELECT of it must read rows of a private table.")  # fmt: skip
@@ -371,7 +373,7 @@ class _Walker:
         if call is not None:
             self._refer(SystemText(call.name, call.span, node.args.get("alias") is None, call.argument))
             return Kind.RELEASED
-        table = self._catalog.tables.get(table_name(node))
+        table = self._catalog.tables.get(table_name(node, self._catalog.database))
         return Kind.PUBLIC if table is None or table.is_public else Kind.PRIVATE
 
     def _system_reference(self, node: exp.Table, name: str) -> None:

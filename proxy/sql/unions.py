@@ -6,7 +6,7 @@ computed from their own columns, told apart by the number of the branch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -32,23 +32,34 @@ from proxy.sql.rows import Rows, unused_column
 from proxy.sqltypes import SqlType
 
 _MOST_BRANCHES = 20
+IN_INSTEAD = "Write WHERE user_id IN (SELECT ...) or NOT IN, with the column that holds the unit."
 
 
 def branches_of(query: exp.Expression) -> list[exp.Select]:
-    """The SELECTs that UNION ALL puts together, in order. Raises Unsupported for anything else."""
+    """The SELECTs that a union puts together, in order. Raises Unsupported for anything else.
+
+    Where only different rows of the whole are wanted, it does not matter where rows that are alike go.
+    """
+    found = list(_branches(query, may_drop=bool(query.args.get("distinct"))))
+    if len(found) > _MOST_BRANCHES:
+        raise refuse(query, f"more than {_MOST_BRANCHES} SELECTs in one union are not supported")
+    return found
+
+
+def _branches(query: exp.Expression, *, may_drop: bool) -> Iterator[exp.Select]:
     if isinstance(query, exp.Subquery):
         only(query, "this")
-        return branches_of(query.this)
-    if isinstance(query, exp.Select):
-        return [query]
-    if not isinstance(query, exp.Union) or query.args.get("distinct"):
-        raise refuse(query, f"{query.key.upper()} of private rows is not supported",
-                     "Use UNION ALL in a sub-select, and aggregate its rows.")  # fmt: skip
-    only(query, "this", "expression", "distinct")
-    found = [*branches_of(query.this), *branches_of(query.expression)]
-    if len(found) > _MOST_BRANCHES:
-        raise refuse(query, f"more than {_MOST_BRANCHES} SELECTs in one UNION ALL are not supported")
-    return found
+        yield from _branches(query.this, may_drop=may_drop)
+    elif isinstance(query, exp.Select):
+        yield query
+    elif not isinstance(query, exp.Union):
+        raise refuse(query, f"{query.key.upper()} of private rows is not supported", IN_INSTEAD)
+    elif query.args.get("distinct") and not may_drop:
+        raise refuse(query, "UNION inside UNION ALL of private rows is not supported", "Write UNION in all places.")
+    else:
+        only(query, "this", "expression", "distinct")
+        for side in (query.this, query.expression):
+            yield from _branches(side, may_drop=may_drop)
 
 
 def together(query: exp.Expression, parts: Sequence[Rows], number: int, binder: Binder, unit: Ownership) -> Rows:

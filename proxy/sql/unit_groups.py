@@ -14,9 +14,17 @@ from proxy.sql.scope import Catalog, Ctes
 
 
 def groups_by_unit(select: exp.Select, catalog: Catalog, ctes: Ctes) -> bool:
-    """Whether a grouping expression is a column that holds a unit."""
+    """Whether a grouping expression is a column that holds a unit; SELECT DISTINCT groups by all it shows."""
+    if is_distinct(select):
+        return bool(_shown(select, catalog, ctes))
     units = _units_of(select, catalog, ctes)
     return any(_is_unit(node, units) for node in group_items(select))
+
+
+def is_distinct(select: exp.Select) -> bool:
+    """Whether it asks for different rows of what it reads, and groups by nothing else."""
+    found = select.args.get("distinct")
+    return found is not None and found.args.get("on") is None and select.args.get("group") is None
 
 
 def _is_unit(node: exp.Expression, units: frozenset[str]) -> bool:
@@ -32,7 +40,7 @@ def _units_of(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str
 
 def _units_of_source(node: exp.Expression, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
     if isinstance(node, exp.Table):
-        name = table_name(node)
+        name = table_name(node, catalog.database)
         if name in ctes and node.args.get("db") is None:
             cte = ctes[name]
             return _shown_by(cte.body, catalog, cte.visible)

@@ -19,10 +19,10 @@ _TIMES = (SqlType.TIMESTAMPTZ, SqlType.DATE)
 
 def make_unit_query(world: World, rng: random.Random) -> str:
     """One random aggregate query over rows of units."""
-    return _UnitWriter(world, rng).query()
+    return UnitWriter(world, rng).query()
 
 
-class _UnitWriter(Writer):
+class UnitWriter(Writer):
     def _relation(self) -> From:
         """Rows of units, alone or beside rows of a table."""
         rng = self._rng

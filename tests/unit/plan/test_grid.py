@@ -105,7 +105,7 @@ def test_what_has_no_bounds_has_no_grid() -> None:
         grid("born")
     assert "bounds: [2020-01-01, 2029-12-31] at tables.users.columns.born" in refused.value.hint
     with pytest.raises(MissingBounds, match="inferred"):
-        grid("case when age > 5 then born end")
+        grid("case when age > 5 then born else born end")
 
 
 def test_many_groups_have_fewer_cells_each() -> None:

@@ -77,12 +77,12 @@ def policy() -> Policy:
 def cut(sql: str, served: Policy) -> Split:
     statements = split_statements(sql)
     assert len(statements) == 1
-    return split(write_out(statements[0]).statement, Catalog(served.tables), frozenset(RELATIONS))
+    return split(write_out(statements[0]).statement, Catalog(served.tables, served.dataset), frozenset(RELATIONS))
 
 
 def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...] = ()) -> tuple[BoundBlock, ...]:
     constants = Constants({n: _constant(*p) for n, p in enumerate(parameters, start=1)}, NOW)
-    return tuple(bind_block(b, Catalog(served.tables), constants, found.text) for b in found.blocks)
+    return tuple(bind_block(b, Catalog(served.tables, served.dataset), constants, found.text) for b in found.blocks)
 
 
 def plan(case: Case, served: Policy) -> tuple[Plan, ...]:

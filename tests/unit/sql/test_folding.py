@@ -91,8 +91,26 @@ def test_exact_constants_are_compared_in_digits(expression: str, result: bool) -
 
 
 @pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("date_trunc('month', timestamp '2024-05-20' - interval '2 months')", datetime(2024, 3, 1)),
+        ("timestamp '2024-01-31' + interval '1 month'", datetime(2024, 2, 29)),
+        ("date '2024-01-31' + interval '36 hours'", datetime(2024, 2, 1, 12)),
+        ("date_trunc('week', now() + interval '-1 day')", datetime(2025, 12, 29)),
+        ("date_trunc('second', timestamp '2024-01-31 12:30:15.5')", datetime(2024, 1, 31, 12, 30, 15)),
+    ],
+)
+def test_times_that_are_moved_and_cut_are_constants(expression: str, result: datetime) -> None:
+    found = bound(expression)
+    assert isinstance(found, Literal)
+    assert found.value == result
+
+
+@pytest.mark.parametrize(
     "expression",
     [
+        "timestamp '9999-12-31' + interval '1 day'",
+        "date_trunc('month', timestamp '2024-05-20' + interval '9000 years')",
         "1 / 0",
         "1.5 % 0",
         "2147483647 + 1",
