@@ -24,7 +24,7 @@ from proxy.sql.rows import Joined, Named, Rows
 MakeBinder = Callable[[Joined], Binder]
 _KINDS = ("", "INNER", "CROSS", "OUTER")
 _STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
-_AGGREGATE_FIRST = (
+AGGREGATE_FIRST = (
     "Aggregate first and join the result: SELECT s.x, t.n FROM stores s LEFT JOIN (SELECT store_id, count(*) AS n FROM"
     " orders GROUP BY store_id) t ON t.store_id = s.store_id."
 )
@@ -48,7 +48,7 @@ def is_comma(join: exp.Join) -> bool:
 
 def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Joined:
     """`left` joined with one more relation. binder: over a FROM clause. Raises Unsupported."""
-    side = _side(node)
+    side = side_of(node)
     shared = _shared_names(left, right, node)
     both = product(left, alone(right))
     on = [_equal(left, right, name, node, binder(both)) for name in shared]
@@ -64,7 +64,14 @@ def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Join
     return Joined(both.relations, rows)
 
 
-def _side(node: exp.Join) -> str:
+def with_columns(left: Joined, right: Named, node: exp.Join) -> Joined:
+    """`left` with the columns of a relation that has no rows of its own."""
+    columns = _columns(left, right, _shared_names(left, right, node), side_of(node))
+    return Joined((*left.relations, right), replace(left.rows, columns=columns))
+
+
+def side_of(node: exp.Join) -> str:
+    """Which side's rows are kept: LEFT, RIGHT or neither. Raises Unsupported."""
     only(node, "this", "on", "kind", "using", "side", "method")
     side, kind, method = (str(node.args.get(part) or "") for part in ("side", "kind", "method"))
     if side == "FULL":
@@ -128,7 +135,7 @@ def _kept(
     """Every row of `kept`, with what it meets or NULLs."""
     if not kept.has_units:
         raise refuse(node, "an outer join that keeps rows of a public table is not supported with private rows",
-                     _AGGREGATE_FIRST)  # fmt: skip
+                     AGGREGATE_FIRST)  # fmt: skip
     if len(met.scans) != 1 or met.joins:
         raise refuse(node, "an outer join to a join is not supported over private rows",
                      "Join one table after the other: a LEFT JOIN b ON ... LEFT JOIN c ON ...")  # fmt: skip

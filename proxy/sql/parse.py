@@ -126,7 +126,21 @@ def parse(text: str) -> exp.Expression:
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise Unsupported("expected one statement")
     _check_depth(trees[0])
+    if _INVENTED not in text:
+        _restore_values(trees[0])
     return trees[0]
+
+
+_INVENTED = "_values"
+
+
+def _restore_values(tree: exp.Expression) -> None:
+    """Undo the parser's SELECT * FROM (VALUES ...) AS _values for what the text calls VALUES."""
+    for values in list(tree.find_all(exp.Values)):
+        alias, select = values.args.get("alias"), values.find_ancestor(exp.Select)
+        if alias is not None and alias.name == _INVENTED and select is not None:
+            values.set("alias", None)
+            select.replace(values)
 
 
 @contextmanager

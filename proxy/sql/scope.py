@@ -6,7 +6,7 @@ scans and their conditions join the block's. What joins mean: `joins`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from proxy.sql.bind import RULES, make_binder
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
+from proxy.sql.constant_rows import bound_rows, constants_of, meet
 from proxy.sql.constants import Constants
 from proxy.sql.correlated import single_row
 from proxy.sql.factored import requirements
@@ -163,22 +164,60 @@ class Scopes:
         clause = select.args.get("from_")
         if clause is None:
             raise refuse(select, "a private SELECT needs a FROM clause")
-        found = [joins.alone(self._relation(clause.this, ctes))]
+        first, others = self._rows_first(clause.this, select.args.get("joins") or (), ctes)
+        found = [joins.alone(self._relation(first, ctes))]
         seen = {found[0].relations[0].alias}
-        for join in select.args.get("joins") or ():
-            if isinstance(join.this, exp.Lateral):
+        for node, join in others:
+            constants = self._constants_in(node, ctes)
+            if constants:
+                relation = constants[0]
+            elif isinstance(node, exp.Lateral):
                 found = [reduce(joins.product, found)]
                 found[0], relation = self._lateral(found[0], join, ctes, around)
             else:
-                relation = self._relation(join.this, ctes)
+                relation = self._relation(node, ctes)
             if relation.alias in seen:
-                raise refuse(join.this, f'table name "{relation.alias}" specified more than once')
+                raise refuse(node, f'table name "{relation.alias}" specified more than once')
             seen.add(relation.alias)
-            if joins.is_comma(join) or not relation.rows.scans:
+            if constants:
+                found[-1] = meet(found[-1], constants, join, self._binder)
+            elif joins.is_comma(join) or not relation.rows.scans:
                 found.append(joins.alone(relation))
             else:
                 found[-1] = joins.join(found[-1], relation, join, self._binder)
         return reduce(joins.product, found)
+
+    def _rows_first(
+        self, first: exp.Expression, others: Sequence[exp.Join], ctes: Ctes
+    ) -> tuple[exp.Expression, list[tuple[exp.Expression, exp.Join]]]:
+        """Relations with their joins, such that the first is not one of constants: an inner join has no order."""
+        pairs = [(join.this, join) for join in others]
+        if pairs and not joins.side_of(others[0]) and self._constants_in(first, ctes):
+            return pairs[0][0], [(first, others[0]), *pairs[1:]]
+        return first, pairs
+
+    def _constants_in(self, node: exp.Expression, ctes: Ctes) -> tuple[Named, ...]:
+        """The rows of constants that a relation consists of, each as a relation of its own; none for others."""
+        name, query, columns = "", node, tuple[str, ...]()
+        if isinstance(node, exp.Table):
+            name = table_name(node)
+            if name not in ctes or node.args.get("db") is not None:
+                return ()
+            query, columns = ctes[name].body, ctes[name].columns
+        found = constants_of(query, lambda item: output_name(item, self._source))
+        if found is None:
+            return ()
+        if name and ctes[name].tokens:
+            check_complete((query,), ctes[name].tokens)
+        nothing = self._binder(Joined((), Rows(scans=(), columns=())))
+        rows = [_renamed(node, r, columns) for r in bound_rows(found, node, nothing)]
+        alias = node.args.get("alias")
+        if alias is None:
+            return tuple(Named(name, r) for r in rows)
+        relations = tuple(self._aliased(alias, r) for r in rows)
+        if isinstance(node, exp.Unnest) and not alias.args.get("columns"):  # its column is called like itself
+            return tuple(Named(r.alias, _renamed(node, r.rows, (r.alias,))) for r in relations)
+        return relations
 
     def _lateral(self, left: Joined, join: exp.Join, ctes: Ctes, around: Resolve | None) -> tuple[Joined, Named]:
         """A sub-select that may name the relations to its left, and these with what it needs to have met."""

@@ -218,7 +218,9 @@ class _Walker:
         return scope
 
     def _body(self, body: exp.Expression) -> tuple[Token, ...]:
-        """The tokens of a CTE's SELECT, a WITH clause of its own included."""
+        """The tokens of a CTE's SELECT, a WITH clause of its own included, or of its VALUES."""
+        if isinstance(body, exp.Values):
+            return self._values(body)
         span = self._span(body)
         if span is None:
             return ()
@@ -228,6 +230,21 @@ class _Walker:
             start -= 1
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[start].token_type, 0)
         return tuple(t for t in tokens[start + 1 :] if t.start < span.end)
+
+    def _values(self, body: exp.Values) -> tuple[Token, ...]:
+        """The tokens in the parentheses after the name of a CTE, from VALUES on."""
+        cte = body.parent
+        assert isinstance(cte, exp.CTE), "VALUES in a sub-select is part of its SELECT"
+        name = cte.args["alias"].this.meta["start"]
+        found, depth = list[Token](), 0
+        for token in self._statement.tokens:
+            if token.start < name or (not found and token.token_type is not TokenType.VALUES):
+                continue
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+            if depth < 0:
+                break
+            found.append(token)
+        return tuple(found)
 
     def _empty(self, body: exp.Expression, columns: int) -> None:
         span = self._span(body)
