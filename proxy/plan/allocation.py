@@ -42,10 +42,11 @@ class Allocation:
 
 
 def allocate(
-    vector: MomentVector, bounds: ContributionBounds, distribution: Distribution, threshold_moment: int | None
-) -> Allocation:
-    """Weights by formula, W and B for one joint release."""
-    weights = _weights(vector, bounds, distribution)
+    vector: MomentVector, bounds: ContributionBounds, distribution: Distribution, threshold_moment: int | None,
+    shares: tuple[float, ...],
+) -> Allocation:  # fmt: skip
+    """Weights by formula, W and B for one joint release. shares: how much each of the vector's recipes matters."""
+    weights = _weights(vector, bounds, distribution, shares)
     others = [i for i in range(len(weights)) if i != threshold_moment]
     if threshold_moment is not None:
         weights[threshold_moment] = _threshold_weight(vector.moments, weights, others, bounds, distribution)
@@ -79,21 +80,23 @@ def is_within_by_cells(
     return cells * sum(sizes) <= allocation.unit_norm * (1 + _ROUNDING)
 
 
-def _weights(vector: MomentVector, bounds: ContributionBounds, distribution: Distribution) -> list[float]:
+def _weights(
+    vector: MomentVector, bounds: ContributionBounds, distribution: Distribution, shares: tuple[float, ...]
+) -> list[float]:
     """w^2 proportional to sqrt(v)/c: v the moment's use in the outputs, c the size of a cell's coordinate."""
     sizes = [size_in_cell(m, bounds.rows_per_group) for m in vector.moments]
     if distribution is Distribution.LAPLACE:
         return [1.0 / c for c in sizes]
-    uses = _uses(vector)
+    uses = _uses(vector, shares)
     return [math.sqrt(math.sqrt(v) / c) if v > 0 else 1.0 / c for v, c in zip(uses, sizes, strict=True)]
 
 
-def _uses(vector: MomentVector) -> list[float]:
-    """Sum over outputs of (coefficient / public scale of the output)^2; the parts of a quotient are used alike."""
+def _uses(vector: MomentVector, shares: tuple[float, ...]) -> list[float]:
+    """Sum over outputs of (share * coefficient / public scale)^2; the parts of a quotient are used alike."""
     uses = [0.0] * len(vector.moments)
-    for finish in vector.finishes:
+    for finish, share in zip(vector.finishes, shares, strict=True):
         for index, coefficient in _scaled_terms(finish):
-            uses[index] += coefficient * coefficient
+            uses[index] += (share * coefficient) ** 2
     for finish in vector.finishes:
         if not isinstance(finish, (Count, Total)):
             together = {i for i, _ in _scaled_terms(finish)}

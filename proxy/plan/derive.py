@@ -39,11 +39,11 @@ class Derived:
     groups: tuple[tuple[Key, tuple[Key, ...]], ...]
 
 
-def derive(wanted: ReleasePlan, source: ReleasePlan, factor: float) -> Derived | None:
+def derive(wanted: ReleasePlan, source: ReleasePlan, factor: float, if_cheaper: float = 1.0) -> Derived | None:
     """The answer of `wanted` from the release of `source`, None if it cannot be had or is too noisy.
 
-    factor: how many times the noise of a fresh release is acceptable. It is 1 for a source that cost less than `wanted`
-    would: who asks for more accuracy gets it.
+    factor: how many times the noise of a fresh release is acceptable. if_cheaper: that of a source which cost less than
+    `wanted` would; who asks for more accuracy gets it.
     """
     groups = _groups(wanted, source)
     if not groups:
@@ -58,7 +58,7 @@ def derive(wanted: ReleasePlan, source: ReleasePlan, factor: float) -> Derived |
         wanted, vector=vector, allocation=source.allocation, scale=source.scale, sensitivity=source.sensitivity,
         sql=source.sql, cost=source.cost, fingerprint=source.fingerprint, sum_choices=(), added=added,
     )  # fmt: skip
-    most = factor if source.cost.pico >= wanted.cost.pico else 1.0
+    most = factor if source.cost.pico >= wanted.cost.pico else if_cheaper
     return Derived(source=source, shown=shown, groups=groups) if _is_near(wanted, shown, most) else None
 
 

@@ -28,6 +28,7 @@ from proxy.plan.statement import render
 from proxy.plan.terms import Statement
 from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
 from proxy.plan.vector import NO_TOTALS, Totals, moments_of
+from proxy.plan.weighting import Shares, shares_of
 from proxy.policy.model import Neighbors, Privacy, Table
 from proxy.sql.algebra import TRUE, Block
 from proxy.sql.render import text_literal
@@ -50,7 +51,8 @@ class Threshold:
 class PlanContext:
     """What planning needs besides the block: the policy's facts, the caller's settings, the prices.
 
-    pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use.
+    pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use. shares: how much each
+    aggregate matters, () for all alike.
     """
 
     tables: Mapping[str, Table]
@@ -60,6 +62,7 @@ class PlanContext:
     pico: int
     atto_for_keys: int
     salt: str
+    shares: Shares = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,8 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
     """Plan the release of an analysed block. totals: sums that a unit's total may bound. Raises HushError."""
     privacy = context.privacy
     distribution = distribution_of(privacy.accounting)
-    ways = [_allocated(analysed, distribution, t) for t in ((totals, NO_TOTALS) if totals else (NO_TOTALS,))]
+    weighted = shares_of(context.shares, analysed.owned.block.aggregates, privacy.accounting)
+    ways = [_allocated(analysed, distribution, t, weighted) for t in ((totals, NO_TOTALS) if totals else (NO_TOTALS,))]
     is_by_total = bool(totals) and is_better(ways[0][:2], ways[1][:2])
     vector, allocation, selecting = ways[0 if is_by_total else -1]
     asked = asked_of(analysed.owned.block.aggregates)
@@ -160,16 +164,16 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
 
 def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
     """The vector of a block whose sums are bounded by rows."""
-    return _allocated(analysed, distribution, NO_TOTALS)[0]
+    return _allocated(analysed, distribution, NO_TOTALS, (1.0,) * len(analysed.owned.block.aggregates))[0]
 
 
 def _allocated(
-    analysed: Analysed, distribution: Distribution, totals: Totals
+    analysed: Analysed, distribution: Distribution, totals: Totals, weighted: Shares
 ) -> tuple[MomentVector, Allocation, int | None]:
     """The vector with its weights, and the moment that selects private keys."""
     vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals)
     vector, selecting = _with_selection(vector, analysed)
-    return vector, allocate(vector, analysed.bounds, distribution, selecting), selecting
+    return vector, allocate(vector, analysed.bounds, distribution, selecting, weighted), selecting
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:

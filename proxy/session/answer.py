@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
@@ -19,7 +19,7 @@ from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.metrics import Metrics
-from proxy.plan.charge import Account, Cost, Reserved
+from proxy.plan.charge import Account, AccountKind, Cost, Reserved
 from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.outputs import OutputNoise
@@ -34,8 +34,9 @@ from proxy.release.store import Stored
 from proxy.session.dataset import Dataset, Version
 from proxy.session.known import Owner
 from proxy.session.notices import budget_spent
-from proxy.session.price import Due, check_cap, own_cost, request_of
+from proxy.session.price import Due, check_cap, own_cost, release_key, request_of
 from proxy.session.settings import Settings
+from proxy.session.target import is_met, shown_of, smallest, unmet
 from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Bindings, Constants
@@ -65,13 +66,16 @@ class Planned:
     """The releases of one statement: a bound block and its plan for each piece of the noise line.
 
     outputs: the public accuracy of each number. types: of all that is computed below the noise line. derived: by place,
-    the blocks whose answer is computed from another question's release, which is then the plan in that place.
+    the blocks whose answer is computed from another question's release, which is then the plan in that place. epsilon:
+    what it was planned at. is_lasting: whether it depends on nothing but the statement, its settings and its asker.
     """
 
     blocks: tuple[BoundBlock, ...]
     plans: tuple[Plan, ...]
     outputs: tuple[OutputNoise, ...]
     types: frozenset[SqlType]
+    epsilon: float = 0.0
+    is_lasting: bool = True
     derived: Mapping[int, Derived] = field(default_factory=lambda: MappingProxyType({}))
 
     def distinct(self) -> tuple[Plan, ...]:
@@ -104,14 +108,20 @@ def plan_statement(query: Split, asker: Asker, settings: Settings, parameters: B
 
 
 def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) -> Planned:
-    version, privacy = asker.version, asker.version.policy.privacy
-    catalog = version.catalog(asker.login)
+    catalog = asker.version.catalog(asker.login)
     blocks = []
     for text in query.blocks:
         with _pointing_at(text):
             blocks.append(bind_block(text, catalog, constants, query.text))
-    whole = knob_pico(privacy, settings.epsilon)
-    share = share_of(whole, len({b.block for b in blocks}))
+    if not settings.target.amount or not blocks:
+        return _at(settings.epsilon, query, tuple(blocks), asker, settings)
+    return _near_enough(lambda epsilon: _at(epsilon, query, tuple(blocks), asker, settings), asker, settings)
+
+
+def _at(epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], asker: Asker, settings: Settings) -> Planned:
+    """The statement planned at an epsilon."""
+    version, privacy = asker.version, asker.version.policy.privacy
+    share = share_of(knob_pico(privacy, epsilon), len({b.block for b in blocks}))
     context = PlanContext(
         tables=version.policy.tables,
         unique=version.unique,
@@ -120,17 +130,48 @@ def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) 
         pico=share,
         atto_for_keys=_atto_for_keys(asker.accounts, privacy, share),
         salt=version.salt,
+        shares=settings.shares,
     )
     plans = []
     for text, bound in zip(query.blocks, blocks, strict=True):
         with _pointing_at(text):
             plans.append(plan_block(bound.block, context))
     return Planned(
-        blocks=tuple(blocks),
+        blocks=blocks,
         plans=tuple(plans),
         outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
         types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
+        epsilon=epsilon,
     )
+
+
+def _near_enough(at: Callable[[float], Planned], asker: Asker, settings: Settings) -> Planned:
+    """The statement at the smallest epsilon that makes it as accurate as hush.target_error says."""
+    target, largest = settings.target, asker.version.policy.privacy.max_query_epsilon
+    most = min(largest, settings.max_charge or largest)
+    precise = at(largest)
+    sources = asker.dataset.known.sources(asker.owner)
+    shown = tuple(s for p in precise.distinct() for s in shown_of(p, sources, lambda of: _shown_to(of, asker)))
+
+    def meets(epsilon: float) -> bool:
+        try:
+            planned = at(epsilon)
+        except PolicyForbids:
+            return False  # too little to be divided among the parts; the largest is not
+        return is_met(target, planned.outputs, shown)
+
+    is_possible = is_met(target, precise.outputs, shown)
+    if not is_possible or not meets(most):
+        raise unmet(target, most, smallest(meets, largest) if is_possible else None)
+    is_lasting = not target.is_share and not any(o.is_per_row for o in precise.outputs)
+    return replace(at(smallest(meets, most)), is_lasting=is_lasting)
+
+
+def _shown_to(plan: Plan, asker: Asker) -> Stored | None:
+    """The release of a plan if the asker's accounts paid for it, that of the session aside."""
+    payers = tuple(a for a in asker.accounts if a.kind is not AccountKind.SESSION)
+    found = asker.dataset.ledger.seen(payers, release_key(plan, asker.version))
+    return found if isinstance(found, Stored) else None
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
         for d, b in zip(_of(due, shown), (b for b in balances if b.account in shown), strict=True)
     ]
     return {
-        "epsilon": settings.epsilon,
+        "epsilon": planned.epsilon or settings.epsilon,
         "delta": privacy.delta,
         "charge_epsilon": epsilon_spent(privacy, charged.pico),
         "is_above_max_charge": is_above_cap(charged, settings, privacy),

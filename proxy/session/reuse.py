@@ -28,10 +28,12 @@ def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequen
     """
     if settings.is_fresh:
         return planned
+    is_exacting = bool(settings.shares or settings.target.amount)  # then noise is as wanted, or less
+    factor = 1.0 if is_exacting else asker.version.policy.privacy.reuse_factor
     found = {
         place: derived
         for place, plan in enumerate(planned.plans)
-        if (derived := _derived(plan, asker, assumed)) is not None
+        if (derived := _derived(plan, asker, factor, assumed)) is not None
     }
     if not found:
         return planned
@@ -45,7 +47,7 @@ def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequen
     )
 
 
-def _derived(plan: Plan, asker: Asker, assumed: Sequence[Plan]) -> Derived | None:
+def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -> Derived | None:
     known, version = asker.dataset.known, asker.version
     if (
         isinstance(plan, SetsPlan)
@@ -54,7 +56,6 @@ def _derived(plan: Plan, asker: Asker, assumed: Sequence[Plan]) -> Derived | Non
     ):
         return None
     sources = (*filter(is_source, assumed), *known.sources(asker.owner))
-    factor = version.policy.privacy.reuse_factor
     found = [d for s in sources if (d := derive(plan, s, factor)) is not None]
     if not found:
         return None

@@ -229,7 +229,7 @@ class ClientSession:
         values = read_parameters(parameters)
         now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
         planned = await self._think(lambda: plan_statement(query, asker, settings, values, now))
-        if not _depends_on_time(query.text):
+        if planned.is_lasting and not _depends_on_time(query.text):
             self._plans.keep_planned(key, planned)
         return planned
 

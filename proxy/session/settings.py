@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
 from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
+from proxy.session.target import NO_TARGET, Target
 
 PREFIX = "hush."
+_LEAST_SHARE = 0.01
 READ_FROM_FRONT = ("client_min_messages", "statement_timeout", "TimeZone")
 _MUTED = {"warning": frozenset(("NOTICE",)), "error": frozenset(("NOTICE", "WARNING"))}
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
@@ -25,6 +27,7 @@ _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "fals
 class Settings:
     """The settings of one statement. epsilon: of the whole statement. max_charge: 0 means no cap.
 
+    target: the accuracy that is wanted instead of an epsilon. shares: how much each aggregate matters, () for alike.
     shared_session: name of the session account that pooled connections of one login share, "" for none.
     muted: severities of notices that client_min_messages keeps from the client. time_zone: the session's.
     """
@@ -36,6 +39,8 @@ class Settings:
     is_nonnegative: bool
     is_consistent: bool
     max_charge: float
+    target: Target
+    shares: tuple[float, ...]
     muted: frozenset[str]
     time_zone: str
 
@@ -56,6 +61,8 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         is_consistent=_SWITCH[get("consistency").lower() or "on"],
         max_charge=float(get("max_charge") or 0),
+        target=_read_target(get("target_error")),
+        shares=tuple(float(part) for part in get("weights").split(",") if part),
         muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
         time_zone=values.get("TimeZone", ""),
     )
@@ -107,8 +114,24 @@ def _name(name: str, value: str, _privacy: Privacy) -> None:
         raise InvalidSetting(f"{name} must be at most 60 letters, digits, '_', '-' or '.'")
 
 
-def _later(name: str, _value: str, _privacy: Privacy) -> None:
-    raise InvalidSetting(f"{name} cannot be set in this version", hint="Set hush.epsilon to choose the accuracy.")
+def _target(name: str, value: str, _privacy: Privacy) -> None:
+    number = _number(name, value.removesuffix("%").strip())
+    if not 0 < number <= (100 if value.endswith("%") else 1e100):
+        raise InvalidSetting(f"{name} must be a positive number, or per cent such as '5%', not '{value[:40]}'")
+
+
+def _read_target(value: str) -> Target:
+    if value.endswith("%"):
+        return Target(float(value.removesuffix("%")) / 100.0, is_share=True)
+    return Target(float(value)) if value else NO_TARGET
+
+
+def _shares(name: str, value: str, _privacy: Privacy) -> None:
+    for part in value.split(","):
+        if not _LEAST_SHARE <= _number(name, part.strip()) <= 1.0 / _LEAST_SHARE:
+            raise InvalidSetting(
+                f"{name} must be numbers from {_LEAST_SHARE:g} to {1 / _LEAST_SHARE:g}, such as '2, 1'"
+            )
 
 
 _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
@@ -121,7 +144,7 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.nonnegative": _switch,
     "hush.consistency": _switch,
     "hush.max_charge": _epsilon,
-    "hush.target_error": _later,
-    "hush.weights": _later,
+    "hush.target_error": _target,
+    "hush.weights": _shares,
 }
 NAMES = tuple(_CHECKS)

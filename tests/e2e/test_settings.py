@@ -18,8 +18,8 @@ COUNT = "SELECT count(*) FROM users"
         "hush.epsilon = 0", "hush.epsilon = 101", "hush.epsilon = 'NaN'", "hush.epsilon = 'infinity'",
         "hush.epsilon = lots", "hush.epsilon = -1", "hush.epsilon TO '1e999'", "hush.max_rows_per_group = 0",
         "hush.max_rows_per_group = 1.5", "hush.max_groups = -3", "hush.intervals = maybe", "hush.fresh = 2",
-        "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 5",
-        "hush.weights = 1", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
+        "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 0",
+        "hush.weights = 'x'", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("how", ["SET {}", "SET SESSION {}", "SET LOCAL {}", "set /* x */ {};"])
@@ -32,7 +32,7 @@ def test_bad_value_fails_at_set(served: Served, setting: str, how: str) -> None:
 
 @pytest.mark.parametrize("setting", ["hush.epsilon = 0.1", "hush.epsilon TO '2'", "hush.epsilon = DEFAULT",
                                      "hush.max_groups = 3", "hush.intervals = ON", "hush.session = 'my-pool_1'",
-                                     "hush.session = ''"])  # fmt: skip
+                                     "hush.session = ''", "hush.target_error = 20", "hush.weights = 3"])  # fmt: skip
 def test_good_value_is_taken(served: Served, setting: str) -> None:
     with served.connect("shop") as client:
         client.execute(f"SET {setting}".encode())

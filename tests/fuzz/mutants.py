@@ -192,8 +192,8 @@ def calls_may_raise(patch: pytest.MonkeyPatch) -> None:
 
 
 def unit_counts_of_filters_share_one_weight(patch: pytest.MonkeyPatch) -> None:
-    def lighter(vector: Any, bounds: Any, distribution: Any, selecting: Any) -> Any:
-        found = allocate(vector, bounds, distribution, selecting)
+    def lighter(vector: Any, bounds: Any, distribution: Any, selecting: Any, shares: Any) -> Any:
+        found = allocate(vector, bounds, distribution, selecting, shares)
         counts = [w * w for w, m in zip(found.weights, vector.moments, strict=True) if isinstance(m, UnitCount)]
         squares = found.cell_norm**2 - sum(counts) + max(counts, default=0.0)
         cell = math.sqrt(squares)

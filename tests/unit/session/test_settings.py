@@ -25,7 +25,7 @@ def test_values_are_read_as_postgresql_spells_them() -> None:
         {
             "hush.epsilon": " 1e-1 ", "hush.max_rows_per_group": "3", "hush.max_groups": "7", "hush.session": "pool-1",
             "hush.intervals": "ON", "hush.fresh": "1", "hush.nonnegative": "no", "hush.max_charge": "2.5",
-            "TimeZone": "UTC",
+            "TimeZone": "UTC", "hush.target_error": " 2.5 % ", "hush.weights": "2, .5",
         },
         PRIVACY,
     )  # fmt: skip
@@ -33,6 +33,9 @@ def test_values_are_read_as_postgresql_spells_them() -> None:
     assert settings.lowered == Lowered(rows_per_group=3, groups=7)
     assert (settings.shared_session, settings.max_charge) == ("pool-1", 2.5)
     assert (settings.is_fresh, settings.is_nonnegative) == (True, False)
+    assert (str(settings.target), settings.target.is_share, settings.shares) == ("2.5%", True, (2.0, 0.5))
+    absolute = read_settings({"hush.target_error": "40"}, PRIVACY)
+    assert (str(absolute.target), absolute.target.is_share, absolute.shares) == ("40", False, ())
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,9 @@ def test_empty_value_is_the_default(name: str) -> None:
         *(("hush.max_rows_per_group", v) for v in ("0", "x")),
         *(("hush.intervals", v) for v in ("2", "maybe")),
         *(("hush.session", v) for v in ("a/b", "a b", "x" * 61, "'")),
-        ("hush.target_error", "1"), ("hush.weights", "1"), ("hush.unheard_of", "1"), ("hush.unheard_of", ""),
+        *(("hush.target_error", v) for v in ("0", "-1", "0%", "101%", "%", "5 per cent", "inf")),
+        *(("hush.weights", v) for v in ("0", "1,", "1;2", "0.001, 1", "101", "a")),
+        ("hush.unheard_of", "1"), ("hush.unheard_of", ""),
     ],
 )  # fmt: skip
 def test_bad_value_is_refused_everywhere(name: str, value: str) -> None:

@@ -1,0 +1,156 @@
+"""Which epsilon is the smallest that makes a statement as accurate as its asker wants?
+
+Decided from public quantities and from answers that the asker was shown before; never from anything else. An average's
+noise depends on its number of rows, and a per cent on a value: for both such an answer must be there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from proxy.errors import PolicyForbids
+from proxy.plan.derive import Derived, derive
+from proxy.plan.outputs import OutputNoise, output_noise
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import Plan, SetsPlan
+from proxy.policy.model import MIN_QUERY_EPSILON
+from proxy.release.derived import derived_cells
+from proxy.release.finish import finish
+from proxy.release.noisy import NoisyCells
+from proxy.release.store import Stored
+from proxy.sql.block import Carries, Injected
+from proxy.sqltypes import SqlType
+
+_DIGITS = 900  # epsilons of three digits in one power of ten
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Half of the 95 % interval that is wanted. is_share: as a share of the answer. amount 0: nothing is wanted."""
+
+    amount: float
+    is_share: bool = False
+
+    def __str__(self) -> str:
+        return f"{100 * self.amount:g}%" if self.is_share else f"{self.amount:g}"
+
+
+NO_TARGET = Target(0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is known of one number from an answer that was shown: means over its groups.
+
+    value: of its size. reach: of half its interval. stated: the public figure that the interval is in proportion to.
+    """
+
+    value: float
+    reach: float
+    stated: float
+
+
+def epsilons(least: float, most: float) -> Callable[[int], float]:
+    """Epsilons of three digits, ascending, from the number of each; the last is `most`."""
+
+    def of(number: int) -> float:
+        power, digits = divmod(number, _DIGITS)
+        return min(most, max(least, float(f"{100 + digits}e{power - 6}")))
+
+    return of
+
+
+def smallest(meets: Callable[[float], bool], most: float) -> float:
+    """The smallest epsilon of three digits that meets a wish, which all larger ones meet as well; else `most`."""
+    of = epsilons(MIN_QUERY_EPSILON, most)
+    low, high = -1, 0
+    while of(high) < most:
+        high += _DIGITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if meets(of(middle)) else (middle, high)
+    return of(high)
+
+
+def is_met(target: Target, outputs: Sequence[OutputNoise], shown: Sequence[Shown | None]) -> bool:
+    """Whether all numbers are as near as is wanted. Raises PolicyForbids when that cannot be known beforehand."""
+    return all(_error(o, s) <= _wanted(target, o, s) for o, s in zip(outputs, shown, strict=True))
+
+
+def _error(output: OutputNoise, shown: Shown | None) -> float:
+    if not output.is_per_row:
+        return output.half_width_95
+    if shown is None:
+        raise PolicyForbids(
+            f"hush.target_error cannot be met for {output.aggregate} yet",
+            detail="Its noise depends on its number of rows, which is not public.",
+            hint="RESET hush.target_error and ask once with hush.epsilon: the answer tells how many rows there are.",
+        )
+    return shown.reach * output.half_width_95 / shown.stated
+
+
+def _wanted(target: Target, output: OutputNoise, shown: Shown | None) -> float:
+    if not target.is_share:
+        return target.amount
+    if shown is None:
+        raise PolicyForbids(
+            f"a hush.target_error of {target} needs a value of {output.aggregate}",
+            detail="It is a share of an answer that you were shown before, and there is none that can be used.",
+            hint="RESET hush.target_error and ask once with hush.epsilon, or SET it to a number.",
+        )
+    # what is near enough stays so; else the answer may be as small as its interval says
+    is_near = shown.reach <= target.amount * shown.value
+    return target.amount * (shown.value if is_near else max(0.0, shown.value - shown.reach))
+
+
+def unmet(target: Target, most: float, needed: float | None) -> PolicyForbids:
+    """The refusal where the largest epsilon that is allowed is too small. needed: an epsilon that would do."""
+    cost = f"it costs epsilon {needed:g}" if needed is not None else "no epsilon that the policy allows is enough"
+    return PolicyForbids(
+        f"hush.target_error = {target} cannot be had: {cost}, and at most {most:g} is allowed",
+        hint="SET hush.target_error to more, raise hush.max_charge, or ask for fewer numbers at once.",
+    )
+
+
+# --- what was shown ---------------------------------------------------------------------------------------
+
+
+def shown_of(
+    plan: Plan, sources: Sequence[ReleasePlan], load: Callable[[ReleasePlan], Stored | None]
+) -> tuple[Shown | None, ...]:
+    """What is known of each aggregate of a plan, from the most accurate release that gives all of them."""
+    if isinstance(plan, SetsPlan):
+        return (None,) * sum(len(output_noise(p)) for p in plan.plans)
+    nothing = (None,) * len(plan.vector.finishes)
+    found = [d for s in sources if (d := derive(plan, s, math.inf, math.inf)) is not None]
+    if not found:
+        return nothing
+    best = min(found, key=lambda d: d.shown.added / d.source.cost.pico)
+    stored = load(best.source)
+    return nothing if stored is None else _told(best, NoisyCells.of_payload(stored.payload))
+
+
+def _told(derived: Derived, cells: NoisyCells) -> tuple[Shown | None, ...]:
+    plan, places = derived.shown, range(len(derived.shown.vector.finishes))
+    parts = (Carries.VALUE, Carries.LOW, Carries.HIGH)
+    columns = tuple(Injected(part, place, SqlType.FLOAT8) for place in places for part in parts)
+    found = finish(plan, derived_cells(derived, cells), columns, nonnegative=False, time_zone="UTC").columns
+    stated = [o.half_width_95 for o in output_noise(plan)]
+    return tuple(_of_groups(*(found[3 * place + i].values for i in range(3)), stated=stated[place]) for place in places)
+
+
+def _of_groups(
+    values: Sequence[str | None], lows: Sequence[str | None], highs: Sequence[str | None], *, stated: float
+) -> Shown | None:
+    """Means over the groups that have a value and an interval."""
+    told = [
+        (abs(float(v)), (float(high) - float(low)) / 2.0)
+        for v, low, high in zip(values, lows, highs, strict=True)
+        if v is not None and low is not None and high is not None
+    ]
+    if not told:
+        return None
+    value, reach = (math.fsum(column) / len(told) for column in zip(*told, strict=True))
+    return Shown(value, reach, stated)

@@ -1,0 +1,77 @@
+"""The smallest epsilon that is accurate enough."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.errors import PolicyForbids
+from proxy.session.session import ClientSession
+from proxy.session.target import smallest
+from tests.unit.session.running import Slow, session_with
+from tests.unit.session.test_estimate import asked
+
+COUNT = "select count(*) from users"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "found"),
+    [(0.0001, 100, 0.0001), (0.0001234, 100, 0.000124), (0.5, 100, 0.5), (0.50001, 100, 0.501), (9.995, 100, 10.0),
+     (60.01, 100, 60.1), (99.99, 100, 100), (1.0, 1.005, 1.0), (1.004, 1.005, 1.005), (7.0, 5.0, 5.0)],
+)  # fmt: skip
+def test_the_smallest_epsilon_of_three_digits_is_found(least: float, most: float, found: float) -> None:
+    assert smallest(lambda epsilon: epsilon >= least, most) == found
+
+
+def explained(session: ClientSession, text: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    lines = asked(session, f"explain (format json) {text}", settings).arrays[0].text
+    found: dict[str, Any] = json.loads(lines[2:-2].replace('\\"', '"').replace("\\\\", "\\"))[0]
+    return found
+
+
+@pytest.mark.parametrize("text", [COUNT, "select count(*), sum(age), count(distinct city) from users",
+                                  "select plan, min(age) from users group by plan",
+                                  "select (select count(*) from users), (select sum(kids) from users)",
+                                  "select plan, age, count(*) from users group by rollup (plan, age)"])  # fmt: skip
+@pytest.mark.parametrize("error", [90.0, 900.0])
+def test_every_number_is_near_enough_and_hardly_nearer(tmp_path: Path, text: str, error: float) -> None:
+    def largest(epsilon: float) -> float:
+        of = explained(session, text, {"hush.epsilon": repr(epsilon)})
+        outputs = [o for r in of["releases"] for o in r["outputs"]]
+        return float(max(o.get("half_width_95", o.get("rank_error_95")) for o in outputs))
+
+    with session_with(Slow(), tmp_path / "state") as (session, _ledger, _workers):
+        chosen = explained(session, text, {"hush.target_error": repr(error), "hush.epsilon": "3"})["epsilon"]
+        assert largest(chosen) <= error
+        assert chosen == 0.0001 or largest(chosen * 0.989) > error, "three digits"
+
+
+def test_what_cannot_be_had_is_refused_with_its_price(tmp_path: Path) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+    with session_with(noise, tmp_path / "state") as (session, ledger, _workers):
+        for text, settings, says in (
+            (COUNT, {"hush.target_error": "1e-9"}, "no epsilon that the policy allows is enough"),
+            (COUNT, {"hush.target_error": "2", "hush.max_charge": "0.5"}, "it costs epsilon "),
+            ("select avg(age) from users", {"hush.target_error": "5"}, "cannot be met for avg(age) yet"),
+            (COUNT, {"hush.target_error": "5%"}, "a hush.target_error of 5% needs a value of count(*)"),
+            ("select city, count(*) from users group by 1", {"hush.target_error": "5%"}, "needs a value"),
+            ("select max(age) from users", {"hush.target_error": "5%"}, "needs a value"),
+            ("select plan, count(*) from users group by rollup (plan)", {"hush.target_error": "5%"}, "needs a value"),
+        ):
+            with pytest.raises(PolicyForbids) as refused:
+                asked(session, text, settings)
+            assert says in refused.value.message, text
+        assert ledger.all_accounts() == ()
+        asked(session, COUNT)
+        with pytest.raises(PolicyForbids, match="no epsilon"):
+            asked(session, COUNT, {"hush.target_error": "5%"})  # of empty tables
+        asked(session, "select avg(age) from users")
+        with pytest.raises(PolicyForbids, match="avg"):
+            asked(session, "select avg(age) from users", {"hush.target_error": "5"})  # which was NULL
+        assert asyncio.run(session.prepare(COUNT, {}))
