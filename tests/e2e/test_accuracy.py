@@ -67,10 +67,10 @@ def test_shares_move_noise_to_what_matters_less(served: Served) -> None:
     both = "SELECT count(*), sum(steps) FROM users WHERE age > 15"
     with served.connect("spend", "u52") as client:
         client.execute(both)
-        alike = dict(client.execute('SELECT "column", sd FROM hush.last_query').fetchall())
+        alike: dict[str, float] = dict(client.execute('SELECT "column", sd FROM hush.last_query').fetchall())
         client.execute("SET hush.weights = '9, 1'")
         client.execute(both)
-        first = dict(client.execute('SELECT "column", sd FROM hush.last_query').fetchall())
+        first: dict[str, float] = dict(client.execute('SELECT "column", sd FROM hush.last_query').fetchall())
         assert first["count(*)"] < alike["count(*)"]
         assert first["sum(steps)"] > alike["sum(steps)"]
         with pytest.raises(psycopg.Error) as refused:
