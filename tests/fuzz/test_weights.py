@@ -1,4 +1,4 @@
-"""Random queries whose aggregates matter unlike: what a unit moves stays within the bound that follows from the weights."""
+"""Random queries whose aggregates matter unlike: what a unit moves stays within what follows from the weights."""
 
 from __future__ import annotations
 
