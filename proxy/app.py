@@ -27,6 +27,7 @@ from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
+from proxy.engines.postgres import PostgresEngine
 from proxy.errors import ConfigError
 from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
@@ -168,7 +169,7 @@ class Proxy:
 
 def _open_engine(policy: Policy, spill: Path) -> Engine:
     if isinstance(policy.source, PostgresSource):
-        raise ConfigError("engine postgres cannot be served by this version", hint="Use engine: duckdb.")
+        return PostgresEngine(policy, policy.source)
     return DuckDBEngine(policy, spill)
 
 

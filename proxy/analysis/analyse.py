@@ -14,8 +14,8 @@ from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.describe import describe_scalar
+from proxy.sql.dialect import quote
 from proxy.sql.intervals import number_range
-from proxy.sql.render import quote
 
 _LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _LONGEST_SHOWN = 60

@@ -22,7 +22,8 @@ from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.render import quote, quote_relation
+from proxy.sql.dialect import quote
+from proxy.sql.render import quote_relation
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000

@@ -13,7 +13,7 @@ from proxy.engines.described import FoundColumn, FoundTable, Progress, Reference
 from proxy.engines.duckdb_facts import accepts
 from proxy.errors import ConfigError
 from proxy.sql.checks import Said, said
-from proxy.sql.render import text_literal
+from proxy.sql.dialect import text_literal
 from proxy.sqltypes import SqlType
 
 # The narrowest type that holds a column's values is proposed; `char` and `varchar` are no types of their own here.

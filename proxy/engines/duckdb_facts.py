@@ -13,8 +13,9 @@ import duckdb
 from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.exact import MOST_DECIMALS
-from proxy.sql.render import quote, quote_relation, text_literal
+from proxy.sql.render import quote_relation
 from proxy.sqltypes import SqlType
 
 _INT2 = ("TINYINT", "UTINYINT", "SMALLINT")

@@ -15,7 +15,7 @@ from proxy.engines.duckdb_files import load_files
 from proxy.engines.freed_memory import keep_freed_memory
 from proxy.errors import ConfigError
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource
-from proxy.sql.render import text_literal
+from proxy.sql.dialect import text_literal
 
 DATABASE = "source"
 

@@ -17,8 +17,8 @@ from proxy.analysis.analyse import Analysed, measure_bounds
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Scalar, columns_in_order
+from proxy.sql.dialect import quote
 from proxy.sql.intervals import number_ends, time_range
-from proxy.sql.render import quote
 from proxy.sqltypes import SqlType, Value
 
 MOST_CELLS = 1 << 16  # of one group

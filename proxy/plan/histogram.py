@@ -16,7 +16,7 @@ from proxy.plan.moments import RowCount
 from proxy.plan.part_rows import part_rows
 from proxy.plan.terms import Statement, Terms
 from proxy.sql.algebra import ColumnRef, Scalar
-from proxy.sql.render import double
+from proxy.sql.dialect import double
 from proxy.sqltypes import SqlType
 
 _NORM_UNITS = 2**40  # of a full group

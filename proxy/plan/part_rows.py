@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from proxy.analysis.keys import PrivateKey
 from proxy.plan.terms import Terms
-from proxy.sql.render import engine_type
 
 
 def part_rows(terms: Terms, condition: str, value: str) -> str:
@@ -21,6 +20,7 @@ def _of_kept_keys(terms: Terms) -> str:
     private = [(n, k) for n, k in zip(terms.keys, terms.analysed.keys, strict=True) if isinstance(k, PrivateKey)]
     if not private:
         return ""
-    lists = ", ".join(f"unnest(${i}::{engine_type(k.scalar.type)}[]) AS p{i}" for i, (_, k) in enumerate(private, 1))
+    types = terms.dialect.types
+    lists = ", ".join(f"unnest(${i}::{types[k.scalar.type]}[]) AS p{i}" for i, (_, k) in enumerate(private, 1))
     same = " AND ".join(f"present.{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(private, 1))
     return f"\n  SEMI JOIN (SELECT {lists}) AS kept ON {same}"

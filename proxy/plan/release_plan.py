@@ -31,7 +31,7 @@ from proxy.plan.vector import NO_TOTALS, Totals, moments_of
 from proxy.plan.weighting import Shares, shares_of
 from proxy.policy.model import Neighbors, Privacy, Table
 from proxy.sql.algebra import TRUE, Block
-from proxy.sql.render import text_literal
+from proxy.sql.dialect import DUCKDB, Dialect, text_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class PlanContext:
     atto_for_keys: int
     salt: str
     shares: Shares = ()
+    dialect: Dialect = DUCKDB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +138,7 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
         analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution,
-        scale=scale, salt=context.salt, time_zone=privacy.time_zone,
+        scale=scale, salt=context.salt, time_zone=privacy.time_zone, dialect=context.dialect,
     )  # fmt: skip
     selection = _selection(selecting, allocation, distribution, scale, analysed, context)
     is_thresholded = isinstance(selection, Threshold)

@@ -27,11 +27,10 @@ from proxy.plan.moments import (
 from proxy.plan.selectivity import expects_few_rows, most_values
 from proxy.plan.terms import Statement, Terms, salted
 from proxy.sql.algebra import TRUE
-from proxy.sql.render import double
 
 
 def render(statement: Statement) -> str:
-    """The statement's SQL for DuckDB.
+    """The statement's SQL for its engine.
 
     Result rows: is_part (0 a cell, 1 a private part with its unit count), the keys, one exact
     integer for each moment on the final grid.
@@ -43,6 +42,7 @@ class _Writer:
     def __init__(self, statement: Statement) -> None:
         self._statement = statement
         self._analysed = statement.analysed
+        self._dialect = statement.dialect
         self._terms = Terms(statement)
         self._is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in statement.moments)
 
@@ -69,8 +69,8 @@ class _Writer:
         condition = self._terms.filter(moment)
         if isinstance(moment, RowCount):
             each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
-            return f"count(*){condition} * {each}::HUGEINT AS m{index}"
-        factor = double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
+            return f"count(*){condition} * {each}::{self._dialect.huge} AS m{index}"
+        factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
         return f"sum(trunc({self._terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
 
     def _one_cell(self) -> str:
@@ -94,7 +94,7 @@ class _Writer:
 
     def _from_light(self, cell: str) -> str:
         group = f"\nGROUP BY {', '.join(self._terms.keys)}" if self._terms.keys else ""
-        return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell})){group}"
+        return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell}) AS cell) AS scored{group}"
 
     def _with_parts(self, chosen: list[str], rest: str) -> str:
         """A SELECT over rows that stand for one unit each; private parts are counted from its groups."""
@@ -105,11 +105,13 @@ class _Writer:
         for index, moment in enumerate(self._statement.moments):
             each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
             counted = isinstance(moment, UnitCount) and moment.per_part
-            columns.append(f"sum(units) * {each}::HUGEINT AS m{index}" if counted else f"NULL AS m{index}")
+            huge = self._dialect.huge
+            columns.append(f"sum(units) * {each}::{huge} AS m{index}" if counted else f"NULL AS m{index}")
         every = ", ".join(["0 AS is_part", *chosen, "count(*) AS units"])
+        shown = ", ".join(["is_part", *self._terms.keys, *(f"m{i}" for i in range(len(self._statement.moments)))])
         return (
             f"WITH summed AS MATERIALIZED (SELECT {every}\n{rest})\n"
-            f"SELECT * EXCLUDE (units) FROM summed\nUNION ALL\n"
+            f"SELECT {shown} FROM summed\nUNION ALL\n"
             f"SELECT 1 AS is_part, {', '.join(columns)}\nFROM summed\nGROUP BY {', '.join(private)}"
         )
 
@@ -123,12 +125,12 @@ class _Writer:
         if self._is_mixed:
             ctes.append(f"part AS (SELECT DISTINCT {units}, {', '.join(self._private())} FROM scored)")
             norms += f" UNION ALL SELECT {units}, {self._terms.part_norm()} AS q FROM part"
-        ratio = f"{double(float(limit))} / sum(q)"
+        ratio = f"{self._dialect.double(float(limit))} / sum(q)"
         factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
         few = f" SEMI JOIN ({candidates}) USING ({units})" if (candidates := self._candidates(units, limit)) else ""
         ctes.append(
-            f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms}){few}\n"
-            f"  GROUP BY {units} HAVING sum(q) > {limit}::HUGEINT)"
+            f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms}) AS norms{few}\n"
+            f"  GROUP BY {units} HAVING sum(q) > {limit}::{self._dialect.huge})"
         )
         moments, factored = enumerate(self._statement.moments), " * coalesce(f, 1e0)"
         sums = [f"sum({self._terms.on_grid(i, m, factored)}) AS m{i}" for i, m in moments]
@@ -146,7 +148,7 @@ class _Writer:
         columns = [k if k in private else f"NULL AS {k}" for k in self._terms.keys]
         for index, moment in enumerate(self._statement.moments):
             is_count = isinstance(moment, UnitCount) and moment.per_part
-            weight = double(self._statement.allocation.weights[index] * self._statement.scale)
+            weight = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale)
             columns.append(
                 f"sum(trunc({weight} * coalesce(f, 1e0))::BIGINT) AS m{index}" if is_count else f"NULL AS m{index}"
             )
@@ -164,7 +166,8 @@ class _Writer:
         few: grouped without an array over all ids of units.
         """
         terms, units, keys, rows = self._rows(few=few, constant=constant)
-        shown = [f"min({k})" for k in keys] if constant else keys
+        kinds = [k.scalar.type for k in self._analysed.keys]
+        shown = [self._dialect.smallest(k, t) for k, t in zip(keys, kinds, strict=True)] if constant else keys
         chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
         chosen.append(f"{terms.rows_used()} AS n")
         chosen += [f"{_cell_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
@@ -177,6 +180,7 @@ class _Writer:
         keys = self._terms.key_texts() if constant else self._terms.short_key_texts()
         rows = f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}"
         held = self._terms.held()
+        few = few and self._dialect.has_total_doubles
         if few and self._terms.is_one_integer() and self._terms.needs_units_alone():
             listed = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
             return self._terms, self._terms.units, [], listed
@@ -185,7 +189,7 @@ class _Writer:
         if not held:
             return self._terms, units, keys, rows
         named = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
-        rows = f"FROM (SELECT {', '.join(_named(text, name) for text, name in named)}\n{rows})"
+        rows = f"FROM (SELECT {', '.join(_named(text, name) for text, name in named)}\n{rows}) AS present"
         return Terms(self._statement, held), self._terms.units, self._terms.keys, rows
 
     # --- norms --------------------------------------------------------------------------------------------
@@ -196,7 +200,7 @@ class _Writer:
         Of at most K cells that are above the limit together, one is above a K-th of it.
         """
         cells = most_values(self._analysed.keys, self._analysed.domains)
-        if not cells or self._is_mixed:
+        if not cells or self._is_mixed or not self._dialect.has_total_doubles:
             return ""
         return f"SELECT {units} FROM (SELECT {units}, {self._terms.norm()} AS q FROM scored) WHERE q > {limit // cells}"
 
@@ -212,13 +216,16 @@ class _Writer:
             return []
         units, limit = ", ".join(self._terms.units), self._analysed.bounds.keys
         order = f"{salted(self._statement.salt, [*self._terms.units, *private])}, {', '.join(private)}"
-        held = f"count(DISTINCT ({', '.join(private)},))" if self._is_mixed else "count(*)"
+        moments = (f"m{i}" for i in range(len(self._statement.moments)))
+        columns = ", ".join([*self._terms.units, *self._terms.keys, "n", *moments])
+        held = f"count(DISTINCT row({', '.join(private)}))" if self._is_mixed else "count(*)"
+        absent, present = (self._dialect.matched("cell", "many", self._terms.units, is_there=i) for i in (False, True))
         return [
             f"many AS (SELECT {units} FROM cell GROUP BY {units} HAVING {held} > {limit})",
             (
-                f"kept AS (SELECT * FROM cell ANTI JOIN many USING ({units})\n  UNION ALL\n"
-                f"  SELECT * EXCLUDE (place) FROM (SELECT cell.*, dense_rank() OVER (PARTITION BY {units}\n"
-                f"    ORDER BY {order}) AS place FROM cell SEMI JOIN many USING ({units})) WHERE place <= {limit})"
+                f"kept AS (SELECT cell.* FROM {absent}\n  UNION ALL\n"
+                f"  SELECT {columns} FROM (SELECT cell.*, dense_rank() OVER (PARTITION BY {units}\n"
+                f"    ORDER BY {order}) AS place FROM {present}) AS placed WHERE place <= {limit})"
             ),
         ]
 
@@ -234,11 +241,11 @@ def _cell_moment(terms: Terms, moment: Moment) -> str:
         case UnitCount(per_part=True):
             return "0"
         case UnitTotal(scaled, least, most):
-            total = f"coalesce(sum_no_overflow({terms.row_integer(scaled)}){terms.filter(moment)}, 0)"
+            total = f"coalesce({terms.dialect.exact_sum(terms.row_integer(scaled))}{terms.filter(moment)}, 0)"
             return f"greatest(least({total}, {most}), {least})"
         case UnitCount(where):
-            return "1" if where == TRUE else f"(count(*){terms.filter(moment)} > 0)::BIGINT"
+            return "1" if where == TRUE else terms.dialect.one_if(f"count(*){terms.filter(moment)} > 0")
         case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit
-            return f"coalesce(sum_no_overflow({terms.row_integer(moment)}){terms.filter(moment)}, 0)"
+            return f"coalesce({terms.dialect.exact_sum(terms.row_integer(moment))}{terms.filter(moment)}, 0)"
         case _ as never:
             assert_never(never)

@@ -15,6 +15,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
+from proxy.plan import checked_doubles
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import (
     ROW_UNITS,
@@ -55,10 +56,13 @@ from proxy.sql.algebra import (
     WindowValue,
     conjuncts,
 )
+from proxy.sql.dialect import DUCKDB, Dialect, double, quote, text_literal
 from proxy.sql.links import link
-from proxy.sql.render import Renderer, double, middle_of, quote, text_literal
+from proxy.sql.postgres_dialect import require
+from proxy.sql.render import Renderer, middle_of
 from proxy.sqltypes import SqlType
 
+_HALVES = {JoinKind.SEMI: "EXISTS", JoinKind.ANTI: "NOT EXISTS"}
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 
 
@@ -76,6 +80,7 @@ class Statement:
     scale: float
     salt: str
     time_zone: str
+    dialect: Dialect = DUCKDB
 
 
 def salted(salt: str, columns: list[str]) -> str:
@@ -93,7 +98,8 @@ class Terms:
         self._held = held or {}
         self._a = self.analysed = statement.analysed
         domains = self._a.domains
-        self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone)
+        self.dialect = statement.dialect
+        self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone, self.dialect)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]
 
@@ -154,20 +160,29 @@ class Terms:
         return self._tables(self._a.owned.block)
 
     def _tables(self, block: Block) -> str:
-        if not block.joins:
+        joins = [j for j in block.joins if self.dialect.joins_half or j.kind not in _HALVES]
+        if not joins:
             return ", ".join(map(self._scanned, block.scans))
-        return "\n  ".join(
-            [f"({' CROSS JOIN '.join(map(self._scanned, block.scans))})", *map(self._joined, block.joins)]
-        )
+        return "\n  ".join([_side([*map(self._scanned, block.scans)]), *map(self._joined, joins)])
+
+    def _conditions(self, block: Block) -> list[str]:
+        """The block's conditions, with those joins that only ask whether there is a row if the engine has none such."""
+        conditions = [self._row_condition(w) for w in block.where]
+        for join in block.joins:
+            if join.kind in _HALVES and not self.dialect.joins_half:
+                on = " AND ".join(map(self._row_condition, join.on)) or "TRUE"
+                rows = f"SELECT 1 FROM {', '.join(map(self._scanned, join.scans))} WHERE {on}"
+                conditions.append(f"{_HALVES[join.kind]} ({rows})")
+        return conditions
 
     def _joined(self, join: Join) -> str:
-        scans = " CROSS JOIN ".join(map(self._scanned, join.scans))
-        return f"{join.kind.value} JOIN ({scans}) ON {' AND '.join(map(self._row_condition, join.on)) or 'TRUE'}"
+        scans = _side([*map(self._scanned, join.scans)])
+        return f"{join.kind.value} JOIN {scans} ON {' AND '.join(map(self._row_condition, join.on)) or 'TRUE'}"
 
     def _scanned(self, scan: Scan) -> str:
         match scan.rows:
             case Stored():
-                return f"{'.'.join(map(quote, scan.table.relation))} AS s{scan.number}"
+                return f"{self.dialect.relation(scan.table.relation)} AS s{scan.number}"
             case Grouped() as rows:
                 return f"(\n{self._grouped(scan, rows)}) AS s{scan.number}"
             case Windowed() as rows:
@@ -179,6 +194,7 @@ class Terms:
 
     def _grouped(self, scan: Scan, rows: Grouped) -> str:
         """Rows of each unit, with exact aggregates of its own rows."""
+        require(self.dialect, "a sub-select with GROUP BY per person")
         chosen = [f"{self.renderer.identity(c)} AS {quote(name)}" for name, c in rows.unit]
         chosen += [f"{self.renderer.inner_key(k)} AS {quote(name)}" for name, k in rows.keys]
         group = ", ".join(str(i + 1) for i in range(len(chosen)))
@@ -192,6 +208,7 @@ class Terms:
 
     def _windowed(self, scan: Scan, rows: Windowed) -> str:
         """Rows of each unit with window functions over its own rows; passed columns as they are stored."""
+        require(self.dialect, "a window function per person")
         chosen = [f"s{c.scan}.{quote(c.name)} AS {quote(name)}" for name, c in rows.passed]
         for window in rows.windows:
             over = f" OVER ({self._window(window, rows.block)})"
@@ -212,7 +229,7 @@ class Terms:
         return "\n  UNION ALL\n".join(selects)
 
     def _chosen(self, chosen: list[str], block: Block) -> str:
-        where = " AND ".join(dict.fromkeys(map(self._row_condition, block.where))) or "TRUE"
+        where = " AND ".join(dict.fromkeys(self._conditions(block))) or "TRUE"
         return f"  SELECT {', '.join(chosen)}\n  FROM {self._tables(block)}\n  WHERE {where}"
 
     def _window(self, window: WindowValue, block: Block) -> str:
@@ -242,7 +259,7 @@ class Terms:
 
     def where(self) -> str:
         """The block's conditions, and that public keys lie in their domains."""
-        conditions = [self._row_condition(w) for w in self._a.owned.block.where]
+        conditions = self._conditions(self._a.owned.block)
         for column, domain, keeps_null in domain_filters((*self._a.keys, *self._a.beside), self._a.domains):
             inside = self.renderer.in_domain(column, domain)
             raw = f"s{column.scan}.{quote(column.name)}"
@@ -299,7 +316,7 @@ class Terms:
         plain = isinstance(scalar, ColumnRef) and scalar.type.is_number
         text = self.renderer.unclamped(scalar) if plain else self.renderer.measure(scalar)
         if scalar.type.is_number and not scalar.type.is_integer:
-            return f"coalesce(isfinite({text}), FALSE)"
+            return f"coalesce({self.dialect.finite(text)}, FALSE)"
         return f"({text} IS NOT NULL)"
 
     def row_integer(self, moment: RowSum) -> str:
@@ -309,7 +326,7 @@ class Terms:
         """
         match moment:
             case ScaledSum():
-                return _scaled_integer(self._double(moment.of), moment, math.trunc(self._missing(moment) * ROW_UNITS))
+                return self._scaled_integer(moment)
             case HalfSum(scaled, sign):
                 return self._integer(f"(1e0 {'+' if sign > 0 else '-'} {self._z(scaled)}) / 2e0")
             case QuarterSum(scaled, sign):
@@ -324,18 +341,28 @@ class Terms:
             case _ as never:
                 assert_never(never)
 
+    def _scaled_integer(self, moment: ScaledSum) -> str:
+        missing = math.trunc(self._missing(moment) * ROW_UNITS)
+        value = self._double(moment.of)
+        if self.dialect.has_total_doubles:
+            return _scaled_integer(value, moment, missing)
+        ends = _end(moment, moment.least), _end(moment, moment.most)
+        return checked_doubles.scaled_integer(value, moment, missing, ends)
+
     def _integer(self, value: str) -> str:
         """trunc(2^30 value) of a value in [-1, 1]."""
-        return f"trunc(({value}) * {double(float(ROW_UNITS))})::BIGINT"
+        return f"trunc(({value}) * {self.dialect.double(float(ROW_UNITS))})::BIGINT"
 
     def _double(self, measure: Scalar) -> str:
         text = self.renderer.unclamped(measure) if isinstance(measure, ColumnRef) else self.renderer.measure(measure)
-        text = f"({text})::DOUBLE"
+        text = self.dialect.as_double(text)
         return self._held.get(text, text)
 
     def _z(self, scaled: ScaledSum) -> str:
         """A row's z in [-1, 1], never NULL."""
         value = self._double(scaled.of)
+        if not self.dialect.has_total_doubles:
+            return checked_doubles.z(value, scaled, self._missing(scaled))
         z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
         missing = double(self._missing(scaled))
         return f"(CASE WHEN isfinite({value}) THEN greatest(least({z}, 1e0), -1e0) ELSE {missing} END)"
@@ -363,14 +390,15 @@ class Terms:
     def row_factor(self, cell: str = "") -> str:
         """r = min(1, C/n). cell: the ending of the columns' names, here and below."""
         limit = self._a.bounds.rows_per_group
-        return f"CASE WHEN n{cell} > {limit} THEN {double(float(limit))} / n{cell} ELSE 1e0 END"
+        whole = self.dialect.double(float(limit))
+        return f"CASE WHEN n{cell} > {limit} THEN {whole} / n{cell} ELSE {self.dialect.double(1.0)} END"
 
     def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
         """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
         weight = self._s.allocation.weights[index] * scale
         unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
         scaled = f" * r{cell}" if is_linear(moment) else ""
-        return f"m{index}{cell}::DOUBLE * {double(weight / unit)}{scaled}"
+        return f"m{index}{cell}::{self.dialect.types[SqlType.FLOAT8]} * {self.dialect.double(weight / unit)}{scaled}"
 
     def on_grid(self, index: int, moment: Moment, factor: str, cell: str = "") -> str:
         """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""
@@ -389,7 +417,8 @@ class Terms:
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
         sizes = [f"({p}) * ({p})" if self.is_gaussian() else f"abs({p})" for p in parts]
-        return f"ceil(({' + '.join(sizes) or '0e0'}) * {double(_NORM_UNITS / self.norm_unit())})::BIGINT"
+        unit = self.dialect.double(_NORM_UNITS / self.norm_unit())
+        return f"ceil(({' + '.join(sizes) or self.dialect.double(0.0)}) * {unit})::BIGINT"
 
     def norm_unit(self) -> float:
         """W^2 (W in the 1-norm)."""
@@ -416,6 +445,11 @@ def _columns(block: Block) -> list[ColumnRef]:
     """Every column of a block's rows."""
     scans = (*block.scans, *(s for j in block.joins if j.kind is JoinKind.LEFT for s in j.scans))
     return [ColumnRef(s.number, c.name, c.type) for s in scans for c in s.table.columns]
+
+
+def _side(scans: list[str]) -> str:
+    """Scans as one side of a join; PostgreSQL takes no brackets around a single one."""
+    return f"({' CROSS JOIN '.join(scans)})" if len(scans) > 1 else scans[0]
 
 
 def is_told_by_place(window: WindowValue) -> bool:

@@ -11,7 +11,8 @@ from typing import assert_never
 
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import UnitValue, UnitValueKind
-from proxy.sql.render import Renderer, double
+from proxy.sql.dialect import double
+from proxy.sql.render import Renderer
 
 _DECIMALS = 12
 _EXACT = 2.0**53

@@ -40,6 +40,7 @@ from proxy.session.target import is_met, shown_of, smallest, unmet
 from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Bindings, Constants
+from proxy.sql.dialects import dialect_of
 from proxy.sql.parse import limited_depth
 from proxy.sql.split import BlockText, Split
 from proxy.sqltypes import SqlType
@@ -131,6 +132,7 @@ def _at(epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], asker: Ask
         atto_for_keys=_atto_for_keys(asker.accounts, privacy, share),
         salt=version.salt,
         shares=settings.shares,
+        dialect=dialect_of(version.policy.source),
     )
     plans = []
     for text, bound in zip(query.blocks, blocks, strict=True):

@@ -19,6 +19,7 @@ from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.answer import share_of
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
+from proxy.sql.dialects import dialect_of
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
@@ -65,7 +66,7 @@ def _plans(policy: Policy, statement: Statement) -> list[Plan]:
     unique = {(k.table, k.ref_column) for t in policy.tables.values() for k in t.joins}
     context = PlanContext(
         tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy, lowered=Lowered(),
-        pico=share, atto_for_keys=_delta(policy, share), salt="",
+        pico=share, atto_for_keys=_delta(policy, share), salt="", dialect=dialect_of(policy.source),
     )  # fmt: skip
     return [plan_block(b.block, context) for b in bound]
 

@@ -20,13 +20,13 @@ from proxy.sql.bind_quantiles import Several
 from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
+from proxy.sql.dialect import quote
 from proxy.sql.grouping import grouping_sets
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
-from proxy.sql.render import quote
 from proxy.sql.scope import Catalog, Scope, Scopes, output_name
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
 from proxy.sqltypes import SqlType

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from proxy.sql.dialect import quote
 from proxy.sql.locate import TextSpan
 from proxy.sql.refusal import refuse
-from proxy.sql.render import quote
 
 _AFTER_GROUPS = frozenset(
     (TokenType.HAVING, TokenType.WINDOW, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
+from proxy.sql.dialect import text_literal
 from proxy.sql.names import fold
 from proxy.sql.parse import Statement, split_statements
-from proxy.sql.render import text_literal
 from proxy.wire.lexer import Sort, tokens
 
 _NUMBERS = frozenset(("smallint", "integer", "bigint", "numeric", "real", "double precision"))

@@ -1,4 +1,4 @@
-"""How is a scalar of the algebra spelled for DuckDB, so that no row can make it raise?
+"""How is a scalar of the algebra spelled for a private engine, so that no row can make it raise?
 
 A column is read in one of three ways: in a test it is NULL outside its declared domain, in a measure
 it is clamped to it, in a key it is taken as it is (keys outside are filtered by the statement).
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import math
-import re
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,16 +18,10 @@ from zoneinfo import ZoneInfo
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.sql import exact
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
+from proxy.sql.dialect import DUCKDB, Dialect, quote, text_literal
 from proxy.sql.functions import FUNCTIONS
 from proxy.sqltypes import SqlType, Value
 
-_ENGINE_TYPES = {
-    SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
-    SqlType.NUMERIC: "DOUBLE", SqlType.FLOAT4: "DOUBLE", SqlType.FLOAT8: "DOUBLE",
-    SqlType.TEXT: "VARCHAR", SqlType.VARCHAR: "VARCHAR", SqlType.BPCHAR: "VARCHAR", SqlType.UUID: "VARCHAR",
-    SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
-    SqlType.INTERVAL: "INTERVAL",
-}  # fmt: skip
 _WITH_FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
 _ONE_BYTE = 250  # texts of an enumeration stored in one byte, with room for the engine's own values
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -42,24 +35,9 @@ class Reading(enum.Enum):
     KEY = "key"
 
 
-def quote(name: str) -> str:
-    """An identifier in double quotes."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def quote_relation(parts: tuple[str, ...]) -> str:
     """A dotted name, each part quoted."""
     return ".".join(quote(part) for part in parts)
-
-
-def engine_type(kind: SqlType) -> str:
-    """The type in which values of a type are computed."""
-    return _ENGINE_TYPES[kind]
-
-
-def text_literal(text: str) -> str:
-    """A string literal; DuckDB gives backslashes no meaning."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 class Renderer:
@@ -70,8 +48,10 @@ class Renderer:
     """
 
     def __init__(
-        self, column: Callable[[ColumnRef], Column], may_raise: Callable[[Scalar], bool], time_zone: str
-    ) -> None:
+        self, column: Callable[[ColumnRef], Column], may_raise: Callable[[Scalar], bool], time_zone: str,
+        dialect: Dialect = DUCKDB,
+    ) -> None:  # fmt: skip
+        self.dialect = dialect
         self._column = column
         self._may_raise = may_raise
         self._zone = time_zone
@@ -103,28 +83,28 @@ class Renderer:
         """A column in an equality that joins: exact and total. A fraction equals nothing."""
         text = self.identity(reference)
         if reference.type is SqlType.NUMERIC:  # two scales may have no common one
-            return f"TRY_CAST(CASE WHEN {text} = trunc({text}) THEN {text} END AS HUGEINT)"
+            return self.dialect.link(text)
         return text
 
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
         text = self.inner_key(scalar)
         if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
-            text = f"lower({text})"
+            text = self.dialect.lower(text)
         return text
 
     def inner_key(self, scalar: Scalar) -> str:
         """A key of a unit's own rows, which may be a key again: one spelling of each value, letters as they are."""
         text = self._spell(scalar, Reading.KEY)
         if scalar.type in _WITH_FRACTIONS:
-            return f"({text} + 0e0)"  # one zero, one NaN
+            return f"({text} + {self.dialect.double(0.0)})"  # one zero, one NaN
         return text
 
     def distinct(self, scalar: Scalar) -> str:
         """A value to be told apart from others of a unit: NULL where there is none that is finite."""
         text = self.measure(scalar)
         if scalar.type in (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC):
-            return f"CASE WHEN isfinite({text}) THEN {text} + 0e0 END"
+            return f"CASE WHEN {self.dialect.finite(text)} THEN {text} + {self.dialect.double(0.0)} END"
         return text
 
     def listed_key(self, scalar: Scalar) -> str:
@@ -137,7 +117,7 @@ class Renderer:
             values = column.domain.values if isinstance(column.domain, Listed) else ()
             texts = [v for v in dict.fromkeys(values) if isinstance(v, str) and v.isprintable()]
             if not column.case_blind and 0 < len(texts) == len(values) <= _ONE_BYTE:
-                return f"TRY_CAST({self.identity(scalar)} AS ENUM ({', '.join(map(text_literal, texts))}))"
+                return self.dialect.enumerated(self.identity(scalar), texts) or self.key(scalar)
         return self.key(scalar)
 
     def private_key(self, scalar: Scalar) -> str:
@@ -154,8 +134,8 @@ class Renderer:
         """A value to be counted once however often it is there, in its one spelling; NULL outside its domain."""
         text = self._spell(scalar, Reading.TEST)
         if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
-            text = f"lower({text})"
-        return f"({text} + 0e0)" if scalar.type in _WITH_FRACTIONS else text
+            text = self.dialect.lower(text)
+        return f"({text} + {self.dialect.double(0.0)})" if scalar.type in _WITH_FRACTIONS else text
 
     def in_domain(self, reference: ColumnRef, domain: Domain) -> str:
         """TRUE for values inside a declared domain; NULL for NULL."""
@@ -218,7 +198,7 @@ class Renderer:
             return f"{real[0]} {op} {real[1]}"
         if column.type is SqlType.NUMERIC and exact.is_small_whole(literal.value):
             return f"{_stored(column)} {op} {int(literal.value)}"
-        return exact.compare(op, (_stored(column), exact.digits_of(literal.value)), real)
+        return self.dialect.compare(op, (_stored(column), exact.digits_of(literal.value)), real)
 
     def _end(self, column: ColumnRef, op: str, end: Value) -> str:
         """One side of a domain check."""
@@ -237,7 +217,7 @@ class Renderer:
         if any(exact.compares_exactly(column, i) for i in items) and all(exact.is_exact(i) for i in items):
             if column.type is SqlType.NUMERIC and all(exact.is_small_whole(i.value) for i in items):
                 return f"{_stored(column)} IN ({', '.join(exact.digits_of(i.value) for i in items)})"
-            found = exact.member(_stored(column), [exact.digits_of(i.value) for i in items])
+            found = self.dialect.member(_stored(column), [exact.digits_of(i.value) for i in items])
             if found:
                 return found
         return f"{self._raw(column)} IN ({', '.join(self._literal(i) for i in items)})"
@@ -256,13 +236,13 @@ class Renderer:
     def _raw(self, reference: ColumnRef) -> str:
         """The stored value in its computing type; never raises for the types a policy may declare."""
         text = f"s{reference.scan}.{quote(reference.name)}"
-        if reference.type is SqlType.TIMESTAMPTZ:  # years near the end of the engine's calendar have no local time
-            return f"TRY({text} AT TIME ZONE {text_literal(self._zone)})"
+        if reference.type is SqlType.TIMESTAMPTZ:
+            return self.dialect.local_time(text, self._zone)
         if reference.type is SqlType.BPCHAR:
             return f"rtrim({self.identity(reference)})"
         if reference.type.is_text and reference.type is not SqlType.UUID:
             return self.identity(reference)
-        return f"{text}::{_ENGINE_TYPES[reference.type]}"
+        return self.dialect.stored(text, reference.type)
 
     def _read(self, reference: ColumnRef, reading: Reading) -> str:
         raw = self._raw(reference)
@@ -276,7 +256,7 @@ class Renderer:
     def _clamped(self, raw: str, column: Column, kind: SqlType) -> str:
         lo, hi = numeric_ends(column.domain, kind)
         low, high = self.constant(lo, kind), self.constant(hi, kind)
-        present = f"{raw} IS NOT NULL" if kind.is_integer else f"isfinite({raw})"
+        present = f"{raw} IS NOT NULL" if kind.is_integer else self.dialect.finite(raw)
         clamped = f"CASE WHEN {present} THEN least(greatest({raw}, {low}), {high}) END"
         if column.nullable:
             return clamped
@@ -306,9 +286,9 @@ class Renderer:
             case bool():
                 return "TRUE" if value else "FALSE"
             case int() if literal.type.is_integer or not literal.type.is_number:
-                return f"{value}::BIGINT" if abs(value) < 2**63 else double(float(value))
+                return f"{value}::BIGINT" if abs(value) < 2**63 else self.dialect.double(float(value))
             case int() | float() | Decimal():
-                return double(float(value))
+                return self.dialect.double(float(value))
             case datetime():
                 return f"TIMESTAMP {text_literal(self._local(value).isoformat(sep=' '))}"
             case date():
@@ -332,9 +312,9 @@ class Renderer:
             case Literal():
                 return self._literal(scalar)
             case Null(kind):
-                return f"CAST(NULL AS {_ENGINE_TYPES[kind]})"
+                return f"CAST(NULL AS {self.dialect.types[kind]})"
             case Span(months, days, microseconds):
-                return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
+                return self.dialect.span(months, days, microseconds)
             case Member(ColumnRef() as column, items) if any(exact.compares_exactly(column, i) for i in items):
                 return self._present((column,), f"({self._is_member(column, items)})")
             case Member(argument, items):
@@ -344,9 +324,8 @@ class Renderer:
                 return self._case(branches, otherwise, kind, reading)
             case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (left, right)) if exact.compares_exactly(left, right):
                 return self._compare_exactly(op, left, right)
-            case Call(function, args):
-                text = self._call(function, args, reading)
-                return f"TRY({text})" if self._may_raise(scalar) else text
+            case Call():
+                return self._call(scalar, reading)
 
     def _compare_exactly(self, op: str, left: Scalar, right: Scalar) -> str:
         """A comparison of exact numbers that is NULL where it cannot be computed."""
@@ -357,7 +336,7 @@ class Renderer:
                 return self._present((right,), f"({self._compared(right, _MIRRORED[op], left)})")
             case ColumnRef(), ColumnRef():
                 doubles = (self._raw(left), self._raw(right))
-                test = exact.compare(op, (_stored(left), _stored(right)), doubles)
+                test = self.dialect.compare(op, (_stored(left), _stored(right)), doubles)
                 return self._present((left, right), f"({test})")
             case _:
                 raise AssertionError("one side of an exact comparison is a column")
@@ -366,37 +345,24 @@ class Renderer:
         self, branches: tuple[tuple[Scalar, Scalar], ...], otherwise: Scalar, kind: SqlType, reading: Reading
     ) -> str:
         whens = " ".join(
-            f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{_ENGINE_TYPES[kind]}"
+            f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{self.dialect.types[kind]}"
             for c, v in branches
         )
-        text = f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{_ENGINE_TYPES[kind]} END"
+        text = f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{self.dialect.types[kind]} END"
         # DuckDB 2.0 raises when statistics of the rows turn a CASE of texts into NULL inside a comparison; TRY hides it
-        return f"TRY({text})" if kind.is_text else text
+        return self.dialect.total(text) if kind.is_text else text
 
-    def _call(self, function: str, args: tuple[Scalar, ...], reading: Reading) -> str:
-        row = FUNCTIONS[function]
+    def _call(self, call: Call, reading: Reading) -> str:
+        kinds = tuple(a.type for a in call.args)
         inner = Reading.TEST if reading is Reading.KEY else reading
-        if row.types(tuple(a.type for a in args)) is SqlType.BOOL:
+        if FUNCTIONS[call.function].types(kinds) is SqlType.BOOL:
             inner = Reading.TEST
-        return f"({fill(row.duckdb, tuple(f'({self._spell(a, inner)})' for a in args))})"
+        args = tuple(f"({self._spell(a, inner)})" for a in call.args)
+        return self.dialect.call(call.function, args, kinds, may_raise=self._may_raise(call))
 
 
 def _stored(reference: ColumnRef) -> str:
     return f"s{reference.scan}.{quote(reference.name)}"
-
-
-_PLACE = re.compile(r"\{(\*|[0-9])\}")
-
-
-def fill(template: str, parts: tuple[str, ...]) -> str:
-    """The template with `{0}`, `{1}` and `{*}` filled in, in one pass: a part may itself hold such marks."""
-    return _PLACE.sub(lambda m: ", ".join(parts) if m[1] == "*" else parts[int(m[1])], template)
-
-
-def double(value: float) -> str:
-    """A DOUBLE constant: an exponent keeps DuckDB from reading a DECIMAL."""
-    text = repr(value)
-    return text if "e" in text else f"{text}e0"
 
 
 def natural_type(value: Value) -> SqlType:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.locate import TextSpan
 from proxy.sql.outer import Edit
-from proxy.sql.render import quote, text_literal
 from proxy.sql.split import RESERVED, EmptiedText
 from proxy.sqltypes import SqlType
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from proxy.errors import Unsupported
+from proxy.sql.dialect import quote
 from proxy.sql.names import fold, identifier
 from proxy.sql.parse import Statement, parse, position_of, split_statements
 from proxy.sql.refusal import refuse
-from proxy.sql.render import quote
 
 TEMPORARY_SCHEMA = "pg_temp"
 _MOST_CHARS = 200_000

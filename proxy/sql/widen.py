@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from proxy.sql.bind_aggregates import is_aggregate_call
+from proxy.sql.dialect import quote
 from proxy.sql.locate import locate_expression
 from proxy.sql.outer import find_clauses
-from proxy.sql.render import quote
 from proxy.sql.scope import output_name
 from proxy.sql.split import SYSTEM_SCHEMA, Split
 

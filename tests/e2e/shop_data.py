@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import psycopg
 
 USERS = 900
 ORDERS_PER_USER = 3  # the policy's bound; some users have fewer
@@ -33,6 +34,15 @@ create table orders (order_id bigint, user_id integer, store_id integer, amount 
 create table items (order_id bigint, line integer, category varchar, quantity integer, price double);
 create table stores (store_id integer, name varchar, region varchar, opened date);
 create table "Odd ""Table" ("User" integer, "select" integer, "Mixed Case" varchar);
+"""
+
+#: The same tables for PostgreSQL, with the keys that a policy needs there.
+POSTGRES = CREATE.replace("double", "double precision").replace(" varchar", " text")
+KEYS = """
+create unique index on users (user_id);
+create unique index on orders (order_id);
+create unique index on stores (store_id);
+create unique index on "Odd ""Table" ("User");
 """
 
 
@@ -96,18 +106,28 @@ def odd_rows() -> Iterator[tuple[object, ...]]:
         yield (i, i % 10, ("A b", "c")[i % 2])
 
 
+def rows_of_tables() -> Iterator[tuple[str, Iterator[tuple[object, ...]]]]:
+    yield "users", user_rows()
+    yield "orders", order_rows()
+    yield "items", item_rows()
+    yield "stores", iter(STORES)
+    yield '"Odd ""Table"', odd_rows()
+
+
 def write_shop(path: Path) -> None:
     """Make the DuckDB file."""
     with duckdb.connect(str(path)) as connection:
         connection.execute(CREATE)
-        for table, rows in (
-            ("users", user_rows()),
-            ("orders", order_rows()),
-            ("items", item_rows()),
-            ("stores", iter(STORES)),
-            ('"Odd ""Table"', odd_rows()),
-        ):
+        for table, rows in rows_of_tables():
             _insert(connection, table, list(rows))
+
+
+def fill_postgres(client: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Insert the rows into tables made by POSTGRES."""
+    for table, rows in rows_of_tables():
+        with client.cursor().copy(f"copy {table} from stdin".encode()) as copy:
+            for row in rows:
+                copy.write_row(row)
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:

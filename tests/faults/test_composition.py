@@ -70,9 +70,12 @@ def test_two_policies_of_one_dataset_are_refused(site: Site, tmp_path: Path) -> 
     assert str(other.policy) in said
 
 
-def test_an_engine_that_cannot_be_served_yet_is_refused(site: Site) -> None:
-    site.write_policy(source={"engine": "postgres", "dsn": "postgresql://nobody@localhost/x", "data_version": "1"})
-    assert "engine postgres cannot be served" in refused(config(site))
+def test_a_private_postgresql_that_is_not_there_is_refused_without_its_password(site: Site) -> None:
+    dsn = "postgresql://nobody:secret@127.0.0.1:1/x"
+    site.write_policy(source={"engine": "postgres", "dsn": dsn, "data_version": "1"})
+    said = refused(config(site))
+    assert "the private PostgreSQL cannot be used: OperationalError" in said
+    assert "secret" not in said
 
 
 def test_a_secret_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:

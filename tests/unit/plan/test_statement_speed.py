@@ -17,7 +17,8 @@ from proxy.plan.moments import HalfSum, RowSum, ScaledSum
 from proxy.plan.statement import _Writer
 from proxy.plan.terms import Terms, _scaled_integer
 from proxy.sql.algebra import TRUE, ColumnRef, Literal
-from proxy.sql.render import Renderer, double
+from proxy.sql.dialect import double
+from proxy.sql.render import Renderer
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 

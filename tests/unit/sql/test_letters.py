@@ -10,7 +10,7 @@ import pytest
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.letters import initcap, left, lower, right, upper
 from proxy.sql.patterns import of_split
-from proxy.sql.render import fill
+from proxy.sql.templates import fill
 
 SURROGATES = range(0xD800, 0xE000)
 pytestmark = pytest.mark.no_cover  # a million letters

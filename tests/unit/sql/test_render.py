@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from proxy.sql.render import quote, quote_relation, text_literal
+from proxy.sql.dialect import quote, text_literal
+from proxy.sql.render import quote_relation
 
 
 def test_quotes_are_doubled() -> None:

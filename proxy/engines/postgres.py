@@ -1,0 +1,189 @@
+"""How does a PostgreSQL server, elsewhere, compute what was reserved?
+
+Each charge has a session of its own while it runs, in one read-only transaction over one snapshot. What the server says
+about a failure is dropped where it is caught; only the class of the exception is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from proxy.engines import postgres_facts
+from proxy.engines.base import Cancellation, EngineStopped, Facts
+from proxy.engines.postgres_open import Connection, connect, first_connection, warnings
+from proxy.engines.watchdog import Watch, Watchdog
+from proxy.errors import ConfigError
+from proxy.plan.charge import Reserved
+from proxy.policy.model import Policy, PostgresSource, Table
+from proxy.release.raw import Kept, RawResult
+from proxy.sql.dialect import quote
+from proxy.sql.postgres_dialect import POSTGRES
+
+_log = logging.getLogger("hushql")
+_PUBLIC_BATCH = 2000
+_MOST_IDLE = 8
+_CANCEL_S = 5.0
+_CHECK_S = 60.0
+_GRACE_S = 2.0  # the server ends by itself what we could not cancel
+_BEGIN = "begin isolation level repeatable read read only"
+
+
+class PostgresEngine:
+    """The data of one policy. Implements `base.Engine`."""
+
+    def __init__(self, policy: Policy, source: PostgresSource) -> None:
+        """Reach the server, and say in the log what its login may do beyond reading. Raises ConfigError."""
+        self._source = source
+        self._zone = policy.privacy.time_zone
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._idle: list[Connection] = [first_connection(policy, source)]
+        self._watchdog = Watchdog()
+
+    @contextmanager
+    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
+        """Run reserved SELECTs in one transaction. See `base.Engine.stages`."""
+        with self._connected(timeout_s) as connection:
+            interrupt = _Interrupt(connection)
+            with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
+                yield PostgresStages(connection, reserved, watch)
+            if interrupt.was_used:  # it may still arrive, and would hit whoever is next
+                connection.close()
+
+    def check_facts(self, policy: Policy) -> Facts:
+        """See `base.Engine.check_facts`. Raises ConfigError."""
+        failure = ""
+        try:
+            with self._connected(_CHECK_S) as connection:
+                facts, writable = postgres_facts.check_facts(connection, policy)
+                said = warnings(connection)
+        except (psycopg.Error, EngineStopped) as error:
+            failure = type(error).__name__
+        else:
+            if writable:
+                said = (*said, f"the login of source.dsn may change the rows of {', '.join(writable)}")
+            for words in said:
+                _log.warning("%s: %s; see what a login needs in the guide", policy.dataset, words)
+            return facts
+        raise ConfigError(  # outside the handler, so that the server's words do not hang on it
+            f"what the policy declares about the data could not be checked: {failure}"
+        )
+
+    def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
+        """All rows of a public table, as texts. Raises ConfigError if they cannot be read, ValueError if private."""
+        if not table.is_public:
+            raise ValueError(f"table {table.name} is private")
+        columns = ", ".join(f"{quote(c.name)}::text" for c in table.columns if not c.hidden)
+        sql = f"select {columns} from {POSTGRES.relation(table.relation)}"
+        is_failed = False
+        try:
+            with self._connected(0.0) as connection:
+                connection.execute(f"declare public_rows no scroll cursor for {sql}".encode())
+                while rows := connection.execute(f"fetch {_PUBLIC_BATCH} from public_rows".encode()).fetchall():
+                    yield from rows
+        except (psycopg.Error, EngineStopped):
+            is_failed = True
+        if is_failed:
+            raise ConfigError(f"the rows of the public table {table.name} cannot be read")
+
+    def close(self) -> None:
+        """Interrupt what runs, wait until it is gone, and let go of the server."""
+        self._watchdog.close()
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _connected(self, timeout_s: float) -> Iterator[Connection]:
+        """A session in a transaction. It serves the next statement too, unless this one fails. 0: without a time-out.
+
+        Raises EngineStopped when there is no server.
+        """
+        connection = self._begun(timeout_s)
+        try:
+            yield connection
+            if not connection.closed:
+                connection.execute("rollback")
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            if not self._is_closed and not connection.closed and len(self._idle) < _MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _begun(self, timeout_s: float) -> Connection:
+        """An idle session, or a new one where the server has ended those that were idle."""
+        milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
+        begin = f"{_BEGIN}; set local statement_timeout = {milliseconds}".encode()
+        while True:
+            with self._lock:
+                if self._is_closed:
+                    raise EngineStopped("Closed")
+                idle = self._idle.pop() if self._idle else None
+            failure = ""
+            try:
+                connection = idle if idle is not None else connect(self._source, self._zone)
+                connection.execute(begin)
+                return connection
+            except psycopg.Error as error:
+                failure = type(error).__name__
+            if idle is None:
+                raise EngineStopped(failure)  # outside the handler, so that libpq's words do not hang on it
+            idle.close()
+
+
+class _Interrupt:
+    """Asks the server to stop a statement: on a thread of its own, as that takes a connection of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._thread = threading.Thread(target=self._cancel, name="engine-cancel", daemon=True)
+        self.was_used = False
+        self._next_s = 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next_s and not self._thread.is_alive():
+            self.was_used = True
+            self._next_s = time.monotonic() + 0.2
+            self._thread = threading.Thread(target=self._cancel, name="engine-cancel", daemon=True)
+            self._thread.start()
+
+    def _cancel(self) -> None:
+        with contextlib.suppress(psycopg.Error):
+            self._connection.cancel_safe(timeout=_CANCEL_S)
+
+
+class PostgresStages:
+    """The statements of one charge. Implements `base.Stages`."""
+
+    def __init__(self, connection: Connection, reserved: Reserved, watch: Watch) -> None:
+        self._connection = connection
+        self._statements = (reserved.sql, *reserved.further)
+        self._watch = watch
+
+    def rows(self, stage: int, kept: Kept) -> RawResult:
+        """Run one reserved SELECT. See `base.Stages.rows`."""
+        self._watch.check()
+        found: RawResult | str
+        try:
+            # results in binary make it one statement by the protocol, whatever its text says
+            parameters = [list(column) for column in kept.columns]
+            cursor = self._connection.execute(self._statements[stage].encode(), parameters, binary=True)
+            found = RawResult(len(cursor.description or ()), tuple(cursor.fetchall()))
+        except psycopg.Error as error:
+            found = type(error).__name__
+        self._watch.check()  # interrupted for a reason that has a better name
+        if isinstance(found, str):
+            raise EngineStopped(found)  # outside the handler, so that the server's words do not hang on it
+        return found

@@ -1,0 +1,142 @@
+"""Does a PostgreSQL database keep what the policy declares about it?
+
+Its rows may change while they are served, so a fact that privacy rests on must be one that the database keeps by
+itself: a unique index. Problems name tables and columns; no row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from proxy.engines.base import EngineColumn, Facts, JoinFact
+from proxy.engines.postgres_open import Connection
+from proxy.errors import ConfigError
+from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
+from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sqltypes import SqlType
+
+_INT2, _INT4, _INT8 = ("int2",), ("int2", "int4"), ("int2", "int4", "int8")
+_ENUM = "enum"
+
+#: Types of the server whose every value the policy's type can hold; domains count as what they are made of.
+ACCEPTED: dict[SqlType, tuple[str, ...]] = {
+    SqlType.BOOL: ("bool",),
+    SqlType.INT2: _INT2,
+    SqlType.INT4: _INT4,
+    SqlType.INT8: _INT8,
+    SqlType.NUMERIC: (*_INT8, "numeric"),
+    SqlType.FLOAT4: ("float4",),
+    SqlType.FLOAT8: ("float4", "float8"),
+    SqlType.TEXT: ("text", "varchar", _ENUM),
+    SqlType.VARCHAR: ("text", "varchar", _ENUM),
+    SqlType.BPCHAR: ("bpchar", "text", "varchar", _ENUM),
+    SqlType.UUID: ("uuid",),
+    SqlType.DATE: ("date",),
+    SqlType.TIMESTAMP: ("timestamp",),
+    SqlType.TIMESTAMPTZ: ("timestamptz",),
+    SqlType.INTERVAL: ("interval",),
+}
+
+_COLUMNS = """
+with recursive base(column_number, type) as (
+  select attnum, atttypid from pg_attribute where attrelid = $1 and attnum > 0 and not attisdropped
+  union all
+  select base.column_number, t.typbasetype from base join pg_type t on t.oid = base.type where t.typtype = 'd')
+select a.attname, case when t.typtype = 'e' then 'enum' when n.nspname = 'pg_catalog' then t.typname
+  else format_type(t.oid, null) end, has_column_privilege($1::oid, a.attnum, 'select')
+from pg_attribute a join base on base.column_number = a.attnum join pg_type t on t.oid = base.type
+join pg_namespace n on n.oid = t.typnamespace
+where a.attrelid = $1 and t.typtype <> 'd'"""
+
+# rows of tables that inherit are rows of the table, and its index knows nothing of them
+_UNIQUE = """
+select array(select attname::text from unnest(i.indkey[0:i.indnkeyatts - 1]) as key(number)
+  join pg_attribute on attrelid = i.indrelid and attnum = number)
+from pg_index i join pg_class c on c.oid = i.indrelid
+where i.indrelid = $1 and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+  and not (c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid))"""
+
+_MAY_WRITE = "select has_table_privilege($1::oid, 'insert, update, delete, truncate, trigger')"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A relation of the server: the types of its columns, and columns of unique indexes."""
+
+    types: dict[str, str]
+    unique: tuple[frozenset[str], ...]
+    is_writable: bool
+
+    def is_unique(self, columns: tuple[str, ...]) -> bool:
+        """Whether no two rows can agree in all `columns`, none of them NULL."""
+        return any(index and index <= frozenset(columns) for index in self.unique)
+
+
+def check_facts(connection: Connection, policy: Policy) -> tuple[Facts, tuple[str, ...]]:
+    """The facts, and names of tables that the login may write. Raises ConfigError with everything that is wrong."""
+    found: dict[str, _Found] = {}
+    columns: list[EngineColumn] = []
+    problems: list[str] = []
+    for table in policy.tables.values():
+        problems += _check_table(connection, table, found, columns)
+    if not problems:
+        problems += _not_unique(policy, found)
+    if problems:
+        raise ConfigError(
+            "the data do not keep what the policy declares: " + "; ".join(problems),
+            hint="Correct the policy or the database; the dataset is not served until they agree.",
+        )
+    writable = tuple(name for name, one in found.items() if one.is_writable)
+    return Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found))), writable
+
+
+def _check_table(
+    connection: Connection, table: Table, found: dict[str, _Found], columns: list[EngineColumn]
+) -> Iterator[str]:
+    if len(table.relation) > 2:
+        yield f"table {table.name}: write relation as schema.table"
+        return
+    row = connection.execute("select to_regclass($1)::oid", [POSTGRES.relation(table.relation)]).fetchone()
+    if row is None or row[0] is None:
+        yield f"table {table.name}: the data have no relation {'.'.join(table.relation)} that this login may see"
+        return
+    rows = connection.execute(_COLUMNS, [row[0]]).fetchall()
+    types = {str(name): str(kind) for name, kind, _ in rows}
+    unreadable = {str(name) for name, _, is_readable in rows if not is_readable}
+    unique = tuple(frozenset(map(str, keys)) for (keys,) in connection.execute(_UNIQUE, [row[0]]).fetchall()
+                   if isinstance(keys, list))  # fmt: skip
+    (is_writable,) = connection.execute(_MAY_WRITE, [row[0]]).fetchone() or (True,)
+    found[table.name] = _Found(types, unique, bool(is_writable))
+    for column in table.columns:
+        name, kind = f"{table.name}.{column.name}", types.get(column.name)
+        if kind is None:
+            yield f"{name}: the data have no such column"
+        elif kind not in ACCEPTED[column.type]:
+            yield f"{name}: is {kind} in the data, {column.type.pg_name} in the policy"
+        elif column.name in unreadable:
+            yield f"{name}: the login may not read it"
+        else:
+            columns.append(EngineColumn(table=table.name, column=column.name, engine_type=kind))
+
+
+def _not_unique(policy: Policy, found: dict[str, _Found]) -> Iterator[str]:
+    for table in policy.private_tables():
+        owner = table.ownership
+        if table.unit_unique and isinstance(owner, UnitColumns) and not found[table.name].is_unique(owner.columns):
+            names = ", ".join(f"{table.name}.{unit}" for unit in owner.columns)
+            yield f"{names}: 'unit_unique' is declared, and no unique index says so"
+    paths = [t.ownership for t in policy.private_tables() if isinstance(t.ownership, UnitVia)]
+    for parent, key in dict.fromkeys((path.parent, path.parent_key) for path in paths):
+        if not found[parent].is_unique((key,)):
+            yield f"{parent}.{key}: rows find their unit through this key, and no unique index says that it is unique"
+
+
+def _join_facts(policy: Policy, found: dict[str, _Found]) -> Iterator[JoinFact]:
+    for table in policy.tables.values():
+        for join in table.joins:
+            if policy.tables[join.table].is_public:
+                yield JoinFact(
+                    table=table.name, column=join.column, ref_table=join.table, ref_column=join.ref_column,
+                    is_unique=found[join.table].is_unique((join.ref_column,)),
+                )  # fmt: skip

@@ -1,0 +1,134 @@
+"""How does PostgreSQL spell what a private statement computes, so that no row can make it raise?
+
+It raises for overflow and underflow of doubles and whole numbers, for times outside its calendar and for numerics that
+are no double, so each is told apart by CASE before it is computed. Its own meaning of a function is the meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from proxy.errors import Unsupported
+from proxy.sql import postgres_functions
+from proxy.sql.dialect import Dialect, quote, text_literal
+from proxy.sql.templates import fill, uses
+from proxy.sqltypes import SqlType
+
+LARGEST = 1.7976931348623157e308
+_NUMERIC_ENDS = "1e150"  # numerics beyond have no double here, and those below its inverse are zero
+_CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
+_LONGEST_DAYS = 4000 * 365  # a span from year 1 stays in the calendar, which begins in 4713 BC
+_DAY_MICROSECONDS = 86_400_000_000
+_DEFAULT_SCHEMA = "public"
+
+_TYPES = MappingProxyType({
+    SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
+    SqlType.NUMERIC: "FLOAT8", SqlType.FLOAT4: "FLOAT8", SqlType.FLOAT8: "FLOAT8",
+    SqlType.TEXT: "TEXT", SqlType.VARCHAR: "TEXT", SqlType.BPCHAR: "TEXT", SqlType.UUID: "TEXT",
+    SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
+    SqlType.INTERVAL: "INTERVAL",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """PostgreSQL's spellings. Implements `Dialect`."""
+
+    name: str = "postgres"
+    has_total_doubles: bool = False
+    joins_half: bool = False
+    huge: str = "NUMERIC"
+
+    @property
+    def types(self) -> Mapping[SqlType, str]:
+        return _TYPES
+
+    def double(self, value: float) -> str:
+        return f"'{value!r}'::FLOAT8"
+
+    def as_double(self, text: str) -> str:
+        return f"({text})::FLOAT8"
+
+    def finite(self, text: str) -> str:
+        return f"({text} BETWEEN {self.double(-LARGEST)} AND {self.double(LARGEST)})"  # NaN is above infinity
+
+    def exact_sum(self, text: str) -> str:
+        return f"sum({text})"
+
+    def one_if(self, condition: str) -> str:
+        return f"CASE WHEN {condition} THEN 1 ELSE 0 END"
+
+    def smallest(self, text: str, kind: SqlType) -> str:
+        return f"bool_and({text})" if kind is SqlType.BOOL else f"min({text})"
+
+    def matched(self, rows: str, others: str, columns: Sequence[str], *, is_there: bool) -> str:
+        same = " AND ".join(f"{others}.{c} = {rows}.{c}" for c in columns)
+        return f"{rows} WHERE {'' if is_there else 'NOT '}EXISTS (SELECT 1 FROM {others} WHERE {same})"
+
+    def relation(self, parts: tuple[str, ...]) -> str:
+        return ".".join(map(quote, parts if len(parts) > 1 else (_DEFAULT_SCHEMA, *parts)))
+
+    def span(self, months: int, days: int, microseconds: int) -> str:
+        if abs(months) * 31 + abs(days) + abs(microseconds) / _DAY_MICROSECONDS > _LONGEST_DAYS:
+            raise _unsupported("an interval of this length", self.name)
+        return f"INTERVAL '{months} months {days} days {microseconds} microseconds'"
+
+    def stored(self, text: str, kind: SqlType) -> str:
+        if kind is not SqlType.NUMERIC:
+            return f"{text}::{_TYPES[kind]}"
+        near_zero = f"{text} BETWEEN -1 / {_NUMERIC_ENDS} AND 1 / {_NUMERIC_ENDS}"
+        inside = f"{text} BETWEEN -{_NUMERIC_ENDS} AND {_NUMERIC_ENDS}"
+        return f"(CASE WHEN {near_zero} THEN {self.double(0.0)} WHEN {inside} THEN {text}::FLOAT8 END)"
+
+    def local_time(self, text: str, zone: str) -> str:
+        first, last = (f"TIMESTAMPTZ {end}" for end in _CALENDAR)
+        inside = f"{text} BETWEEN {first} AND {last} OR NOT isfinite({text})"
+        return f"(CASE WHEN {inside} THEN {text} AT TIME ZONE {text_literal(zone)} END)"
+
+    def link(self, text: str) -> str:
+        number = f"{text}::NUMERIC"
+        return f"CASE WHEN {number} BETWEEN -1e38 AND 1e38 AND {number} = trunc({number}) THEN {number} END"
+
+    def lower(self, text: str) -> str:
+        raise _unsupported("a column that is case_blind", self.name)
+
+    def enumerated(self, text: str, values: Sequence[str]) -> str:
+        return ""
+
+    def total(self, text: str) -> str:
+        return text
+
+    def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
+        template = postgres_functions.spelling(function, kinds, may_raise=may_raise)
+        if not template:
+            raise _unsupported(function, self.name)
+        if all(uses(template, place) <= 1 for place in range(len(args))):
+            return f"({fill(template, args)})"
+        named = ", ".join(f"{text} AS x{place}" for place, text in enumerate(args))
+        inner = fill(template, tuple(f"x{place}" for place in range(len(args))))
+        return f"(SELECT {inner} FROM (SELECT {named} OFFSET 0) AS v)"  # each argument is written and computed once
+
+    def compare(self, operator: str, exact_sides: tuple[str, str], doubles: tuple[str, str]) -> str:
+        sides = exact_sides if all(exact_sides) else doubles
+        return f"{sides[0]} {operator} {sides[1]}"
+
+    def member(self, stored: str, items: Sequence[str]) -> str:
+        return f"coalesce({stored} IN ({', '.join(items)}), FALSE)" if all(items) else ""
+
+
+POSTGRES = Postgres()
+
+
+def require(dialect: Dialect, construct: str) -> None:
+    """Refuse a construct that only DuckDB computes. Raises Unsupported."""
+    if not dialect.has_total_doubles:
+        raise _unsupported(construct, dialect.name)
+
+
+def _unsupported(construct: str, engine: str) -> Unsupported:
+    return Unsupported(
+        f"{construct} is not supported over private rows with engine {engine}",
+        hint="The guide says what this engine computes.",
+    )

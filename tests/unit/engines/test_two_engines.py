@@ -1,0 +1,135 @@
+"""Do DuckDB and PostgreSQL compute the same integers, and does PostgreSQL compute anything at all from any rows?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, product
+
+import psycopg
+import pytest
+
+from proxy.analysis.analyse import Lowered
+from proxy.sql.dialect import DUCKDB
+from proxy.sql.functions import FUNCTIONS
+from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.postgres_functions import SPELLINGS
+from tests.unit.engines.two_engines import TwoEngines, policy, statements, unbounded
+from tests.unit.sql.corpus import Case, cases
+
+ACCEPTED = [case for case in cases() if not case.is_refused]
+_EVERY = 24  # of the cases in an ordinary run; all of them in the long one
+
+_NUMBERS = ("age", "kids", "steps", "score", "balance", "height")
+_OTHERS = (*_NUMBERS, "3", "-1", "0.1", "1e300", "9223372036854775807")
+_ONE = ("abs({})", "-{}", "floor({})", "ceil({})", "round({})", "trunc({})", "sign({})", "sqrt({})", "exp({})",
+        "ln({})", "log({})", "sin({})", "asin({})", "atan({})", "cbrt({})", "{}::int", "{}::smallint", "{}::bigint",
+        "{}::numeric", "{}::float8")  # fmt: skip
+_FIELDS = ("year", "month", "day", "week", "dow", "doy", "quarter", "isoyear", "isodow", "epoch")
+_WHOLE = {"age", "kids", "steps", "3", "-1"}
+_BATCH = 20
+_TIME_FORMS = (
+    *(f"date_trunc('{unit}', {column}) > '2020-01-01'" for unit in ("day", "week", "month", "quarter", "year", "hour")
+      for column in ("joined", "seen")),
+    *(f"{column} {sign} interval '{span}' > '2020-01-01'" for sign in "+-" for column in ("joined", "seen")
+      for span in ("1 month", "3900 years", "3 hours 2 days")),
+    "joined + kids > '2020-01-01'", "joined - age > '2020-01-01'", "joined - date '2020-01-01' > 5",
+    "seen - timestamptz '2024-05-05' > interval '1 day'", "joined + 2000000000 > '2020-01-01'",
+    "joined::timestamp > seen",
+    "seen::date > joined", "joined::text > '2020'", "(plan || nick || code) = 'x'", "left(nick, -3) LIKE '%a\\%'",
+    "substring(nick, 2, 2000000000) = 'x'", "lpad(nick, 90, 'ab') > rpad(code, 3)", "balance = 1e300",
+    "balance <> steps",
+    "balance IN (1, 5.5)", "score IN (1, 5.5)", "balance > 0.00000001", "kids::numeric = balance",
+    "nullif(steps, age) > 1",
+)  # fmt: skip
+_SUMS = (
+    "SELECT sum(score * score), sum(score / (height + 4)), sum(score + score), sum(balance * score) FROM users",
+    "SELECT sum(steps + steps), sum(-steps), sum(abs(steps)), sum(steps / (kids + 1)), sum(steps % 7) FROM users",
+    "SELECT variance(score), corr(score, height), covar_pop(balance, score), stddev(steps), avg(height) FROM users",
+    "SELECT plan, kids, sum(score), avg(balance), count(height), count(*) FROM users GROUP BY plan, kids",
+    "SELECT city, joined, score, balance, count(*) FROM users GROUP BY city, joined, score, balance",
+    "SELECT o.status, sum(o.amount), avg(u.score) FROM orders o JOIN users u USING (user_id) GROUP BY o.status",
+    "SELECT note, count(*), sum(amount), count(DISTINCT user_id) FROM orders GROUP BY note",
+    "SELECT date_trunc('month', at), sum(amount * store_id), variance(amount) FROM orders GROUP BY 1",
+    "SELECT count(*) FILTER (WHERE at - joined > interval '2 years'), count(*) FROM orders JOIN users USING (user_id)",
+    "SELECT plan, newsletter, count(*), avg(score) FROM users GROUP BY ROLLUP (plan, newsletter)",
+    "SELECT avg(price * quantity), sum(price) FROM items",
+)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoEngines]:
+    opened = TwoEngines(tmp_path_factory.mktemp("two"))
+    yield opened
+    opened.close()
+
+
+def _case(sql: str) -> Case:
+    return Case(place=sql, sql=sql, facts={})
+
+
+def _conditions() -> Iterator[str]:
+    for left, sign, right in product(_NUMBERS, "+-*/%", _OTHERS):
+        if sign != "%" or {left, right} <= _WHOLE:  # PostgreSQL has no remainder of doubles
+            yield f"{left} {sign} {right} > 3"
+    yield from (f"{form.format(column)} > 3" for form in _ONE for column in _NUMBERS)
+    yield from (f"extract({field} FROM joined) > 3" for field in _FIELDS)
+    yield from (f"extract({field} FROM seen) > 3" for field in (*_FIELDS, "hour", "second"))
+    yield from _TIME_FORMS
+
+
+def _at_once(conditions: Iterator[str]) -> Iterator[Case]:
+    """Statements that compute many conditions, each of them for every row."""
+    while batch := list(islice(conditions, _BATCH)):
+        yield _case(f"SELECT sum({' + '.join(f'CASE WHEN {c} THEN 1 ELSE 0 END' for c in batch)}) FROM users")
+
+
+def _differences(two: TwoEngines, chosen: list[Case]) -> Iterator[str]:
+    """Under tight limits, so that rows, groups, keys and whole units have to be cut; and under wide ones."""
+    tight = policy(is_tight=True)
+    for served, lowered in ((policy(), Lowered()), (tight, Lowered(rows_per_group=1, groups=2))):
+        for case in chosen:
+            theirs = statements(case, served, POSTGRES, lowered)
+            for ours, other in zip(statements(case, served, DUCKDB, lowered) if theirs else (), theirs, strict=True):
+                if two.of_duckdb(ours) != two.of_postgres(other):
+                    yield case.sql
+
+
+def test_both_engines_compute_the_same_integers(two: TwoEngines) -> None:
+    served = policy()
+    chosen = [*ACCEPTED[::_EVERY], *map(_case, _SUMS)]
+    accepted = [case for case in chosen if statements(case, served, POSTGRES, Lowered())]
+    assert len(accepted) > 0.8 * len(chosen)
+    assert list(_differences(two, accepted)) == []
+
+
+@pytest.mark.long
+def test_both_engines_compute_the_same_integers_for_every_case(two: TwoEngines) -> None:
+    assert list(_differences(two, ACCEPTED)) == []
+
+
+def _raised(two: TwoEngines, chosen: list[Case]) -> Iterator[str]:
+    """Statements that fail over extreme rows, whether or not the policy bounds the columns."""
+    bounded = policy()
+    for served in (bounded, unbounded(bounded)):
+        for case in chosen:
+            try:
+                for sql in statements(case, served, POSTGRES, Lowered()):
+                    two.of_extremes(sql)
+            except psycopg.Error as error:
+                yield f"{case.sql}: {error}"
+
+
+def test_no_row_can_make_postgresql_fail(two: TwoEngines) -> None:
+    chosen = [*_at_once(_conditions()), *map(_case, _SUMS)]
+    assert all(statements(case, policy(), POSTGRES, Lowered()) for case in chosen)
+    assert list(_raised(two, chosen)) == []
+
+
+@pytest.mark.long
+def test_no_row_can_make_postgresql_fail_in_any_case(two: TwoEngines) -> None:
+    assert list(_raised(two, ACCEPTED)) == []
+
+
+def test_postgresql_spells_functions_that_exist_and_refuses_the_others() -> None:
+    assert set(SPELLINGS) <= set(FUNCTIONS)
+    assert statements(_case("SELECT count(*) FROM users WHERE lower(nick) = 'x'"), policy(), POSTGRES, Lowered()) == []

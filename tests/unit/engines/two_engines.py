@@ -1,0 +1,141 @@
+"""The shop of the cases in DuckDB and in PostgreSQL, and in PostgreSQL once more with nothing but extreme values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import cycle, islice
+from pathlib import Path
+
+import duckdb
+import psycopg
+
+from proxy.analysis.analyse import Lowered
+from proxy.dp.accounting import knob_pico, pool_atto
+from proxy.engines.duckdb_open import set_optimizer
+from proxy.errors import HushError
+from proxy.plan.release_plan import PlanContext
+from proxy.plan.sets import plan_block
+from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
+from proxy.sql.dialect import Dialect
+from proxy.sql.parse import limited_depth
+from tests.e2e import shop_data
+from tests.postgres_server import private_server
+from tests.unit.sql import corpus
+from tests.unit.sql.corpus import Case
+
+Client = psycopg.Connection[tuple[object, ...]]
+Rows = list[tuple[object, ...]]
+
+
+#: What is hardest to compute with, type by type; numeric without a scale holds what no double does.
+EXTREMES = {
+    "integer": "0 1 -1 2147483647 -2147483648",
+    "smallint": "0 1 -32768 32767",
+    "bigint": "0 1 -1 9223372036854775807 -9223372036854775808",
+    "double precision": "0 '-0' 'NaN' 'Infinity' '-Infinity' 1.7976931348623157e308 -1.7976931348623157e308 5e-324"
+    " -5e-324 1e-200 1e200 -49.5",
+    "real": "'NaN' 'Infinity' 3.4e38 1e-45 1.5",
+    "numeric": "0 'NaN' 'Infinity' '-Infinity' 1e400 -1e400 1e-400 1e130000 5.5 0.0000000001",
+    "date": "'infinity' '-infinity' '4713-01-01:BC' '5874897-12-31' '2024-02-29' '0001-01-01' '294277-01-01'",
+    "timestamp without time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",
+    "timestamp with time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",
+    "text": "'' '\\' '%' 'a' repeat('x',20000) 'ß_İ' 'paid' 'free'",
+    "boolean": "true false",
+}
+
+
+def policy(*, is_tight: bool = False) -> Policy:
+    """The policy of the cases, its relations without a schema. is_tight: rows and unlisted keys have to be cut."""
+    served = corpus.policy()
+    tables = {name: replace(table, relation=table.relation[-1:]) for name, table in served.tables.items()}
+    for name, table in tables.items() if is_tight else ():
+        rows = NotGiven() if table.is_public or table.unit_unique else FromPolicy(3)
+        tables[name] = replace(table, keys_per_unit=1, rows_per_unit=rows)
+    return replace(served, tables=tables)
+
+
+def unbounded(served: Policy) -> Policy:
+    """The same with nothing known about any column."""
+    tables = {
+        name: replace(t, columns=tuple(replace(c, domain=Unknown(), nullable=True) for c in t.columns))
+        for name, t in served.tables.items()
+    }
+    return replace(served, tables=tables)
+
+
+def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -> list[str]:
+    """The SQL of each release's vector for an engine; none if the statement is refused."""
+    with limited_depth():
+        blocks = corpus.bind(corpus.cut(case.sql, served), served, case.parameters)
+        context = PlanContext(
+            tables=served.tables, unique=corpus._unique(served), privacy=served.privacy, lowered=lowered,
+            pico=knob_pico(served.privacy, 10.0), atto_for_keys=pool_atto(served.privacy), salt="salt", dialect=dialect,
+        )  # fmt: skip
+        try:
+            return [sql for block in blocks for sql in plan_block(block.block, context).stages]
+        except HushError:
+            return []
+
+
+class TwoEngines:
+    """Both databases, open."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "shop.duckdb"
+        shop_data.write_shop(path)
+        self._duckdb = duckdb.connect(str(path), config={"threads": 1})
+        self._duckdb.execute("set TimeZone = 'UTC'")
+        set_optimizer(self._duckdb)
+        server = private_server()
+        server.create("same", shop_data.POSTGRES)
+        server.create("extreme", shop_data.POSTGRES.replace("decimal(12,2)", "numeric"))
+        self._postgres, self._extreme = (psycopg.connect(server.dsn(n), autocommit=True) for n in ("same", "extreme"))
+        shop_data.fill_postgres(self._postgres)
+        self._fill_with_extremes()
+        for client in (self._postgres, self._extreme):
+            client.execute("set search_path = pg_catalog")
+            client.execute("set TimeZone = 'UTC'")
+
+    def close(self) -> None:
+        self._duckdb.close()
+        self._postgres.close()
+        self._extreme.close()
+
+    def of_duckdb(self, sql: str) -> Rows:
+        return _plain(self._duckdb.execute(sql).fetchall())
+
+    def of_postgres(self, sql: str) -> Rows:
+        return _plain(self._postgres.execute(sql.encode()).fetchall())
+
+    def of_extremes(self, sql: str) -> Rows:
+        return self._extreme.execute(sql.encode()).fetchall()
+
+    def _fill_with_extremes(self) -> None:
+        """Every value of a column beside many of the others'; a few units have many rows."""
+        for name, _ in shop_data.rows_of_tables():
+            columns = self._extreme.execute(
+                "select attname, format_type(atttypid, null) from pg_attribute"
+                " where attrelid = %s::regclass and attnum > 0 order by attnum",
+                [name],
+            ).fetchall()
+            values = [_extremes(name, str(column), str(kind)) for column, kind in columns]
+            rows = (f"({', '.join(row)})" for row in islice(zip(*values, strict=False), 180))
+            self._extreme.execute(f"insert into {name} values {', '.join(rows)}".encode())
+
+
+def _extremes(table: str, column: str, kind: str) -> Iterator[str]:
+    """A column's values: cycles of different lengths, so that each meets each."""
+    if column == "user_id" and table == "users":
+        return (str(i) for i in range(200))
+    if column in ("user_id", "User", "order_id"):
+        return cycle(str(i) for i in (*range(1, 30), 1, 1))
+    values = EXTREMES[kind].split()
+    texts = ["NULL", *(v.replace(":", " ", 1) if "time" in kind or kind == "date" else v for v in values)]
+    length = len(texts) + sum(map(ord, column)) % 5
+    return islice(cycle(texts[i % len(texts)] for i in range(length)), 200)
+
+
+def _plain(rows: Sequence[tuple[object, ...]]) -> Rows:
+    return sorted((tuple(int(v) if isinstance(v, Decimal) else v for v in row) for row in rows), key=repr)

@@ -1,0 +1,80 @@
+"""What does the private engine postgres refuse, and what does its SQL never hold?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import MappingProxyType
+
+import pytest
+
+from proxy.errors import Unsupported
+from proxy.policy.model import Bounded
+from proxy.sql.postgres_dialect import POSTGRES
+from tests.unit.plan import shop
+
+_ONLY_DUCKDB = re.compile(
+    r"\bTRY|DOUBLE\b(?! PRECISION)|HUGEINT|ENUM \(|(SEMI|ANTI) JOIN|EXCLUDE|no_overflow|isfinite\(s"
+)
+
+
+def _sql(text: str, *, pure: bool = False) -> str:
+    of = replace(shop.context(pure=pure), dialect=POSTGRES)
+    return "\n".join(stage for plan in shop.plans(text, of) for stage in plan.stages)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*), sum(age), avg(age) FROM users WHERE age > 30",
+        "SELECT plan, count(*), sum(age) FROM users GROUP BY plan",
+        "SELECT status, count(DISTINCT user_id), avg(amount), variance(amount) FROM orders GROUP BY status",
+        "SELECT count(*) FROM users u LEFT JOIN orders o ON o.user_id = u.user_id WHERE o.amount > 5",
+        "SELECT count(*) FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.user_id)",
+    ],
+)
+def test_no_construct_of_duckdb_is_left(text: str, pure: bool) -> None:
+    assert not _ONLY_DUCKDB.search(_sql(text, pure=pure)), _sql(text, pure=pure)
+
+
+def test_units_with_too_many_unlisted_keys_are_cut_there_too() -> None:
+    sql = _sql("SELECT store_id, status, count(*), count(DISTINCT user_id) FROM orders GROUP BY store_id, status")
+    assert "NOT EXISTS (SELECT 1 FROM many" in sql
+    assert not _ONLY_DUCKDB.search(sql)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("SELECT count(DISTINCT city) FROM users", "count(DISTINCT)"),
+        ("SELECT max(age) FROM users", "MIN or MAX"),
+        ("SELECT avg(n) FROM (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) x", "GROUP BY per person"),
+        ("SELECT sum(n) FROM (SELECT rank() OVER (PARTITION BY user_id ORDER BY order_id) AS n FROM orders) x",
+         "window function per person"),
+        ("SELECT count(*) FROM users WHERE upper(city) = 'X'", "upper"),
+        ("SELECT count(*) FROM users WHERE joined + interval '9000 years' > now()", "an interval of this length"),
+    ],
+)  # fmt: skip
+def test_what_postgresql_does_not_compute_is_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(Unsupported, match="with engine postgres") as refused:
+        _sql(text)
+    assert words in refused.value.message
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("aggregate", ["sum(height)", "variance(height)"])
+def test_bounds_between_which_doubles_could_underflow_are_refused(aggregate: str) -> None:
+    users = shop.TABLES["users"]
+    narrow = (replace(c, domain=Bounded(0.0, 1e-200)) if c.name == "height" else c for c in users.columns)
+    tables = {**shop.TABLES, "users": replace(users, columns=tuple(narrow))}
+    with pytest.raises(Unsupported, match="bounds this near to each other"):
+        shop.plan(f"SELECT {aggregate} FROM users", replace(shop.context(), dialect=POSTGRES, tables=tables))
+
+
+def test_a_case_blind_column_is_no_group() -> None:
+    users = shop.TABLES["users"]
+    blind = replace(users, columns=tuple(replace(c, case_blind=c.name == "city") for c in users.columns))
+    of = replace(shop.context(), dialect=POSTGRES, tables=MappingProxyType({**shop.TABLES, "users": blind}))
+    with pytest.raises(Unsupported, match="a column that is case_blind"):
+        shop.plan("SELECT city, count(*) FROM users GROUP BY city", of)
