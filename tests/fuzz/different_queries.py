@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from tests.fuzz.grammar import From, Name
+from tests.fuzz.expressions import From, Name
 from tests.fuzz.unit_queries import UnitWriter
 from tests.fuzz.worlds import World
 
