@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
+from tests import places
 from tests.e2e import served
 from tests.e2e.served import PASSWORD
 from tests.wire.raw import RawClient
@@ -207,5 +208,5 @@ def write_world(folder: Path) -> list[Path]:
 @contextmanager
 def serving(folder: Path) -> Iterator[Attacked]:
     """A proxy that listens; ended at the end."""
-    with served.serving(folder, write_world(folder)) as running:
+    with served.serving(folder, write_world(folder), places.UNCOUNTED) as running:
         yield Attacked(port=running.port, log=running.log, folder=folder)

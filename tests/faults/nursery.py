@@ -63,7 +63,7 @@ class Born:
 
 def environment() -> dict[str, str]:
     """Of a proxy."""
-    return {**places.environment(), "PYTHONPATH": str(ROOT)}
+    return {**places.environment(), **places.UNCOUNTED, "PYTHONPATH": str(ROOT)}
 
 
 class Nursery:
