@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 _MEMORY = Path("/dev/shm")
 _ENOUGH_BYTES = 2 << 30
@@ -21,6 +24,13 @@ def fast() -> Path:
         if found.f_bavail * found.f_frsize >= _ENOUGH_BYTES:
             return _MEMORY
     return Path(tempfile.gettempdir())
+
+
+def leave_uncounted(items: Iterable[pytest.Item], folder: Path) -> None:
+    """No lines are counted while the tests of a folder run: those of other folders reach every line."""
+    for item in items:
+        if folder in item.path.parents:
+            item.add_marker(pytest.mark.no_cover)
 
 
 def environment() -> dict[str, str]:

