@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
 
 import hypothesis
@@ -17,12 +19,32 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if IS_CI else "local")
 
 
-# Files that take longest begin first, so that no worker is left with one of them at the end.
-LONGEST = (("tests/fuzz",), ("tests/faults", "tests/e2e", "tests/attacks", "tests/front", "tests/wire"))
+# Tests that wait for other processes, the longest first; and how many files like others one of tests/fuzz is worth.
+WAITING = ("tests/faults", "tests/e2e", "tests/attacks", "tests/wire", "tests/front")
+FUZZ, WORTH = "tests/fuzz", 20
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: next((n for n, t in enumerate(LONGEST) if item.nodeid.startswith(t)), len(LONGEST)))
+    """Mix files that wait with files that compute, so that no processor is idle; small ones come at the end."""
+    places = places_of(dict.fromkeys(_file(item) for item in items))
+    items.sort(key=lambda item: places[_file(item)])
+
+
+def places_of(files: Iterable[str]) -> dict[str, float]:
+    """Where each file stands, from 0 to 1. Those that wait are spread over the first four fifths."""
+    given = list(files)
+    waiting = [f for folder in WAITING for f in given if f.startswith(folder)]
+    computing = sorted((f for f in given if f not in waiting), key=lambda f: not f.startswith(FUZZ))
+    worth = [WORTH if f.startswith(FUZZ) else 1 for f in computing]
+    before = accumulate(worth, initial=0)
+    return {
+        **{f: 0.8 * number / len(waiting) for number, f in enumerate(waiting)},
+        **{f: done / sum(worth) for f, done in zip(computing, before, strict=False)},
+    }
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def find_adult_csv() -> Path | None:
