@@ -25,7 +25,7 @@ $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
 	@touch $@
 
-demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, LISTEN=host:port)
+demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port)
 	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) $(if $(ADULT),--adult '$(ADULT)')
 
 test: $(STAMP) ## run the tests with their coverage gates

@@ -6,26 +6,31 @@ Shows the product on itself; nothing else depends on it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import assert_never
 
 import psycopg
 from psycopg.rows import TupleRow
 from rich.console import Console
 
 from proxy.admin.demo_data_command import generate_with_progress
+from proxy.admin.demo_postgres import filled_server
 from proxy.admin.files import replace_text
 from proxy.admin.output import print_table
 from proxy.app import serve
-from proxy.config import AdultFile, DemoConfig, DemoEngine, ServeConfig, UsersAt
+from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ServeConfig, UsersAt
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
-from proxy.front.binaries import wheel_directory
+from proxy.front.binaries import Search, wheel_directory
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
 from proxy.server import sockets
@@ -34,6 +39,8 @@ from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
 LOGIN, PASSWORD = "demo", "demo"
+_SOURCE = re.compile(r"  engine: duckdb\n  path: [^\n]*\n")
+_ELSEWHERE = "  engine: postgres\n  dsn: ${SHOP_DSN}\n"
 _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 
 
@@ -77,15 +84,38 @@ def demo(config: DemoConfig) -> None:
 
     Ends after the tour when standard input is not a terminal. Raises HushError.
     """
-    if config.engine is not DemoEngine.DUCKDB:
-        raise ConfigError("the demo runs on engine duckdb in this version", hint="Leave out --engine.")
     console = Console(highlight=False)
     for bound in sockets.bind(config.listen.host, config.listen.port):
         bound.close()  # it can be had: nobody waits for the data to learn that it cannot
     folder = config.state.resolve() / "demo"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.environ["SHOP_DUCKDB"] = str(_shop(folder, config.scale, console))
-    policies = [_policy("shop.yaml")]
+    with _served_shop(config, folder, console) as shop:
+        _serve(config, folder, console, shop)
+
+
+@contextlib.contextmanager
+def _served_shop(config: DemoConfig, folder: Path, console: Console) -> Iterator[Path]:
+    """The shop's policy, with the data that it names."""
+    data = _shop(folder, config.scale, console)
+    shipped = _policy("shop.yaml")
+    match config.engine:
+        case DemoEngine.DUCKDB:
+            os.environ["SHOP_DUCKDB"] = str(data)
+            yield shipped
+        case DemoEngine.POSTGRES:
+            console.print("Copying it into a PostgreSQL of its own ...")
+            binaries = config.front.directory if isinstance(config.front, BinariesIn) else Search()
+            with filled_server(data, folder / "postgres", binaries) as dsn:
+                os.environ["SHOP_DSN"] = dsn
+                written = folder / "postgres" / shipped.name
+                replace_text(written, _SOURCE.sub(_ELSEWHERE, shipped.read_text(encoding="utf-8"), count=1))
+                yield written
+        case _ as never:
+            assert_never(never)
+
+
+def _serve(config: DemoConfig, folder: Path, console: Console, shop: Path) -> None:
+    policies = [shop]
     if isinstance(config.adult, AdultFile):
         os.environ["ADULT_CSV"] = str(config.adult.path.resolve())
         policies.append(_policy("adult.yaml"))
