@@ -70,6 +70,16 @@ def reuse_notices(derived: Iterable[Derived]) -> tuple[Notice, ...]:
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 
+def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
+    """A NOTICE that some numbers are smaller than their noise."""
+    if not lost:
+        return ()
+    which = "the number" if count == 1 else f"{lost} of {count} numbers"
+    text = f"the noise is larger than {which}: see hush.low and hush.high"
+    detail = "Intervals are about noise alone. They do not include what bounding leaves out: see EXPLAIN."
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
+
+
 def _left(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> str:
     if not balance.account.limited:
         return f"{balance.account.kind} unlimited"

@@ -22,9 +22,10 @@ from proxy.release.store import Stored
 from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
 from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
+from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
-from proxy.session.notices import charge_notices, rank_notices, reuse_notices, zone_notices
+from proxy.session.notices import charge_notices, doubt_notices, rank_notices, reuse_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
@@ -308,7 +309,8 @@ def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings)
     is_admin = asker.version.role_of(asker.login).is_admin
     notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
-               *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()))  # fmt: skip
+               *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
+               *doubt_notices(*doubt_of(planned, answer)))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 

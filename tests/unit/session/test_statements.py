@@ -153,7 +153,7 @@ def test_statements_of_a_string_keep_their_places() -> None:
         ("CREATE TEMP TABLE users AS SELECT count(*) FROM users", "DP007", "users"),
         ("CREATE TABLE users (x int)", "DP007", "users"),
         ("SET hush.epsilon = 0", "22023", ""),
-        ('SET LOCAL "hush".weights TO 1', "22023", ""),
+        ('SET LOCAL "hush".weights TO 0', "22023", ""),
         ("SELECT hush_r.x FROM users AS hush_r", "DP006", "hush_r"),
         ("WITH RECURSIVE a AS (SELECT * FROM users) SELECT count(*) FROM a", "DP006", "users"),
         ("TABLE users", "DP004", "TABLE"),

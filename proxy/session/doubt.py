@@ -1,0 +1,63 @@
+"""How many numbers of an answer are smaller than their noise?
+
+Decided from noisy numbers and public noise, so saying so tells nothing more. Numbers of groups that the client's own
+HAVING or LIMIT leaves out count as well.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from proxy.dp.accuracy import half_width_95
+from proxy.plan.distinct import DistinctPart
+from proxy.plan.noise import noise_of
+from proxy.plan.recipes import Apart, Count, Finish, Total
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import SetsPlan
+from proxy.release.finish import Release
+from proxy.session.answer import Answer, Planned
+from proxy.sql.block import Carries
+
+_MOST_ROWS = 2_000  # of a release that is looked at: an answer to a person has fewer
+
+
+class Doubt(NamedTuple):
+    """Numbers that are smaller than half their 95 % interval, of all counts and sums."""
+
+    lost: int
+    all: int
+
+
+def doubt_of(planned: Planned, answer: Answer) -> Doubt:
+    """The counts and sums of an answer that cannot be told from 0. Averages are NULL then, and say so themselves."""
+    found = [Doubt(0, 0)]
+    for place, (plan, release) in enumerate(zip(planned.plans, answer.releases, strict=True)):
+        shown = planned.derived[place].shown if place in planned.derived else plan
+        if not isinstance(shown, SetsPlan) and release.rows <= _MOST_ROWS:
+            found.append(_of_release(shown, release))
+    return Doubt(sum(d.lost for d in found), sum(d.all for d in found))
+
+
+def _of_release(plan: ReleasePlan, release: Release) -> Doubt:
+    lost = count = 0
+    for column in release.columns:
+        if column.column.carries is not Carries.VALUE:
+            continue
+        least = _reach(plan.vector.finishes[column.column.number], plan)
+        values = [abs(float(v)) for v in column.values if v is not None] if least > 0 else []
+        count += len(values)
+        lost += sum(v < least for v in values)
+    return Doubt(lost, count)
+
+
+def _reach(recipe: Finish, plan: ReleasePlan) -> float:
+    """Half the 95 % interval of a count or a sum; 0 for what has another kind of noise."""
+    match recipe:
+        case Count() | Total():
+            return half_width_95(plan.distribution, noise_of(recipe, plan.sds))
+        case Apart(part):
+            counted = plan.parts[part]
+            assert isinstance(counted, DistinctPart), "what is counted apart is computed by such a part"
+            return half_width_95(plan.distribution, counted.sd)
+        case _:
+            return 0.0

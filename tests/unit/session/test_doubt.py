@@ -1,0 +1,38 @@
+"""Numbers that are smaller than their noise are pointed out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from proxy.session.notices import doubt_notices
+from tests.unit.session.running import Slow, session_with
+from tests.unit.session.test_estimate import asked
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("select count(*) from users", "the noise is larger than the number: see hush.low and hush.high"),
+        ("select plan, count(*), sum(age), hush.sd(sum(age)) from users group by plan", "8 of 8 numbers"),
+        ("select plan, count(distinct city) from users group by plan", "4 of 4 numbers"),
+        ("select (select count(*) from users), (select sum(age) from users)", "2 of 2 numbers"),
+        ("select avg(age) from users", ""),
+        ("select min(age) from users", ""),
+        ("select plan, count(*) from users group by rollup (plan)", ""),
+    ],
+)
+def test_a_number_that_is_all_noise_is_pointed_out(tmp_path: Path, text: str, says: str) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+    with session_with(noise, tmp_path / "state") as (session, _ledger, _workers):
+        told = [n.message for n in asked(session, text).notices if "noise" in n.message]
+        assert (told == []) if not says else (says in told[0])
+
+
+def test_nothing_is_said_of_numbers_above_their_noise() -> None:
+    assert doubt_notices(0, 5) == ()
+    (one,) = doubt_notices(1, 5)
+    assert "1 of 5 numbers" in one.message
+    assert "what bounding leaves out" in one.detail
