@@ -60,7 +60,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.seen: dict[tuple[str, str], set[int]] = {}
         self.done: dict[str, list[int]] = {k: [] for k in KEYS}
         self.waiting: dict[int, tuple[str, Reserved]] = {}
-        self.clock = self.day = START.toordinal()
+        self.clock, self.day = START.toordinal(), 1
         self.booked: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self.grants: dict[tuple[str, str], list[tuple[int, int]]] = {}
 
