@@ -22,7 +22,7 @@ from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
-from proxy.config import BinariesIn, ExplainRequest, Listen, NoTls, ServeConfig
+from proxy.config import BinariesIn, ExplainRequest, LedgerAt, Listen, NoTls, ServeConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
@@ -33,6 +33,8 @@ from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
+from proxy.ledger.base import Ledger
+from proxy.ledger.postgres import PostgresLedger
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.policy.model import Policy, PostgresSource
@@ -79,7 +81,7 @@ class Proxy:
         tls, sockets = self._tls(), self._sockets()
         if isinstance(self._config.metrics, Listen):
             self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
-        self._ledger = SqliteLedger(self._config.state)
+        self._ledger = _open_ledger(self._config)
         self._undo.callback(self._ledger.close)
         remove_spilled(self._config.state)
         self._noise = {d: NoisePool(d) for d in Distribution}
@@ -92,10 +94,12 @@ class Proxy:
         )
         self._undo.callback(self._workers.thinking.shutdown, cancel_futures=True)
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
-        opener = Opener(state=self._config.state, users=self._config.users, open_engine=_open_engine)
+        opener = Opener(
+            state=self._config.state, users=self._config.users, open_engine=_open_engine, secret=self._secret
+        )
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy, opener))
-        mock_secret = kept_secret(self._config.state / "mock.secret")
+        mock_secret = self._secret("mock.secret")
         options = served.ServerOptions(sockets=sockets, tls=tls, mock_secret=mock_secret)
         server = Server(options, self._served(), salt_bytes)
         reloading = self._reloading(server, opener)
@@ -108,6 +112,10 @@ class Proxy:
         self._undo.push_async_callback(_cancelled, running)
         self._undo.enter_context(poked_by_hangup(watch))
         return server
+
+    def _secret(self, name: str) -> bytes:
+        """Drawn once for the state directory, or for all proxies that share a ledger."""
+        return self._ledger.shared_secret(name, kept_secret(self._config.state / name))
 
     def _tls(self) -> served.Tls | served.NoTls:
         tls = self._config.tls
@@ -165,6 +173,12 @@ class Proxy:
                 server.end_login(hosted.name, login)
 
         return Reloading(self._hosted, opener, self._metrics, serve_new, drain_s=_DRAIN_S)
+
+
+def _open_ledger(config: ServeConfig) -> Ledger:
+    if isinstance(config.ledger, LedgerAt):
+        return PostgresLedger(config.state, config.ledger.url)
+    return SqliteLedger(config.state)
 
 
 def _open_engine(policy: Policy, spill: Path) -> Engine:

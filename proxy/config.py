@@ -94,6 +94,18 @@ class NoMetrics:
     """Nothing is served to a monitoring system."""
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerInState:
+    """Charges and releases are kept in the state directory, for one proxy."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAt:
+    """Charges and releases are kept in PostgreSQL, for all proxies that are given the same address."""
+
+    url: str
+
+
 class LogLevel(enum.Enum):
     """How much is logged. No level logs anything derived from private rows."""
 
@@ -117,6 +129,7 @@ class ServeConfig:
     front: FrontBinaries = field(default_factory=FindBinaries)
     users: UsersSource = field(default_factory=UsersOfPolicy)
     metrics: NoMetrics | Listen = field(default_factory=NoMetrics)
+    ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
     log_level: LogLevel = LogLevel.INFO
 
     def __post_init__(self) -> None:

@@ -11,34 +11,33 @@ from typing import Annotated, TextIO
 
 import typer
 
+from proxy.admin.ledger_place import LedgerOption, StateOption, items_of, place_of, take_in
 from proxy.errors import ConfigError, HushError
 from proxy.ledger.exchange import read, written
-from proxy.ledger.moving import items_of, take_in
 
 STANDARD = Path("-")
 
-State = Annotated[
-    Path, typer.Option("--state", metavar="DIR", help="State directory of the proxy.", envvar="HUSHQL_STATE")
-]
-
 
 def export(
-    state: State,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
     output: Annotated[Path, typer.Option("--output", metavar="FILE", help="A new file; - prints.")] = STANDARD,
 ) -> None:
     """Write all entries and stored answers as JSON lines, also while the proxy runs. They hold what people asked."""
     with _sink(output) as file:
-        file.writelines(f"{line}\n" for line in written(items_of(state)))
+        file.writelines(f"{line}\n" for line in written(items_of(place_of(state, ledger))))
 
 
 def take(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote; - reads standard input.")],
-    state: State,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
 ) -> None:
-    """Fill a new state directory with an export. An old export is an old ledger: what was spent since is unknown."""
+    """Fill a new state directory or database with an export. An old one forgets what was spent since."""
+    place = place_of(state, ledger)
     with lines_of(file) as lines:
-        report = take_in(state, read(lines))
-    typer.echo(f"{state}: {report.entries} entries and {report.releases} releases, head {report.head[:16]}")
+        report = take_in(place, read(lines))
+    typer.echo(f"{place}: {report.entries} entries and {report.releases} releases, head {report.head[:16]}")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.reload import FileWatch
-from proxy.admin.state import kept_secret, new_spill
+from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
 from proxy.config import UsersAt, UsersSource
 from proxy.engines.base import Engine
@@ -36,11 +36,12 @@ _log = logging.getLogger("hushql")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opener:
-    """Opens versions. open_engine: given a policy and where to spill; raises ConfigError."""
+    """Opens versions. open_engine: given a policy and where to spill; raises ConfigError. secret: that of a name."""
 
     state: Path
     users: UsersSource
     open_engine: Callable[[Policy, Path], Engine]
+    secret: Callable[[str], bytes]
 
     async def open(self, policy: Policy) -> Version:
         """Open the data and check what the policy declares about them, on another thread. Raises HushError.
@@ -61,7 +62,7 @@ class Opener:
     def _open(self, policy: Policy) -> Version:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
-        salt = kept_secret(self.state / f"{policy.dataset}.salt").hex()
+        salt = self.secret(f"{policy.dataset}.salt").hex()
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
             facts = engine.check_facts(policy)

@@ -8,16 +8,14 @@ from typing import Annotated
 
 import typer
 
-from proxy.admin.exchange_commands import State, export, lines_of, take
+from proxy.admin.exchange_commands import export, lines_of, take
 from proxy.admin.files import read_policy
+from proxy.admin.ledger_place import LedgerOption, Place, StateOption, grant, inspect, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.admin.top_up_command import TopUp, gift_of, told
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.errors import ConfigError
 from proxy.ledger.base import Report, Total
 from proxy.ledger.exchange import verified
-from proxy.ledger.grants import grant_in_files
-from proxy.ledger.replay import inspect
 from proxy.plan.charge import AccountKind
 from proxy.policy.model import Policy
 
@@ -28,7 +26,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 @app.command("show")
 def show(
-    state: State,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
     policies: Annotated[
         list[Path],
         typer.Option("--policy", metavar="FILE", help="Show epsilon at this policy's delta; may be repeated."),
@@ -37,7 +36,7 @@ def show(
 ) -> None:
     """Show what every account has spent. Verifies first; exit status 1 if the books are not right."""
     known = [read_policy(path, os.environ) for path in policies]
-    rows = [_row(total, known) for total in inspect(state).totals]
+    rows = [_row(total, known) for total in inspect(place_of(state, ledger)).totals]
     if as_json:
         print_json(rows)
         return
@@ -47,16 +46,15 @@ def show(
 
 @app.command("verify")
 def verify(
-    state: Annotated[
-        Path | None, typer.Option("--state", metavar="DIR", help="State directory.", envvar="HUSHQL_STATE")
-    ] = None,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="An export in place of a state directory.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add up every charge again from the first and check the chain. Exit status 1 if anything is not right."""
-    where, report = _verified(state, file)
+    where, report = _verified(state, ledger, file)
     if as_json:
         print_json({"entries": report.entries, "releases": report.releases, "head": report.head})
     else:
@@ -78,22 +76,22 @@ def top_up(
     epsilon: Annotated[float, typer.Option("--epsilon", help="What an account of this epsilon may spend is added.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept for ever.")],
     policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy of the dataset.")],
-    state: State,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
     delta: Annotated[float, typer.Option("--delta", help="Also for groups with unlisted keys.")] = 0.0,
 ) -> None:
     """Add to what one account may spend, also while the proxy runs: for good, or in the present window."""
     wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason)
     gift, read = gift_of(wish)
-    typer.echo(told(grant_in_files(state, gift), read))
+    typer.echo(told(grant(place_of(state, ledger), gift), read))
 
 
-def _verified(state: Path | None, file: Path | None) -> tuple[Path, Report]:
+def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place | Path, Report]:
     if file is not None:
         with lines_of(file) as lines:
             return file, verified(lines)
-    if state is None:
-        raise ConfigError("there is nothing to verify", hint="Give --state or --file.")
-    return state, inspect(state)
+    place = place_of(state, ledger)
+    return place, inspect(place)
 
 
 def _row(total: Total, known: list[Policy]) -> dict[str, str]:

@@ -21,6 +21,8 @@ from proxy.config import (
     ExplainRequest,
     FindBinaries,
     FrontBinaries,
+    LedgerAt,
+    LedgerInState,
     LogLevel,
     NoAdult,
     NoMetrics,
@@ -34,6 +36,7 @@ from proxy.config import (
     parse_listen,
 )
 from proxy.errors import ConfigError
+from proxy.ledger.postgres_link import check_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,13 @@ MetricsAt = Annotated[
     str,
     typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.", show_default=False),
 ]
+LedgerUrl = Annotated[
+    str,
+    typer.Option(
+        "--ledger", metavar="URL", help="Keep the ledger in PostgreSQL, shared by several proxies; no password here.",
+        envvar="HUSHQL_LEDGER", show_default="in --state",
+    ),
+]  # fmt: skip
 Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
 
 
@@ -99,6 +109,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         front_bin: FrontBin = None,
         users: UsersFile = None,
         metrics: MetricsAt = "",
+        ledger: LedgerUrl = "",
         log_level: Level = LogLevel.INFO,
     ) -> None:
         """Serve policies to PostgreSQL clients until told to end (SIGINT, SIGTERM); SIGHUP reloads policies."""
@@ -110,6 +121,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             front=_front(front_bin),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             metrics=parse_listen(metrics) if metrics else NoMetrics(),
+            ledger=_ledger(ledger),
             log_level=log_level,
         )
         check_files(config)
@@ -171,6 +183,13 @@ def _tls(cert: Path | None, key: Path | None, *, is_required: bool) -> Tls:
     if cert is None or key is None:
         raise ConfigError("--tls-cert and --tls-key belong together", hint="Give both or neither.")
     return TlsFiles(cert, key, is_required)
+
+
+def _ledger(url: str) -> LedgerInState | LedgerAt:
+    if not url:
+        return LedgerInState()
+    check_address(url)
+    return LedgerAt(url)
 
 
 def _front(directory: Path | None) -> FrontBinaries:

@@ -186,6 +186,10 @@ class Ledger(Protocol):
         """Finished releases."""
         ...
 
+    def shared_secret(self, name: str, drawn: bytes) -> bytes:
+        """What all processes of this ledger use as the secret of that name: `drawn`, or what one drew before."""
+        ...
+
     def reserve(
         self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], question: Question, *, fresh: bool = False
     ) -> Receipt:

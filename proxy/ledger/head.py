@@ -45,6 +45,10 @@ class Marking:
     seq: int
     _forced: Future[None]
 
+    def has_failed(self) -> bool:
+        """Whether it will never be durable; waits until that is known."""
+        return self._forced.exception() is not None
+
     def wait(self) -> None:
         """Until the mark is durable. Raises OSError."""
         self._forced.result()

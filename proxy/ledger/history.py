@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from proxy.ledger.base import Asked, Outcome, Question
@@ -25,14 +26,19 @@ _CHARGED = (
 _REPEATED = f"select at, query, {_OUTCOME.format('-number')} from repeat where login = ? order by number desc limit ?"
 
 
-class History:
-    """Repeats and outcomes that wait to be written. Safe to call from any thread."""
+Repeats = list[tuple[int, str, str, str]]
+Outcomes = list[tuple[int, str]]
+Written = tuple[frozenset[int], frozenset[int]]
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+
+class Notes:
+    """Repeats and outcomes that wait to be written. Safe to call from any thread. last: number of the latest repeat."""
+
+    def __init__(self, last: int) -> None:
         self._lock = threading.Lock()
         self._repeats: dict[int, tuple[str, str, str]] = {}
         self._outcomes: dict[int, str] = {}
-        self._last = int(connection.execute("select coalesce(max(number), 0) from repeat").fetchone()[0])
+        self._last = last
 
     def add_repeat(self, question: Question) -> int:
         """Remember a statement that cost nothing; its number."""
@@ -49,16 +55,13 @@ class History:
     def is_full(self) -> bool:
         return len(self._repeats) + len(self._outcomes) >= MAX_WAITING
 
-    def write(self, connection: sqlite3.Connection) -> tuple[frozenset[int], frozenset[int]]:
-        """Write what waits, inside the caller's transaction; what to `forget` once that is committed."""
+    def waiting(self) -> tuple[Repeats, Outcomes]:
+        """Rows of what waits: number, time, login, query; statement, outcome."""
         with self._lock:
             repeats = [(number, *row) for number, row in self._repeats.items()]
-            outcomes = list(self._outcomes.items())
-        connection.executemany("insert or replace into repeat values (?, ?, ?, ?)", _ascii(repeats))
-        connection.executemany("insert or replace into outcome values (?, ?)", outcomes)
-        return frozenset(row[0] for row in repeats), frozenset(row[0] for row in outcomes)
+            return repeats, list(self._outcomes.items())
 
-    def forget(self, written: tuple[frozenset[int], frozenset[int]]) -> None:
+    def forget(self, written: Written) -> None:
         repeats, outcomes = written
         with self._lock:
             for number in repeats:
@@ -74,6 +77,25 @@ class History:
                     del waiting[number]
 
 
+def numbers_of(repeats: Repeats, outcomes: Outcomes) -> Written:
+    """What to `forget` once these rows are committed."""
+    return frozenset(row[0] for row in repeats), frozenset(row[0] for row in outcomes)
+
+
+class History(Notes):
+    """Notes that go to SQLite."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(int(connection.execute("select coalesce(max(number), 0) from repeat").fetchone()[0]))
+
+    def write(self, connection: sqlite3.Connection) -> Written:
+        """Write what waits, inside the caller's transaction; what to `forget` once that is committed."""
+        repeats, outcomes = self.waiting()
+        connection.executemany("insert or replace into repeat values (?, ?, ?, ?)", _ascii(repeats))
+        connection.executemany("insert or replace into outcome values (?, ?)", outcomes)
+        return numbers_of(repeats, outcomes)
+
+
 def _ascii(rows: list[tuple[int, str, str, str]]) -> list[tuple[int, str, str, str]]:
     """Rows that SQLite can hold: half of a surrogate pair has no UTF-8 form."""
     return [(n, at, login, query.encode("utf-8", "replace").decode()) for n, at, login, query in rows]
@@ -81,12 +103,16 @@ def _ascii(rows: list[tuple[int, str, str, str]]) -> list[tuple[int, str, str, s
 
 def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked, ...]:
     """The latest `limit` statements of a login, newest first."""
-    charged = [
-        _charged(entry, outcome)
-        for body, outcome in connection.execute(_CHARGED, (login, limit))
-        if isinstance(entry := decode(body), Entry)
-    ]
-    repeated = [_repeated(*row) for row in connection.execute(_REPEATED, (login, limit))]
+    charged = connection.execute(_CHARGED, (login, limit)).fetchall()
+    return merged(charged, connection.execute(_REPEATED, (login, limit)).fetchall(), limit)
+
+
+def merged(
+    charges: Iterable[tuple[str, str | None]], repeats: Iterable[tuple[str, str, str | None]], limit: int
+) -> tuple[Asked, ...]:
+    """The latest of both, newest first: bodies of entries and (time, query), each with its outcome."""
+    charged = [_charged(entry, outcome) for body, outcome in charges if isinstance(entry := decode(body), Entry)]
+    repeated = [_repeated(*row) for row in repeats]
     return tuple(sorted(charged + repeated, key=lambda asked: asked.at, reverse=True)[:limit])
 
 

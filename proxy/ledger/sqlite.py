@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from proxy.errors import LedgerFailed
 from proxy.ledger import history, replay, schema
 from proxy.ledger.base import (
     LATEST,
-    NOTHING,
     AccountSpent,
     Asked,
     Balance,
@@ -36,8 +35,17 @@ from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Entry, Event, Grant, decode, encode
 from proxy.ledger.directory import OwnedDirectory, make_private
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, read_mark
-from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
-from proxy.release.store import Missing, ReleaseStore, Stored
+from proxy.ledger.picking import (
+    Tickets,
+    check_arguments,
+    none_finished,
+    pick_releases,
+    receipt_of,
+    seen_by_all,
+    stored_of,
+)
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.release.store import Missing, ReleaseStore, SqliteStore, Stored
 
 _BODIES_AFTER = "select body from entry where seq > ? order by seq"
 _DISK_HINT = "Look at the free space and the health of the disk of the state directory."
@@ -57,7 +65,7 @@ class SqliteLedger:
         self._path = directory / schema.FILE_NAME
         self._books = Books()
         self._lock = threading.Lock()  # one writer at a time; readers of the books need none
-        self._stages: set[int] = set()
+        self._tickets = Tickets()
         self._is_sound = False
         self._is_closed = False
         try:
@@ -68,7 +76,7 @@ class SqliteLedger:
             replay.catch_up(self._books, self._connection, mark)
             replay.check_releases(self._books, self._connection)
             self._history = history.History(self._connection)
-            self._store = ReleaseStore(schema.open_relaxed(self._path))
+            self._store = SqliteStore(schema.open_relaxed(self._path))
             self._mark_head()
         except (sqlite3.Error, OSError) as error:
             self._directory.close()
@@ -83,39 +91,32 @@ class SqliteLedger:
     def store(self) -> ReleaseStore:
         return self._store
 
+    def shared_secret(self, name: str, drawn: bytes) -> bytes:
+        return drawn  # the directory that keeps it belongs to this process
+
     # --- charging ---------------------------------------------------------------------------------
 
     def reserve(
         self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], question: Question, *, fresh: bool = False
     ) -> Receipt:
         """Charge a whole statement to every account, or nothing to any, durably: see `base.Ledger.reserve`."""
-        _check_arguments(accounts, wanted)
+        check_arguments(accounts, wanted)
         with self._lock:
             self._recover()
-            picks = self._pick(accounts, tuple(one.request for one in wanted), fresh)
-            stored = {
-                pick.release_id: self._store.load(pick.release_id, pick.request.key)
-                for pick in picks.values()
-                if pick.release_id <= self._books.last_release
-            }
+            picks = self._picks(accounts, tuple(one.request for one in wanted), fresh)
+            stored = stored_of(self._books, self._store, picks.values())
             entry, statement = self._charge(accounts, tuple(picks.values()), question)
             if self._history.is_full():
                 self._flush()
                 self._history.drop_oldest()
-            items = tuple(self._item(one, picks[one.request.key], stored) for one in wanted)
-        paid = {(line.kind, line.name): line.cost for line in entry.lines}
-        return Receipt(
-            statement=statement,
-            items=items,
-            charged=tuple(paid.get((a.kind, a.name), NOTHING) for a in accounts),
-            balances=self._books.balances(accounts, question.at),
-        )
+            items = tuple(self._tickets.item(one, picks[one.request.key], stored) for one in wanted)
+        return receipt_of(statement, items, entry.lines, self._books.balances(accounts, question.at))
 
     def quote(
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
     ) -> tuple[Cost, ...]:
         """What `reserve` would charge each account: see `base.Ledger.quote`."""
-        picks = tuple(self._pick(accounts, requests, fresh).values())
+        picks = tuple(self._picks(accounts, requests, fresh).values())
         return tuple(self._books.due(account, picks) for account in accounts)
 
     def settle(self, statement: int) -> None:
@@ -132,45 +133,12 @@ class SqliteLedger:
 
     def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
-        with self._lock:
-            if reserved.release_id not in self._stages or reserved.sql or not sql:
-                raise LedgerFailed("only a reserved stage without SQL can be given one, and only once")
-            self._stages.remove(reserved.release_id)
-        return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql)
+        return self._tickets.bind(reserved, key, sql)
 
-    def _pick(
+    def _picks(
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], fresh: bool
     ) -> dict[ReleaseKey, Pick]:
-        """The release for each distinct key: the finished one that most of these accounts paid for, or a new one."""
-        picks: dict[ReleaseKey, Pick] = {}
-        next_id = self._books.last_release + 1
-        for request in dict.fromkeys(requests):
-            found = () if fresh else self._store.completed(request.key)
-            pick = Pick(request, self._most_paid(accounts, found, next_id))
-            picks[request.key] = pick
-            if pick.release_id == next_id:
-                next_id += 1
-        return picks
-
-    def _most_paid(self, accounts: tuple[Account, ...], found: Iterable[int], if_none: int) -> int:
-        """Of releases, newest first, the newest that most accounts paid for."""
-        best, most = if_none, -1
-        for release_id in found:
-            payers = sum(self._books.has_paid(account, release_id) for account in accounts)
-            if payers > most:
-                best, most = release_id, payers
-            if payers == len(accounts):
-                break
-        return best
-
-    def _item(self, one: Wanted, pick: Pick, stored: dict[int, Stored]) -> Reserved | Stored:
-        if pick.release_id in stored:
-            return stored[pick.release_id]
-        if not one.sql:
-            self._stages.add(pick.release_id)
-        return Reserved(
-            release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
-        )
+        return pick_releases(self._books, none_finished if fresh else self._store.completed, accounts, requests)
 
     def _charge(self, accounts: tuple[Account, ...], picks: tuple[Pick, ...], question: Question) -> tuple[Entry, int]:
         """Draft and book the charge; its entry and the statement's number. Again if a grant came in between."""
@@ -250,10 +218,7 @@ class SqliteLedger:
 
     def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
         """The newest stored release of `key` that all these accounts paid for: see `base.Ledger.seen`."""
-        for release_id in self._store.completed(key):
-            if all(self._books.has_paid(account, release_id) for account in accounts):
-                return self._store.load(release_id, key)
-        return Missing()
+        return seen_by_all(self._books, self._store, accounts, key)
 
     def balances(self, accounts: tuple[Account, ...], at: datetime = LATEST) -> tuple[Balance, ...]:
         with self._lock:
@@ -334,19 +299,3 @@ class SqliteLedger:
 
 class _Overtaken(LedgerFailed):
     """Another process appended an entry since the books were last compared with the file."""
-
-
-def _check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -> None:
-    """Refuse calls that no correct session makes, before anything is charged. Raises ValueError."""
-    names = {(a.kind, a.name) for a in accounts}
-    if len(names) != len(accounts):
-        raise ValueError("accounts must be different")
-    if [a.kind for a in accounts].count(AccountKind.DATASET) != 1:
-        raise ValueError("exactly one dataset account pays for every statement")
-    by_key: dict[ReleaseKey, Wanted] = {}
-    if not wanted or any(by_key.setdefault(one.request.key, one) != one for one in wanted):
-        raise ValueError("a statement wants at least one release, and one price and SQL per key")
-    if any(w.request.cost.pico == 0 for w in wanted):
-        raise ValueError("a release that costs nothing cannot be private")
-    if len({w.request.key.policy_digest for w in wanted}) != 1:
-        raise ValueError("one statement is planned under one policy")

@@ -33,11 +33,14 @@ class Running:
             del self.by_day[old]
 
     def within(self, refresh: Refresh, day: int) -> Cost:
-        """The sum over the window of `day`, which is not before the latest day of the sum."""
+        """The sum over the window of `day`, which is not before the latest day of the sum.
+
+        Also while another thread adds: days are copied before they are looked at.
+        """
         if refresh is Refresh.LIFETIME:
             return self.total
         first = first_day(refresh, day)
-        return sum((cost for d, cost in self.by_day.items() if d >= first), start=NOTHING)
+        return sum((cost for d, cost in tuple(self.by_day.items()) if d >= first), start=NOTHING)
 
 
 @dataclass(slots=True)

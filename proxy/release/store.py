@@ -15,7 +15,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from proxy.errors import LedgerFailed
 from proxy.plan.charge import ReleaseKey, Reserved
@@ -49,21 +49,42 @@ class Missing:
     """No finished release has that key."""
 
 
-class ReleaseStore:
-    """Finished releases by key, over one connection to the ledger's file. Safe to call from any thread.
+class ReleaseStore(Protocol):
+    """Finished releases by key, wherever they are kept. Safe to call from any thread.
 
-    Every method raises LedgerFailed when the file cannot be read or written.
+    Every method raises LedgerFailed when the store cannot be read or written.
     """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._lock = threading.Lock()
 
     def put(self, reserved: Reserved, payload: bytes) -> None:
         """Keep the finished release that `reserved` paid for.
 
         Raises LedgerFailed when this release id is stored already: one charge buys one draw of noise.
         """
+        ...
+
+    def completed(self, key: ReleaseKey) -> Iterator[int]:
+        """Ids of the finished releases of `key`, newest first; several if asked at the same time, or fresh."""
+        ...
+
+    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+        """The finished release `release_id`, which `completed(key)` named."""
+        ...
+
+    def get(self, key: ReleaseKey) -> Stored | Missing:
+        """The newest finished release of `key`, whoever paid for it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqliteStore:
+    """Finished releases over one connection to the ledger's file. Implements `ReleaseStore`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def put(self, reserved: Reserved, payload: bytes) -> None:
         key = reserved.key
         row = (reserved.release_id, key.fingerprint, key.policy_digest, key.data_version, payload)
         with self._lock:

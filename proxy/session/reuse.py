@@ -60,7 +60,7 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
     if not found:
         return None
     best = min(found, key=lambda d: d.shown.added / d.source.cost.pico)
-    own = tuple(a for a in asker.accounts if a.kind not in (AccountKind.DATASET, AccountKind.SESSION))
+    own = tuple(a for a in asker.accounts if a.kind is AccountKind.USER)
     if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), Stored):
         return None  # its own answer is there
     return best if best.source in assumed or _is_paid(best.source, plan, asker) else None

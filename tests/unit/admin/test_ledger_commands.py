@@ -122,7 +122,7 @@ def test_export_verify_and_import(
     assert command.err == f"hushql: {file} cannot be written: File exists\n"
     assert command("ledger", "verify", "--file", str(tmp_path / "nowhere")) == 2
     assert command("ledger", "verify") == 2
-    assert "Give --state or --file" in command.err
+    assert "Give --state, or --ledger" in command.err
     broken = file.read_text(encoding="ascii").replace("shop/alice", "shop/bobby")
     (tmp_path / "forged").write_text(broken, encoding="ascii")
     assert command("ledger", "verify", "--file", str(tmp_path / "forged")) == 1

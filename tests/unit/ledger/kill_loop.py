@@ -108,7 +108,7 @@ def killing_itself_at(step: int) -> Callable[[SqliteLedger], None]:
         patched: tuple[object, str] = (
             (ledger._history, "write"),
             (ledger._marker, "write"),
-            (ledger, "_item"),
+            (ledger._tickets, "item"),
             (ledger.store, "put"),
         )[step]
         owner, name = patched

@@ -327,6 +327,13 @@ class LedgerSuite:
             ledger.store.put(item, b"second")
         assert ledger.store.get(key()) == Stored(release_id=item.release_id, key=key(), payload=b"first")
 
+    def test_a_release_that_is_not_there_cannot_be_loaded(self, ledger: Ledger) -> None:
+        with pytest.raises(LedgerFailed, match="vanished"):
+            ledger.store.load(99, key())
+
+    def test_a_secret_is_the_one_that_was_drawn(self, ledger: Ledger) -> None:
+        assert ledger.shared_secret("salt", b"drawn") == b"drawn"
+
     # --- stages -------------------------------------------------------------------------------
 
     def test_a_later_stage_is_bound_once_to_its_sql(self, ledger: Ledger) -> None:

@@ -23,6 +23,7 @@ from proxy.ledger.head import Mark, Marker, Marking
 from proxy.ledger.replay import inspect
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Cost
+from proxy.release.store import SqliteStore
 from tests.unit.ledger.make import ask, full_disk, key, payers, reserved_of, want
 from tests.unit.ledger.suite import LedgerSuite
 
@@ -73,6 +74,7 @@ def test_files_are_private(state: Path, ledger: SqliteLedger) -> None:
 def test_charges_are_synchronous_and_stores_are_not(ledger: SqliteLedger) -> None:
     assert ledger._connection.execute("pragma synchronous").fetchone() == (2,)
     assert ledger._connection.execute("pragma journal_mode").fetchone() == ("wal",)
+    assert isinstance(ledger.store, SqliteStore)
     assert ledger.store._connection.execute("pragma synchronous").fetchone() == (1,)
 
 

@@ -1,0 +1,95 @@
+"""Where are the books that a command is about: files of a state directory, or PostgreSQL?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, assert_never
+
+import typer
+
+from proxy.errors import ConfigError
+from proxy.ledger import grants, moving, postgres_books, replay
+from proxy.ledger.base import Gift, Report, Total
+from proxy.ledger.exchange import Item
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="State directory of the proxy.", envvar="HUSHQL_STATE"),
+]
+LedgerOption = Annotated[
+    str, typer.Option("--ledger", metavar="URL", help="Books in PostgreSQL instead.", envvar="HUSHQL_LEDGER")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InFiles:
+    """The files of a state directory."""
+
+    directory: Path
+
+    def __str__(self) -> str:
+        return str(self.directory)
+
+
+@dataclass(frozen=True, slots=True)
+class InPostgres:
+    """A database that proxies share."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+
+Place = InFiles | InPostgres
+
+
+def place_of(state: Path | None, ledger: str) -> Place:
+    """The place that the options name; PostgreSQL if both do. Raises ConfigError if none does."""
+    if ledger:
+        return InPostgres(ledger)
+    if state is None:
+        raise ConfigError("there are no books to look at", hint="Give --state, or --ledger.")
+    return InFiles(state)
+
+
+def inspect(place: Place) -> Report:
+    match place:
+        case InFiles(directory):
+            return replay.inspect(directory)
+        case InPostgres(url):
+            return postgres_books.inspect_at(url)
+        case _ as never:
+            assert_never(never)
+
+
+def items_of(place: Place) -> Iterator[Item]:
+    match place:
+        case InFiles(directory):
+            return moving.items_of(directory)
+        case InPostgres(url):
+            return postgres_books.items_at(url)
+        case _ as never:
+            assert_never(never)
+
+
+def take_in(place: Place, items: Iterable[Item]) -> Report:
+    match place:
+        case InFiles(directory):
+            return moving.take_in(directory, items)
+        case InPostgres(url):
+            return postgres_books.take_in_at(url, items)
+        case _ as never:
+            assert_never(never)
+
+
+def grant(place: Place, gift: Gift) -> Total:
+    match place:
+        case InFiles(directory):
+            return grants.grant_in_files(directory, gift)
+        case InPostgres(url):
+            return postgres_books.grant_at(url, gift)
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,308 @@
+"""How do several proxies charge to one ledger, kept by a PostgreSQL server?
+
+Each proxy holds books of its own that follow one chain of entries (`postgres_chain`); releases are shared as well
+(`postgres_store`). The state directory stays each proxy's own, with a marker of the last entry that it charged: a
+server that was put back to an older copy is not opened. A statement that these accounts paid for takes no lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+
+from proxy.errors import LedgerFailed
+from proxy.ledger import history
+from proxy.ledger.base import LATEST, Asked, Balance, Gift, Outcome, Question, Receipt, Report, Total, Wanted
+from proxy.ledger.books import Books, Pick
+from proxy.ledger.chain import Event, Line, decode
+from proxy.ledger.directory import OwnedDirectory
+from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, NoMark, read_mark
+from proxy.ledger.picking import (
+    Finished,
+    Tickets,
+    check_arguments,
+    none_finished,
+    pick_releases,
+    receipt_of,
+    seen_by_all,
+    stored_of,
+)
+from proxy.ledger.postgres_chain import Chain, write_notes
+from proxy.ledger.postgres_link import HINT, Connection, Link
+from proxy.ledger.postgres_schema import BLOCK, prepare
+from proxy.ledger.postgres_store import PostgresStore
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.release.store import Missing, ReleaseStore, Stored
+
+_CHARGED = (
+    "select body, (select outcome from outcome where statement = seq) from entry"
+    " where login = %s order by seq desc limit %s"
+)
+_REPEATED = (
+    "select at, query, (select outcome from outcome where statement = -number) from repeat"
+    " where login = %s order by at desc limit %s"
+)
+_DISK_HINT = "Look at the free space and the health of the disk of the state directory."
+_RELEASES = "select count(*), coalesce(max(release_id), 0) from release"
+
+
+class PostgresLedger:
+    """Books that other processes charge to as well. Implements `base.Ledger`."""
+
+    _marking: Marking
+
+    def __init__(self, directory: Path, url: str) -> None:
+        """Open or create the books and verify them from the first entry.
+
+        Raises ConfigError if the directory or the address cannot be used, LedgerFailed if the books do not verify.
+        """
+        self._directory = OwnedDirectory(directory)
+        self._url = url
+        self._books = Books()
+        self._tickets = Tickets()
+        self._lock = threading.Lock()  # of the connection that charges
+        self._is_closed = False
+        self._link = Link(url)
+        try:
+            self._open(read_mark(directory / MARKER_NAME))
+        except psycopg.Error as error:
+            self._abandon()
+            raise LedgerFailed("the ledger's PostgreSQL cannot be used", detail=_words(error), hint=HINT) from error
+        except OSError as error:
+            self._abandon()
+            raise LedgerFailed("the ledger's marker cannot be written") from error
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _open(self, mark: Mark | NoMark) -> None:
+        self._chain = Chain(self._link, self._books, mark)
+        self._link.twice(prepare)
+        number = self._link.twice(lambda c: c.execute("select nextval('block')").fetchone())
+        assert number is not None
+        self._notes = history.Notes(int(number[0]) * BLOCK)
+        self._store = PostgresStore(Link(self._url, is_relaxed=True))
+        releases = self._link.twice(_count_releases)
+        self._chain.catch_up()
+        self._chain.check_mark()
+        _check_releases(releases, self._books)
+        self._marker = Marker(self._directory.path / MARKER_NAME)
+        self._mark().wait()
+
+    def _abandon(self) -> None:
+        self._link.drop()
+        self._directory.close()
+
+    @property
+    def store(self) -> ReleaseStore:
+        return self._store
+
+    def shared_secret(self, name: str, drawn: bytes) -> bytes:
+        """The secret that all proxies of this ledger share under a name: the one that was `drawn` first."""
+        with self._used():
+            self._link.twice(
+                lambda c: c.execute("insert into secret values (%s, %s) on conflict do nothing", (name, drawn))
+            )
+            row = self._link.twice(lambda c: c.execute("select value from secret where name = %s", (name,)).fetchone())
+        assert row is not None
+        return bytes(row[0])
+
+    # --- charging ---------------------------------------------------------------------------------
+
+    def reserve(
+        self, accounts: tuple[Account, ...], wanted: tuple[Wanted, ...], question: Question, *, fresh: bool = False
+    ) -> Receipt:
+        """Charge a whole statement to every account, or nothing to any, durably: see `base.Ledger.reserve`."""
+        check_arguments(accounts, wanted)
+        requests = tuple(one.request for one in wanted)
+        finished = none_finished if fresh else self._finished(requests)
+        picks = pick_releases(self._books, finished, accounts, requests)
+        if self._are_paid(accounts, picks, finished):
+            lines: tuple[Line, ...] = ()
+            statement = self._repeat(question)
+            stored = stored_of(self._books, self._store, picks.values())
+        else:
+            with self._used(), self._chain.locked():
+                picks = pick_releases(self._books, finished, accounts, requests)
+                stored = stored_of(self._books, self._store, picks.values())
+                entry = self._books.draft(accounts, tuple(picks.values()), question)
+                lines = entry.lines
+                statement = self._append(entry) if lines else self._repeat(question)
+        items = tuple(self._tickets.item(one, picks[one.request.key], stored) for one in wanted)
+        return receipt_of(statement, items, lines, self._books.balances(accounts, question.at))
+
+    def quote(
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
+    ) -> tuple[Cost, ...]:
+        """What `reserve` would charge each account: see `base.Ledger.quote`."""
+        finished = none_finished if fresh else self._store.completed
+        picks = tuple(pick_releases(self._books, finished, accounts, requests).values())
+        return tuple(self._books.due(account, picks) for account in accounts)
+
+    def settle(self, statement: int) -> None:
+        """Wait for the marker of a statement: see `base.Ledger.settle`."""
+        marking = self._marking
+        if 0 < statement < marking.seq:
+            return
+        try:
+            marking.wait()
+        except OSError as error:
+            raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
+
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+        """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
+        return self._tickets.bind(reserved, key, sql)
+
+    def grant(self, gift: Gift) -> None:
+        with self._used(), self._chain.locked():
+            self._append(self._books.draft_grant(gift))
+
+    def _finished(self, requests: tuple[Request, ...]) -> Finished:
+        """The finished releases as they are now, so that they need not be looked up while others wait."""
+        found = {key: tuple(self._store.completed(key)) for key in dict.fromkeys(r.key for r in requests)}
+        return lambda key: found[key]
+
+    def _are_paid(self, accounts: tuple[Account, ...], picks: Mapping[ReleaseKey, Pick], finished: Finished) -> bool:
+        """Whether all these releases exist and everybody has paid: nothing to charge, whatever others do meanwhile."""
+        return all(
+            pick.release_id in finished(key) and all(self._books.has_paid(a, pick.release_id) for a in accounts)
+            for key, pick in picks.items()
+        )
+
+    def _append(self, event: Event) -> int:
+        repeats, outcomes = self._notes.waiting()
+        try:
+            if self._marking.has_failed():
+                self._mark().wait()
+            self._chain.append(event, repeats, outcomes)
+            self._mark()
+        except OSError as error:
+            raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
+        self._notes.forget(history.numbers_of(repeats, outcomes))
+        return event.seq
+
+    def _mark(self) -> Marking:
+        """Begin to mark the end of the books."""
+        self._marking = self._marker.write(Mark(self._books.seq, self._books.head))
+        return self._marking
+
+    def _repeat(self, question: Question) -> int:
+        self._notes.drop_oldest()
+        return self._notes.add_repeat(question)
+
+    @contextlib.contextmanager
+    def _used(self) -> Iterator[None]:
+        """The connection that charges, for one thread. Raises LedgerFailed if the ledger is closed or it fails."""
+        with self._lock:
+            if self._is_closed:
+                raise LedgerFailed("the ledger is closed")
+            try:
+                yield
+            except psycopg.Error as error:
+                raise LedgerFailed("the ledger's PostgreSQL cannot be used", hint=HINT) from error
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+        """The newest stored release of `key` that all these accounts paid for: see `base.Ledger.seen`."""
+        return seen_by_all(self._books, self._store, accounts, key)
+
+    def balances(self, accounts: tuple[Account, ...], at: datetime = LATEST) -> tuple[Balance, ...]:
+        with self._used():
+            self._chain.catch_up()
+            return self._books.balances(accounts, at)
+
+    def can_pay(self, account: Account) -> bool:
+        return self._books.can_pay(account)
+
+    def all_accounts(self) -> tuple[Total, ...]:
+        with self._used():
+            self._chain.catch_up()
+            return self._books.totals()
+
+    def note_outcome(self, statement: int, outcome: Outcome) -> None:
+        self._notes.add_outcome(statement, outcome)
+        if self._notes.is_full():
+            with self._lock:
+                self._flush()
+                self._notes.drop_oldest()
+
+    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+        with self._used():
+            self._flush()
+            charged = self._link.twice(lambda c: c.execute(_CHARGED, (login, limit)).fetchall())
+            repeated = self._link.twice(lambda c: c.execute(_REPEATED, (login, limit)).fetchall())
+        rows = [(at, bytes(query).decode(), outcome) for at, query, outcome in repeated]
+        return history.merged(charged, rows, limit)
+
+    def entries(self, after: int = 0) -> Iterator[Event]:
+        with self._used():
+            self._chain.catch_up()
+            last = self._books.seq
+        link = Link(self._url, is_relaxed=True)
+        try:
+            yield from map(decode, Chain(link, Books()).bodies(after, last))
+        finally:
+            link.drop()
+
+    def verify(self) -> Report:
+        with self._used():
+            self._chain.catch_up()
+            last, head, totals = self._books.seq, self._books.head, self._books.totals()
+        fresh, link = Books(), Link(self._url, is_relaxed=True)
+        try:
+            releases = link.twice(_count_releases)
+            for body in Chain(link, fresh).bodies(0, last):
+                fresh.apply(body)
+        finally:
+            link.drop()
+        if (fresh.head, fresh.totals()) != (head, totals):
+            raise LedgerFailed("the ledger differs from what this process has seen of it", hint=RESTORE_HINT)
+        return Report(entries=fresh.seq, releases=releases[0], head=fresh.head, totals=fresh.totals())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._flush()
+            self._is_closed = True
+            self._store.close()
+            self._link.drop()
+            self._marker.close()
+            self._directory.close()
+
+    def _flush(self) -> None:
+        """Write waiting repeats and outcomes. Failing to is no reason to fail a statement: they go on waiting."""
+        repeats, outcomes = self._notes.waiting()
+
+        def write(connection: Connection) -> None:
+            with connection.transaction():
+                write_notes(connection, repeats, outcomes)
+
+        try:
+            self._link.twice(write)
+        except psycopg.Error:
+            return
+        self._notes.forget(history.numbers_of(repeats, outcomes))
+
+
+def _count_releases(connection: Connection) -> tuple[int, int]:
+    """How many there are, and the largest number."""
+    row = connection.execute(_RELEASES).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def _check_releases(releases: tuple[int, int], books: Books) -> None:
+    if releases[1] > books.last_release:
+        raise LedgerFailed("a stored release was never charged to anybody", hint=RESTORE_HINT)
+
+
+def _words(error: psycopg.Error) -> str:
+    """What the server or the way to it said, which is about connections, never about data."""
+    return f"PostgreSQL says: {' '.join(str(error).split())[:300]}."

@@ -1,0 +1,73 @@
+"""Finished releases in PostgreSQL, shared by all proxies of a ledger."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+
+from proxy.errors import LedgerFailed
+from proxy.ledger.postgres_link import HINT, Connection, Link
+from proxy.plan.charge import ReleaseKey, Reserved
+from proxy.release.store import Missing, Stored
+
+_COMPLETED = (
+    "select release_id from release where fingerprint = %s and policy_digest = %s and data_version = %s"
+    " order by release_id desc"
+)
+
+
+class PostgresStore:
+    """Implements `release.store.ReleaseStore` over a connection of its own, which need not wait for a disk."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def put(self, reserved: Reserved, payload: bytes) -> None:
+        key = reserved.key
+        row = (reserved.release_id, key.fingerprint, key.policy_digest, key.data_version, payload)
+
+        def insert(connection: Connection) -> list[tuple[Any, ...]]:
+            done = connection.execute("insert into release values (%s, %s, %s, %s, %s) on conflict do nothing", row)
+            if done.rowcount:
+                return [(payload,)]
+            return connection.execute("select payload from release where release_id = %s", row[:1]).fetchall()
+
+        # of two attempts the first may have reached the server: what is stored then is this very payload
+        if self._run(insert) != [(payload,)]:
+            raise LedgerFailed("a release was about to be stored twice under one charge")
+
+    def completed(self, key: ReleaseKey) -> Iterator[int]:
+        values = (key.fingerprint, key.policy_digest, key.data_version)
+        for (release_id,) in self._run(lambda c: c.execute(_COMPLETED, values).fetchall()):
+            yield int(release_id)
+
+    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+        sql = "select payload from release where release_id = %s"
+        rows = self._run(lambda c: c.execute(sql, (release_id,)).fetchall())
+        if not rows:
+            raise LedgerFailed("a stored release has vanished")
+        return Stored(release_id=release_id, key=key, payload=bytes(rows[0][0]))
+
+    def get(self, key: ReleaseKey) -> Stored | Missing:
+        newest = next(self.completed(key), 0)
+        return self.load(newest, key) if newest else Missing()
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._link.drop()
+
+    def _run(self, work: Callable[[Connection], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+        """Run it, once more if the connection was lost meanwhile. Raises LedgerFailed."""
+        with self._lock:
+            if self._is_closed:
+                raise LedgerFailed("the store of releases is closed")
+            try:
+                return self._link.twice(work)
+            except psycopg.Error as error:
+                raise LedgerFailed("stored releases cannot be reached", hint=HINT) from error

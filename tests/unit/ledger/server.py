@@ -1,0 +1,96 @@
+"""A PostgreSQL server for tests of the shared ledger: durable as a real one, on loopback, gone with the test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from proxy.front.account import choose_account
+from proxy.front.binaries import Search, clean_environment, find_binaries, launch_command
+from tests import places
+
+_START_S = 60.0
+
+
+@dataclass(slots=True)
+class Database:
+    """A running server. `stop` and `start` keep its data and its port."""
+
+    command: list[str]
+    port: int
+    log: Path
+    _running: list[subprocess.Popen[bytes]]
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://hush@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self._running.append(
+                subprocess.Popen(self.command, stdout=log, stderr=log, env=clean_environment(), cwd="/")
+            )
+        with contextlib.closing(self._first_connection()):
+            pass
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """SIGQUIT is a crash: nothing is written any more. SIGINT: an orderly end."""
+        for process in self._running:
+            process.send_signal(how)
+            process.wait(_START_S)
+        self._running.clear()
+
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            done = connection.execute(sql.encode())
+            return done.fetchall() if done.description else []
+
+    def _first_connection(self) -> psycopg.Connection[tuple[object, ...]]:
+        """Connects again and again until the server says that it is ready, or has ended."""
+        while True:
+            try:
+                return psycopg.connect(self.url, connect_timeout=int(_START_S))
+            except psycopg.OperationalError:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._running[-1].wait(0.02)
+                    raise RuntimeError(self.log.read_text()) from None
+
+
+@contextlib.contextmanager
+def running_database() -> Iterator[Database]:
+    folder = Path(tempfile.mkdtemp(prefix="ledger-", dir=places.fast()))
+    account = choose_account("")
+    copied = folder / "programs"
+    copied.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    data, sockets = folder / "data", folder / "sockets"
+    for made in (data, sockets):
+        made.mkdir(mode=0o700)
+        if not account.is_own:
+            os.chown(made, account.uid, account.gid)
+    binaries = find_binaries(Search(), account, copied)
+    initdb = [binaries.program("initdb"), "-D", str(data), "-U", "hush", "--auth=trust", "--no-sync", "-E", "UTF8"]
+    initdb += ["--locale=C"]
+    subprocess.run(launch_command(account, initdb), check=True, capture_output=True, env=clean_environment())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": sockets, "max_connections": 60}
+    settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    command = launch_command(account, [binaries.program("postgres"), "-D", str(data), *settings])
+    database = Database(command, port, folder / "log", [])
+    try:
+        database.start()
+        yield database
+    finally:
+        database.stop()
+        shutil.rmtree(folder, ignore_errors=True)
