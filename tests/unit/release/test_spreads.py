@@ -57,6 +57,9 @@ def truth(aggregate: str, rows: Sequence[Row]) -> float:
         "regr_sxx(height, age)": lambda: math.fsum((v - mean_x) ** 2 for v in x),
         "regr_syy(height, age)": lambda: math.fsum((v - mean_y) ** 2 for v in y),
         "regr_sxy(height, age)": lambda: products,
+        "count(*)": lambda: float(n),
+        "sum(height)": lambda: math.fsum(y),
+        "avg(age)": lambda: mean_x,
     }[aggregate]()
 
 
@@ -149,23 +152,26 @@ def test_every_null_has_an_interval_of_all_that_is_possible() -> None:
     assert ends("bool_or(age > 3)") == [None, None, None]
 
 
-RUNS = 400
+INTERVALS = (*AGGREGATES, "count(*)", "sum(height)", "avg(age)")
 
 
-@pytest.mark.parametrize("aggregate", [a for a in AGGREGATES if "count" not in a])
-def test_intervals_hold_as_often_as_they_say(aggregate: str) -> None:
-    """At 95 %, 400 runs leave the band of 0.90 to 0.995 once in 40,000 times; the seed is fixed."""
+@pytest.mark.parametrize("aggregate", INTERVALS)
+@pytest.mark.parametrize(
+    ("runs", "least", "most"), [(300, 0.90, 0.995), pytest.param(2_000, 0.93, 0.97, marks=pytest.mark.long)]
+)
+def test_intervals_hold_as_often_as_they_say(aggregate: str, runs: int, least: float, most: float) -> None:
+    """At 95 %, 300 runs leave the first band once in 5,000 times, 2,000 the second once in 20,000; seeds are fixed."""
     rng = random.Random(aggregate)
     exact = truth(aggregate, LINE)
     held = asked = 0
     query = Asked((f"hush.low({aggregate})", f"hush.high({aggregate})"), LINE)
-    for _ in range(RUNS):
+    for _ in range(runs):
         low, high = query.answer(rng)
         if low is not None and high is not None:
             asked += 1
             held += float(low) <= exact <= float(high)
-    assert asked > RUNS / 2
-    assert 0.90 <= held / asked <= 0.995, held / asked
+    assert asked > runs / 2
+    assert least <= held / asked <= most, held / asked
 
 
 @pytest.mark.parametrize(
