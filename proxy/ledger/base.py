@@ -219,7 +219,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
         """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once."""
         ...
 

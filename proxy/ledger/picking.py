@@ -112,10 +112,10 @@ class Tickets:
             release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
         )
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
         """Give a waiting stage its key and SQL. Raises LedgerFailed for anything else, and the second time."""
         with self._lock:
             if reserved.release_id not in self._waiting or reserved.sql or not sql:
                 raise LedgerFailed("only a reserved stage without SQL can be given one, and only once")
             self._waiting.remove(reserved.release_id)
-        return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql)
+        return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql, further=further)

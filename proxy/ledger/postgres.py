@@ -154,9 +154,9 @@ class PostgresLedger:
         except OSError as error:
             raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
-        return self._tickets.bind(reserved, key, sql)
+        return self._tickets.bind(reserved, key, sql, further)
 
     def grant(self, gift: Gift) -> None:
         with self._used(), self._chain.locked():

@@ -131,9 +131,9 @@ class SqliteLedger:
                 self._is_sound = self._is_sound and self._marking is not marking
             raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str) -> Reserved:
+    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
-        return self._tickets.bind(reserved, key, sql)
+        return self._tickets.bind(reserved, key, sql, further)
 
     def _picks(
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], fresh: bool

@@ -18,6 +18,11 @@ def explain_lines(block: Json) -> list[str]:
     return list(chain.from_iterable(broken(line) for line in _long_lines(block)))
 
 
+def charge_text(charge: Json) -> str:
+    """A charge in words."""
+    return ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+
+
 def broken(line: str) -> list[str]:
     """A line in pieces of at most _WIDTH characters, longer words aside."""
     indent = line[: len(line) - len(line.lstrip())]
@@ -34,8 +39,8 @@ def _long_lines(block: Json) -> list[str]:
     charge, bounds, sensitivity = block["charge"], block["bounds"], block["sensitivity"]
     assert isinstance(charge, dict)
     assert isinstance(bounds, dict)
-    amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
-    lines = [f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})", f"  Charge: {amount}"]
+    title = f"Release ({block['mechanism']}, {block['neighbors']} of one {block['unit']})"
+    lines = [title, f"  Charge: {charge_text(charge)}"]
     lines.append(
         f"  Bounds: {counted(bounds['max_rows_per_unit'], 'row')} per unit, {bounds['max_rows_per_group']} per group,"
         f" {counted(bounds['max_groups_per_unit'], 'group')} ({bounds['source']})"

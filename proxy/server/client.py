@@ -18,7 +18,7 @@ from proxy.front.front import Lease
 from proxy.policy.model import Limits
 from proxy.server.cancel import cancel_on_front
 from proxy.server.link import Link, Receiver
-from proxy.session.contract import Piece, Session, Spliced
+from proxy.session.contract import Asking, Piece, Session, Spliced
 from proxy.wire.flow import Ask, AskPrepare, AskRelease, NoAnswer
 from proxy.wire.messages import TERMINATE
 from proxy.wire.relay import Relay
@@ -158,7 +158,7 @@ class RelayedSession:
     async def _ask(self, ask: Ask) -> None:
         """Ask the session, and tell the relay in the same turn of the loop what it said."""
         try:
-            outcome: tuple[Piece, ...] | Spliced | HushError = await self._answer(ask)
+            outcome: tuple[Piece, ...] | Spliced | Asking | HushError = await self._answer(ask)
         except HushError as error:
             outcome = error
         except asyncio.CancelledError:
@@ -167,7 +167,7 @@ class RelayedSession:
             outcome = _failed(error)
         self._answered(outcome)
 
-    async def _answer(self, ask: Ask) -> tuple[Piece, ...] | Spliced:
+    async def _answer(self, ask: Ask) -> tuple[Piece, ...] | Spliced | Asking:
         asked_s = duration_s(ask.settings.get("statement_timeout", ""))
         limit_s = self._ends.limits.statement_timeout_s
         async with asyncio.timeout(min(asked_s or limit_s, limit_s)):
@@ -177,7 +177,7 @@ class RelayedSession:
                 case AskRelease(piece, parameters, fields, settings):
                     return await self._ends.session.release(piece, parameters, fields, settings)
 
-    def _answered(self, outcome: tuple[Piece, ...] | Spliced | HushError) -> None:
+    def _answered(self, outcome: tuple[Piece, ...] | Spliced | Asking | HushError) -> None:
         self._task = None
         if not self._is_closed:
             self._relay.answer(outcome)

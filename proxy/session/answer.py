@@ -7,7 +7,6 @@ Runs in worker threads; nothing here awaits.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,25 +15,22 @@ from types import MappingProxyType
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
-from proxy.errors import HushError, PolicyForbids, QueryCanceled
-from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
-from proxy.metrics import Metrics
-from proxy.plan.charge import Account, AccountKind, Cost, Reserved
+from proxy.errors import HushError, PolicyForbids
+from proxy.ledger.base import Question
+from proxy.plan.charge import AccountKind, Cost, Reserved
 from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import PlanContext
 from proxy.plan.sets import Plan, plan_block
-from proxy.policy.model import Privacy
 from proxy.release.derived import derived_cells
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.release.store import Stored
-from proxy.session.dataset import Dataset, Version
-from proxy.session.known import Owner
-from proxy.session.notices import budget_spent
-from proxy.session.price import Due, check_cap, own_cost, release_key, request_of
+from proxy.session.asker import Asker
+from proxy.session.payment import WHOLE, Stage, note_end, noting_failure, pay
+from proxy.session.price import release_key
 from proxy.session.settings import Settings
 from proxy.session.target import is_met, shown_of, smallest, unmet
 from proxy.sql.algebra import types_in
@@ -44,22 +40,6 @@ from proxy.sql.dialects import dialect_of
 from proxy.sql.parse import limited_depth
 from proxy.sql.split import BlockText, Split
 from proxy.sqltypes import SqlType
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """Whose statement it is, what it pays with, and who counts it."""
-
-    dataset: Dataset
-    version: Version
-    login: str
-    accounts: tuple[Account, ...]
-    metrics: Metrics
-
-    @property
-    def owner(self) -> Owner:
-        """Under which name it is known what was shown."""
-        return self.login, self.version.policy.digest, self.version.policy.data_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,46 +70,67 @@ class Planned:
         return total
 
 
+def together(parts: Sequence[Planned]) -> Planned:
+    """What several stages of a statement release."""
+    if len(parts) == 1:
+        return parts[0]
+    return Planned(
+        blocks=tuple(b for p in parts for b in p.blocks),
+        plans=tuple(plan for p in parts for plan in p.plans),
+        outputs=tuple(dict.fromkeys(o for p in parts for o in p.outputs)),
+        types=frozenset[SqlType]().union(*(p.types for p in parts)),
+    )
+
+
 def _distinct(plans: Sequence[Plan]) -> tuple[Plan, ...]:
     return tuple({p.fingerprint: p for p in plans}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One release for each block, and what was charged."""
+    """One release for each block, what was charged for this stage, and the stage after it."""
 
     releases: tuple[Release, ...]
-    receipt: Receipt
+    items: tuple[Reserved | Stored, ...]
+    next: Stage
+    is_charged: bool
 
 
-def plan_statement(query: Split, asker: Asker, settings: Settings, parameters: Bindings, now: datetime) -> Planned:
-    """Bind and plan every block of a statement. Costs nothing. Raises HushError."""
+def plan_statement(
+    query: Split, asker: Asker, settings: Settings, parameters: Bindings, now: datetime, share: int = 0
+) -> Planned:
+    """Bind and plan every block of a statement. Costs nothing. Raises HushError.
+
+    share: what each release may cost if earlier stages of the statement have decided it.
+    """
     with limited_depth():
-        return _plan(query, asker, settings, Constants(parameters, now))
+        return _plan(query, asker, settings, Constants(parameters, now), share)
 
 
-def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants) -> Planned:
+def _plan(query: Split, asker: Asker, settings: Settings, constants: Constants, share: int) -> Planned:
     catalog = asker.version.catalog(asker.login)
     blocks = []
     for text in query.blocks:
         with _pointing_at(text):
             blocks.append(bind_block(text, catalog, constants, query.text))
-    if not settings.target.amount or not blocks:
-        return _at(settings.epsilon, query, tuple(blocks), asker, settings)
+    if share or not settings.target.amount or not blocks:
+        return _at(settings.epsilon, query, tuple(blocks), asker, settings, share)
     return _near_enough(lambda epsilon: _at(epsilon, query, tuple(blocks), asker, settings), asker, settings)
 
 
-def _at(epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], asker: Asker, settings: Settings) -> Planned:
+def _at(
+    epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], asker: Asker, settings: Settings, share: int = 0
+) -> Planned:
     """The statement planned at an epsilon."""
     version, privacy = asker.version, asker.version.policy.privacy
-    share = share_of(knob_pico(privacy, epsilon), len({b.block for b in blocks}))
+    share = share or share_of(knob_pico(privacy, epsilon), len({b.block for b in blocks}))
     context = PlanContext(
         tables=version.policy.tables,
         unique=version.unique,
         privacy=privacy,
         lowered=settings.lowered,
         pico=share,
-        atto_for_keys=_atto_for_keys(asker.accounts, privacy, share),
+        atto_for_keys=atto_for_keys(asker, share),
         salt=version.salt,
         shares=settings.shares,
         dialect=dialect_of(version.policy.source),
@@ -197,34 +198,38 @@ def share_of(whole: int, releases: int) -> int:
     return share
 
 
-def _atto_for_keys(accounts: tuple[Account, ...], privacy: Privacy, pico: int) -> int:
+def atto_for_keys(asker: Asker, pico: int) -> int:
     """The least share over the accounts, so that no account's pool runs out before its rho."""
+    privacy = asker.version.policy.privacy
     pool = pool_atto(privacy)
-    limited = [a.limit.pico for a in accounts if a.limited and a.limit.pico > 0]
+    limited = [a.limit.pico for a in asker.accounts if a.limited and a.limit.pico > 0]
     if not limited:
         return delta_share(pool, pico, max(pico, knob_pico(privacy, privacy.max_query_epsilon)))
     return min(delta_share(pool, min(pico, limit), limit) for limit in limited)
 
 
 def answer_statement(
-    query: Split, planned: Planned, asker: Asker, settings: Settings, cancellation: Cancellation, text: str
+    query: Split,
+    planned: Planned,
+    asker: Asker,
+    settings: Settings,
+    cancellation: Cancellation,
+    text: str,
+    stage: Stage = WHOLE,
 ) -> Answer:
     """Reserve, execute, add noise, store, finish, settle. Raises HushError; what was reserved stays charged."""
-    ledger = asker.dataset.ledger
-    plans = planned.distinct()
-    if settings.max_charge:
-        check_cap(own_cost(dues(plans, asker, fresh=settings.is_fresh)), settings, asker.version.policy.privacy)
-    wanted = tuple(_wanted(p, asker.version) for p in plans)
+    plans = tuple(p for p in planned.distinct() if p.fingerprint not in stage.cells)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
-    keys = () if settings.is_fresh else tuple(one.request.key for one in wanted)
+    keys = () if settings.is_fresh else tuple(release_key(p, asker.version) for p in plans)
     with asker.dataset.underway.alone(keys, cancellation):
-        receipt = _reserve(asker, wanted, question, settings)
-        with _outcome_noted(ledger, receipt):
-            cells = {
+        paid = pay(plans, asker, settings, question, stage)
+        with noting_failure(paid.stage, asker.dataset.ledger):
+            computed = {
                 plan.fingerprint: _compute(plan, item, asker, cancellation)
-                for plan, item in zip(plans, receipt.items, strict=True)
+                for plan, item in zip(plans, paid.items, strict=True)
             }
-    with _outcome_noted(ledger, receipt):
+    cells = {**stage.cells, **computed}
+    with noting_failure(paid.stage, asker.dataset.ledger):
         releases = tuple(
             finish_plan(
                 *_read(planned, place, cells),
@@ -236,10 +241,12 @@ def answer_statement(
             )
             for place, block in enumerate(planned.blocks)
         )
-        ledger.settle(receipt.statement)
-    ledger.note_outcome(receipt.statement, Outcome.ANSWERED)
+        asker.dataset.ledger.settle(paid.stage.statement)
+    note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
-    return Answer(releases=releases, receipt=receipt)
+    receipts = paid.stage.receipts[len(stage.receipts) :]
+    is_charged = any(c.pico for r in receipts for c in r.charged) or any(isinstance(i, Reserved) for i in paid.items)
+    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells), is_charged=is_charged)
 
 
 def _read(planned: Planned, place: int, cells: Mapping[str, NoisyCells]) -> tuple[Plan, NoisyCells]:
@@ -249,40 +256,10 @@ def _read(planned: Planned, place: int, cells: Mapping[str, NoisyCells]) -> tupl
     return (plan, found) if derived is None else (derived.shown, derived_cells(derived, found))
 
 
-@contextlib.contextmanager
-def _outcome_noted(ledger: Ledger, receipt: Receipt) -> Iterator[None]:
-    """Note how a statement ends that fails; it stays charged."""
-    try:
-        yield
-    except BaseException as error:
-        with contextlib.suppress(HushError):
-            cancelled = isinstance(error, QueryCanceled)
-            ledger.note_outcome(receipt.statement, Outcome.CANCELLED if cancelled else Outcome.FAILED)
-        raise
-
-
-def _wanted(plan: Plan, version: Version) -> Wanted:
-    first, *further = plan.stages
-    return Wanted(request_of(plan, version), first, tuple(further))
-
-
-def dues(plans: Sequence[Plan], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
-    """What each of the asker's accounts would pay for the releases of these plans now."""
-    requests = tuple(request_of(p, asker.version) for p in plans)
-    costs = asker.dataset.ledger.quote(asker.accounts, requests, fresh=fresh)
-    return tuple(Due(account, cost) for account, cost in zip(asker.accounts, costs, strict=True))
-
-
-def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings) -> Receipt:
-    """Charge the statement, and count how long a charge took."""
-    started = time.perf_counter()
-    try:
-        receipt = asker.dataset.ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
-    except AccountSpent as error:
-        raise budget_spent(error, asker.version.policy.privacy) from None
-    if any(cost != Cost(0, 0) for cost in receipt.charged):
-        asker.metrics.reserved(time.perf_counter() - started)
-    return receipt
+def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
+    """Whether a statement would be answered from the store, free."""
+    ledger, keys = asker.dataset.ledger, [release_key(p, asker.version) for p in planned.distinct()]
+    return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)
 
 
 def _compute(plan: Plan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:

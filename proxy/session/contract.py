@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from proxy.errors import HushError
-from proxy.wire.exchange import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Spliced
+from proxy.wire.exchange import Array, Asking, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Spliced
 
 __all__ = [
     "Array",
+    "Asking",
     "Field",
     "NoRefusal",
     "Notice",
@@ -62,8 +63,11 @@ class Session(Protocol):
         parameters: tuple[Parameter, ...],
         fields: tuple[Field, ...],
         settings: Mapping[str, str],
-    ) -> Spliced:
-        """Charge, compute and splice one private statement. Raises HushError when refused."""
+    ) -> Spliced | Asking:
+        """Charge, compute and splice one private statement. Raises HushError when refused.
+
+        It may ask the front something first, once for each of the statement's stages.
+        """
         ...
 
     def refused(self, error: HushError) -> None:

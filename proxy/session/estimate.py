@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
 
 from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.errors import HushError, InvalidParameter, Unsupported
@@ -19,12 +18,13 @@ from proxy.plan.charge import Cost, Request
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting
-from proxy.session.answer import Asker, Planned, plan_statement
+from proxy.session.answer import Planned
+from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
-from proxy.session.price import NOTHING, is_above_cap, largest, request_of
+from proxy.session.price import NOTHING, is_above_cap, largest
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
-from proxy.session.reuse import resolved
 from proxy.session.settings import Settings
+from proxy.session.stages import estimated
 from proxy.session.statements import Asked, Understood, understand
 from proxy.sql.algebra import Literal
 from proxy.sql.constants import Bindings
@@ -49,7 +49,15 @@ class _Exact:
     """A statement that reads nothing private."""
 
 
-_Priced = Planned | _Refused | _Exact
+@dataclass(frozen=True, slots=True)
+class _Released:
+    """A statement whose releases these are. planned: of those that can be planned now."""
+
+    planned: Planned
+    requests: tuple[Request, ...]
+
+
+_Priced = _Released | _Refused | _Exact
 
 
 def estimate(
@@ -96,19 +104,18 @@ class _Estimate:
             return _Refused("only what stands alone is estimated: give the SELECT without what keeps its rows")
         handle = piece.handle
         if isinstance(handle, Understood) and isinstance(handle.query, Split) and handle.query.blocks:
-            return _Exact() if handle.wrapped.wrapper in EXPLAINS else self._planned(handle.query)
+            return _Exact() if handle.wrapped.wrapper in EXPLAINS else self._planned(handle, piece.text)
         words = piece.text.split(None, 1)
         if words and words[0].upper() in ("SET", "RESET"):
             return _Refused("settings are those of the session: SET them before the estimate")
         return _Exact()
 
-    def _planned(self, query: Split) -> Planned | _Refused:
-        now = datetime.now(ZoneInfo(self._privacy.time_zone))
+    def _planned(self, handle: Understood, text: str) -> _Released | _Refused:
         try:
-            planned = plan_statement(query, self._asker, self._settings, {}, now)
-            return resolved(planned, self._asker, self._settings, self._plans)
+            planned, wanting = estimated(handle, self._asker, self._settings, text, self._plans)
         except HushError as error:
             return _refused(error)
+        return _Released(planned, wanting.requests)
 
     def _of(self, place: int, priced: _Priced) -> Iterator[Row]:
         match priced:
@@ -116,17 +123,16 @@ class _Estimate:
                 yield (str(place), *(None,) * 7, reason)
             case _Exact():
                 yield from self._row_by_account(place, [NOTHING] * len(self._accounts), _EXACT, "")
-            case Planned():
-                requests = tuple(request_of(p, self._asker.version) for p in priced.distinct())
+            case _Released(planned, requests):
                 costs = self._costs(requests)
                 own = largest(c for c, a in zip(costs, self._accounts, strict=True) if a.kind.is_own)
                 if is_above_cap(own, self._settings, self._privacy):
                     refusal = f"hush.max_charge allows {self._settings.max_charge:g}"
                 else:
                     refusal, self._asked = "", self._asked + requests
-                    self._plans += priced.distinct()
+                    self._plans += planned.distinct()
                     self._so_far = [a + b for a, b in zip(self._so_far, costs, strict=True)]
-                error = "; ".join(map(_expected_error, priced.outputs))
+                error = "; ".join(map(_expected_error, planned.outputs))
                 yield from self._row_by_account(place, costs, error, refusal)
 
     def _costs(self, requests: tuple[Request, ...]) -> list[Cost]:

@@ -13,19 +13,22 @@ from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.plan.charge import Cost
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
+from proxy.plan.explain_lines import charge_text
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting, Privacy
-from proxy.session.answer import Asker, Planned, dues
-from proxy.session.price import NOTHING, Due, is_above_cap, own_cost
+from proxy.session.answer import Planned
+from proxy.session.asker import Asker
+from proxy.session.payment import Wanting
+from proxy.session.price import NOTHING, Due, dues, is_above_cap, own_cost, request_of
 from proxy.session.relations import Viewer, own_accounts
 from proxy.session.settings import Settings
 from proxy.session.windows import left_of, refreshes, window_ends
 
 
-def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
-    """The privacy plan as lines."""
-    data = explain_data(planned, asker, viewer, settings)
+def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
+    """The privacy plan as lines. asked: what would be asked of the ledger, for later stages too."""
+    data = explain_data(planned, asked, asker, viewer, settings)
     releases = _listed(data, "releases")
     lines = [
         f"Privacy plan: {counted(len(releases), 'release')}, epsilon {data['epsilon']:g} at delta {data['delta']:g}",
@@ -41,27 +44,22 @@ def explain_text(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
             lines.append(f"  Reuse: computed from a release that your accounts paid for{cells}; hush.fresh asks anew")
         elif release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
-    return lines
+    return lines + _later_lines(_listed(data, "later"))
 
 
-def explain_json(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> str:
+def explain_json(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> str:
     """The privacy plan as one JSON document."""
-    return json.dumps([explain_data(planned, asker, viewer, settings)], indent=2)
+    return json.dumps([explain_data(planned, asked, asker, viewer, settings)], indent=2)
 
 
-def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> Json:
+def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> Json:
     """The privacy plan as data."""
     privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
-    plans = planned.distinct()
     releases: list[Json] = [
-        {
-            **explain_plan(shown, privacy),
-            "reused": own_cost(dues((plan,), asker, fresh=is_fresh)) == NOTHING,
-            "added_up": added,
-        }
+        {**explain_plan(shown, privacy), "reused": _is_free(plan, asker, fresh=is_fresh), "added_up": added}
         for plan, shown, added in _shown(planned)
     ]
-    due = dues(plans, asker, fresh=is_fresh)
+    due = dues(asked.requests, asker, fresh=is_fresh)
     charged = own_cost(due)
     shown = own_accounts(viewer)
     balances = asker.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
@@ -76,6 +74,7 @@ def explain_data(planned: Planned, asker: Asker, viewer: Viewer, settings: Setti
         "is_above_max_charge": is_above_cap(charged, settings, privacy),
         "accounts": accounts,
         "releases": releases,
+        "later": [{"charge": _amounts(w.request.cost, privacy)} for w in asked.tickets],
     }
 
 
@@ -89,6 +88,20 @@ def _shown(planned: Planned) -> list[tuple[Plan, Plan, int | None]]:
         else:
             found[plan.fingerprint, derived.shown.vector.finishes] = (plan, derived.shown, derived.shown.added)
     return list(found.values())
+
+
+def _is_free(plan: Plan, asker: Asker, *, fresh: bool) -> bool:
+    """Whether the asker's own accounts have paid for a release."""
+    return own_cost(dues((request_of(plan, asker.version),), asker, fresh=fresh)) == NOTHING
+
+
+def _later_lines(later: list[Json]) -> list[str]:
+    """What is known of releases that wait for the values of sub-queries."""
+    if not later:
+        return []
+    charges = [charge for one in later if isinstance(charge := one["charge"], dict)]
+    lines = [f"Later: {counted(len(later), 'release')}, planned once the values of the sub-queries above are known"]
+    return lines + [f"  Charge: at most {charge_text(c)}" for c in charges]
 
 
 def _of(due: tuple[Due, ...], accounts: tuple[object, ...]) -> list[Due]:

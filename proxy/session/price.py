@@ -13,6 +13,7 @@ from proxy.errors import PolicyForbids
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request
 from proxy.plan.sets import Plan
 from proxy.policy.model import Privacy
+from proxy.session.asker import Asker
 from proxy.session.dataset import Version
 from proxy.session.settings import Settings
 
@@ -29,13 +30,24 @@ class Due:
 
 def release_key(plan: Plan, version: Version) -> ReleaseKey:
     """Under which key the store keeps the release of a plan."""
+    return key_of(plan.fingerprint, version)
+
+
+def key_of(fingerprint: str, version: Version) -> ReleaseKey:
+    """A key of this data under this policy."""
     policy = version.policy
-    return ReleaseKey(fingerprint=plan.fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
+    return ReleaseKey(fingerprint=fingerprint, policy_digest=policy.digest, data_version=policy.data_version)
 
 
 def request_of(plan: Plan, version: Version) -> Request:
     """One release with its price."""
     return Request(key=release_key(plan, version), cost=plan.cost)
+
+
+def dues(requests: tuple[Request, ...], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
+    """What each of the asker's accounts would pay for these releases now."""
+    costs = asker.dataset.ledger.quote(asker.accounts, requests, fresh=fresh)
+    return tuple(Due(account, cost) for account, cost in zip(asker.accounts, costs, strict=True))
 
 
 def largest(costs: Iterable[Cost]) -> Cost:

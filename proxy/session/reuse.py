@@ -15,9 +15,10 @@ from proxy.plan.explain_sets import output_noises
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.release.store import Stored
-from proxy.session.answer import Asker, Planned, dues
+from proxy.session.answer import Planned
+from proxy.session.asker import Asker
 from proxy.session.known import is_source
-from proxy.session.price import NOTHING, release_key
+from proxy.session.price import NOTHING, dues, release_key, request_of
 from proxy.session.settings import Settings
 
 
@@ -68,7 +69,7 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
 
 def _is_paid(source: ReleasePlan, plan: ReleasePlan, asker: Asker) -> bool:
     """Whether all accounts paid for the source; that of a new session may still have to, if it is no dearer."""
-    for due in dues((source,), asker, fresh=False):
+    for due in dues((request_of(source, asker.version),), asker, fresh=False):
         is_session = due.account.kind is AccountKind.SESSION
         if due.cost != NOTHING and not (is_session and due.cost.pico <= plan.cost.pico):
             return False

@@ -10,33 +10,37 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
+from proxy.ledger.base import Receipt
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.release.store import Stored
-from proxy.session.answer import Answer, Asker, Planned, answer_statement, plan_statement
-from proxy.session.contract import Array, Field, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.session.answer import Answer, Planned, answer_statement, is_paid, plan_statement, together
+from proxy.session.asker import Asker
+from proxy.session.contract import Array, Asking, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.notices import charge_notices, doubt_notices, rank_notices, reuse_notices, zone_notices
 from proxy.session.parameters import read_parameters
+from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
-from proxy.session.reuse import resolved
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
+from proxy.session.stages import Progress, asked_now, begun, next_part, ready, resumed
 from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.session.told import Answers, Noted, Taken
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
 from proxy.sql.split import Split
+from proxy.sql.stages import StageText
 from proxy.sql.wrappers import EXPLAINS, Wrapper
 from proxy.sqltypes import SqlType
 
@@ -46,7 +50,6 @@ _NOWHERE = TextSpan(0, 0)
 _MOST_NAMES = 1000
 _LONG_CHARS = 20_000
 _WORDS = re.compile(r"\w+")
-_NO_RELEASES = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +133,7 @@ class ClientSession:
         parameters: tuple[Parameter, ...],
         fields: tuple[Field, ...],
         settings: Mapping[str, str],
-    ) -> Spliced:
+    ) -> Spliced | Asking:
         """See the contract."""
         piece = await self._up_to_date(piece, settings)
         if isinstance(piece.refusal, Refusal):
@@ -159,61 +162,83 @@ class ClientSession:
 
     # --- one statement --------------------------------------------------------------------------------
 
-    async def _release(self, piece: Piece, parameters: tuple[Parameter, ...], values: Mapping[str, str]) -> Spliced:
-        handle = piece.handle
-        assert isinstance(handle, Understood), "a private piece without refusal was understood"
-        settings = self._settings(handle.version, values)
-        asker = self._asker(handle.version, settings.shared_session)
+    async def _release(
+        self, piece: Piece, parameters: tuple[Parameter, ...], values: Mapping[str, str]
+    ) -> Spliced | Asking:
+        progress, asker, settings = await self._progress(piece, values)
+        handle = progress.handle
         is_explain = handle.wrapped.wrapper in EXPLAINS
         if isinstance(handle.query, Probe):
             if is_explain:
-                return await self._explained(handle, _NO_RELEASES, asker, settings, len(parameters))
+                return await self._explained(progress, (), asker, settings, len(parameters), piece.text)
             self._metrics.statement(StatementKind.PROBE)
             return _probed(handle, handle.query, len(parameters))
+        query = handle.query
+        if query.stages:
+            progress, query = await self._think(lambda: next_part(progress, self._login))
         try:
-            planned = await self._plan(handle.query, asker, settings, parameters)
+            planned = await self._plan(query, asker, settings, parameters, progress.share)
         except HushError as error:
-            error.position = handle.position(error.position)
+            error.position = progress.original(error.position)
             raise
-        if is_explain:
-            return await self._explained(handle, planned, asker, settings, len(parameters))
+        if is_explain and not (progress.asked and is_paid(planned, asker, settings)):
+            others = [await self._plan(q, asker, settings, parameters, progress.share) for q in progress.others]
+            return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
         if not planned.blocks:
             self._metrics.statement(StatementKind.RELATION)
-            patches = await self._wait(lambda: self._system(handle.query, asker, settings, self._last, parameters))
+            patches = await self._wait(lambda: self._system(query, asker, settings, self._last, parameters))
             return _spliced(handle, patches, len(parameters), ())
-        return await self._answered(handle, planned, asker, settings, parameters, piece.text)
+        return await self._answered(progress, query, planned, asker, settings, parameters, piece)
+
+    async def _progress(self, piece: Piece, values: Mapping[str, str]) -> tuple[Progress, Asker, Settings]:
+        """How far a statement is, with who asks for it and how."""
+        found = piece.handle
+        if isinstance(found, Progress):
+            going = found
+            found = await self._think(lambda: resumed(going, piece.told, self._dataset.current, self._login))
+        handle = found.handle if isinstance(found, Progress) else found
+        assert isinstance(handle, Understood), "a private piece without refusal was understood"
+        settings = self._settings(handle.version, values)
+        asker = self._asker(handle.version, settings.shared_session)
+        return found if isinstance(found, Progress) else begun(handle, asker, settings), asker, settings
 
     async def _answered(
-        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings,
-        parameters: tuple[Parameter, ...], text: str,
-    ) -> Spliced:  # fmt: skip
-        query = handle.query
-        assert isinstance(query, Split)
+        self, progress: Progress, query: Split, planned: Planned, asker: Asker, settings: Settings,
+        parameters: tuple[Parameter, ...], piece: Piece,
+    ) -> Spliced | Asking:  # fmt: skip
+        """A stage's question to the front, or the whole statement."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         cancellation = Cancellation()
 
-        def work() -> tuple[Answer, LastQuery, Spliced]:
+        def work() -> tuple[Answer, LastQuery | None, Spliced | Asking]:
             """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
-            ready = resolved(planned, asker, settings)
-            answer = answer_statement(query, ready, asker, settings, cancellation, text)
-            last = _last_query(ready, answer)
-            system = self._system(query, asker, settings, (last,), parameters)
-            patches = (*_block_patches(query, ready, answer), *system)
-            return answer, last, _spliced(handle, patches, len(parameters), _notices(ready, answer, asker, settings))
+            now_planned = ready(progress, planned, asker, settings)
+            answer = answer_statement(query, now_planned, asker, settings, cancellation, piece.text, progress.stage)
+            patches, count = _block_patches(query, now_planned, answer), len(parameters)
+            if progress.asked is not None:
+                now = replace(progress, stage=answer.next, earlier=(*progress.earlier, now_planned))
+                return answer, None, _asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
+            receipt = charged(answer.next, asker)
+            whole = together((*progress.earlier, now_planned))
+            last = _last_query(whole, receipt)
+            patches = (*patches, *self._system(query, asker, settings, (last,), parameters))
+            notices = _notices(whole, receipt, asker, settings)
+            return answer, last, _spliced(progress.handle, patches, count, notices)
 
         try:
-            answer, last, spliced = await self._wait(work)
+            answer, last, result = await self._wait(work)
         except asyncio.CancelledError:
             cancellation.request()
             raise
-        self._last = (last,)
-        self._metrics.statement(StatementKind.PRIVATE)
-        for item in answer.receipt.items:
+        if last is not None:
+            self._last = (last,)
+            self._metrics.statement(StatementKind.PRIVATE)
+        for item in answer.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
-        if any(c.pico for c in answer.receipt.charged):
-            await _until_grid(started, handle.version.policy.privacy.time_grid_s)
-        return spliced
+        if answer.is_charged:
+            await _until_grid(started, asker.version.policy.privacy.time_grid_s)
+        return result
 
     def _new_asker(self, version: Version, shared_session: str) -> Asker:
         accounts = version.accounts(self._login, f"shared/{shared_session}" if shared_session else self._id)
@@ -221,15 +246,17 @@ class ClientSession:
             dataset=self._dataset, version=version, login=self._login, accounts=accounts, metrics=self._metrics
         )
 
-    async def _plan(self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]) -> Planned:
+    async def _plan(
+        self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], share: int
+    ) -> Planned:
         limits = tuple((a.limited, a.limit) for a in asker.accounts)
-        key = (asker.version, self._login, limits, query.text, parameters, settings)
+        key = (asker.version, self._login, limits, query.text, parameters, settings, share)
         cached = self._plans.planned(key)
         if cached is not None:
             return cached
         values = read_parameters(parameters)
         now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-        planned = await self._think(lambda: plan_statement(query, asker, settings, values, now))
+        planned = await self._think(lambda: plan_statement(query, asker, settings, values, now, share))
         if planned.is_lasting and not _depends_on_time(query.text):
             self._plans.keep_planned(key, planned)
         return planned
@@ -257,13 +284,20 @@ class ClientSession:
         return tuple(patches)
 
     async def _explained(
-        self, handle: Understood, planned: Planned, asker: Asker, settings: Settings, count: int
-    ) -> Spliced:
+        self, progress: Progress, planned: tuple[Planned, ...], asker: Asker, settings: Settings, count: int,
+        text: str,
+    ) -> Spliced:  # fmt: skip
         self._metrics.statement(StatementKind.EXPLAIN)
         viewer = self._viewer(asker, settings, self._last)
-        is_json = handle.wrapped.wrapper is Wrapper.EXPLAIN_JSON
+        is_json = progress.handle.wrapped.wrapper is Wrapper.EXPLAIN_JSON
         explain = _json_lines if is_json else explain_text
-        lines = await self._wait(lambda: explain(resolved(planned, asker, settings), asker, viewer, settings))
+        asked_about = (*progress.earlier, *planned)
+
+        def work() -> list[str]:
+            found = ready(progress, together(asked_about), asker, settings)
+            return explain(found, asked_now(progress, found, asker, text), asker, viewer, settings)
+
+        lines = await self._wait(work)
         return _lines(lines, "json" if is_json else "text", count)
 
     # --- threads ----------------------------------------------------------------------------------------
@@ -297,17 +331,16 @@ def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given]
 # --- what a statement leaves behind -----------------------------------------------------------------------
 
 
-def _last_query(planned: Planned, answer: Answer) -> LastQuery:
-    receipt = answer.receipt
+def _last_query(planned: Planned, receipt: Receipt) -> LastQuery:
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
     return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0)
 
 
-def _notices(planned: Planned, answer: Answer, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+def _notices(planned: Planned, receipt: Receipt, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
-    notices = (*charge_notices(answer.receipt, privacy, is_admin=is_admin),
+    notices = (*charge_notices(receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
                *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
                *doubt_notices(*doubt_of(planned, answer)))  # fmt: skip
@@ -345,14 +378,20 @@ def _spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices
     return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
 
 
+def _asking(stage: StageText, query: Split, patches: tuple[Patch, ...], count: int, piece: Piece) -> Asking:
+    """What the front is asked for the value of a stage."""
+    text = splice(query.text, patches, count + 1)
+    return Asking(sql=stage.asking(text.with_parameters), arrays=_arrays(text), piece=piece)
+
+
 def _arrays(text: SplicedText) -> tuple[Array, ...]:
     return tuple(
         Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
     )
 
 
-def _json_lines(planned: Planned, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
-    return [explain_json(planned, asker, viewer, settings)]
+def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
+    return [explain_json(planned, asked, asker, viewer, settings)]
 
 
 def _lines(lines: list[str], kind: str, count: int) -> Spliced:

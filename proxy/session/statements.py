@@ -21,6 +21,7 @@ from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
+from proxy.sql.stages import Written
 from proxy.sql.table_command import WrittenOut, write_out
 from proxy.sql.views import Expanded, expand
 from proxy.sql.widen import widen
@@ -31,16 +32,22 @@ SYSTEM_RELATIONS = frozenset(RELATIONS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """The handle of a private piece: the policy version it was read under and its cut SELECT."""
+    """The handle of a private piece: the policy version it was read under and its cut SELECT.
+
+    written: by which constants released sub-queries were replaced in it, in order.
+    """
 
     version: Version
     wrapped: Wrapped
     query: Split | Probe
     placed: Placed
     told: Answers
+    written: tuple[Written, ...] = ()
 
     def position(self, position: int) -> int:
         """Where in the client's statement a 1-based position of the SELECT is; 0 stays unknown."""
+        for step in reversed(self.written if position else ()):
+            position = step.original(position)
         return self.placed.original(position)
 
 

@@ -27,7 +27,12 @@ def is_inert(query: Split) -> bool:
 
     Names longer than PostgreSQL keeps would be remarked on each time they are read.
     """
-    if query.system or [id(b.select) for b in query.blocks] != [id(query.root)] or query.blocks[0].inner:
+    if (
+        query.system
+        or query.stages
+        or [id(b.select) for b in query.blocks] != [id(query.root)]
+        or query.blocks[0].inner
+    ):
         return False
     if query.emptied or not query.text.isascii() or any(len(t.text) >= _LONGEST_NAME for t in query.tokens):
         return False

@@ -67,12 +67,13 @@ def with_values(text: str, values: Sequence[tuple[str | None, str]]) -> str:
     parts, position = [], 0
     for token in tokens(text):
         if token.sort is Sort.NUMBER and token.text.startswith("$") and 0 < int(token.text[1:]) <= len(values):
-            parts += [text[position : token.start], _literal(*values[int(token.text[1:]) - 1])]
+            parts += [text[position : token.start], constant(*values[int(token.text[1:]) - 1])]
             position = token.end
     return "".join((*parts, text[position:]))
 
 
-def _literal(value: str | None, kind: str) -> str:
+def constant(value: str | None, kind: str) -> str:
+    """A value of a type, given PostgreSQL's names, as SQL spells it."""
     if value is None:
         return f"NULL::{kind}"
     if kind == "boolean":

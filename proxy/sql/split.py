@@ -15,13 +15,16 @@ from types import MappingProxyType
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from proxy.errors import NotAggregate, Unsupported
+from proxy.errors import HushError, NotAggregate, Unsupported
 from proxy.sql.bind_aggregates import is_aggregate_call
+from proxy.sql.free_names import names_outside
+from proxy.sql.group_items import group_items
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
+from proxy.sql.stages import StageText, stage_of
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
 from proxy.sql.unions import IN_INSTEAD
@@ -85,6 +88,8 @@ class Split:
 
     emptied: CTEs over private rows, which only blocks and each other name; their text must not reach the front.
     feeds_aggregation: some SELECT above the line aggregates released rows again.
+    stages: sub-queries that are released before the blocks around them can be bound, those that can be now.
+    first: the blocks of these, and of others that they are part of.
     """
 
     text: str
@@ -92,6 +97,8 @@ class Split:
     system: tuple[SystemText, ...] = ()
     emptied: tuple[EmptiedText, ...] = ()
     feeds_aggregation: bool = False
+    stages: tuple[StageText, ...] = ()
+    first: tuple[BlockText, ...] = ()
     root: exp.Expression = field(repr=False)
     tokens: tuple[Token, ...] = field(repr=False)
 
@@ -102,7 +109,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
     for node in tree.find_all(exp.Identifier):
         if identifier(node) == RESERVED:
             raise refuse(node, f'the name "{RESERVED}" is reserved')
-    walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens))
+    walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens), {})
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
         raise NotAggregate(
             "rows of a private table cannot be shown",
@@ -117,6 +124,8 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         system=tuple(walker.system),
         emptied=_outside(walker.emptied, walker.blocks),
         feeds_aggregation=any(is_aggregate(s) or s.args.get("distinct") for s in above),
+        stages=tuple(dict.fromkeys(walker.stages)),
+        first=tuple(walker.first),
         root=tree,
         tokens=statement.tokens,
     )
@@ -129,6 +138,7 @@ def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tup
 
 
 _ABOVE = ("expressions", "having", "order")  # parts of a block that the front computes
+_NEVER_STAGED = ("limit", "offset")
 
 
 def _is_below(node: exp.Expr, blocks: set[int]) -> bool:
@@ -167,12 +177,19 @@ class _Declared:
 
 
 _Names = Mapping[str, _Declared]
+_Stages = tuple[tuple[StageText, ...], tuple[BlockText, ...]]  # and the blocks of all
 
 
 class _Walker:
     def __init__(
-        self, statement: Statement, catalog: Catalog, system: frozenset[str], spans: Mapping[int, TextSpan]
+        self,
+        statement: Statement,
+        catalog: Catalog,
+        system: frozenset[str],
+        spans: Mapping[int, TextSpan],
+        found: dict[int, _Stages],
     ) -> None:
+        """found: stages of sub-queries, by `id()`, so that each is looked for once."""
         self._statement = statement
         self._catalog = catalog
         self._system = system
@@ -180,6 +197,9 @@ class _Walker:
         self.blocks: list[BlockText] = []
         self.system: list[SystemText] = []
         self.emptied: list[EmptiedText] = []
+        self.stages: list[StageText] = []
+        self.first: list[BlockText] = []
+        self._found = found
         self._sets: set[int] = set()
         self._sources: set[int] = set()
 
@@ -290,12 +310,13 @@ class _Walker:
             raise refuse(select, "joining private rows with released aggregates is not supported",
                          "Aggregate both sides first and join the aggregates.")  # fmt: skip
         named = {n: d.meaning for n, d in ctes.items()}
-        if id(select) in self._sources and groups_by_unit(select, self._catalog, named):
-            return self._rows(select)
-        is_released = is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
-        above = [q for q in _inner_queries(select, _ABOVE) if not _is_aggregated(q, select)] if is_released else []
+        is_per_unit = id(select) in self._sources and groups_by_unit(select, self._catalog, named)
+        is_released = not is_per_unit and (
+            is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
+        )
+        above = [q for q in _inner_queries(select, _ABOVE) if not _is_below_groups(q, select)] if is_released else []
         for inner in _inner_queries(select):
-            if any(inner is query for query in above):
+            if any(inner is query for query in above) or self._is_stage(inner, select, ctes) or is_per_unit:
                 continue
             is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions")
             if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
@@ -314,6 +335,40 @@ class _Walker:
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _is_stage(self, inner: exp.Expression, select: exp.Select, ctes: _Names) -> bool:
+        """Whether a sub-query is released before the SELECT around it."""
+        if id(inner) not in self._found:
+            is_part = _part(inner, select) not in _NEVER_STAGED
+            self._found[id(inner)] = self._found_stages(inner, ctes) if is_part else ((), ())
+        stages, blocks = self._found[id(inner)]
+        self.stages += stages
+        self.first += blocks
+        return bool(stages)
+
+    def _found_stages(self, inner: exp.Expression, ctes: _Names) -> _Stages:
+        """What is released before a sub-query can be a constant, or it itself; nothing if it cannot be one."""
+        query, named = inner.unnest(), {n: d.meaning for n, d in ctes.items()}
+        span = self._span(query) if isinstance(query, exp.Expression) else None
+        if span is None or (isinstance(query, exp.Select) and self._is_set_of_rows(query, named)):
+            return (), ()
+        below = _Walker(self._statement, self._catalog, self._system, self._spans, self._found)
+        try:
+            is_released = below.visit(inner, ctes) is Kind.RELEASED and not below.system
+        except HushError:
+            return (), ()  # what is wrong with it is said where it stands for rows
+        if not is_released or names_outside(inner, self._catalog, named):
+            return (), ()
+        stage = stage_of(inner, span, self._statement, named)
+        if stage is None:
+            return (), ()
+        return tuple(below.stages) or (stage,), (*below.first, *below.blocks)
+
+    def _is_set_of_rows(self, query: exp.Select, ctes: Ctes) -> bool:
+        """Whether a sub-query may hold units, or rows that are only compared with."""
+        return groups_by_unit(query, self._catalog, ctes) or (
+            bool(query.args.get("distinct")) and not is_aggregate(query)
+        )
 
     def _is_set(self, select: exp.Select, inner: exp.Expression, ctes: _Names) -> bool:
         """Whether a sub-query is that of EXISTS or IN, a whole condition. Raises Unsupported if it is released."""
@@ -338,6 +393,8 @@ class _Walker:
         if Kind.PRIVATE not in kinds or Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
             return False
         for deeper in _inner_queries(query):
+            if self._is_stage(deeper, query, scope):
+                continue
             if not self._is_set(query, deeper, scope) and not (
                 _part(deeper, query) in ("where", "expressions") and self._is_value(deeper, scope)
             ):
@@ -423,6 +480,19 @@ def _part(query: exp.Expression, select: exp.Select) -> str:
     while node.parent is not None and node.parent is not select:
         node = node.parent
     return str(node.arg_key)
+
+
+def _is_below_groups(query: exp.Expression, select: exp.Select) -> bool:
+    """Whether a sub-query stands in what is aggregated or grouped by."""
+    keys = group_items(select)
+    named = {identifier(k.this) for k in keys if isinstance(k, exp.Column) and not k.args.get("table")}
+    keys += [i.this for i in select.expressions if isinstance(i, exp.Alias) and identifier(i.args["alias"]) in named]
+    node = query.parent
+    while node is not None and node is not select:
+        if any(node is key or node == key for key in keys):
+            return True
+        node = node.parent
+    return _is_aggregated(query, select)
 
 
 def _is_aggregated(query: exp.Expression, select: exp.Select) -> bool:

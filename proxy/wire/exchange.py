@@ -40,6 +40,7 @@ class Piece:
     asks: what the front is to be asked before this is understood, "" for nothing; it is prepared again then.
     is_fleeting: it depends on what the front was asked, so it is to be prepared again each time it is run.
     is_inert: running it on the front changes no setting, nor anything else that the next statement could see.
+    told: what the front said when it was asked in the middle of a release.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Piece:
     asks: str = ""
     is_fleeting: bool = False
     is_inert: bool = False
+    told: tuple[Row, ...] = ()
     refusal: NoRefusal | Refusal = NoRefusal()
     handle: object = None
 
@@ -112,3 +114,15 @@ class Spliced:
     arrays: tuple[Array, ...]
     notices: tuple[Notice, ...]
     tag: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What the front is to be asked before a release can go on. piece: to be released again, with what it has said.
+
+    sql uses the client's parameters, and those after them for `arrays`.
+    """
+
+    sql: str
+    arrays: tuple[Array, ...]
+    piece: Piece

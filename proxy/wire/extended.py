@@ -14,10 +14,10 @@ from proxy.errors import HushError, NeedsTransaction, Unsupported
 from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel, Held
-from proxy.wire.consult import informed
+from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
 from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
-from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
+from proxy.wire.flow import Flow, ask_prepare, wait_for
 from proxy.wire.inject import (
     STATEMENT,
     columns_of,
@@ -203,7 +203,7 @@ def execute_private(
             # reading the settings has begun a transaction, so the front would not object any more
             raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
         fields = fields_of(columns, channel.codec)
-        spliced = yield from ask_release(statement.piece, portal.parameters, fields, settings)
+        spliced = yield from released(channel, statement.piece, portal.parameters, fields, settings)
         typed = _send_rebound(channel, name, portal, spliced)
     except HushError as error:
         refuse(channel, error, shift=statement.piece.start)

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from proxy.wire.exchange import Field, Parameter, Piece, Row, Spliced
+from proxy.wire.exchange import Asking, Field, Parameter, Piece, Row, Spliced
 from proxy.wire.expect import Ticket
 from proxy.wire.understanding import Understanding
 
@@ -48,7 +48,7 @@ class NoAnswer:
 
 Ask = AskPrepare | AskRelease
 Wait = Ticket | Ask
-Answer = tuple[Piece, ...] | Spliced | NoAnswer
+Answer = tuple[Piece, ...] | Spliced | Asking | NoAnswer
 Flow = Generator[Wait, Answer, _Result]
 
 NO_ANSWER = NoAnswer()
@@ -73,8 +73,8 @@ def ask_prepare(
 
 def ask_release(
     piece: Piece, parameters: tuple[Parameter, ...], fields: tuple[Field, ...], settings: Mapping[str, str]
-) -> Flow[Spliced]:
+) -> Flow[Spliced | Asking]:
     """Raises HushError when refused. From here on the charge stands, whatever becomes of the answer."""
     answer = yield AskRelease(piece, parameters, fields, settings)
-    assert isinstance(answer, Spliced)
+    assert isinstance(answer, (Spliced, Asking))
     return answer

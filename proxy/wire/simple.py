@@ -14,10 +14,10 @@ from typing import NoReturn
 from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel, Held
-from proxy.wire.consult import informed
+from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
 from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
-from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, ask_release, wait_for
+from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, wait_for
 from proxy.wire.inject import (
     columns_of,
     encode,
@@ -259,7 +259,7 @@ def _release_and_run(
     channel: Channel, piece: Piece, columns: tuple[Column, ...], settings: Mapping[str, str], *, is_last: bool
 ) -> Flow[None]:
     try:
-        spliced = yield from ask_release(piece, (), fields_of(columns, channel.codec), settings)
+        spliced = yield from released(channel, piece, (), fields_of(columns, channel.codec), settings)
         yield from _run_spliced(channel, piece, spliced, columns, is_last=is_last)
     except HushError as error:
         yield from _refused(channel, error, piece.start)

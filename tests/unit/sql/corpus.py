@@ -17,6 +17,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.analysis.keys import Key, PublicKey
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
+from proxy.errors import HushError
 from proxy.front.relations import RELATIONS
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.explain_sets import label
@@ -32,6 +33,7 @@ from proxy.sql.describe import describe_aggregate
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
+from proxy.sql.stages import Row, written
 from proxy.sql.table_command import write_out
 from proxy.sqltypes import TYPE_NAMES
 
@@ -50,6 +52,14 @@ class Case:
     @property
     def is_refused(self) -> bool:
         return "refused" in self.facts
+
+    @property
+    def told(self) -> tuple[tuple[Row, ...], ...]:
+        """What the front says of each stage, in order: its values as text, after their type."""
+        given = self.facts.get("told", ())
+        assert isinstance(given, (list, tuple))
+        return tuple(tuple(("true", str(kind), v) for v in values) or ((None, str(kind), None),)
+                     for kind, *values in given)  # fmt: skip
 
     @property
     def parameters(self) -> tuple[tuple[str, object], ...]:
@@ -86,15 +96,28 @@ def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...
 
 
 def plan(case: Case, served: Policy) -> tuple[Plan, ...]:
-    """What would be released. Raises HushError."""
+    """What would be released, stage after stage. Raises HushError."""
     with limited_depth():
-        blocks = bind(cut(case.sql, served), served, case.parameters)
-        pico = knob_pico(served.privacy, 10.0)
-        context = PlanContext(
-            tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=Lowered(), pico=pico,
-            atto_for_keys=pool_atto(served.privacy), salt="salt",
-        )  # fmt: skip
-        return tuple(plan_block(b.block, context) for b in blocks)
+        now, found = cut(case.sql, served), list[Plan]()
+        for rows in case.told:
+            try:
+                found += _planned(cut(now.stages[0].text, served), case, served)
+            except HushError as error:
+                error.position = now.stages[0].original(error.position)
+                raise
+            now = cut(written(now.text, now.stages, now.stages[0], rows).statement.text, served)
+        assert not now.stages, "the case says what every stage gives"
+        return (*found, *_planned(now, case, served))
+
+
+def _planned(found: Split, case: Case, served: Policy) -> tuple[Plan, ...]:
+    blocks = bind(found, served, case.parameters)
+    pico = knob_pico(served.privacy, 10.0)
+    context = PlanContext(
+        tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=Lowered(), pico=pico,
+        atto_for_keys=pool_atto(served.privacy), salt="salt",
+    )  # fmt: skip
+    return tuple(plan_block(b.block, context) for b in blocks)
 
 
 def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:

@@ -1,0 +1,144 @@
+"""How far is a statement whose sub-queries are released one after the other?
+
+Each stage is a statement of its own. Its value, which the front computes from noisy numbers, is written into the
+client's statement, until nothing is left to be released first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from proxy.dp.accounting import knob_pico
+from proxy.errors import HushError, PolicyForbids, Unsupported
+from proxy.front.relations import RELATIONS
+from proxy.plan.charge import Cost
+from proxy.plan.sets import Plan
+from proxy.session.answer import Planned, atto_for_keys, plan_statement, share_of, together
+from proxy.session.asker import Asker
+from proxy.session.contract import Row
+from proxy.session.dataset import Version
+from proxy.session.payment import WHOLE, Stage, Wanting, asked_of
+from proxy.session.reuse import resolved
+from proxy.session.settings import Settings
+from proxy.session.statements import Understood
+from proxy.sql.parse import Statement, limited_depth, split_statements
+from proxy.sql.split import BlockText, Split, split
+from proxy.sql.stages import StageText, written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A statement, and what its stages so far have left.
+
+    share: what each release may cost, 0 to be decided by their number. earlier: what was planned before.
+    asked: the stage whose value the front is asked for. others: statements of stages that could be asked for now too.
+    """
+
+    handle: Understood
+    stage: Stage = WHOLE
+    share: int = 0
+    earlier: tuple[Planned, ...] = ()
+    asked: StageText | None = None
+    others: tuple[Split, ...] = ()
+
+    @property
+    def query(self) -> Split:
+        assert isinstance(self.handle.query, Split), "a probe releases nothing"
+        return self.handle.query
+
+    def original(self, position: int) -> int:
+        """Where in the client's statement a position in what is computed now is."""
+        return self.handle.position(position if self.asked is None else self.asked.original(position))
+
+
+def begun(handle: Understood, asker: Asker, settings: Settings) -> Progress:
+    """A statement before its first stage. Raises PolicyForbids, Unsupported."""
+    query = handle.query
+    if not isinstance(query, Split) or not query.stages:
+        return Progress(handle=handle)
+    if settings.target.amount:
+        raise Unsupported("hush.target_error is not supported with sub-queries that are released first",
+                          hint="RESET hush.target_error, and SET hush.epsilon.")  # fmt: skip
+    blocks = blocks_of(query)
+    share = share_of(knob_pico(asker.version.policy.privacy, settings.epsilon), len(blocks))
+    return Progress(handle=handle, share=share, stage=Stage(unpaid=tuple(price(b, share, asker) for b in blocks)))
+
+
+def price(block: BlockText, share: int, asker: Asker) -> Cost:
+    """The most that the release of a block can cost: its keys may turn out to be public."""
+    has_keys = block.select.args.get("group") is not None or block.select.args.get("distinct") is not None
+    return Cost(share, atto_for_keys(asker, share) if has_keys else 0)
+
+
+def blocks_of(query: Split) -> tuple[BlockText, ...]:
+    """The blocks of a statement and of all its stages, without those that mean the same."""
+    found: dict[tuple[str, ...], list[BlockText]] = {}
+    for block in (*query.first, *query.blocks):
+        same = found.setdefault(tuple(t.text for t in block.tokens), [])
+        if all(b.ctes != block.ctes for b in same):
+            same.append(block)
+    return tuple(b for same in found.values() for b in same)
+
+
+def next_part(progress: Progress, login: str) -> tuple[Progress, Split]:
+    """The stage that is to be computed now, and what it asks as a statement. Raises HushError."""
+    asked, version = progress.query.stages[0], progress.handle.version
+    texts = dict.fromkeys(s.text for s in progress.query.stages)
+    query, *others = (_cut(split_statements(text)[0], version, login) for text in texts)
+    stage = replace(progress.stage, is_last=False)
+    return replace(progress, asked=asked, others=tuple(others), stage=stage), query
+
+
+def asked_now(progress: Progress, planned: Planned, asker: Asker, text: str) -> Wanting:
+    """What would be asked of the ledger for a statement, given what can be planned of it. Raises LedgerFailed."""
+    plans = [p for p in planned.distinct() if p.fingerprint not in progress.stage.cells]
+    return asked_of(plans, asker, text, progress.stage)
+
+
+def ready(
+    progress: Progress, planned: Planned, asker: Asker, settings: Settings, assumed: Sequence[Plan] = ()
+) -> Planned:
+    """What is planned, computed from other releases that were paid for where that will do; stages never are."""
+    return planned if progress.share else resolved(planned, asker, settings, assumed)
+
+
+def estimated(
+    handle: Understood, asker: Asker, settings: Settings, text: str, assumed: Sequence[Plan]
+) -> tuple[Planned, Wanting]:
+    """What can be planned of a statement, and what would be asked of the ledger for all of it. Raises HushError.
+
+    assumed: releases that count as paid and known already.
+    """
+    progress = begun(handle, asker, settings)
+    queries: tuple[Split, ...] = (progress.query,)
+    if progress.query.stages:
+        progress, first = next_part(progress, asker.login)
+        queries = (first, *progress.others)
+    now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
+    planned = together([plan_statement(q, asker, settings, {}, now, progress.share) for q in queries])
+    planned = ready(progress, planned, asker, settings, assumed)
+    return planned, asked_now(progress, planned, asker, text)
+
+
+def resumed(progress: Progress, rows: Sequence[Row], current: Version, login: str) -> Progress:
+    """The statement with the value that the front gave for the stage it was asked for. Raises HushError."""
+    handle, asked = progress.handle, progress.asked
+    assert asked is not None, "the front was asked for the value of a stage"
+    if handle.version is not current:
+        raise PolicyForbids("the policy has changed while this statement was answered", hint="Ask it again.")
+    try:
+        with_value = written(progress.query.text, progress.query.stages, asked, rows)
+        handle = replace(handle, written=(*handle.written, with_value))
+        handle = replace(handle, query=_cut(with_value.statement, handle.version, login))
+    except HushError as error:
+        error.position = handle.position(error.position)
+        raise
+    return replace(progress, handle=handle, asked=None, others=(), stage=replace(progress.stage, is_last=True))
+
+
+def _cut(statement: Statement, version: Version, login: str) -> Split:
+    with limited_depth():
+        return split(statement, version.catalog(login), frozenset(RELATIONS))

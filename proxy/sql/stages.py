@@ -1,0 +1,240 @@
+"""Which sub-queries of private rows' conditions are released first, and what is said in their place?
+
+A sub-query below the noise line that aggregates private rows, and names none of the rows around it, is a stage: the
+front is asked for its value, which is made of noisy numbers, and the value is written into the statement as a constant.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from proxy.errors import Unsupported
+from proxy.sql.dialect import quote
+from proxy.sql.locate import TextSpan
+from proxy.sql.names import identifier
+from proxy.sql.parse import Statement, split_statements
+from proxy.sql.prepared import constant
+from proxy.sql.scope import Cte, Ctes
+from proxy.sqltypes import TYPE_NAMES, SqlType
+
+MOST_VALUES = 1000
+_ARRAY_WORDS = {"ANY", "SOME", "ALL"}
+_ROUNDS = 10  # parentheses around a sub-query
+
+Row = tuple[str | None, ...]
+
+
+class Form(enum.Enum):
+    """What takes the place of a sub-query: one value, whether it has rows, or all its values."""
+
+    VALUE = "value"
+    EXISTS = "exists"
+    VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageText:
+    """A sub-query that is released before the SELECT around it.
+
+    span: what its value takes the place of. before: words that come before the array of a set.
+    text: what it stands for, as a statement of its own. parts: (start in text, start, length) of what was copied.
+    """
+
+    span: TextSpan
+    form: Form
+    before: str
+    text: str
+    parts: tuple[tuple[int, int, int], ...]
+
+    def original(self, position: int) -> int:
+        """The place in the statement of a 1-based position in the text; 0 stays 0."""
+        for at, start, length in self.parts:
+            if at < position <= at + length:
+                return start + position - at
+        return self.span.start + 1 if position else 0
+
+    def asking(self, text: str) -> str:
+        """What is asked of the front, given the text with its releases in place: a row of types and texts for each."""
+        return (
+            f"SELECT s.p::pg_catalog.text, pg_catalog.pg_typeof(s.c)::pg_catalog.text,"
+            f" pg_catalog.to_jsonb(s.c) OPERATOR(pg_catalog.#>>) '{{}}'::pg_catalog.text[]"
+            f" FROM (VALUES (1)) AS o(x) LEFT JOIN (SELECT true, q.* FROM ({text}\n) AS q) AS s(p, c) ON true"
+            f" LIMIT {MOST_VALUES + 1}"
+        )
+
+    def constants(self, rows: Sequence[Row]) -> str:
+        """What is said in the place of the sub-query, given the front's answer. Raises Unsupported."""
+        if len(rows) > MOST_VALUES:
+            raise Unsupported(f"a sub-query has more than {MOST_VALUES} rows, too many to compare private rows with",
+                              hint="Use LIMIT in the sub-query.", position=self.span.start + 1)  # fmt: skip
+        kind = str(rows[0][1])
+        if TYPE_NAMES.get(kind, SqlType.INTERVAL) is SqlType.INTERVAL:
+            raise Unsupported(f"private rows cannot be compared with a value of type {kind} that a sub-query releases",
+                              hint="Cast it in the sub-query.", position=self.span.start + 1)  # fmt: skip
+        kind = {"character": "bpchar"}.get(kind, kind)  # a character without a length has one
+        found = [constant(value, kind) for is_there, _, value in rows if is_there is not None]
+        match self.form:
+            case Form.VALUE:
+                return f"({found[0]})"
+            case Form.EXISTS:
+                return found[0]
+            case Form.VALUES:
+                return f"{self.before} (ARRAY[{', '.join(found)}]::{kind}[])"
+            case _ as never:
+                assert_never(never)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A statement in which a constant has taken the place of a sub-query. edits: (start, end, growth), in order."""
+
+    statement: Statement
+    edits: tuple[tuple[int, int, int], ...]
+
+    def original(self, position: int) -> int:
+        """The place in the statement before of a 1-based position; within a constant, that of the sub-query."""
+        grown = 0
+        for start, end, growth in self.edits:
+            if position - 1 < start + grown:
+                break
+            if position - 1 < end + grown + growth:
+                return start + 1
+            grown += growth
+        return position - grown
+
+
+def written(text: str, stages: Sequence[StageText], stage: StageText, rows: Sequence[Row]) -> Written:
+    """The text with the value of a stage, and of all that ask for the same. Raises Unsupported."""
+    parts, edits, position = [], [], 0
+    for same in sorted((s for s in stages if s.text == stage.text), key=lambda s: s.span.start):
+        said = same.constants(rows)
+        span = same.span
+        parts += [text[position : span.start], said]
+        edits.append((span.start, span.end, len(said) - (span.end - span.start)))
+        position = span.end
+    (whole,) = split_statements("".join((*parts, text[position:])))
+    return Written(whole, tuple(edits))
+
+
+def stage_of(query: exp.Expression, span: TextSpan, statement: Statement, ctes: Ctes) -> StageText | None:
+    """The stage that an uncorrelated sub-query is, or None where it stands as no value. span: of its SELECTs."""
+    tokens = statement.tokens
+    form = _form_of(query)
+    found = _parentheses(tokens, span)
+    if form is None or found is None:
+        return None
+    first, last = found
+    inner = TextSpan(tokens[first].end + 1, tokens[last].start)
+    begin, before = first, ""
+    if form is not Form.VALUE:
+        begin, last = _word_before(tokens, first, last)
+        word = tokens[begin].text.upper()
+        if word == "IN":
+            is_negated = tokens[begin - 1].text.upper() == "NOT"
+            begin, before = (begin - 1, "<> ALL") if is_negated else (begin, "= ANY")
+        elif word in _ARRAY_WORDS:
+            begin += 1
+        elif word != "EXISTS":
+            return None
+    shared = _declared(query, ctes)
+    if shared is None:
+        return None
+    text, parts = _as_statement(form, inner, shared, statement.text)
+    place = TextSpan(tokens[begin].start, tokens[last].end + 1)
+    return StageText(span=place, form=form, before=before, text=text, parts=parts)
+
+
+def _form_of(query: exp.Expression) -> Form | None:
+    around = query.parent
+    match around:
+        case exp.Exists():
+            return Form.EXISTS
+        case exp.In() if query is around.args.get("query"):
+            return None if isinstance(around.this, exp.Tuple) else Form.VALUES
+        case exp.Any() | exp.All():
+            return Form.VALUES
+        case _:
+            return Form.VALUE if isinstance(query, exp.Subquery) else None
+
+
+def _parentheses(tokens: Sequence[Token], span: TextSpan) -> tuple[int, int] | None:
+    """The parentheses around a query, a WITH clause of its own included."""
+    first = next((i for i, t in enumerate(tokens) if t.start == span.start), 0)
+    while (first := _unmatched(tokens, first)) >= 0:
+        last = _partner(tokens, first)
+        if tokens[last].start >= span.end:
+            return first, last
+    return None
+
+
+def _unmatched(tokens: Sequence[Token], position: int) -> int:
+    """The parenthesis that is open before a token, or -1."""
+    depth = 0
+    while depth <= 0 and position >= 0:
+        position -= 1
+        kind = tokens[position].token_type if position >= 0 else None
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(kind, 0) if kind is not None else 0
+    return position
+
+
+def _partner(tokens: Sequence[Token], first: int) -> int:
+    depth = 0
+    for position in range(first, len(tokens)):
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(tokens[position].token_type, 0)
+        if not depth:
+            return position
+    return len(tokens) - 1
+
+
+def _word_before(tokens: Sequence[Token], first: int, last: int) -> tuple[int, int]:
+    """The word before a sub-query and all parentheses around it, and the last of these."""
+    while tokens[first - 1].token_type is TokenType.L_PAREN and tokens[last + 1].token_type is TokenType.R_PAREN:
+        first, last = first - 1, last + 1
+    return first - 1, last
+
+
+def _declared(query: exp.Expression, ctes: Ctes) -> Mapping[str, Cte] | None:
+    """The CTEs around a query that it needs, in order; None where one is not what its name means here."""
+    needed, waiting = set[str](), _named(query, ctes)
+    while waiting:
+        name = waiting.pop()
+        if not ctes[name].tokens:
+            return None
+        needed.add(name)
+        deeper = _named(ctes[name].body, ctes[name].visible)
+        if any(ctes.get(n) is not ctes[name].visible[n] for n in deeper):
+            return None
+        waiting |= deeper - needed
+    return {name: ctes[name] for name in ctes if name in needed}
+
+
+def _named(query: exp.Expression, ctes: Collection[str]) -> set[str]:
+    tables = (t for t in query.find_all(exp.Table) if t.args.get("db") is None)
+    return {name for t in tables if (name := identifier(t.this)) in ctes}
+
+
+def _as_statement(
+    form: Form, inner: TextSpan, ctes: Mapping[str, Cte], source: str
+) -> tuple[str, tuple[tuple[int, int, int], ...]]:
+    text, parts = "", []
+
+    def copied(span: TextSpan) -> None:
+        nonlocal text
+        parts.append((len(text), span.start, span.end - span.start))
+        text += source[span.start : span.end]
+
+    for number, (name, cte) in enumerate(ctes.items()):
+        columns = f"({', '.join(map(quote, cte.columns))})" if cte.columns else ""
+        text += f"{', ' if number else 'WITH '}{quote(name)}{columns} AS ("
+        copied(TextSpan(cte.tokens[0].start, cte.tokens[-1].end + 1))
+        text += "\n) "
+    text += {Form.VALUE: "SELECT (", Form.EXISTS: "SELECT EXISTS (", Form.VALUES: "SELECT * FROM ("}[form]
+    copied(inner)
+    text += "\n) AS stage" if form is Form.VALUES else "\n)"
+    return text, tuple(parts)
