@@ -220,7 +220,10 @@ class Ledger(Protocol):
         ...
 
     def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
-        """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once."""
+        """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once.
+
+        further: as of `Wanted`.
+        """
         ...
 
     def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:

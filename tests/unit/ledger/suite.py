@@ -340,12 +340,13 @@ class LedgerSuite:
         receipt = ledger.reserve(payers(), want("a") + want("later", sql=""), ask())
         assert receipt.charged == (Cost(2000, 14),) * 3
         ready, waiting = (reserved_of(item) for item in receipt.items)
-        bound = ledger.bind(waiting, key("real"), "select 2")
-        assert (bound.release_id, bound.cost, bound.key, bound.sql) == (
+        bound = ledger.bind(waiting, key("real"), "select 2", ("select 3",))
+        assert (bound.release_id, bound.cost, bound.key, bound.sql, bound.further) == (
             waiting.release_id,
             waiting.cost,
             key("real"),
             "select 2",
+            ("select 3",),
         )
         for wrong in (waiting, ready, bound):
             with pytest.raises(LedgerFailed):

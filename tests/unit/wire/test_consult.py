@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import HushError, Unsupported
 from proxy.wire import messages
-from proxy.wire.exchange import Piece
+from proxy.wire.exchange import Asking, Piece
 from proxy.wire.flow import AskPrepare, AskRelease
 from proxy.wire.messages import Bind
 from proxy.wire.relay import Relay
@@ -122,3 +122,74 @@ def test_a_prepared_statement_that_has_changed_is_refused(
     seen = made.take_client()
     assert kinds(seen) == "12EZ"
     assert sqlstate in seen
+
+
+# --- releases that ask the front in between ------------------------------------------------------------------
+
+STAGED = Piece(text="select count(*) from users", start=0, is_private=True, describe_text="select count(*) from users")
+STAGE = Asking(sql="select stage", arrays=SPLICED.arrays, piece=replace(STAGED, handle="first stage"))
+VALUE = THREE + ONE + TWO + row(b"numeric", "é".encode()) + DONE + THREE + THREE
+
+
+def test_a_query_goes_on_with_what_the_front_has_said() -> None:
+    made = relay()
+    made.from_client(messages.query(STAGED.text.encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    made.take_ask()
+    made.answer((STAGED,))
+    made.from_front(DESCRIBED)
+    made.take_ask()
+    made.take_front()
+    made.answer(STAGE)
+    asked = made.take_front()
+    assert b"select stage" in asked
+    assert b"{7}" in asked
+    made.from_front(VALUE)
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert ask.piece == replace(STAGE.piece, told=(("numeric", "é"),))
+    made.answer(SPLICED)
+    made.from_front(ONE + TWO + COLUMNS + row(b"7") + DONE + THREE + THREE + READY)
+    assert kinds(made.take_client()) == "NTDCZ"
+
+
+def test_a_stage_that_the_front_cannot_compute_ends_the_statement() -> None:
+    made = relay()
+    made.from_client(messages.query(STAGED.text.encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    made.take_ask()
+    made.answer((STAGED,))
+    made.from_front(DESCRIBED)
+    made.take_ask()
+    made.answer(STAGE)
+    made.from_front(THREE + ONE + TWO + error("division by zero", "22012", P="8") + FINISHED)
+    seen = made.take_client()
+    assert kinds(seen) == "EZ"
+    assert b"P8" not in seen
+    assert made.is_idle
+
+
+@pytest.mark.parametrize(("codec", "sent"), [("UTF8", "é".encode()), ("LATIN1", "é".encode("latin-1"))])
+def test_stages_see_parameters_as_the_client_sent_them(codec: str, sent: bytes) -> None:
+    made = relay()
+    made.from_front(messages.build(b"S", f"client_encoding\0{codec}\0".encode()))
+    made.from_client(messages.parse(b"", STAGED.text.encode()))
+    types = messages.build(b"t", b"\0\3\0\0\0\x19\0\0\0\x17\0\0\0\x17")
+    made.from_front(SETTINGS_REPLY + ONE + types + COLUMNS)
+    made.take_ask()
+    made.answer((STAGED,))
+    bind = Bind(portal=b"", statement=b"", formats=(0, 1, 0), values=(sent, b"\0\0\0\7", None), result_formats=())
+    made.from_client(messages.bind(bind) + messages.execute(b"") + messages.SYNC)
+    made.from_front(b"".join((types, COLUMNS, THREE, ONE, TWO, THREE, COLUMNS)) + SETTINGS_REPLY)
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert [p.data for p in ask.parameters] == ["é".encode(), b"\0\0\0\7", None]
+    made.take_front()
+    made.answer(STAGE)
+    asked = messages.bind(
+        Bind(portal=b"_hush", statement=b"_hush", formats=(0, 1, 0, 0), values=(*bind.values, b"{7}"),
+             result_formats=())
+    )  # fmt: skip
+    assert asked in made.take_front()
+    made.from_front(VALUE)
+    assert isinstance(made.take_ask(), AskRelease)
