@@ -128,9 +128,13 @@ def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) 
     if isinstance(bound[0], (Literal, Null)):
         raise refuse(node, "IN needs an expression on its left")
     constants = tuple(b for b in bound[1:] if isinstance(b, Literal))
-    if len(constants) < len(items):
-        raise refuse(node, "IN takes constants that are not NULL", "Write x IN (1, 2, 3).")
-    return Member(bound[0], constants)
+    unknown = sum(isinstance(b, Null) for b in bound[1:])
+    if len(constants) + unknown < len(items):
+        raise refuse(node, "IN takes constants", "Write x IN (1, 2, 3).")
+    if not constants:
+        return Null(SqlType.BOOL)
+    found = Member(bound[0], constants)
+    return binder.call(node, "or", found, Null(SqlType.BOOL)) if unknown else found
 
 
 def _like(binder: Binder, node: exp.Expression) -> Scalar:

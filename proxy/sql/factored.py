@@ -1,13 +1,14 @@
 """Which conditions hold in every alternative of an OR?
 
-(a AND b) OR (a AND c) is a AND (b OR c), for NULL too: so a join that is written in each alternative is one.
+(a AND b) OR (a AND c) is a AND (b OR c), for NULL too: so a join that is written in each alternative is one. An
+alternative that is NULL lets no row pass, as where a list of constants holds a NULL.
 """
 
 from __future__ import annotations
 
 from functools import reduce
 
-from proxy.sql.algebra import TRUE, Call, Scalar, conjunction, conjuncts
+from proxy.sql.algebra import TRUE, Call, Null, Scalar, conjunction, conjuncts
 from proxy.sqltypes import SqlType
 
 _MOST_ALTERNATIVES = 100  # of more nothing is factored out, which means only that no join is found in them
@@ -26,7 +27,10 @@ def alternatives(condition: Scalar) -> tuple[Scalar, ...]:
 
 
 def _factored(condition: Scalar) -> tuple[Scalar, ...]:
-    found = [conjuncts(a) for a in alternatives(condition)]
+    known = [a for a in alternatives(condition) if not isinstance(a, Null)]
+    if len(known) == 1:
+        return conjuncts(known[0])
+    found = [conjuncts(a) for a in known]
     if not 1 < len(found) <= _MOST_ALTERNATIVES:
         return (condition,)
     shared = [c for c in dict.fromkeys(found[0]) if all(c in other for other in found)]

@@ -29,8 +29,12 @@ REFUSED = {
     ),
     "a scalar of all rows": (
         "SELECT count(*) FROM people WHERE v > (SELECT v FROM people)",
-        "SELECT count(*) FROM people WHERE v > (SELECT avg(v) FROM people)",
-        "SELECT sum(v - (SELECT min(v) FROM people)) FROM people",
+        "SELECT count(*) FROM people WHERE v > (SELECT v FROM people ORDER BY v DESC LIMIT 1)",
+        "SELECT count(*) FROM people WHERE v IN (SELECT DISTINCT v FROM people)",
+        "SELECT count(*) FROM people WHERE ok OR v IN (SELECT v FROM people GROUP BY pid, v)",
+        "SELECT count(*) FROM people WHERE v > (SELECT max(n) FROM (SELECT pid, count(*) AS n FROM events GROUP BY 1))",
+        "SELECT sum(v - (SELECT v FROM people WHERE pid = 777)) FROM people",
+        "SELECT count(*) FROM people p WHERE v > (SELECT avg(q.v) FROM people q WHERE q.name = p.name)",
     ),
     "a correlated aggregate": (
         "SELECT count(*) FROM people p WHERE (SELECT count(*) FROM events e WHERE e.what = p.name) > 3",
