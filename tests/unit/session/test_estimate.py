@@ -22,7 +22,9 @@ def asked(
 ) -> Spliced:
     async def answered() -> Spliced:
         (piece,) = await session.prepare(text, settings)
-        return await session.release(piece, given, (), settings)
+        found = await session.release(piece, given, (), settings)
+        assert isinstance(found, Spliced)
+        return found
 
     return asyncio.run(answered())
 
@@ -80,3 +82,18 @@ def test_it_takes_one_text(tmp_path: Path, text: str, data: bytes | None, error:
         assert piece.is_private
         good = (Parameter(oid=SqlType.TEXT.oid, format=0, data=RANKS.encode()),)
         assert asked(session, "select * from hush.estimate($1)", given=good).arrays
+
+
+def test_stages_are_estimated_as_a_whole(tmp_path: Path) -> None:
+    staged = "SELECT count(*) FROM users WHERE score > (SELECT avg(age) FROM users)"
+    text = f"select * from hush.estimate($$ {staged}; {staged} $$) x"
+    with session_with(Slow(), tmp_path / "state") as (session, ledger, _workers):
+        found = asked(session, text, {"hush.epsilon": "1"})
+        _, account, _, epsilon, _, reused, _, error, refusal = (array.text for array in found.arrays)
+        assert account == '{"user","session","user","session","user","session"}'
+        costs = [float(cell.strip('"')) for cell in epsilon.strip("{}").split(",")]
+        assert costs == pytest.approx([1, 1, 0, 0, 1, 1], rel=1e-4)
+        assert reused == '{"f","f","t","t","f","f"}'
+        assert "avg(age)" in error
+        assert set(refusal.strip("{}").split(",")) == {"NULL"}
+        assert not ledger.all_accounts()

@@ -11,6 +11,7 @@ import pytest
 from proxy.engines.base import Cancellation
 from proxy.errors import QueryCanceled
 from proxy.plan.charge import AccountKind, ReleaseKey
+from proxy.session.contract import Spliced
 from proxy.session.session import ClientSession
 from proxy.session.underway import Underway
 from tests.unit.session.running import Slow, sessions_with
@@ -71,7 +72,9 @@ def test_concurrent_questions_are_one_release(tmp_path: Path) -> None:
 
         async def ask(one: ClientSession) -> str:
             (piece,) = await one.prepare(QUESTION, {})
-            return (await one.release(piece, (), (), {})).literal_sql
+            found = await one.release(piece, (), (), {})
+            assert isinstance(found, Spliced)
+            return found.literal_sql
 
         async def together() -> set[str]:
             asked = [asyncio.ensure_future(ask(one)) for one in sessions]
