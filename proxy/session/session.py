@@ -223,7 +223,7 @@ class ClientSession:
             whole = together((*progress.earlier, now_planned))
             last = _last_query(whole, receipt)
             patches = (*patches, *self._system(query, asker, settings, (last,), parameters))
-            notices = _notices(whole, receipt, asker, settings)
+            notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
             return answer, last, _spliced(progress.handle, patches, count, notices)
 
         try:
@@ -337,13 +337,15 @@ def _last_query(planned: Planned, receipt: Receipt) -> LastQuery:
     return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0)
 
 
-def _notices(planned: Planned, receipt: Receipt, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+def _notices(
+    planned: Planned, receipt: Receipt, doubt: tuple[int, int], asker: Asker, settings: Settings
+) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
     notices = (*charge_notices(receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
                *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
-               *doubt_notices(*doubt_of(planned, answer)))  # fmt: skip
+               *doubt_notices(*doubt))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 
