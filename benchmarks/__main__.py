@@ -18,6 +18,7 @@ from rich.status import Status
 from rich.table import Table
 
 from benchmarks.engine import ROOT, Overhead, overheads, shop_at
+from benchmarks.ledger import charges
 from benchmarks.queries import LIMITED, OTHERS
 from benchmarks.wire import FixedCost, fixed_costs
 
@@ -44,6 +45,8 @@ def main() -> int:
             results.engine += _shown(overheads(data, questions, options.runs), status)
         if "wire" in options.section:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
+        if "ledger" in options.section:
+            results.fixed += _shown(charges(options.statements), status)
     console.print(_table(results))
     path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +59,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     default = Path(os.environ.get("HUSHQL_BENCH_DATA", ROOT / ".state" / "bench"))
-    parser.add_argument("--section", nargs="+", choices=("engine", "wire"), default=["engine", "wire"])
+    sections = ("engine", "wire", "ledger")
+    parser.add_argument("--section", nargs="+", choices=sections, default=[*sections])
     parser.add_argument("--scale", nargs="+", type=float, default=[10, 20], help="10 is five million orders")
     parser.add_argument("--runs", type=int, default=7, help="interleaved runs of each query")
     parser.add_argument("--statements", type=int, default=300, help="statements of each kind over the wire")

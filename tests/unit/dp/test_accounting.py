@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
+from dp_accounting import dp_event, rdp
 from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,6 +173,21 @@ def test_epsilon_of_rho_bounds_the_exact_composition_of_gaussians_closely(querie
 
     bound = epsilon_of_rho(queries * rho, 5e-7)
     assert exact(pessimistic=False) <= bound <= 1.15 * exact(pessimistic=True)
+
+
+@given(st.lists(st.floats(0.01, 4.0), min_size=1, max_size=40))
+def test_what_a_random_history_spent_is_what_an_independent_accountant_says(history: list[float]) -> None:
+    """Google's accountant composes the same Gaussian mechanisms; its orders are refined around the best one."""
+    charges = [knob_pico(ZCDP, epsilon) for epsilon in history]
+    delta, orders = conversion_delta_down(ZCDP), [1 + 10 ** (k / 10) for k in range(-30, 60)]
+    for _ in range(5):
+        accountant = rdp.RdpAccountant(orders)
+        for pico in charges:
+            accountant.compose(dp_event.GaussianDpEvent(math.sqrt(0.5 / (pico / 10**12))))
+        best, order = accountant.get_epsilon_and_optimal_order(delta)
+        width = max(b - a for a, b in pairwise(sorted(orders)) if a <= order <= b)
+        orders = [max(1 + 1e-9, order + width * k / 30) for k in range(-30, 31)]
+    assert best - 1e-9 <= epsilon_spent(ZCDP, sum(charges)) <= best + 2e-9  # shown in steps of 1e-9, rounded up
 
 
 def test_nothing_spent_is_no_epsilon() -> None:

@@ -17,7 +17,6 @@ import psycopg
 
 from proxy.front.account import choose_account
 from proxy.front.binaries import Search, clean_environment, find_binaries, launch_command
-from tests import places
 
 _START_S = 60.0
 
@@ -67,8 +66,9 @@ class Database:
 
 
 @contextlib.contextmanager
-def running_database() -> Iterator[Database]:
-    folder = Path(tempfile.mkdtemp(prefix="ledger-", dir=places.fast()))
+def running_database(place: Path) -> Iterator[Database]:
+    """A server whose files are below `place`, which its account can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="ledger-", dir=place))
     account = choose_account("")
     copied = folder / "programs"
     copied.mkdir(mode=0o755)

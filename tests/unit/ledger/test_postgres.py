@@ -24,6 +24,7 @@ from proxy.ledger.postgres import PostgresLedger
 from proxy.ledger.postgres_books import grant_at, inspect_at, items_at, take_in_at
 from proxy.plan.charge import Cost
 from proxy.release.store import Missing, Stored
+from tests import places
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
 from tests.unit.ledger.race import PRICE as RACE_PRICE
@@ -38,7 +39,7 @@ NOTHING = Cost(0, 0)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Database]:
-    with running_database() as database:
+    with running_database(places.fast()) as database:
         yield database
 
 
