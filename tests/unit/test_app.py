@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.app import Proxy, check_own_package
-from proxy.config import Listen, ServeConfig, TlsFiles
-from proxy.errors import ConfigError
+from proxy.app import Proxy, _open_ledger, check_own_package
+from proxy.config import LedgerAt, Listen, ServeConfig, TlsFiles
+from proxy.errors import ConfigError, LedgerFailed
 
 
 def warnings_of(config: ServeConfig, caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -25,6 +25,13 @@ def warnings_of(config: ServeConfig, caplog: pytest.LogCaptureFixture) -> list[s
     with caplog.at_level(logging.WARNING, "hushql"):
         asyncio.run(bound())
     return [record.getMessage() for record in caplog.records]
+
+
+def test_a_ledger_elsewhere_is_used_and_not_files(tmp_path: Path) -> None:
+    config = ServeConfig(policies=(tmp_path,), state=tmp_path / "s", ledger=LedgerAt("postgresql://127.0.0.1:1/none"))
+    with pytest.raises(LedgerFailed, match="the ledger's PostgreSQL cannot be used"):
+        _open_ledger(config)
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["lock"]
 
 
 def test_answers_that_travel_in_clear_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
