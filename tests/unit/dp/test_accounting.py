@@ -179,7 +179,7 @@ def test_epsilon_of_rho_bounds_the_exact_composition_of_gaussians_closely(querie
 def test_what_a_random_history_spent_is_what_an_independent_accountant_says(history: list[float]) -> None:
     """Google's accountant composes the same Gaussian mechanisms; its orders are refined around the best one."""
     charges = [knob_pico(ZCDP, epsilon) for epsilon in history]
-    delta, orders = conversion_delta_down(ZCDP), [1 + 10 ** (k / 10) for k in range(-30, 60)]
+    delta, best, orders = conversion_delta_down(ZCDP), math.inf, [1 + 10 ** (k / 10) for k in range(-30, 60)]
     for _ in range(5):
         accountant = rdp.RdpAccountant(orders)
         for pico in charges:
