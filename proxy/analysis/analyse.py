@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
-from proxy.analysis.keys import Key, PrivateKey, classify_key, public_product
+from proxy.analysis.keys import Key, PrivateKey, classify_key, public_size
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
@@ -117,7 +117,7 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
     if lowered.groups and lowered.groups < groups:
         groups, source = lowered.groups, f"{source}, lowered by hush.max_groups"
     if not any(isinstance(k, PrivateKey) for k in keys):
-        groups = min(groups, max(1, len(public_product(keys))))
+        groups = min(groups, public_size(keys))
     return ContributionBounds(
         rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source
     )

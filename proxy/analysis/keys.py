@@ -104,6 +104,11 @@ def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[Colum
     )
 
 
+def public_size(keys: tuple[Key, ...]) -> int:
+    """How many combinations of the public keys there are, at least 1."""
+    return max(1, math.prod(len(k.values) for k in keys if isinstance(k, PublicKey)))
+
+
 def public_product(keys: tuple[Key, ...]) -> tuple[tuple[KeyValue, ...], ...]:
     """Every combination of the public keys, in order. Raises BadGroups when they are too many."""
     parts = [k.values for k in keys if isinstance(k, PublicKey)]

@@ -11,6 +11,7 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
 from proxy.plan.explain_lines import broken, explain_lines
+from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
 from proxy.policy.model import Accounting, Privacy
@@ -72,12 +73,21 @@ def _consistency(plan: SetsPlan) -> list[str]:
     families = plan.families()
     labels = [", ".join(label(plan.sets[n]) for n in family) for family in families]
     found = [f"totals become the sums of their parts in {of}" for of in labels]
+    if any(_leaves_units(plan, family) for family in families):
+        found.append("numbers of units stay as they are, since a unit may be in several groups")
     alone = [label(one) for n, one in enumerate(plan.sets) if not any(n in family for family in families)]
     if alone:
         found.append(f"by themselves, for other private keys or other bounds of a unit: {', '.join(alone)}")
     if families:
         found.append("noise is stated as it was before; SET hush.consistency = off keeps what was drawn")
     return found
+
+
+def _leaves_units(plan: SetsPlan, family: tuple[int, ...]) -> bool:
+    counts = {
+        m for n in family for m in plan.sets[n].plan.vector.moments if isinstance(m, UnitCount) and not m.per_part
+    }
+    return not counts <= set(plan.additive(family))
 
 
 def _rows(block: Json, name: str) -> list[Json]:

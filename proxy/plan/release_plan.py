@@ -123,8 +123,13 @@ def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     return plan_analysed(analysed, context, possible_totals(analysed))
 
 
-def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> ReleasePlan:
-    """Plan the release of an analysed block. totals: sums that a unit's total may bound. Raises HushError."""
+def plan_analysed(
+    analysed: Analysed, context: PlanContext, totals: Totals, of_parts: Analysed | None = None
+) -> ReleasePlan:
+    """Plan the release of an analysed block. totals: sums that a unit's total may bound. Raises HushError.
+
+    of_parts: the same with the bounds of what is computed beside the vector, if these are others.
+    """
     privacy = context.privacy
     distribution = distribution_of(privacy.accounting)
     weighted = shares_of(context.shares, analysed.owned.block.aggregates, privacy.accounting)
@@ -143,7 +148,8 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
     selection = _selection(selecting, allocation, distribution, scale, analysed, context)
     is_thresholded = isinstance(selection, Threshold)
     noise_unit = noise_sd(distribution, scale) / allocation.unit_norm if vector.moments else 0.0
-    parts = tuple(plan_part(one, statement, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
+    beside = replace(statement, analysed=of_parts or analysed)
+    parts = tuple(plan_part(one, beside, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
     plan = ReleasePlan(
         analysed=analysed,
         vector=vector,
@@ -166,6 +172,20 @@ def plan_analysed(analysed: Analysed, context: PlanContext, totals: Totals) -> R
 def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
     """The vector of a block whose sums are bounded by rows."""
     return _allocated(analysed, distribution, NO_TOTALS, (1.0,) * len(analysed.owned.block.aggregates))[0]
+
+
+def statement_of(plan: ReleasePlan, time_zone: str) -> Statement:
+    """What the plan's vector was rendered from."""
+    return Statement(
+        analysed=plan.analysed, moments=plan.vector.moments, allocation=plan.allocation,
+        distribution=plan.distribution, scale=plan.scale, salt=plan.salt, time_zone=time_zone,
+    )  # fmt: skip
+
+
+def with_sql(plan: ReleasePlan, sql: str) -> ReleasePlan:
+    """The plan with another statement for its vector."""
+    changed = replace(plan, sql=sql)
+    return replace(changed, fingerprint=_fingerprint(changed))
 
 
 def _allocated(

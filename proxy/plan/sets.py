@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from proxy.analysis.analyse import Analysed, analyse
@@ -19,7 +20,8 @@ from proxy.errors import BadGroups
 from proxy.plan.charge import Cost
 from proxy.plan.moments import Moment, UnitCount
 from proxy.plan.parts import shares
-from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_analysed, plan_release
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_analysed, plan_release, statement_of, with_sql
+from proxy.plan.together import Summed, bounded_by_parts, render_together
 from proxy.plan.unit_totals import possible_totals
 from proxy.plan.vector import NO_TOTALS
 from proxy.sql.algebra import Block
@@ -54,10 +56,12 @@ class SetsPlan:
     """One release of several grouping sets, each once.
 
     shown: for each set of the statement, in its order, the number of the set that answers it.
+    together: numbers of sets whose statements bound a unit alike, since it may be in several of their groups.
     """
 
     sets: tuple[GroupingSet, ...]
     shown: tuple[int, ...]
+    together: tuple[int, ...] = ()
 
     @property
     def plans(self) -> tuple[ReleasePlan, ...]:
@@ -89,7 +93,8 @@ class SetsPlan:
     def families(self) -> tuple[tuple[int, ...], ...]:
         """Numbers of sets of which totals are sums of parts, for every unit: those with the same private keys.
 
-        Where a unit may be in several groups, each set bounds it in its own way, and nothing is said of them.
+        A unit may be in several groups of sets with private keys: then each bounds it in its own way, and nothing is
+        said of them.
         """
         found: dict[Numbers, list[int]] = {}
         for number, one in enumerate(self.sets):
@@ -97,9 +102,8 @@ class SetsPlan:
         return tuple(tuple(f) for f in found.values() if len(f) > 1 and self._is_alike(f))
 
     def _is_alike(self, family: list[int]) -> bool:
-        """Whether a unit counts alike in all these sets, whatever its rows are: by the same rows in one group."""
-        analysed = [self.sets[n].plan.analysed for n in family]
-        return all(a.has_constant_keys or a.owned.is_one_row_per_unit for a in analysed)
+        """Whether a unit counts alike in all these sets, whatever its rows are."""
+        return set(family) <= set(self.together) or _count_alike([self.sets[n].plan.analysed for n in family])
 
     def additive(self, family: tuple[int, ...]) -> tuple[Moment, ...]:
         """The moments of a family's sets whose totals are the sums of their parts.
@@ -131,31 +135,82 @@ def _plan_sets(block: Block, context: PlanContext) -> SetsPlan:
             f"a grouping set has more than {MOST_KEYS_OF_A_SET} expressions",
             hint="Group by fewer expressions, or in several statements.",
         )
-    analysed = _analysed(block, sets, context)
-    pico = shares(context.pico, len(sets), has_vector=False)[1]
-    thresholded = sum(bool(a.private_keys) for a in analysed)
-    atto = context.atto_for_keys // max(1, thresholded)
-    contexts = [replace(context, pico=p, atto_for_keys=atto) for p in pico]
-    each = list(zip(analysed, contexts, strict=True))
-    plans = [plan_analysed(a, of, possible_totals(a)) for a, of in each]
-    if len({_row_moments(p) for p in plans}) > 1:  # a sum is bounded alike in all sets, or its parts would not add up
-        plans = [plan_analysed(a, of, NO_TOTALS) for a, of in each]
+    analysed = [_analysed(block, numbers, context) for numbers in sets]
+    finest = _finest(block, sets, analysed, context)
+    plans = _plans(analysed, sets, finest, context)
     if sum(len(p.public_keys) for p in plans) > MOST_KEYS:
         raise BadGroups(
             f"the grouping sets have more than {MOST_KEYS} possible public keys together",
             hint="Group by fewer columns, or by coarser values such as date_trunc('month', x).",
         )
     found = tuple(GroupingSet(keys=s, plan=p) for s, p in zip(sets, plans, strict=True))
-    return SetsPlan(sets=found, shown=tuple(sets.index(s) for s in block.sets))
+    together = finest.numbers if finest is not None else ()
+    return SetsPlan(sets=found, shown=tuple(sets.index(s) for s in block.sets), together=together)
+
+
+def _plans(
+    analysed: Sequence[Analysed], sets: Sequence[Numbers], finest: _Finest | None, context: PlanContext
+) -> list[ReleasePlan]:
+    pico = shares(context.pico, len(sets), has_vector=False)[1]
+    atto = context.atto_for_keys // max(1, sum(bool(a.private_keys) for a in analysed))
+    contexts = [replace(context, pico=p, atto_for_keys=atto) for p in pico]
+    bounded = [finest.bounded(n, a) if finest is not None else a for n, a in enumerate(analysed)]
+    each = list(zip(bounded, contexts, analysed, strict=True))
+    plans = [plan_analysed(b, of, possible_totals(b), a) for b, of, a in each]
+    if len({_row_moments(p) for p in plans}) > 1:  # a sum is bounded alike in all sets, or its parts would not add up
+        plans = [plan_analysed(b, of, NO_TOTALS, a) for b, of, a in each]
+    return plans if finest is None else finest.rendered(plans, context.privacy.time_zone)
 
 
 def _row_moments(plan: ReleasePlan) -> frozenset[Moment]:
     return frozenset(m for m in plan.vector.moments if not isinstance(m, UnitCount))
 
 
-def _analysed(block: Block, sets: list[Numbers], context: PlanContext) -> list[Analysed]:
-    """Each set as a block of its own, of rows within the domains of all keys."""
-    blocks = (replace(block, keys=tuple(block.keys[n] for n in numbers), sets=()) for numbers in sets)
-    return [
-        analyse(b, context.tables, context.unique, context.privacy, context.lowered, block.keys) for b in blocks
-    ]  # fmt: skip
+def _analysed(block: Block, numbers: Numbers, context: PlanContext) -> Analysed:
+    """Some keys as a block of their own, of rows within the domains of all keys."""
+    one = replace(block, keys=tuple(block.keys[n] for n in numbers), sets=())
+    return analyse(one, context.tables, context.unique, context.privacy, context.lowered, block.keys)
+
+
+# --- sets that bound a unit alike -------------------------------------------------------------------------------
+
+
+def _count_alike(analysed: Sequence[Analysed]) -> bool:
+    """Whether a unit is in one group of each of these sets, by the same rows."""
+    return all(a.has_constant_keys or a.owned.is_one_row_per_unit for a in analysed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finest:
+    """Groups by all keys of some sets without private ones. numbers: of these sets. places: of their keys."""
+
+    numbers: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
+    analysed: Analysed
+
+    def bounded(self, number: int, analysed: Analysed) -> Analysed:
+        """A set with the bounds that it has beside the others."""
+        if number not in self.numbers:
+            return analysed
+        return bounded_by_parts(analysed, self.places[self.numbers.index(number)], self.analysed)
+
+    def rendered(self, plans: list[ReleasePlan], time_zone: str) -> list[ReleasePlan]:
+        """The plans with statements that bound a unit alike."""
+        of = [statement_of(plans[n], time_zone) for n in self.numbers]
+        if not of[0].moments:
+            return plans
+        texts = render_together(replace(of[0], analysed=self.analysed), list(map(Summed, self.places, of)))
+        changed = dict(zip(self.numbers, texts, strict=True))
+        return [with_sql(p, changed[n]) if n in changed else p for n, p in enumerate(plans)]
+
+
+def _finest(
+    block: Block, sets: Sequence[Numbers], analysed: Sequence[Analysed], context: PlanContext
+) -> _Finest | None:
+    """The groups in which sets without private keys are bounded together; None where a unit counts alike anyway."""
+    numbers = tuple(n for n, a in enumerate(analysed) if not a.private_keys)
+    if len(numbers) < 2 or _count_alike([analysed[n] for n in numbers]):
+        return None
+    keys = tuple(sorted({k for n in numbers for k in sets[n]}))
+    places = tuple(tuple(keys.index(k) for k in sets[n]) for n in numbers)
+    return _Finest(numbers=numbers, places=places, analysed=_analysed(block, keys, context))

@@ -38,6 +38,11 @@ def render(statement: Statement) -> str:
     return _Writer(statement).write()
 
 
+def unit_cells(statement: Statement) -> str:
+    """One row for each unit and group: unit, keys, the number `n` of rows that are used, and each moment's exact sum."""
+    return _Writer(statement).cell()
+
+
 class _Writer:
     def __init__(self, statement: Statement) -> None:
         self._statement = statement
@@ -74,12 +79,12 @@ class _Writer:
         return f"sum(trunc({self._terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
 
     def _one_cell(self) -> str:
-        cell = self._cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
+        cell = self.cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
         return self._with_parts([*self._terms.keys, *self._light_sums()], self._from_light(cell))
 
     def _light_cells(self) -> str:
         chosen = ["0 AS is_part", *self._terms.keys, *self._light_sums()]
-        return f"SELECT {', '.join(chosen)}\n{self._from_light(self._cell())}"
+        return f"SELECT {', '.join(chosen)}\n{self._from_light(self.cell())}"
 
     def _are_all_light(self) -> bool:
         """Whether no unit can be above B, so that no norm is needed."""
@@ -118,7 +123,7 @@ class _Writer:
     def _cells(self) -> str:
         units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
         limit = self._terms.heavy_limit()
-        ctes = [f"cell AS MATERIALIZED (\n{self._cell()})", *self._cut_keys()]
+        ctes = [f"cell AS MATERIALIZED (\n{self.cell()})", *self._cut_keys()]
         source = "kept" if self._private() else "cell"
         ctes.append(f"scored AS (SELECT *, {self._terms.row_factor()} AS r FROM {source})")
         norms = f"SELECT {units}, {self._terms.norm()} AS q FROM scored"
@@ -160,7 +165,7 @@ class _Writer:
 
     # --- cells ------------------------------------------------------------------------------------------
 
-    def _cell(self, *, few: bool = False, constant: bool = False) -> str:
+    def cell(self, *, few: bool = False, constant: bool = False) -> str:
         """One row for each unit and group, or for each unit if its keys are constant.
 
         few: grouped without an array over all ids of units.

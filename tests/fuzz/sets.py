@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
+from proxy.analysis.analyse import analyse
 from proxy.errors import HushError
 from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
 from proxy.plan.moments import Moment
@@ -19,6 +21,8 @@ from tests.fuzz.checks import SLACK, Broken, Raw, spelled
 from tests.fuzz.examine import Examiner, NoNoise
 from tests.fuzz.parts import stages
 from tests.fuzz.planning import bind
+from tests.oracle.bounded import Exact
+from tests.oracle.together import TogetherOracle
 
 _MANY_KEYS = 400  # more public keys than this are not published one by one here
 
@@ -38,10 +42,29 @@ class SetsExaminer(Examiner):
     def meaning(self, query: str, context: PlanContext) -> None:
         """Every set means what it means alone, and totals are the sums of their parts. Raises as `sensitivity`."""
         plan, bound = self._planned(query, context)
-        raw = [self.check_meaning(one) for one in plan.plans]
+        expected = self._bounded_together(plan, bound, context)
+        raw = [self.check_meaning(one, expected.get(n)) for n, one in enumerate(plan.plans)]
         _check_totals(plan, raw)
         if sum(len(p.public_keys) for p in plan.plans) <= _MANY_KEYS:
             self._check_published(plan, bound)
+
+    def _bounded_together(
+        self, plan: SetsPlan, bound: BoundBlock, context: PlanContext
+    ) -> dict[int, tuple[Exact, bool]]:
+        """What sets that bound a unit alike must give, and whether that answers the query."""
+        if not plan.together:
+            return {}
+        block, sets = bound.block, [plan.sets[n] for n in plan.together]
+        keys = sorted({k for s in sets for k in s.keys})
+        finest = analyse(replace(block, keys=tuple(block.keys[k] for k in keys), sets=()), context.tables,
+                         context.unique, context.privacy, context.lowered, block.keys)  # fmt: skip
+        places = [tuple(keys.index(k) for k in s.keys) for s in sets]
+        oracle = TogetherOracle([s.plan for s in sets], places, finest, self.tables, self.world.privacy.time_zone)
+        is_answer = oracle.changes_nothing()
+        constant = [bool(s.keys) and s.plan.analysed.has_constant_keys for s in sets]  # declared so, whatever is true
+        return {
+            n: (exact, is_answer and not c) for n, exact, c in zip(plan.together, oracle.exact(), constant, strict=True)
+        }
 
     def _planned(self, query: str, context: PlanContext) -> tuple[SetsPlan, BoundBlock]:
         try:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from proxy.analysis.analyse import analyse
+from proxy.plan import together
 from proxy.plan.sets import SetsPlan
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -33,7 +34,33 @@ def rows_outside_the_keys_of_other_sets_count(patch: pytest.MonkeyPatch) -> None
 
 
 def sets_that_bound_a_unit_in_their_own_ways_are_brought_together(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SetsPlan, "_is_alike", lambda *_: True)
+    patch.setattr("proxy.plan.sets._count_alike", lambda _: True)
+
+
+def each_set_has_a_factor_of_its_own(patch: pytest.MonkeyPatch) -> None:
+    original = together._Writer._above
+
+    def own(self: Any) -> str:
+        return original(self).replace("min(f)", "max(f)")
+
+    patch.setattr(together._Writer, "_above", own)
+
+
+def the_finest_groups_are_not_bounded(patch: pytest.MonkeyPatch) -> None:
+    original = together._Writer._fine
+    patch.setattr(together._Writer, "_fine", lambda self: original(self).replace(" * r)", ")"))
+
+
+def units_are_added_up_over_finest_groups(patch: pytest.MonkeyPatch) -> None:
+    original = together._Writer._set
+    patch.setattr(together._Writer, "_set", lambda self, of: original(self, of).replace("max(", "sum("))
+
+
+def numbers_of_units_are_taken_for_sums(patch: pytest.MonkeyPatch) -> None:
+    def all_of_them(self: SetsPlan, family: tuple[int, ...]) -> tuple[Any, ...]:
+        return self.sets[family[0]].plan.vector.moments
+
+    patch.setattr(SetsPlan, "additive", all_of_them)
 
 
 PLANTS: tuple[tuple[Plant, str, str], ...] = (
@@ -41,4 +68,8 @@ PLANTS: tuple[tuple[Plant, str, str], ...] = (
     (each_set_hides_its_keys_with_the_whole_delta, "sensitivity", ""),
     (rows_outside_the_keys_of_other_sets_count, "meaning", ""),
     (sets_that_bound_a_unit_in_their_own_ways_are_brought_together, "meaning", ""),
+    (each_set_has_a_factor_of_its_own, "sensitivity", ""),
+    (the_finest_groups_are_not_bounded, "meaning", ""),
+    (units_are_added_up_over_finest_groups, "meaning", ""),
+    (numbers_of_units_are_taken_for_sums, "meaning", ""),
 )

@@ -77,8 +77,8 @@ class Oracle:
         """The vector of the whole database."""
         cells: dict[Key, list[int]] = defaultdict(lambda: [0] * len(self._plan.vector.moments))
         parts: dict[Key, int] = defaultdict(int)
-        for unit, rows in self._by_unit.items():
-            held = self._kept(unit, self._cells(rows))
+        for unit, rows in self.rows_by_unit.items():
+            held = self._kept(unit, self.cells_of(rows))
             factor = self._factor(held)
             for key, cell in held.items():
                 for index, value in enumerate(self._on_grid(cell, factor)):
@@ -92,8 +92,8 @@ class Oracle:
     def changes_nothing(self) -> bool:
         """Whether no unit is over any of its bounds, so that all factors are 1."""
         limit = self._analysed.bounds.rows_per_group
-        for unit, rows in self._by_unit.items():
-            held = self._cells(rows)
+        for unit, rows in self.rows_by_unit.items():
+            held = self.cells_of(rows)
             if any(cell.used > limit for cell in held.values()) or self._factor(held) < 1.0:
                 return False
             if len(self._kept(unit, held)) < len(held) or any(map(self._has_whole_total, held.values())):
@@ -115,13 +115,13 @@ class Oracle:
 
     def unbounded_rows(self) -> Iterator[tuple[Key, Row]]:
         """Rows with their keys, those of declared constants made constant."""
-        for members in self._by_unit.values():
+        for members in self.rows_by_unit.values():
             yield from members
 
     # --- units and cells --------------------------------------------------------------------------------
 
     @cached_property
-    def _by_unit(self) -> Mapping[Unit, list[tuple[Key, Row]]]:
+    def rows_by_unit(self) -> Mapping[Unit, list[tuple[Key, Row]]]:
         found: dict[Unit, list[tuple[Key, Row]]] = defaultdict(list)
         for number, row in enumerate(self.rows()):
             found[self.unit_of(row) or (number,)].append((self.key(row), row))
@@ -155,7 +155,8 @@ class Oracle:
             return "NaN" if math.isnan(value) else value + 0.0
         return value
 
-    def _cells(self, rows: list[tuple[Key, Row]]) -> dict[Key, Cell]:
+    def cells_of(self, rows: list[tuple[Key, Row]]) -> dict[Key, Cell]:
+        """A unit's rows by group."""
         grouped: dict[Key, list[Row]] = defaultdict(list)
         for key, row in rows:
             grouped[key].append(row)
