@@ -39,7 +39,7 @@ def render(statement: Statement) -> str:
 
 
 def unit_cells(statement: Statement) -> str:
-    """One row for each unit and group: unit, keys, the number `n` of rows that are used, and each moment's exact sum."""
+    """One row for each unit and group: unit, keys, the number `n` of rows that are used, each moment's exact sum."""
     return _Writer(statement).cell()
 
 

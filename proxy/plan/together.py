@@ -105,9 +105,8 @@ class _Writer:
             ratio = f"{double(float(limit))} / sum(q)"
             factor = f"sqrt({ratio})" if terms.is_gaussian() else ratio
             norms = f"SELECT {self._units}, {self._norm(of, terms)} AS q FROM set{number}"
-            needed.append(
-                f"SELECT {self._units}, {factor} AS f FROM ({norms}) GROUP BY {self._units} HAVING sum(q) > {limit}::HUGEINT"
-            )
+            above = f"GROUP BY {self._units} HAVING sum(q) > {limit}::HUGEINT"
+            needed.append(f"SELECT {self._units}, {factor} AS f FROM ({norms}) {above}")
         every = "\n  UNION ALL ".join(needed)
         return f"SELECT {self._units}, min(f) AS f FROM (\n  {every})\n  GROUP BY {self._units}"
 

@@ -52,7 +52,7 @@ class SetsExaminer(Examiner):
         self, plan: SetsPlan, bound: BoundBlock, context: PlanContext
     ) -> dict[int, tuple[Exact, bool]]:
         """What sets that bound a unit alike must give, and whether that answers the query."""
-        if not plan.together:
+        if not plan.together or not plan.sets[plan.together[0]].plan.vector.moments:
             return {}
         block, sets = bound.block, [plan.sets[n] for n in plan.together]
         keys = sorted({k for s in sets for k in s.keys})

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.analysis.analyse import Lowered
 from proxy.errors import BadGroups, PolicyForbids
 from proxy.plan.charge import Cost
+from proxy.plan.distinct import DistinctPart
 from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
-from proxy.plan.moments import UnitCount, UnitTotal
+from proxy.plan.moments import RowCount, UnitCount, UnitTotal
 from proxy.plan.release_plan import PlanContext, Threshold
 from proxy.plan.sets import SetsPlan
 from proxy.policy.model import Bounded
@@ -75,6 +77,26 @@ def test_a_release_is_the_same_however_its_sets_are_written() -> None:
     assert first.stages == tuple(p.sql for p in first.plans)
 
 
+def test_sets_that_are_bounded_together_have_all_rows_of_their_parts() -> None:
+    """T, C, G of the table are 60, 10, 12: of 3 states a unit has 30 rows in a month, of 13 months 60 in a state."""
+    found = sets(f"cube(status, {MONTH})")
+    assert [s.keys for s in found.sets] == [(), (0,), (1,), (0, 1)]
+    assert found.together == (0, 1, 2, 3)
+    assert bounds(found) == [(60, 60, 1), (60, 60, 3), (60, 30, 12), (60, 10, 12)]
+    assert bounds(sets("grouping sets ((status), ())")) == [(60, 30, 1), (60, 10, 3)]
+    assert bounds(sets("rollup(store_id)")) == [(60, 60, 1), (60, 10, 12)]  # of hidden parts: as if alone
+    lowered = sets("rollup(status)", of=context(lowered=Lowered(rows_per_group=4, groups=2)))
+    assert bounds(lowered) == [(60, 8, 1), (60, 4, 2)]
+
+
+def test_what_is_computed_beside_the_vector_keeps_its_own_bounds() -> None:
+    found = sets("rollup(status)", asked="count(distinct order_id)")
+    alone = [plan("select count(distinct order_id) from orders"),
+             plan("select count(distinct order_id) from orders group by status")]  # fmt: skip
+    limits = [[p.limits for p in of.parts if isinstance(p, DistinctPart)] for of in (*found.plans, *alone)]
+    assert limits[:2] == limits[2:]
+
+
 def test_rows_outside_the_domain_of_any_key_are_in_no_set() -> None:
     for one in sets("grouping sets ((status), (store_id), ())").plans:
         assert "IN ('paid', 'refunded')" in one.sql
@@ -97,8 +119,11 @@ def test_a_sum_is_bounded_alike_in_all_sets() -> None:
         ("users", "count(*)", "rollup(city, plan)", ((1, 2),)),
         ("users", "count(*)", "grouping sets ((city), (plan))", ()),
         ("orders join users using (user_id)", "sum(amount)", "rollup(plan)", ((0, 1),)),
-        ("orders join users using (user_id)", "sum(amount)", "rollup(plan, status)", ()),
-        ("orders", "sum(amount)", "rollup(status)", ()),
+        ("orders join users using (user_id)", "sum(amount)", "rollup(plan, status)", ((0, 1, 2),)),
+        ("orders", "sum(amount)", "rollup(status)", ((0, 1),)),
+        ("orders", "sum(amount)", "rollup(store_id, status)", ()),
+        ("orders", "sum(amount)", "cube(status, store_id)", ((0, 1),)),
+        ("orders", "percentile_cont(0.5) within group (order by amount)", "rollup(status)", ((0, 1),)),
         ("census", "count(*)", "rollup(hours)", ((0, 1),)),
     ],
 )
@@ -113,6 +138,10 @@ def test_numbers_of_units_add_up_where_a_unit_is_in_one_group() -> None:
     once = sets("rollup(plan)", asked="count(distinct user_id), count(*)", table=joined)
     (family,) = once.families()
     assert once.additive(family) == once.plans[0].vector.moments
+    several = sets("rollup(status)", asked="count(distinct user_id), count(*)")
+    (family,) = several.families()
+    assert [type(m) for m in several.additive(family)] == [RowCount]
+    assert "numbers of units stay as they are" in str(explain_plan(several, context().privacy)["consistency"])
     mixed = sets("rollup(city, plan)", asked="count(*)", table="users")
     (family,) = mixed.families()
     assert not any(isinstance(m, UnitCount) for m in mixed.additive(family))
@@ -136,9 +165,9 @@ def test_what_is_made_consistent_is_told() -> None:
     assert [o.aggregate for o in output_noises(found)][:3] == [
         "count(*) by ()", "count(DISTINCT user_id) by ()", "count(*) by (plan)"
     ]  # fmt: skip
-    alone = sets("rollup(status)", of=context())
+    alone = sets("rollup(store_id, status)", of=context())
     told = explain_plan(alone, of.privacy)["consistency"]
-    assert told == "by themselves, for other private keys or other bounds of a unit: (), (status)"
+    assert told == "by themselves, for other private keys or other bounds of a unit: (), (store_id), (store_id, status)"
     pure = sets("rollup(status)", of=context(pure=True))
     charge = explain_plan(pure, context(pure=True).privacy)["charge"]
     assert charge == {"epsilon": 0.1, "delta": 0.0}
