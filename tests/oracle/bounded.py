@@ -122,6 +122,7 @@ class Oracle:
 
     @cached_property
     def rows_by_unit(self) -> Mapping[Unit, list[tuple[Key, Row]]]:
+        """The rows of each unit with their keys."""
         found: dict[Unit, list[tuple[Key, Row]]] = defaultdict(list)
         for number, row in enumerate(self.rows()):
             found[self.unit_of(row) or (number,)].append((self.key(row), row))

@@ -15,7 +15,8 @@ from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import RowCount, UnitCount, UnitTotal
 from proxy.plan.release_plan import ReleasePlan
-from tests.oracle.bounded import NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle, Tables, Unit
+from tests.oracle.bounded import NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
+from tests.oracle.rows import Tables, Unit
 
 Sums = dict[Key, tuple[int, ...]]  # of one unit, by group
 
