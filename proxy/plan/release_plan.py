@@ -174,11 +174,12 @@ def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
     return _allocated(analysed, distribution, NO_TOTALS, (1.0,) * len(analysed.owned.block.aggregates))[0]
 
 
-def statement_of(plan: ReleasePlan, time_zone: str) -> Statement:
+def statement_of(plan: ReleasePlan, context: PlanContext) -> Statement:
     """What the plan's vector was rendered from."""
     return Statement(
         analysed=plan.analysed, moments=plan.vector.moments, allocation=plan.allocation,
-        distribution=plan.distribution, scale=plan.scale, salt=plan.salt, time_zone=time_zone,
+        distribution=plan.distribution, scale=plan.scale, salt=plan.salt,
+        time_zone=context.privacy.time_zone, dialect=context.dialect,
     )  # fmt: skip
 
 

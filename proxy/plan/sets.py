@@ -159,7 +159,7 @@ def _plans(
     plans = [plan_analysed(b, of, possible_totals(b), a) for b, of, a in each]
     if len({_row_moments(p) for p in plans}) > 1:  # a sum is bounded alike in all sets, or its parts would not add up
         plans = [plan_analysed(b, of, NO_TOTALS, a) for b, of, a in each]
-    return plans if finest is None else finest.rendered(plans, context.privacy.time_zone)
+    return plans if finest is None else finest.rendered(plans, context)
 
 
 def _row_moments(plan: ReleasePlan) -> frozenset[Moment]:
@@ -194,9 +194,9 @@ class _Finest:
             return analysed
         return bounded_by_parts(analysed, self.places[self.numbers.index(number)], self.analysed)
 
-    def rendered(self, plans: list[ReleasePlan], time_zone: str) -> list[ReleasePlan]:
+    def rendered(self, plans: list[ReleasePlan], context: PlanContext) -> list[ReleasePlan]:
         """The plans with statements that bound a unit alike."""
-        of = [statement_of(plans[n], time_zone) for n in self.numbers]
+        of = [statement_of(plans[n], context) for n in self.numbers]
         if not of[0].moments:
             return plans
         texts = render_together(replace(of[0], analysed=self.analysed), list(map(Summed, self.places, of)))

@@ -16,7 +16,7 @@ from proxy.analysis.keys import Key, PublicKey
 from proxy.plan.moments import ROW_UNITS, Moment, RowCount, UnitCount, is_linear
 from proxy.plan.statement import unit_cells
 from proxy.plan.terms import Statement, Terms
-from proxy.sql.render import double
+from proxy.sqltypes import SqlType
 
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 
@@ -44,7 +44,7 @@ def _values(key: Key) -> int:
 
 
 def render_together(finest: Statement, sets: Sequence[Summed]) -> list[str]:
-    """The SQL of each set for DuckDB, with the result rows of `statement.render`. finest: groups by the keys of all."""
+    """The SQL of each set, with the result rows of `statement.render`. finest: groups by the keys of all."""
     writer = _Writer(finest, sets)
     return [writer.write(number) for number in range(len(sets))]
 
@@ -54,6 +54,7 @@ class _Writer:
         self._finest = finest
         self._terms = Terms(finest)
         self._sets = sets
+        self._dialect = finest.dialect
         self._units = ", ".join(self._terms.units)
 
     def write(self, number: int) -> str:
@@ -61,7 +62,7 @@ class _Writer:
         of = self._sets[number]
         chosen = ["0 AS is_part", *self._keys(of)]
         for index, moment in enumerate(self._finest.moments):
-            value = f"{_weighted(of, index, moment, of.statement.scale)} * coalesce(f, 1e0)"
+            value = f"{self._weighted(of, index, moment, of.statement.scale)} * coalesce(f, 1e0)"
             chosen.append(f"sum(trunc({value})::BIGINT) AS m{index}")
         group = f"\nGROUP BY {', '.join(self._keys(of))}" if of.places else ""
         ctes = [
@@ -82,11 +83,9 @@ class _Writer:
         """A unit's finest cells in whole units of 2^-30 of a row, after r."""
         chosen = [*self._terms.units, *self._terms.keys]
         for index, moment in enumerate(self._finest.moments):
-            unit = double(_scale(moment))
-            chosen.append(
-                f"trunc(m{index}::DOUBLE * {unit} * r)::BIGINT AS m{index}" if is_linear(moment) else f"m{index}"
-            )
-        return f"SELECT {', '.join(chosen)} FROM (SELECT *, {self._terms.row_factor()} AS r FROM cell)"
+            scaled = f"m{index}::{self._double} * {self._dialect.double(_scale(moment))} * r"
+            chosen.append(f"trunc({scaled})::BIGINT AS m{index}" if is_linear(moment) else f"m{index}")
+        return f"SELECT {', '.join(chosen)} FROM (SELECT *, {self._terms.row_factor()} AS r FROM cell) AS scored"
 
     def _set(self, of: Summed) -> str:
         """A unit's cells of one set: sums of finest cells; a unit that is in one of these is in the group."""
@@ -102,26 +101,32 @@ class _Writer:
         for number, of in enumerate(self._sets):
             terms = Terms(of.statement)
             limit = terms.heavy_limit()
-            ratio = f"{double(float(limit))} / sum(q)"
+            ratio = f"{self._dialect.double(float(limit))} / sum(q)"
             factor = f"sqrt({ratio})" if terms.is_gaussian() else ratio
             norms = f"SELECT {self._units}, {self._norm(of, terms)} AS q FROM set{number}"
-            above = f"GROUP BY {self._units} HAVING sum(q) > {limit}::HUGEINT"
-            needed.append(f"SELECT {self._units}, {factor} AS f FROM ({norms}) {above}")
+            above = f"GROUP BY {self._units} HAVING sum(q) > {limit}::{self._dialect.huge}"
+            needed.append(f"SELECT {self._units}, {factor} AS f FROM ({norms}) AS norms {above}")
         every = "\n  UNION ALL ".join(needed)
-        return f"SELECT {self._units}, min(f) AS f FROM (\n  {every})\n  GROUP BY {self._units}"
+        return f"SELECT {self._units}, min(f) AS f FROM (\n  {every}) AS needed\n  GROUP BY {self._units}"
 
     def _norm(self, of: Summed, terms: Terms) -> str:
         """A cell's squared 2-norm (or 1-norm), rounded up, as in `Terms.norm`; a cell may be above W here."""
-        parts = [_weighted(of, i, m, 1.0) for i, m in enumerate(self._finest.moments)]
+        parts = [self._weighted(of, i, m, 1.0) for i, m in enumerate(self._finest.moments)]
+        unit = self._dialect.double(_NORM_UNITS / terms.norm_unit())
         sizes = [f"({p}) * ({p})" if terms.is_gaussian() else f"abs({p})" for p in parts]
-        return f"ceil(({' + '.join(sizes)}) * {double(_NORM_UNITS / terms.norm_unit())})::HUGEINT"
+        return f"ceil(({' + '.join(sizes)}) * {unit})::{self._dialect.huge}"
+
+    def _weighted(self, of: Summed, index: int, moment: Moment, scale: float) -> str:
+        """A cell's moment as a double: its integer times weight and scale."""
+        unit = 1 if isinstance(moment, UnitCount) else ROW_UNITS
+        factor = self._dialect.double(of.statement.allocation.weights[index] * scale / unit)
+        return f"m{index}::{self._double} * {factor}"
+
+    @property
+    def _double(self) -> str:
+        return self._dialect.types[SqlType.FLOAT8]
 
 
 def _scale(moment: Moment) -> float:
     """What a finest cell's sum is multiplied with to be in units of 2^-30: a count of rows is in whole rows."""
     return float(ROW_UNITS) if isinstance(moment, RowCount) else 1.0
-
-
-def _weighted(of: Summed, index: int, moment: Moment, scale: float) -> str:
-    unit = 1 if isinstance(moment, UnitCount) else ROW_UNITS
-    return f"m{index}::DOUBLE * {double(of.statement.allocation.weights[index] * scale / unit)}"
