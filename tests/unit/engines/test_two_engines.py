@@ -53,7 +53,7 @@ _SUMS = (
     "SELECT count(*) FILTER (WHERE at - joined > interval '2 years'), count(*) FROM orders JOIN users USING (user_id)",
     "SELECT plan, newsletter, count(*), avg(score) FROM users GROUP BY ROLLUP (plan, newsletter)",
     "SELECT avg(price * quantity), sum(price) FROM items",
-    "SELECT status, store_id, sum(amount), count(*), count(DISTINCT user_id) FROM orders GROUP BY CUBE (status, store_id)",
+    "SELECT status, store_id, sum(amount), count(*), count(DISTINCT user_id) FROM orders GROUP BY CUBE (1, 2)",
 )
 
 
