@@ -269,16 +269,16 @@ def test_an_answer_in_pieces_of_the_pipeline_says_the_same(attacked: Attacked) -
         assert client.read_until("Z")
 
 
-PAIRS, TELLING = 40, 36
+PAIRS, TELLING = 60, 53
 HICCUP_S = 0.01  # the grid of answers outside tests
 
 
 @pytest.mark.statistical
 def test_time_does_not_tell_a_person_apart(attacked: Attacked) -> None:
-    """40 pairs, one answer with the person and one without, in an order that is tossed for each pair.
+    """60 pairs, one answer with the person and one without, in an order that is tossed for each pair.
 
-    Whatever else the machine does, the toss makes "slower with the person" at most as likely as a head, so 36 of 40
-    (or the same for "without") come up once in 5 million runs. A person who costs 20 ms in nineteen of twenty is seen.
+    Whatever else the machine does, the toss makes "slower with the person" at most as likely as a head, so 53 of 60
+    (or the same for "without") come up once in 10^9 runs. A person who costs 20 ms in nineteen of twenty is seen.
     """
     differences = []
     with attacked.connect("hostile") as with_person, attacked.connect("without") as without:
