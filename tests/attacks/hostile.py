@@ -132,6 +132,43 @@ def write_data(path: Path, target: str) -> None:
             )
 
 
+_TABLES = """tables:
+  people:
+    unit: pid
+    unit_unique: true
+    joins: {kind: labels.kind}
+    columns:
+      pid: {type: integer, key: true}
+      name: {type: text}
+      kind: {type: text, values: [a, b, c]}
+      v: {type: double precision, bounds: [0, 10]}
+      w: {type: double precision}
+      i: {type: bigint}
+      born: {type: date}
+      seen: {type: timestamp}
+      tz: {type: timestamptz}
+      num: {type: numeric, bounds: [0, 100]}
+      ok: {type: boolean}
+  events:
+    unit: pid
+    joins: {pid: people.pid}
+    max_rows_per_unit: 20
+    max_rows_per_group: 5
+    max_groups_per_unit: 4
+    columns:
+      pid: {type: integer, key: true}
+      what: {type: text}
+      x: {type: double precision, bounds: [0, 10]}
+      n: {type: integer, bounds: [0, 10], nullable: false}
+      at: {type: timestamp, bounds: [2024-01-01, 2025-01-01]}
+  labels:
+    public: true
+    columns:
+      kind: {type: text}
+      label: {type: text}
+"""
+
+
 def policy(dataset: str, data: str, budgets: str, epsilon: float = 1) -> str:
     return f"""version: 1
 dataset: {dataset}
@@ -139,41 +176,7 @@ source: {{engine: duckdb, path: {data}, data_version: "1"}}
 privacy: {{unit: person, delta: 1e-6, query_epsilon: {epsilon}, max_query_epsilon: 100, time_grid: 0ms}}
 budgets: {budgets}
 limits: {{engine_memory: 500MB, engine_threads: 1}}
-tables:
-  people:
-    unit: pid
-    unit_unique: true
-    joins: {{kind: labels.kind}}
-    columns:
-      pid: {{type: integer, key: true}}
-      name: {{type: text}}
-      kind: {{type: text, values: [a, b, c]}}
-      v: {{type: double precision, bounds: [0, 10]}}
-      w: {{type: double precision}}
-      i: {{type: bigint}}
-      born: {{type: date}}
-      seen: {{type: timestamp}}
-      tz: {{type: timestamptz}}
-      num: {{type: numeric, bounds: [0, 100]}}
-      ok: {{type: boolean}}
-  events:
-    unit: pid
-    joins: {{pid: people.pid}}
-    max_rows_per_unit: 20
-    max_rows_per_group: 5
-    max_groups_per_unit: 4
-    columns:
-      pid: {{type: integer, key: true}}
-      what: {{type: text}}
-      x: {{type: double precision, bounds: [0, 10]}}
-      n: {{type: integer, bounds: [0, 10], nullable: false}}
-      at: {{type: timestamp, bounds: [2024-01-01, 2025-01-01]}}
-  labels:
-    public: true
-    columns:
-      kind: {{type: text}}
-      label: {{type: text}}
-access: {{users_file: {"more" if dataset == "hostile" else "users"}.yaml}}
+{_TABLES}access: {{users_file: {"more" if dataset == "hostile" else "users"}.yaml}}
 """
 
 

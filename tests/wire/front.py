@@ -89,6 +89,15 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
     switch: dict[str, Any] = (
         {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
     )
+    process = _start_process(directory, home, bin_dir, switch)
+    front = TestFront(home, process)
+    _wait_until_ready(home)
+    _fill(front)
+    return front
+
+
+def _start_process(directory: Path, home: Path, bin_dir: Path, switch: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """A new cluster below `home` and its server. switch: to whose account."""
     data = home / "data"
     initdb = [str(bin_dir / "initdb"), "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8"]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -104,7 +113,7 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
     }
     arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with (directory / "front.log").open("wb") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [str(bin_dir / "postgres"), "-D", str(data), *arguments],
             stdout=log,
             stderr=log,
@@ -112,8 +121,11 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
             cwd="/",
             **switch,
         )
-    front = TestFront(home, process)
-    _wait_until_ready(home)
+
+
+def _fill(front: TestFront) -> None:
+    """Roles, and a database with and one without a guard."""
+    home = front.socket_dir
     with psycopg.connect(host=str(home), port=PORT, user="postgres", dbname="postgres", autocommit=True) as connection:
         for role in ROLES:
             connection.execute(f"create role {role} login".encode())
@@ -122,7 +134,6 @@ def start_front(directory: Path, bin_dir: Path = BIN) -> TestFront:
     for database, schema in ((GUARDED, SCHEMA), (NATIVE, NATIVE_SCHEMA)):
         with front.direct(dbname=database) as connection:
             connection.execute(schema.encode())
-    return front
 
 
 def _wait_until_ready(home: Path) -> None:

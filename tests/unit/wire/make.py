@@ -8,6 +8,7 @@ from proxy.errors import HushError
 from proxy.wire import messages
 from proxy.wire.channel import Marks
 from proxy.wire.exchange import Array, Notice, Piece, Spliced
+from proxy.wire.flow import AskPrepare, AskRelease
 from proxy.wire.messages import Column, build
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.understanding import Understanding
@@ -76,3 +77,31 @@ DONE = messages.command_complete(b"SELECT 1")
 FINISHED = READY + THREE + THREE + READY
 DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
 ROWS = row(b"7") + DONE + THREE + THREE + READY
+
+PRIVATE = "select count(*) from users"
+PIECE = Piece(text=PRIVATE, start=0, is_private=True, describe_text=PRIVATE)
+
+
+def answered_query(made: Relay) -> bytes:
+    """Run one private Query to its end; what the client has got."""
+    made.from_client(messages.query(PRIVATE.encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    assert made.take_ask() == AskPrepare(PRIVATE, {"hush.epsilon": "0.5", "TimeZone": "UTC"})
+    made.answer((PIECE,))
+    made.from_front(DESCRIBED)
+    ask = made.take_ask()
+    assert isinstance(ask, AskRelease)
+    assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
+    made.answer(SPLICED)
+    made.from_front(ONE + TWO + COLUMNS)
+    made.from_front(ROWS)
+    return made.take_client()
+
+
+def fresh() -> Relay:
+    """A relay that the front has told nothing yet."""
+    made = relay()
+    made.channel.queue.clear()
+    again = Relay(made.channel.marks, made._dispatch._understanding, RelayLimits())
+    again.start(b"hello")
+    return again

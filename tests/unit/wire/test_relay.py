@@ -1,21 +1,17 @@
-"""The relay without a socket: bytes, answers and cuts."""
+"""The relay without a socket: messages and answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from proxy.errors import BudgetSpent
 from proxy.wire import messages
-from proxy.wire.exchange import Piece, Refusal, Spliced
+from proxy.wire.exchange import Piece
 from proxy.wire.expect import REPLIES, Kind, Step
-from proxy.wire.flow import AskPrepare, AskRelease, NoAnswer
-from proxy.wire.frames import CLIENT_KINDS
+from proxy.wire.flow import AskRelease, NoAnswer
 from proxy.wire.messages import Bind, build
 from proxy.wire.relay import Relay, RelayLimits
 from tests.unit.wire.make import (
@@ -25,6 +21,8 @@ from tests.unit.wire.make import (
     FINISHED,
     MARKER,
     ONE,
+    PIECE,
+    PRIVATE,
     READY,
     ROWS,
     SETTINGS_REPLY,
@@ -32,31 +30,14 @@ from tests.unit.wire.make import (
     STARTED,
     THREE,
     TWO,
+    answered_query,
     column,
     error,
+    fresh,
     kinds,
     relay,
     row,
 )
-
-PRIVATE = "select count(*) from users"
-PIECE = Piece(text=PRIVATE, start=0, is_private=True, describe_text=PRIVATE)
-
-
-def answered_query(made: Relay) -> bytes:
-    """Run one private Query to its end; what the client has got."""
-    made.from_client(messages.query(PRIVATE.encode()))
-    made.from_front(THREE + SETTINGS_REPLY)
-    assert made.take_ask() == AskPrepare(PRIVATE, {"hush.epsilon": "0.5", "TimeZone": "UTC"})
-    made.answer((PIECE,))
-    made.from_front(DESCRIBED)
-    ask = made.take_ask()
-    assert isinstance(ask, AskRelease)
-    assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
-    made.answer(SPLICED)
-    made.from_front(ONE + TWO + COLUMNS)
-    made.from_front(ROWS)
-    return made.take_client()
 
 
 def test_a_private_query_shows_what_a_query_shows() -> None:
@@ -216,89 +197,6 @@ def test_a_widened_statement_takes_the_place_of_the_clients() -> None:
     assert kinds(made.take_client()) == "1E"
 
 
-CONVERSATION = (
-    messages.row_description([column()])
-    + row(b"1") * 3
-    + DONE
-    + build(b"S", b"TimeZone\0UTC\0")
-    + build(b"N", b"SNOTICE\0\0")
-    + build(b"A", b"\0\0\0\1c\0p\0")
-    + build(b"H", b"\0\0\0")
-    + build(b"d", b"line\n") * 3
-    + build(b"c")
-    + DONE
-    + build(b"I")
-    + error("nope")
-    + READY
-)
-
-
-@pytest.mark.parametrize("step", [*range(1, 40), 1000])
-def test_every_cut_of_the_fronts_bytes_gives_the_client_the_same(step: int) -> None:
-    made = relay()
-    made.from_client(messages.query(b"select 1"))
-    seen = b""
-    for at in range(0, len(CONVERSATION), step):
-        made.from_front(CONVERSATION[at : at + step])
-        seen += made.take_client()
-    assert seen == CONVERSATION
-    assert made.is_idle
-
-
-@given(st.lists(st.integers(0, 700), max_size=8))
-def test_any_cut_of_a_private_querys_replies_gives_the_same(cuts: list[int]) -> None:
-    whole, made = answered_query(relay()), relay()
-    made.from_client(messages.query(PRIVATE.encode()))
-    stages = (THREE + SETTINGS_REPLY, DESCRIBED, ONE + TWO + COLUMNS, ROWS)
-    answers: list[tuple[Piece, ...] | Spliced] = [(PIECE,), SPLICED]
-    seen = b""
-    for stage in stages:
-        edges = [0, *sorted(min(cut, len(stage)) for cut in cuts), len(stage)]
-        for start, end in pairwise(edges):
-            made.from_front(stage[start:end])
-        if not isinstance(made.take_ask(), NoAnswer):
-            made.answer(answers.pop(0))
-        seen += made.take_client()
-    assert seen == whole
-
-
-@given(st.lists(st.integers(0, 300), max_size=8))
-def test_any_cut_of_the_clients_bytes_gives_the_front_the_same(cuts: list[int]) -> None:
-    bind = Bind(portal=b"", statement=b"", formats=(), values=(b"1",), result_formats=())
-    stream = messages.parse(b"", b"select $1") + messages.bind(bind) + messages.execute(b"") + messages.SYNC
-    stream += messages.query(b"select 1") + build(b"d", b"x") + build(b"H") + messages.TERMINATE
-    edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    made = relay()
-    for start, end in pairwise(edges):
-        made.from_client(stream[start:end])
-    assert made.take_front() == stream
-    assert made.is_over
-
-
-@given(st.lists(st.binary(max_size=30), max_size=6))
-def test_no_bytes_of_a_client_break_the_relay(parts: list[bytes]) -> None:
-    made = relay()
-    for part in parts:
-        made.from_client(part)
-    assert not made.is_over or made.take_client()[:1] in (b"E", b"")
-
-
-@given(st.lists(st.tuples(st.sampled_from(sorted(CLIENT_KINDS)), st.binary(max_size=20)), max_size=6))
-def test_no_message_of_a_client_breaks_the_relay(given_messages: list[tuple[int, bytes]]) -> None:
-    made = relay()
-    for kind, body in given_messages:
-        made.from_client(build(bytes([kind]), body))
-    assert kinds(made.take_client()) == ""
-
-
-@given(st.lists(st.tuples(st.sampled_from(b"123AcCdDEGHIKnNRsStTvZ?"), st.binary(max_size=20)), max_size=6))
-def test_no_message_of_a_front_breaks_the_relay(given_messages: list[tuple[int, bytes]]) -> None:
-    made = relay()
-    made.from_client(messages.parse(b"", b"x") + messages.query(b"select 1"))
-    for kind, body in given_messages:
-        made.from_front(build(bytes([kind]), body))
-
-
 @pytest.mark.parametrize("kind", Kind)
 def test_replies_outside_the_table_end_the_session(kind: Kind) -> None:
     """One reply that is not in the table for each kind of message; the table itself is the specification."""
@@ -322,14 +220,6 @@ def test_a_password_request_of_the_front_ends_the_session() -> None:
     made = fresh()
     made.from_front(build(b"R", b"\0\0\0\3"))
     assert made.is_over
-
-
-def fresh() -> Relay:
-    made = relay()
-    made.channel.queue.clear()
-    again = Relay(made.channel.marks, made._dispatch._understanding, RelayLimits())
-    again.start(b"hello")
-    return again
 
 
 def test_a_long_reply_that_must_be_whole_ends_the_session() -> None:
@@ -381,71 +271,6 @@ def test_a_release_is_refused_without_an_answer_after_the_end() -> None:
     made.answer((PIECE,))
     assert kinds(made.take_client()) == "E"
     assert not made.is_asking
-
-
-def test_a_statement_the_clients_encoding_cannot_spell_is_refused() -> None:
-    made = relay()
-    made.from_front(build(b"S", b"client_encoding\0LATIN1\0"))
-    made.take_client()
-    made.from_client(messages.query(PRIVATE.encode()))
-    made.from_front(THREE + SETTINGS_REPLY)
-    made.answer((PIECE,))
-    made.from_front(DESCRIBED)
-    made.answer(Spliced(sql="select '€'", literal_sql="", arrays=(), notices=()))
-    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02"))
-    assert b"22P05" in made.take_client()
-    made.from_front(FINISHED)
-    assert kinds(made.take_client()) == "Z"
-
-
-def test_an_encoding_nobody_knows_is_read_as_utf8() -> None:
-    made = relay()
-    made.from_front(build(b"S", b"client_encoding\0MULE_INTERNAL\0"))
-    assert made.channel.codec == "utf-8"
-
-
-def test_a_query_the_encoding_cannot_spell_ends_the_session() -> None:
-    """The text that is sent back is the client's own, so this cannot be but for a change of encoding meanwhile."""
-    made = relay()
-    made.from_client(messages.query("select '€' from users".encode()))
-    made.from_front(THREE + SETTINGS_REPLY)
-    made.from_front(build(b"S", b"client_encoding\0LATIN1\0"))
-    public = Piece(text="select '€'", start=0, is_private=False, describe_text="")
-    made.answer((public,))
-    assert made.is_over
-    assert b"22P05" in made.take_client()
-
-
-def test_a_string_that_turns_out_unreadable_midway_is_refused() -> None:
-    other = Piece(text="select 1", start=0, is_private=False, describe_text="select 1")
-    private = Piece(text=PRIVATE, start=10, is_private=True, describe_text=PRIVATE)
-    made = relay()
-    made.from_client(messages.query(b"select 1; " + PRIVATE.encode()))
-    made.from_front(THREE + SETTINGS_REPLY)
-    made.take_ask()
-    made.answer((other, private))
-    made.from_front(READY + error("several", "42601", R="exec_parse_message") + READY)
-    made.from_front(SETTINGS_REPLY + ONE + TWO + COLUMNS + row(b"1") + DONE)
-    made.from_front(SETTINGS_REPLY)
-    assert isinstance(made.take_ask(), AskPrepare)
-    assert isinstance(made.take_ask(), NoAnswer)
-    made.answer(BudgetSpent("unreadable now", position=2))
-    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + FINISHED)
-    seen = made.take_client()
-    assert kinds(seen) == "TDCEZ"
-    assert b"P12\0" in seen
-
-
-def test_a_front_that_accepts_the_raising_statement_ends_the_session() -> None:
-    made = relay()
-    made.from_client(messages.query(PRIVATE.encode()))
-    made.from_front(THREE + SETTINGS_REPLY)
-    made.answer(
-        (Piece(text=PRIVATE, start=0, is_private=True, describe_text=PRIVATE, refusal=Refusal(BudgetSpent("no"))),)
-    )
-    made.from_front(DESCRIBED + THREE + ONE)
-    assert made.is_over
-    assert b"XX000" in made.take_client()
 
 
 def test_a_marker_without_a_refusal_shows_the_guards_words() -> None:
