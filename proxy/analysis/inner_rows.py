@@ -19,6 +19,7 @@ from proxy.sql.algebra import (
     Beside,
     Block,
     ColumnRef,
+    Frame,
     Grouped,
     JoinKind,
     Placed,
@@ -165,9 +166,18 @@ def _window_column(window: WindowValue, domains: Domains) -> Column:
         case Beside(argument=argument):
             return Column(name=window.name, type=window.type, domain=domains.of(argument))
         case UnitValue() as value:
-            return replace(value_column(value, domains), name=window.name)
+            column = replace(value_column(value, domains), name=window.name)
+            is_empty = isinstance(window.frame, Frame) and window.frame.may_be_empty
+            return _of_no_rows(column, value) if is_empty else column
         case _ as never:
             assert_never(never)
+
+
+def _of_no_rows(column: Column, value: UnitValue) -> Column:
+    """The column of an aggregate that may be of no row: a count is 0 then, all else NULL."""
+    if value.kind is UnitValueKind.COUNT:
+        return replace(column, domain=Bounded(0, value.most))
+    return replace(column, nullable=True)
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from proxy.sql.algebra import (
     Beside,
     Block,
     ColumnRef,
+    Frame,
     Grouped,
     Join,
     JoinKind,
@@ -56,6 +57,7 @@ from proxy.sql.algebra import (
     WindowValue,
     conjuncts,
 )
+from proxy.sql.describe import spell_frame
 from proxy.sql.dialect import DUCKDB, Dialect, double, quote, text_literal
 from proxy.sql.links import link
 from proxy.sql.postgres_dialect import require
@@ -240,7 +242,8 @@ class Terms:
         if is_told_by_place(window):
             order += [f"{self.renderer.identity(c)} ASC NULLS LAST" for c in _columns(block)]
         parted = f"PARTITION BY {', '.join([*map(self.renderer.identity, window.unit), *keys])}"
-        return f"{parted} ORDER BY {', '.join(order)}" if order else parted
+        ordered = f"{parted} ORDER BY {', '.join(order)}" if order else parted
+        return f"{ordered} {spell_frame(window.frame)}" if isinstance(window.frame, Frame) else ordered
 
     def _window_value(self, window: WindowValue, column: Column, over: str) -> str:
         match window.of:
@@ -249,7 +252,7 @@ class Terms:
             case Beside(row, argument, distance):
                 text = f"s{argument.scan}.{quote(argument.name)}" if isinstance(argument, ColumnRef) else (
                     self.renderer.measure(argument))  # fmt: skip
-                return f"{row.value}({text}{'' if row is Neighbour.FIRST_VALUE else f', {distance}'}){over}"
+                return f"{row.value}({text}{f', {distance}' if row in _AT_A_DISTANCE else ''}){over}"
             case UnitValue() as value:
                 counted = self.filter(RowCount(value.where, value.argument)) + over
                 passing = self.filter(RowCount(value.where, TRUE)) + over
@@ -452,6 +455,10 @@ def _side(scans: list[str]) -> str:
     return f"({' CROSS JOIN '.join(scans)})" if len(scans) > 1 else scans[0]
 
 
+_ALL_ROWS = Frame(None, None)
+_AT_A_DISTANCE = (Neighbour.LAG, Neighbour.LEAD)
+
+
 def is_told_by_place(window: WindowValue) -> bool:
     """Whether rows of equal place in the given order may have other values."""
     match window.of:
@@ -460,7 +467,7 @@ def is_told_by_place(window: WindowValue) -> bool:
         case Beside():
             return True
         case UnitValue():
-            return False
+            return isinstance(window.frame, Frame) and window.frame != _ALL_ROWS
         case _ as never:
             assert_never(never)
 

@@ -264,6 +264,7 @@ class Neighbour(enum.Enum):
     LAG = "lag"
     LEAD = "lead"
     FIRST_VALUE = "first_value"
+    LAST_VALUE = "last_value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +286,31 @@ class Ordered:
 
 
 @dataclass(frozen=True, slots=True)
+class UpToPeers:
+    """The frame of a window without one: all rows up to those that are equal to this one in the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows from `start` to `end` rows after this one; None for the first and the last of all."""
+
+    start: int | None
+    end: int | None
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether it may lack this row."""
+        return (self.start or 0) > 0 or (self.end or 0) < 0
+
+
+UP_TO_PEERS = UpToPeers()
+
+
+@dataclass(frozen=True, slots=True)
 class WindowValue:
     """A window function over the rows of one unit, or of one of its values of further expressions.
 
-    Without a frame of its own: an aggregate is of all rows up to those that are equal to this one in the order.
-    most: the largest place, known once it is analysed.
+    most: the largest place, known once it is analysed. frame: of aggregates, and of first and last values.
     """
 
     name: str
@@ -299,6 +320,7 @@ class WindowValue:
     order: tuple[Ordered, ...]
     type: SqlType
     most: int = 0
+    frame: Frame | UpToPeers = UP_TO_PEERS
 
     @property
     def scalars(self) -> tuple[Scalar, ...]:

@@ -13,6 +13,7 @@ from proxy.sql.algebra import (
     Call,
     Case,
     ColumnRef,
+    Frame,
     Literal,
     Member,
     Null,
@@ -83,7 +84,20 @@ def describe_window(value: WindowValue) -> str:
     """The window function as SQL; that it is of one unit's rows is not said."""
     ordered = ", ".join(f"{describe_scalar(o.scalar)}{' DESC' if o.is_descending else ''}" for o in value.order)
     parts = [f"PARTITION BY {', '.join(map(describe_scalar, value.partition))}"] if value.partition else []
-    return f"{_called(value)} OVER ({' '.join([*parts, *([f'ORDER BY {ordered}'] if ordered else [])])})"
+    parts += [f"ORDER BY {ordered}"] if ordered else []
+    parts += [spell_frame(value.frame)] if isinstance(value.frame, Frame) else []
+    return f"{_called(value)} OVER ({' '.join(parts)})"
+
+
+def spell_frame(frame: Frame) -> str:
+    """The frame as SQL."""
+    ends = ("UNBOUNDED PRECEDING" if frame.start is None else _row(frame.start),
+            "UNBOUNDED FOLLOWING" if frame.end is None else _row(frame.end))  # fmt: skip
+    return f"ROWS BETWEEN {ends[0]} AND {ends[1]}"
+
+
+def _row(after: int) -> str:
+    return f"{abs(after)} {'FOLLOWING' if after > 0 else 'PRECEDING'}" if after else "CURRENT ROW"
 
 
 def _called(value: WindowValue) -> str:

@@ -13,9 +13,11 @@ from sqlglot import exp
 
 from proxy.policy.model import Column, JoinKey, Table, UnitColumns
 from proxy.sql.algebra import (
+    UP_TO_PEERS,
     Beside,
     Block,
     ColumnRef,
+    Frame,
     Neighbour,
     Ordered,
     Place,
@@ -23,6 +25,7 @@ from proxy.sql.algebra import (
     Scalar,
     Scan,
     UnitValue,
+    UpToPeers,
     Windowed,
     WindowValue,
     columns_of,
@@ -31,6 +34,7 @@ from proxy.sql.algebra import (
 from proxy.sql.bind import RULES
 from proxy.sql.binder import Binder
 from proxy.sql.describe import describe_window
+from proxy.sql.frames import frame_of
 from proxy.sql.inner_values import KINDS, MakeValue, bind_unit_value, stored_type
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
@@ -46,7 +50,9 @@ _NEIGHBOURS: dict[type[exp.Expression], Neighbour] = {
     exp.Lag: Neighbour.LAG,
     exp.Lead: Neighbour.LEAD,
     exp.FirstValue: Neighbour.FIRST_VALUE,
+    exp.LastValue: Neighbour.LAST_VALUE,
 }
+_FRAMED = frozenset((exp.FirstValue, exp.LastValue, *KINDS))
 _FARTHEST = 1000
 _LONGEST_NAME = 60
 
@@ -69,6 +75,7 @@ class Windows:
         self._passed: dict[ColumnRef, str] = {}
         self._windows: list[WindowValue] = []
         self._unit: tuple[ColumnRef, ...] = ()
+        self._frame: Frame | UpToPeers = UP_TO_PEERS  # of the window that is being bound
 
     @property
     def _rows(self) -> Rows:
@@ -96,12 +103,16 @@ class Windows:
     # --- window functions -----------------------------------------------------------------------------------
 
     def _window(self, _: Binder, node: exp.Expression) -> Scalar:
-        only(node, "this", "partition_by", "order", "over")
+        only(node, "this", "partition_by", "order", "over", "spec")
         partition = [self._binder.scalar(n) for n in node.args.get("partition_by") or ()]
         unit = self._unit_among(partition, node)
         order = node.args.get("order")
         ordered = tuple(self._ordered(n) for n in (() if order is None else order.expressions))
         function = node.this
+        self._frame = frame_of(node.args.get("spec"))
+        called = function.this if isinstance(function, exp.Filter) else function
+        if self._frame != UP_TO_PEERS and type(called) not in _FRAMED:
+            raise refuse(node, f"a frame of {construct(called)} is not supported over private rows", "Leave it out.")
 
         def make(value: UnitValue) -> Scalar:
             return self._value(value, value.type, unit, partition, ordered)
@@ -139,6 +150,9 @@ class Windows:
         argument = self._binder.scalar(node.this)
         if argument.type is SqlType.INTERVAL:
             raise refuse(node, f"{construct(node)} of an interval is not supported over private rows", "Take a time.")
+        if isinstance(node, exp.LastValue) and self._frame == UP_TO_PEERS:
+            raise refuse(node, "last_value needs a frame over private rows",
+                         "Write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.")  # fmt: skip
         distance = node.args.get("offset")
         number = 1 if distance is None else self._distance(distance)
         kind = argument.type if isinstance(argument, ColumnRef) else stored_type(argument.type)
@@ -157,8 +171,8 @@ class Windows:
         call = node.this if isinstance(node, exp.Filter) else node
         if type(call) not in KINDS:
             raise refuse(node, f"{construct(call)} is not supported as a window function over private rows",
-                         "Accepted: row_number, rank, dense_rank, lag, lead, first_value, count, sum, avg, min and"
-                         " max.")  # fmt: skip
+                         "Accepted: row_number, rank, dense_rank, lag, lead, first_value, last_value, count, sum, avg,"
+                         " min and max.")  # fmt: skip
         return bind_unit_value(node, self._binder, make)
 
     def _value(
@@ -166,7 +180,7 @@ class Windows:
         order: tuple[Ordered, ...],
     ) -> Scalar:  # fmt: skip
         further = tuple(dict.fromkeys(p for p in partition if p not in unit and columns_of(p)))
-        value = WindowValue("", of, unit, further, order, kind)
+        value = WindowValue("", of, unit, further, order, kind, frame=self._frame)
         found = next((w for w in self._windows if replace(w, name="") == value), None)
         if found is None:
             text = describe_window(value)

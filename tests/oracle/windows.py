@@ -10,6 +10,7 @@ from proxy.sql.algebra import (
     Beside,
     Block,
     ColumnRef,
+    Frame,
     JoinKind,
     Neighbour,
     Place,
@@ -91,17 +92,30 @@ def _value(
         case Placed(kind):
             return min(_place(kind, placed, place, compare), window.most)
         case Beside(neighbour, argument, distance):
-            other = {Neighbour.LAG: place - distance, Neighbour.LEAD: place + distance, Neighbour.FIRST_VALUE: 0}[
-                neighbour
-            ]
-            if not 0 <= other < len(placed):
+            first, last = _ends(window, place, len(placed))
+            other = {Neighbour.LAG: place - distance, Neighbour.LEAD: place + distance, Neighbour.FIRST_VALUE: first,
+                     Neighbour.LAST_VALUE: last}[neighbour]  # fmt: skip
+            is_framed = neighbour in (Neighbour.FIRST_VALUE, Neighbour.LAST_VALUE)
+            if not 0 <= other < len(placed) or (is_framed and first > last):
                 return None
             if isinstance(argument, ColumnRef):
                 return placed[other][argument.scan, argument.name]
             return evaluator.value(argument, placed[other], Reading.MEASURE)
         case UnitValue() as value:
-            frame = [row for row in placed if not window.order or compare(row, placed[place]) <= 0]
+            if isinstance(window.frame, Frame):
+                first, last = _ends(window, place, len(placed))
+                frame = placed[first : max(last + 1, 0)]
+            else:
+                frame = [row for row in placed if not window.order or compare(row, placed[place]) <= 0]
             return unit_value(value, column, frame, evaluator)
+
+
+def _ends(window: WindowValue, place: int, count: int) -> tuple[int, int]:
+    """The places of the first and last row of a frame; without one, of all rows up to this one."""
+    frame = window.frame if isinstance(window.frame, Frame) else Frame(None, 0)
+    first = 0 if frame.start is None else max(place + frame.start, 0)
+    last = count - 1 if frame.end is None else min(place + frame.end, count - 1)
+    return first, last
 
 
 def _place(kind: Place, placed: list[Row], place: int, compare: Compare) -> int:

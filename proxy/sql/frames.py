@@ -1,0 +1,45 @@
+"""Which rows around a row does the frame of a window function take?
+
+Frames are counted in rows of the unit. Those by values are accepted where they mean the default, or
+all rows.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Frame, UpToPeers
+from proxy.sql.refusal import only, refuse
+
+_FARTHEST = 1000
+_HINT = "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, with UNBOUNDED or numbers from 0 to 1000."
+
+
+def frame_of(spec: exp.Expression | None) -> Frame | UpToPeers:
+    """The frame that a window gives. Raises Unsupported."""
+    if spec is None:
+        return UpToPeers()
+    only(spec, "kind", "start", "start_side", "end", "end_side")
+    start, end = _end(spec, "start", -1), _end(spec, "end", 1)
+    if str(spec.args.get("kind")).upper() != "ROWS":
+        if (start, end) == (None, 0):
+            return UpToPeers()
+        if (start, end) != (None, None):
+            raise refuse(spec, "a frame by values is not supported over private rows", _HINT)
+    if start is not None and end is not None and start > end:
+        raise refuse(spec, "a frame that ends before it starts is not supported", _HINT)
+    return Frame(start, end)
+
+
+def _end(spec: exp.Expression, name: str, unbounded: int) -> int | None:
+    """One end, in rows after this one; None for the first row as a start (-1), for the last as an end (1)."""
+    bound, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
+    sign = {"PRECEDING": -1, "FOLLOWING": 1}.get(side, 0)
+    if bound is None or (isinstance(bound, str) and bound.upper() == "CURRENT ROW"):
+        return 0
+    if isinstance(bound, str) and bound.upper() == "UNBOUNDED" and sign == unbounded:
+        return None
+    text = str(bound.this) if isinstance(bound, exp.Literal) and not bound.args.get("is_string") else ""
+    if not text.isdigit() or int(text) > _FARTHEST or sign == 0:
+        raise refuse(spec, "this frame is not supported over private rows", _HINT)
+    return sign * int(text)
