@@ -68,7 +68,7 @@ def branches_of_a_union_are_taken_for_one_another(patch: pytest.MonkeyPatch) -> 
 
 
 def rows_around_meet_anybody(patch: pytest.MonkeyPatch) -> None:
-    _text(patch, lambda sql: re.sub(r"(LEFT JOIN \(\(\n(?:.*\n)*?.*?\) ON )[^\n]*", r"\1TRUE", sql))
+    _text(patch, lambda sql: re.sub(r"(LEFT JOIN \(\n(?:.*\n)*?.*?\) AS s\d+ ON )[^\n]*", r"\1TRUE", sql))
 
 
 _CORRELATED = "select count(*) from p x where (select count(*) from e y where {same}) < 2"
