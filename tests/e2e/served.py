@@ -64,12 +64,17 @@ def write_users(path: Path, logins: Mapping[str, str], roles: str = "") -> Path:
 
 
 @contextmanager
-def serving(folder: Path, policies: Sequence[Path], environment: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """A proxy that listens; ended at the end."""
+def serving(
+    folder: Path,
+    policies: Sequence[Path],
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("-m", "proxy"),
+) -> Iterator[Served]:
+    """A proxy that listens; ended at the end. program: what Python is to run."""
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "proxy", "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
+            [sys.executable, *program, "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
              str(folder / "state"), "--front-bin", str(wheel_directory()[0])],
             env={**places.environment(), "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,

@@ -86,3 +86,10 @@ def test_a_condition_makes_its_column_present() -> None:
         found = plan(f"select count(age) from users where {condition}")
         argument_ = found.analysed.owned.block.aggregates[0].argument
         assert not found.analysed.domains.may_be_null(argument_), condition
+
+
+def test_each_alternative_must_say_that_a_column_is_present() -> None:
+    for condition, may_be_null in (("age > 3 or age = 1", False), ("age > 3 or height > 1", True)):
+        found = plan(f"select count(age) from users where {condition}")
+        argument_ = found.analysed.owned.block.aggregates[0].argument
+        assert found.analysed.domains.may_be_null(argument_) is may_be_null, condition

@@ -149,6 +149,19 @@ def test_a_public_table_with_repeated_keys_may_repeat_rows() -> None:
         plans(query, replace(repeated, tables=tables))
 
 
+def test_a_public_row_for_a_units_one_row_is_one_row_only_if_its_key_is_unique() -> None:
+    users = replace(
+        TABLES["users"], columns=(*TABLES["users"].columns, Column(name="store_id", type=SqlType.INT4)),
+        joins=ORDERS.joins,
+    )  # fmt: skip
+    unique = replace(context(), tables=MappingProxyType({**TABLES, "users": users}))
+    repeated = replace(unique, unique=UniqueKeys(frozenset()))
+    for kind in ("join", "left join"):
+        query = f"select count(*) from users u {kind} stores s on u.store_id = s.store_id"
+        assert plan(query, unique).analysed.owned.is_one_row_per_unit
+        assert not plan(query, repeated).analysed.owned.is_one_row_per_unit
+
+
 @pytest.mark.parametrize(
     ("left", "right", "joins"),
     [

@@ -62,6 +62,16 @@ def test_settings_decide_what_statements_cost(tmp_path: Path) -> None:
         assert twice.split(",")[2] == once.removeprefix("{").split(",")[0]
 
 
+def test_several_releases_of_a_statement_share_its_charge(tmp_path: Path) -> None:
+    several = "SELECT (SELECT avg(age) FROM users), (SELECT count(*) FROM users), (SELECT max(age) FROM users)"
+    with session_with(Slow(), tmp_path / "state") as (session, _ledger, _workers):
+        one, three = (
+            float(asked(session, f"select * from hush.estimate($$ {text} $$)").arrays[2].text.split('"')[1])
+            for text in ("SELECT avg(age) FROM users", several)
+        )
+        assert one - 5e-12 < three <= one
+
+
 @pytest.mark.parametrize(
     ("text", "data", "error"),
     [

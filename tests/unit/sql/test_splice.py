@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from proxy.sql.locate import TextSpan
@@ -27,6 +29,9 @@ def test_text_stays_text(value: str) -> None:
     array = array_text((value, None))
     assert array.startswith('{"')
     assert array.endswith('",NULL}')
+    element = re.fullmatch(r'\{"((?:[^"\\]|\\.)*)",NULL\}', array, re.DOTALL)
+    assert element is not None
+    assert re.sub(r"\\(.)", r"\1", element[1], flags=re.DOTALL) == value
     literal = text_literal_pg(array)
     inner = literal.strip().removeprefix("E")[1:-1]
     assert inner.replace("''", "'").replace("\\\\", "\\") == array

@@ -88,6 +88,7 @@ def test_passes(text: str) -> None:
         ("select set_config('client_encoding',", 'the setting "client_encoding" cannot be given this value'),
         ("select set_config('client_encoding', 'utf8', true)", ""),
         ("with a as (update pg_catalog.pg_settings set setting = 1) select 1", "pg_settings cannot be updated"),
+        ("select pg_notify('a', 'b')", "NOTIFY is not available"),
         ("alter role x", "logins cannot be changed through SQL"),
         ("create or replace rule x as on insert to y do nothing", "rules cannot be created"),
         ("drop owned by x", "DROP OWNED is not available"),

@@ -1,0 +1,39 @@
+"""A proxy whose noise, choices or thresholds are off by a factor of two, for the auditor to notice.
+
+`python -m tests.audit.planted MISTAKE serve ...`: the product with one function exchanged. Nothing of this is
+installed with the product.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from proxy.dp import quantiles, samplers
+from proxy.dp.selection import threshold
+from proxy.plan import release_plan
+
+
+def half_the_noise() -> None:
+    """Noise of half the scale that is charged, and choices half as random."""
+    take, scores = samplers.NoisePool.take, quantiles.scores
+    setattr(samplers.NoisePool, "take", lambda self, n: tuple(v // 2 for v in take(self, n)))  # noqa: B010  # for mypy
+    quantiles.scores = lambda *arguments: scores(*arguments) * 2
+
+
+def half_the_threshold() -> None:
+    """Thresholds for noise of half the scale."""
+
+    def lower(*, sigma_n: float, **others: Any) -> float:
+        return threshold(sigma_n=sigma_n / 2, **others)
+
+    setattr(release_plan, "threshold", lower)  # noqa: B010  # for mypy
+
+
+MISTAKES = {plant.__name__: plant for plant in (half_the_noise, half_the_threshold)}
+
+if __name__ == "__main__":
+    from proxy.__main__ import main
+
+    MISTAKES[sys.argv.pop(1)]()
+    main()
