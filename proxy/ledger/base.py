@@ -94,13 +94,17 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One line of a login's history. `cost` is what the login's own account paid, `reused` that it paid nothing."""
+    """One line of a login's history. `cost` is what the login's own account paid, `reused` that it paid nothing.
+
+    accounting: what the cost counts, that of the policy then.
+    """
 
     at: datetime
     query: str
     cost: Cost
     reused: bool
     outcome: Outcome
+    accounting: Accounting = Accounting.ZCDP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

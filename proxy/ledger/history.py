@@ -120,7 +120,14 @@ def _charged(entry: Entry, outcome: str | None) -> Asked:
     paid = {line.kind: line.cost for line in entry.lines}
     is_reused = AccountKind.USER not in paid
     cost = paid.get(AccountKind.USER, Cost(0, 0))
-    return Asked(at=entry.at, query=entry.query, cost=cost, reused=is_reused, outcome=_outcome(outcome))
+    return Asked(
+        at=entry.at,
+        query=entry.query,
+        cost=cost,
+        reused=is_reused,
+        outcome=_outcome(outcome),
+        accounting=entry.accounting,
+    )
 
 
 def _repeated(at: str, query: str, outcome: str | None) -> Asked:

@@ -65,6 +65,11 @@ class Tab:
         return self.is_pure or accounting is Accounting.ZCDP
 
 
+def in_present(cost: Cost, then: Accounting, now: Accounting) -> Cost:
+    """A cost of an earlier accounting in the present one: only pure may have become zcdp."""
+    return in_rho(cost) if then is Accounting.PURE and now is Accounting.ZCDP else cost
+
+
 def in_rho(epsilon: Cost) -> Cost:
     """What a release of pure accounting costs in zcdp, rounded up."""
     return Cost(-(-(epsilon.pico**2) // (2 * _PICO)), epsilon.atto)

@@ -14,6 +14,7 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
+from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
@@ -115,13 +116,14 @@ def _history(viewer: Viewer) -> Sequence[Row]:
         (
             asked.at.isoformat(),
             asked.query,
-            number(epsilon_spent(privacy, asked.cost.pico)),
-            None if is_pure else decimal(asked.cost.pico),
-            number(asked.cost.atto / ATTO),
+            number(epsilon_spent(privacy, cost.pico)),
+            None if is_pure else decimal(cost.pico),
+            number(cost.atto / ATTO),
             "t" if asked.reused else "f",
             asked.outcome.value,
         )
         for asked in viewer.dataset.ledger.history(viewer.version.user_name(viewer.login), _MOST_HISTORY)
+        for cost in [in_present(asked.cost, asked.accounting, privacy.accounting)]
     ]
 
 

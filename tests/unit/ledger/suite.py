@@ -14,6 +14,7 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.ledger.chain import PREVIEW_CHARS, Entry
+from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, Cost, Reserved
 from proxy.policy.model import Accounting, Refresh
 from proxy.release.store import Missing, Stored
@@ -220,6 +221,9 @@ class LedgerSuite:
         ledger.grant(gift(pure[1], PICO))
         ledger.reserve(pure, want("b", PICO, 0), ask())
         zcdp = payers_with(Accounting.ZCDP, 3 * PICO // 2)
+        (told, _) = ledger.history("alice", 9)
+        assert in_present(told.cost, told.accounting, Accounting.ZCDP) == Cost(PICO // 2, 0)
+        assert in_present(told.cost, told.accounting, Accounting.PURE) == told.cost == Cost(PICO, 0)
         assert ledger.balances(zcdp)[1].remaining.pico == PICO // 2  # two releases of epsilon 1: rho 1/2 each
         assert all(ledger.can_pay(a) for a in pure + zcdp)
         ledger.reserve(zcdp, want("c", PICO // 2), ask())
