@@ -20,10 +20,10 @@ class Cut(enum.Enum):
 
 
 class Relay:
-    """Listens on loopback and passes bytes on. `cut` makes it end one connection, once."""
+    """Listens on loopback and passes bytes on to a socket file. `cut` makes it end one connection, once."""
 
-    def __init__(self, port: int) -> None:
-        self._target = ("127.0.0.1", port)
+    def __init__(self, target: str) -> None:
+        self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._wish: list[tuple[bytes, Cut]] = []
         self.port = int(self._listener.getsockname()[1])
@@ -48,7 +48,8 @@ class Relay:
 
     def _pass_on(self, client: socket.socket) -> None:
         is_swallowing = False
-        with client, socket.create_connection(self._target) as server, contextlib.suppress(OSError):
+        with client, socket.socket(socket.AF_UNIX) as server, contextlib.suppress(OSError):
+            server.connect(self._target)
             while True:
                 ready, _, _ = select.select([client, server], [], [])
                 for side in ready:
@@ -68,8 +69,8 @@ class Relay:
 
 
 @contextlib.contextmanager
-def relayed(port: int) -> Iterator[Relay]:
-    relay = Relay(port)
+def relayed(target: str) -> Iterator[Relay]:
+    relay = Relay(target)
     try:
         yield relay
     finally:

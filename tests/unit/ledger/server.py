@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests of the shared ledger: durable as a real one, on loopback, gone with the test."""
+"""A PostgreSQL server for tests of the shared ledger: durable as a real one, on a socket file, gone with the test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,16 +22,20 @@ _START_S = 60.0
 
 @dataclass(slots=True)
 class Database:
-    """A running server. `stop` and `start` keep its data and its port."""
+    """A running server. `stop` and `start` keep its data and its place. sockets: the folder of its socket."""
 
     command: list[str]
-    port: int
+    sockets: Path
     log: Path
     _running: list[subprocess.Popen[bytes]]
 
     @property
     def url(self) -> str:
-        return f"postgresql://hush@127.0.0.1:{self.port}/postgres"
+        return f"postgresql://hush@/postgres?host={self.sockets}"
+
+    @property
+    def socket(self) -> str:
+        return str(self.sockets / ".s.PGSQL.5432")
 
     def start(self) -> None:
         with self.log.open("ab") as log:
@@ -82,12 +85,10 @@ def running_database(place: Path) -> Iterator[Database]:
     initdb = [binaries.program("initdb"), "-D", str(data), "-U", "hush", "--auth=trust", "--no-sync", "-E", "UTF8"]
     initdb += ["--locale=C"]
     subprocess.run(launch_command(account, initdb), check=True, capture_output=True, env=clean_environment())
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    options = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": sockets, "max_connections": 60}
+    options = {"listen_addresses": "", "port": 5432, "unix_socket_directories": sockets, "max_connections": 60}
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     command = launch_command(account, [binaries.program("postgres"), "-D", str(data), *settings])
-    database = Database(command, port, folder / "log", [])
+    database = Database(command, sockets, folder / "log", [])
     try:
         database.start()
         yield database

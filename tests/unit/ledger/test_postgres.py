@@ -95,14 +95,14 @@ def test_a_release_that_was_finished_meanwhile_is_not_taken_for_a_new_one(
 
 @pytest.fixture
 def relay(database: Database) -> Iterator[Relay]:
-    with relayed(database.port) as opened:
+    with relayed(database.socket) as opened:
         yield opened
 
 
 @pytest.fixture
 def far(database: Database, relay: Relay, tmp_path: Path) -> Iterator[PostgresLedger]:
     """A ledger behind the relay, with one charge."""
-    url = database.url.replace(str(database.port), str(relay.port))
+    url = f"postgresql://hush@127.0.0.1:{relay.port}/postgres"
     with closing(PostgresLedger(tmp_path / "far", url)) as opened:
         opened.reserve(payers(), want("a"), ask())
         yield opened
@@ -281,7 +281,7 @@ def test_addresses_that_are_refused(url: str, message: str) -> None:
 
 def test_a_server_that_cannot_be_reached_is_told(database: Database, tmp_path: Path) -> None:
     with pytest.raises(LedgerFailed, match="cannot be used") as refused:
-        PostgresLedger(tmp_path / "state", database.url.replace("/postgres", "/nowhere"))
+        PostgresLedger(tmp_path / "state", database.url.replace("/postgres?", "/nowhere?"))
     assert 'database "nowhere" does not exist' in refused.value.detail
 
 
