@@ -15,6 +15,8 @@ from tests.unit.sql.corpus import Case, plan
 
 _ROW = re.compile(r"^\| (\d+) ([^|]*) \| ([^|]*) \|", re.MULTILINE)
 _REASON = re.compile(r"^- \*\*(\d+)\*\*", re.MULTILINE)
+#: what the first stage of a query might give, which the rows of the second are compared with
+STAGED: dict[int, dict[str, object]] = {18: {"told": [["bigint", "1"]]}, 22: {"told": [["numeric", "4500.5"]]}}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_the_page_is_about_all_queries_and_gives_a_reason_for_each_refusal(page:
 @pytest.mark.parametrize("question", questions(), ids=lambda q: str(q.number))
 def test_a_query_is_understood_or_refused_as_the_page_says(question: Question, policy: Policy, page: str) -> None:
     (told,) = (told for number, _, told in _ROW.findall(page) if int(number) == question.number)
-    case = Case(place=str(question.number), sql=question.sql, facts={})
+    case = Case(place=str(question.number), sql=question.sql, facts=STAGED.get(question.number, {}))
     if told.startswith("refused"):
         with pytest.raises(HushError) as refused:
             plan(case, policy)
