@@ -33,7 +33,7 @@ from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
-from proxy.session.stages import Progress, asked_now, begun, next_part, ready, resumed
+from proxy.session.stages import Progress, asked_now, begun, next_part, ready, rehearse, resumed
 from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.session.told import Answers, Noted, Taken
 from proxy.sql.locate import TextSpan
@@ -175,6 +175,7 @@ class ClientSession:
             return _probed(handle, handle.query, len(parameters))
         query = handle.query
         if query.stages:
+            await self._rehearse(progress, asker, settings, parameters)
             progress, query = await self._think(lambda: next_part(progress, self._login))
         try:
             planned = await self._plan(query, asker, settings, parameters, progress.share)
@@ -189,6 +190,15 @@ class ClientSession:
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, parameters))
             return _spliced(handle, patches, len(parameters), ())
         return await self._answered(progress, query, planned, asker, settings, parameters, piece)
+
+    async def _rehearse(
+        self, progress: Progress, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]
+    ) -> None:
+        """Before the first stage, make sure that the last can be planned. Raises HushError."""
+        if not progress.handle.written:
+            values = read_parameters(parameters)
+            now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
+            await self._think(lambda: rehearse(progress, asker, settings, values, now))
 
     async def _progress(self, piece: Piece, values: Mapping[str, str]) -> tuple[Progress, Asker, Settings]:
         """How far a statement is, with who asks for it and how."""

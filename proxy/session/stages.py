@@ -24,9 +24,10 @@ from proxy.session.payment import WHOLE, Stage, Wanting, asked_of
 from proxy.session.reuse import resolved
 from proxy.session.settings import Settings
 from proxy.session.statements import Understood
+from proxy.sql.constants import Bindings
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.split import BlockText, Split, split
-from proxy.sql.stages import StageText, written
+from proxy.sql.stages import STAND_INS, StageText, Written, with_stand_ins, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +84,42 @@ def blocks_of(query: Split) -> tuple[BlockText, ...]:
     return tuple(b for same in found.values() for b in same)
 
 
+def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings, now: datetime) -> None:
+    """Plan the statement with made up values of its stages, so that what can never be answered costs nothing.
+
+    Raises HushError if it has one stage and cannot be planned with any of them; several might need unlike values.
+    """
+    errors, is_one = [], len({s.text for s in progress.query.stages}) == 1
+    for value in STAND_INS:
+        handle = progress.handle
+        try:
+            while isinstance(handle.query, Split) and handle.query.stages:
+                is_one = is_one and (handle is progress.handle)
+                handle = _written(handle, with_stand_ins(handle.query.text, handle.query.stages, value), asker.login)
+            whole = Progress(handle=handle)
+            plan_statement(whole.query, asker, settings, parameters, now, progress.share)
+        except HushError as error:
+            error.position = handle.position(error.position)
+            errors.append(error)
+        else:
+            return
+    if is_one:
+        raise errors[0]
+
+
+def _written(handle: Understood, words: Written, login: str) -> Understood:
+    handle = replace(handle, written=(*handle.written, words))
+    return replace(handle, query=_cut(words.statement, handle.version, login))
+
+
 def next_part(progress: Progress, login: str) -> tuple[Progress, Split]:
     """The stage that is to be computed now, and what it asks as a statement. Raises HushError."""
-    asked, version = progress.query.stages[0], progress.handle.version
-    texts = dict.fromkeys(s.text for s in progress.query.stages)
-    query, *others = (_cut(split_statements(text)[0], version, login) for text in texts)
+    stages, version = progress.query.stages, progress.handle.version
+    cuts = {text: _cut(split_statements(text)[0], version, login) for text in dict.fromkeys(s.text for s in stages)}
+    (first, query), *others = ((text, cut) for text, cut in cuts.items() if not cut.stages)
+    asked = next(s for s in stages if s.text == first)
     stage = replace(progress.stage, is_last=False)
-    return replace(progress, asked=asked, others=tuple(others), stage=stage), query
+    return replace(progress, asked=asked, others=tuple(cut for _, cut in others), stage=stage), query
 
 
 def asked_now(progress: Progress, planned: Planned, asker: Asker, text: str) -> Wanting:
@@ -130,9 +160,7 @@ def resumed(progress: Progress, rows: Sequence[Row], current: Version, login: st
     if handle.version is not current:
         raise PolicyForbids("the policy has changed while this statement was answered", hint="Ask it again.")
     try:
-        with_value = written(progress.query.text, progress.query.stages, asked, rows)
-        handle = replace(handle, written=(*handle.written, with_value))
-        handle = replace(handle, query=_cut(with_value.statement, handle.version, login))
+        handle = _written(handle, written(progress.query.text, progress.query.stages, asked, rows), login)
     except HushError as error:
         error.position = handle.position(error.position)
         raise

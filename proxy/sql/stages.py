@@ -25,7 +25,8 @@ from proxy.sqltypes import TYPE_NAMES, SqlType
 
 MOST_VALUES = 1000
 _ARRAY_WORDS = {"ANY", "SOME", "ALL"}
-_ROUNDS = 10  # parentheses around a sub-query
+#: Values that a stage might have, of each family of types: with one of them the rest of a statement can be planned.
+STAND_INS = ("NULL", "1::integer", "1::numeric", "''::text", "date '2020-01-01'", "timestamp '2020-01-01'", "true")
 
 Row = tuple[str | None, ...]
 
@@ -79,13 +80,20 @@ class StageText:
                               hint="Cast it in the sub-query.", position=self.span.start + 1)  # fmt: skip
         kind = {"character": "bpchar"}.get(kind, kind)  # a character without a length has one
         found = [constant(value, kind) for is_there, _, value in rows if is_there is not None]
+        return self._said(found, f"ARRAY[{', '.join(found)}]::{kind}[]")
+
+    def stand_in(self, value: str) -> str:
+        """The same with a value made up."""
+        return self._said(("true",) if self.form is Form.EXISTS else (value,), f"ARRAY[{value}]")
+
+    def _said(self, values: Sequence[str], array: str) -> str:
         match self.form:
             case Form.VALUE:
-                return f"({found[0]})"
+                return f"({values[0]})"
             case Form.EXISTS:
-                return found[0]
+                return values[0]
             case Form.VALUES:
-                return f"{self.before} (ARRAY[{', '.join(found)}]::{kind}[])"
+                return f"{self.before} ({array})"
             case _ as never:
                 assert_never(never)
 
@@ -111,10 +119,18 @@ class Written:
 
 def written(text: str, stages: Sequence[StageText], stage: StageText, rows: Sequence[Row]) -> Written:
     """The text with the value of a stage, and of all that ask for the same. Raises Unsupported."""
+    return _replaced(text, {same: same.constants(rows) for same in stages if same.text == stage.text})
+
+
+def with_stand_ins(text: str, stages: Sequence[StageText], value: str) -> Written:
+    """The text with a made up value for every stage."""
+    return _replaced(text, {stage: stage.stand_in(value) for stage in stages})
+
+
+def _replaced(text: str, words: Mapping[StageText, str]) -> Written:
     parts, edits, position = [], [], 0
-    for same in sorted((s for s in stages if s.text == stage.text), key=lambda s: s.span.start):
-        said = same.constants(rows)
-        span = same.span
+    for stage, said in sorted(words.items(), key=lambda item: item[0].span.start):
+        span = stage.span
         parts += [text[position : span.start], said]
         edits.append((span.start, span.end, len(said) - (span.end - span.start)))
         position = span.end

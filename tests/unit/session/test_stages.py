@@ -271,10 +271,18 @@ def test_what_is_wrong_in_a_stage_is_said_of_its_place(world: World) -> None:
     assert sql[refused.value.position - 1 :].startswith("age & 3")
     assert not world.engine.asked
     late = "select count(*) from users where age > (select avg(age) from users) and age & 3 = 1"
-    session = world.session()
     with pytest.raises(HushError) as refused:
-        go_on(session, begin(session, late))
+        begin(world.session(), late)
     assert late[refused.value.position - 1 :].startswith("age & 3")
+    assert not world.engine.asked, "what can never be answered costs nothing"
+    whole_number = "select count(*) from users where left(city, (select count(*)::integer from orders)) = 'x'"
+    assert isinstance(begin(world.session(), whole_number), Asking)
+    mixed = ("select sum(kids - (select avg(age) from users)) from users where joined > (select max(joined) from users)"
+             " and left(city, (select count(*)::integer from orders)) = 'x'")  # fmt: skip
+    assert isinstance(begin(world.session(), mixed), Asking), "no one value would do for all"
+    nested = ("with m as (select avg(age) as a from users where age > (select avg(kids) from users))"
+              " select count(*) from users where age > (select a from m)")  # fmt: skip
+    assert len(explained(world, nested)["later"]) == 2
 
 
 # --- EXPLAIN ------------------------------------------------------------------------------------------------
