@@ -87,9 +87,10 @@ def blocks_of(query: Split) -> tuple[BlockText, ...]:
 def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings, now: datetime) -> None:
     """Plan the statement with made up values of its stages, so that what can never be answered costs nothing.
 
-    Raises HushError if it has one stage and cannot be planned with any of them; several might need unlike values.
+    Raises HushError if it has one stage, of one column, and cannot be planned with any of them: several might need
+    unlike values.
     """
-    errors, is_one = [], len({s.text for s in progress.query.stages}) == 1
+    errors, is_one = [], len({s.text for s in progress.query.stages}) == 1 and len(progress.query.stages[0].names) < 2
     for value in STAND_INS:
         handle = progress.handle
         try:

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.errors import BadGroups, HushError, NotAggregate
-from proxy.sql.algebra import Aggregate, Block, Scalar, columns_of
+from proxy.sql.algebra import Aggregate, Block, Literal, Null, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.bind_quantiles import Several
 from proxy.sql.canonical import canonical
@@ -28,6 +28,7 @@ from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.scope import Catalog, Scope, Scopes, output_name
+from proxy.sql.splice import text_literal_pg
 from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
 from proxy.sqltypes import SqlType
 
@@ -231,7 +232,10 @@ class _Above:
         elif (key := self._key(node)) is not None:
             self._replace(node, (key,))
         elif isinstance(node, exp.Column):
-            self._binder.scalar(node)  # that there is no such column is said first
+            bound = self._binder.scalar(node)  # that there is no such column is said first
+            if isinstance(bound, (Literal, Null)):
+                self._write(node, constant_text(bound))
+                return
             raise NotAggregate(
                 f'column "{node.sql()}" must appear in the GROUP BY clause or be used in an aggregate',
                 hint="Group by it, or aggregate it.",
@@ -296,10 +300,13 @@ class _Above:
         self.columns += columns
         if len(self.columns) > _MOST_PIECES:
             raise refuse(node, f"more than {_MOST_PIECES} aggregates and keys in one SELECT are not supported")
+        text = ", ".join(f"{quote(RESERVED)}.{quote(c.name)}" for c in columns)
+        self._write(node, f"ARRAY[{text}]" if is_array else text)
+
+    def _write(self, node: exp.Expression, text: str) -> None:
         span = locate_expression(node, self._source, self._text.tokens)
         check_complete((node,), _between(self._text.tokens, span.start, span.end))
-        text = ", ".join(f"{quote(RESERVED)}.{quote(c.name)}" for c in columns)
-        self.edits.append(Edit(span, f"ARRAY[{text}]" if is_array else text))
+        self.edits.append(Edit(span, text))
 
     def _interval_function(self, node: exp.Expression) -> Carries | None:
         """hush.low(aggregate), hush.high(aggregate), hush.sd(aggregate)."""
@@ -333,6 +340,14 @@ class _Above:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)
         return Injected(carries, number, aggregate.type if carries is Carries.VALUE else SqlType.FLOAT8)
+
+
+def constant_text(scalar: Literal | Null) -> str:
+    """How a column of a single row of constants is spelled where it is shown."""
+    kind = "bpchar" if scalar.type is SqlType.BPCHAR else scalar.type.pg_name
+    if isinstance(scalar, Null):
+        return f"NULL::{kind}"
+    return f"{text_literal_pg(str(scalar.value))}::{kind}"
 
 
 def _names_output(node: exp.Expression, names: tuple[str, ...]) -> bool:

@@ -23,8 +23,8 @@ from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.refusal import refuse
-from proxy.sql.scope import Catalog, Cte, Ctes, declare
-from proxy.sql.stages import StageText, stage_of
+from proxy.sql.scope import Catalog, Cte, Ctes, declare, output_name
+from proxy.sql.stages import StageText, joined_stage, stage_of
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
 from proxy.sql.unions import IN_INSTEAD
@@ -301,12 +301,15 @@ class _Walker:
         return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
 
     def _select(self, select: exp.Select, ctes: _Names) -> Kind:
-        blocks_before = len(self.blocks)
-        kinds = {self._source(s, ctes) for s in _sources(select)}
+        blocks_before, stages_before = len(self.blocks), len(self.stages)
+        sources = [(s, self._source(s, ctes)) for s in _sources(select)]
+        kinds = {kind for _, kind in sources}
         if Kind.PRIVATE not in kinds:
             self._subqueries(select, ctes)
             return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
-        if Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
+        released = [s for s, kind in sources if kind is Kind.RELEASED]
+        is_staged = bool(released) and self._are_joined(released, ctes, blocks_before, stages_before)
+        if not is_staged and (released or len(self.blocks) > blocks_before):
             raise refuse(select, "joining private rows with released aggregates is not supported",
                          "Aggregate both sides first and join the aggregates.")  # fmt: skip
         named = {n: d.meaning for n, d in ctes.items()}
@@ -335,6 +338,28 @@ class _Walker:
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _are_joined(
+        self, released: Sequence[exp.Expression], ctes: _Names, blocks_before: int, stages_before: int
+    ) -> bool:
+        """Whether all released relations of a private FROM clause can be released first, and be rows of constants."""
+        named = {n: d.meaning for n, d in ctes.items()}
+
+        def name_of(item: exp.Expression) -> str:
+            return output_name(item, self._statement.text)
+
+        spans = [None if isinstance(s, exp.Table) else self._span(s) for s in released]
+        found = [
+            joined_stage(s, span, self._statement, named, name_of) for s, span in zip(released, spans, strict=True)
+        ]
+        stages = [f for f in found if f is not None]
+        if len(stages) < len(released):
+            return False
+        if len(self.stages) == stages_before:  # else those inside of it come first
+            self.stages += stages
+        self.first += self.blocks[blocks_before:]
+        del self.blocks[blocks_before:]
+        return True
 
     def _is_stage(self, inner: exp.Expression, select: exp.Select, ctes: _Names) -> bool:
         """Whether a sub-query is released before the SELECT around it."""

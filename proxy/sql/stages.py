@@ -7,7 +7,7 @@ front is asked for its value, which is made of noisy numbers, and the value is w
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -32,18 +32,20 @@ Row = tuple[str | None, ...]
 
 
 class Form(enum.Enum):
-    """What takes the place of a sub-query: one value, whether it has rows, or all its values."""
+    """What takes the place of a sub-query: one value, whether it has rows, all its values, or its rows."""
 
     VALUE = "value"
     EXISTS = "exists"
     VALUES = "values"
+    ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageText:
     """A sub-query that is released before the SELECT around it.
 
-    span: what its value takes the place of. before: words that come before the array of a set.
+    span: what its value takes the place of. before: words that come before the array of a set. names: of its columns,
+    if these are rows that private ones are joined with. alias: what it is called then, "" if the text says so.
     text: what it stands for, as a statement of its own. parts: (start in text, start, length) of what was copied.
     """
 
@@ -52,6 +54,8 @@ class StageText:
     before: str
     text: str
     parts: tuple[tuple[int, int, int], ...]
+    names: tuple[str, ...] = ()
+    alias: str = ""
 
     def original(self, position: int) -> int:
         """The place in the statement of a 1-based position in the text; 0 stays 0."""
@@ -62,11 +66,15 @@ class StageText:
 
     def asking(self, text: str) -> str:
         """What is asked of the front, given the text with its releases in place: a row of types and texts for each."""
+        columns = [f"c{i}" for i in range(len(self.names) or 1)]
+        cells = "".join(
+            f", pg_catalog.pg_typeof(s.{c})::pg_catalog.text,"
+            f" pg_catalog.to_jsonb(s.{c}) OPERATOR(pg_catalog.#>>) '{{}}'::pg_catalog.text[]"
+            for c in columns
+        )
         return (
-            f"SELECT s.p::pg_catalog.text, pg_catalog.pg_typeof(s.c)::pg_catalog.text,"
-            f" pg_catalog.to_jsonb(s.c) OPERATOR(pg_catalog.#>>) '{{}}'::pg_catalog.text[]"
-            f" FROM (VALUES (1)) AS o(x) LEFT JOIN (SELECT true, q.* FROM ({text}\n) AS q) AS s(p, c) ON true"
-            f" LIMIT {MOST_VALUES + 1}"
+            f"SELECT s.p::pg_catalog.text{cells} FROM (VALUES (1)) AS o(x) LEFT JOIN"
+            f" (SELECT true, q.* FROM ({text}\n) AS q) AS s(p, {', '.join(columns)}) ON true LIMIT {MOST_VALUES + 1}"
         )
 
     def constants(self, rows: Sequence[Row]) -> str:
@@ -74,26 +82,37 @@ class StageText:
         if len(rows) > MOST_VALUES:
             raise Unsupported(f"a sub-query has more than {MOST_VALUES} rows, too many to compare private rows with",
                               hint="Use LIMIT in the sub-query.", position=self.span.start + 1)  # fmt: skip
-        kind = str(rows[0][1])
-        if TYPE_NAMES.get(kind, SqlType.INTERVAL) is SqlType.INTERVAL:
-            raise Unsupported(f"private rows cannot be compared with a value of type {kind} that a sub-query releases",
+        kinds = tuple(self._kind(str(kind)) for kind in rows[0][1::2])
+        found = [[constant(v, k) for v, k in zip(row[2::2], kinds, strict=True)] for row in rows if row[0] is not None]
+        if self.form is Form.ROWS and not found:
+            raise Unsupported("a sub-query that private rows are joined with has no rows",
+                              hint="Let it have at least one.", position=self.span.start + 1)  # fmt: skip
+        firsts = [row[0] for row in found]
+        return self._said(found, f"ARRAY[{', '.join(firsts)}]::{kinds[0]}[]")
+
+    def _kind(self, name: str) -> str:
+        if TYPE_NAMES.get(name, SqlType.INTERVAL) is SqlType.INTERVAL:
+            raise Unsupported(f"private rows cannot be compared with a value of type {name} that a sub-query releases",
                               hint="Cast it in the sub-query.", position=self.span.start + 1)  # fmt: skip
-        kind = {"character": "bpchar"}.get(kind, kind)  # a character without a length has one
-        found = [constant(value, kind) for is_there, _, value in rows if is_there is not None]
-        return self._said(found, f"ARRAY[{', '.join(found)}]::{kind}[]")
+        return {"character": "bpchar"}.get(name, name)  # a character without a length has one
 
     def stand_in(self, value: str) -> str:
         """The same with a value made up."""
-        return self._said(("true",) if self.form is Form.EXISTS else (value,), f"ARRAY[{value}]")
+        is_one = self.form is Form.EXISTS
+        return self._said([["true" if is_one else value] * (len(self.names) or 1)], f"ARRAY[{value}]")
 
-    def _said(self, values: Sequence[str], array: str) -> str:
+    def _said(self, rows: Sequence[Sequence[str]], array: str) -> str:
         match self.form:
             case Form.VALUE:
-                return f"({values[0]})"
+                return f"({rows[0][0]})"
             case Form.EXISTS:
-                return values[0]
+                return rows[0][0]
             case Form.VALUES:
                 return f"{self.before} ({array})"
+            case Form.ROWS:
+                listed = ", ".join(f"({', '.join(row)})" for row in rows)
+                whole = f"(SELECT * FROM (VALUES {listed}) AS stage({', '.join(map(quote, self.names))}))"
+                return f"{whole} AS {quote(self.alias)}" if self.alias else whole
             case _ as never:
                 assert_never(never)
 
@@ -166,6 +185,54 @@ def stage_of(query: exp.Expression, span: TextSpan, statement: Statement, ctes: 
     return StageText(span=place, form=form, before=before, text=text, parts=parts)
 
 
+def joined_stage(
+    node: exp.Expression,
+    span: TextSpan | None,
+    statement: Statement,
+    ctes: Ctes,
+    name_of: Callable[[exp.Expression], str],
+) -> StageText | None:
+    """The stage that a released relation of a FROM clause is, or None. span: of the SELECTs of a sub-select.
+
+    name_of: of a select item.
+    """
+    query: exp.Expression = node
+    given: tuple[str, ...] = ()
+    if isinstance(node, exp.Table):
+        name = identifier(node.this)
+        if node.args.get("db") is not None or name not in ctes:
+            return None
+        query, given = ctes[name].body, ctes[name].columns
+    names, shared = _column_names(query, given, name_of), _declared(node, ctes)
+    if not names or shared is None:
+        return None
+    if isinstance(node, exp.Table):
+        start, end = node.this.meta["start"], node.this.meta["end"] + 1
+        place, inner = TextSpan(start, end), TextSpan(start, end)
+        alias = "" if node.args.get("alias") is not None else identifier(node.this)
+    else:
+        found = None if span is None else _parentheses(statement.tokens, span)
+        if found is None:
+            return None
+        first, last = (statement.tokens[i] for i in found)
+        place, inner, alias = TextSpan(first.start, last.end + 1), TextSpan(first.end + 1, last.start), ""
+    text, parts = _as_statement(Form.ROWS, inner, shared, statement.text, is_name=isinstance(node, exp.Table))
+    return StageText(span=place, form=Form.ROWS, before="", text=text, parts=parts, names=names, alias=alias)
+
+
+def _column_names(
+    query: exp.Expression, given: tuple[str, ...], name_of: Callable[[exp.Expression], str]
+) -> tuple[str, ...]:
+    """The names of a query's columns; none if they cannot be told, or not apart."""
+    while isinstance(query, (exp.Subquery, exp.SetOperation)):
+        query = query.this
+    if not isinstance(query, exp.Select) or any(item.is_star for item in query.expressions):
+        return ()
+    shown = tuple(name_of(item) for item in query.expressions)
+    names = (*given, *shown[len(given) :])
+    return names if len(set(names)) == len(names) else ()
+
+
 def _form_of(query: exp.Expression) -> Form | None:
     around = query.parent
     match around:
@@ -236,7 +303,7 @@ def _named(query: exp.Expression, ctes: Collection[str]) -> set[str]:
 
 
 def _as_statement(
-    form: Form, inner: TextSpan, ctes: Mapping[str, Cte], source: str
+    form: Form, inner: TextSpan, ctes: Mapping[str, Cte], source: str, *, is_name: bool = False
 ) -> tuple[str, tuple[tuple[int, int, int], ...]]:
     text, parts = "", []
 
@@ -250,7 +317,8 @@ def _as_statement(
         text += f"{', ' if number else 'WITH '}{quote(name)}{columns} AS ("
         copied(TextSpan(cte.tokens[0].start, cte.tokens[-1].end + 1))
         text += "\n) "
-    text += {Form.VALUE: "SELECT (", Form.EXISTS: "SELECT EXISTS (", Form.VALUES: "SELECT * FROM ("}[form]
+    text += {Form.VALUE: "SELECT (", Form.EXISTS: "SELECT EXISTS (", Form.VALUES: "SELECT * FROM (",
+             Form.ROWS: "SELECT * FROM (SELECT * FROM " if is_name else "SELECT * FROM ("}[form]  # fmt: skip
     copied(inner)
-    text += "\n) AS stage" if form is Form.VALUES else "\n)"
+    text += "\n) AS stage" if form in (Form.VALUES, Form.ROWS) else "\n)"
     return text, tuple(parts)

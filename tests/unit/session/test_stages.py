@@ -285,6 +285,19 @@ def test_what_is_wrong_in_a_stage_is_said_of_its_place(world: World) -> None:
     assert len(explained(world, nested)["later"]) == 2
 
 
+def test_a_released_relation_is_joined(world: World) -> None:
+    sql = ("with top as (select plan, avg(age) as a from users group by plan order by 2 limit 2)"
+           " select u.plan, sum(u.age - a) from users u join top t using (plan) group by u.plan")  # fmt: skip
+    rows: Told = (("true", "text", "free", "numeric", "41.5"), ("true", "text", "pro", "numeric", "42.5"))
+    answer(world, sql, rows)
+    assert len(world.engine.asked) == 2, "the relation and what is joined with it; its CTE is the first again"
+    assert "41.5" in world.engine.asked[1]
+    none: Told = ((None, "text", None, "numeric", None),)
+    session = world.session()
+    with pytest.raises(Unsupported, match="has no rows"):
+        go_on(session, begin(session, sql), none)
+
+
 # --- EXPLAIN ------------------------------------------------------------------------------------------------
 
 

@@ -55,11 +55,10 @@ class Case:
 
     @property
     def told(self) -> tuple[tuple[Row, ...], ...]:
-        """What the front says of each stage, in order: its values as text, after their type."""
+        """What the front says of each stage, in order: its values as text after their type, its rows after theirs."""
         given = self.facts.get("told", ())
         assert isinstance(given, (list, tuple))
-        return tuple(tuple(("true", str(kind), v) for v in values) or ((None, str(kind), None),)
-                     for kind, *values in given)  # fmt: skip
+        return tuple(_told(kind, values) for kind, *values in given)
 
     @property
     def parameters(self) -> tuple[tuple[str, object], ...]:
@@ -67,6 +66,13 @@ class Case:
         given = self.facts.get("params", ())
         assert isinstance(given, (list, tuple))
         return tuple((str(kind), value) for kind, value in given)
+
+
+def _told(kind: object, values: list[object]) -> tuple[Row, ...]:
+    kinds, rows = (kind, values) if isinstance(kind, list) else ([kind], [[v] for v in values])
+    if not rows:
+        return ((None, *(cell for k in kinds for cell in (str(k), None))),)
+    return tuple(("true", *(cell for pair in zip(kinds, row, strict=True) for cell in pair)) for row in rows)  # type: ignore[call-overload]  # of YAML
 
 
 def cases() -> list[Case]:
