@@ -253,6 +253,10 @@ class Scopes:
         raise refuse(node, f"{construct(node)} in FROM of a private SELECT is not supported")
 
     def _table(self, node: exp.Table, ctes: Ctes) -> Named:
+        if not isinstance(node.this, exp.Identifier):
+            raise refuse(node, "a function in FROM of a private SELECT is not supported",
+                         "Aggregate first, and join the result to it: FROM generate_series(...) d LEFT JOIN (SELECT"
+                         " ... GROUP BY 1) t ON t.day = d.")  # fmt: skip
         only(node, "this", "db", "catalog", "alias")
         name = table_name(node, self._catalog.database)
         if name in ctes and node.args.get("db") is None:
