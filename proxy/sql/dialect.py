@@ -58,6 +58,10 @@ class Dialect(Protocol):
         """Whether a double is a number; NULL for NULL."""
         ...
 
+    def one_spelling(self, text: str) -> str:
+        """A number in double precision that is spelled as every equal one: one zero, one NaN."""
+        ...
+
     def exact_sum(self, text: str) -> str:
         """The sum of whole numbers that are known to fit."""
         ...
@@ -149,6 +153,9 @@ class DuckDB:
 
     def finite(self, text: str) -> str:
         return f"isfinite({text})"
+
+    def one_spelling(self, text: str) -> str:  # arithmetic makes NaN with a sign, which is equal and prints as -nan
+        return f"(CASE WHEN isnan(({text})::DOUBLE) THEN 'nan'::DOUBLE ELSE {text} + 0.0e0 END)"
 
     def exact_sum(self, text: str) -> str:
         return f"sum_no_overflow({text})"

@@ -48,6 +48,9 @@ class Postgres:
     def double(self, value: float) -> str:
         return f"'{value!r}'::FLOAT8"
 
+    def one_spelling(self, text: str) -> str:
+        return f"({text} + {self.double(0.0)})"
+
     def as_double(self, text: str) -> str:
         return f"({text})::FLOAT8"
 

@@ -97,7 +97,7 @@ class Renderer:
         """A key of a unit's own rows, which may be a key again: one spelling of each value, letters as they are."""
         text = self._spell(scalar, Reading.KEY)
         if scalar.type in _WITH_FRACTIONS:
-            return f"({text} + {self.dialect.double(0.0)})"  # one zero, one NaN
+            return self.dialect.one_spelling(text)
         return text
 
     def distinct(self, scalar: Scalar) -> str:
@@ -135,7 +135,7 @@ class Renderer:
         text = self._spell(scalar, Reading.TEST)
         if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
             text = self.dialect.lower(text)
-        return f"({text} + {self.dialect.double(0.0)})" if scalar.type in _WITH_FRACTIONS else text
+        return self.dialect.one_spelling(text) if scalar.type in _WITH_FRACTIONS else text
 
     def in_domain(self, reference: ColumnRef, domain: Domain) -> str:
         """TRUE for values inside a declared domain; NULL for NULL."""
