@@ -4,8 +4,9 @@ One script of raw messages is sent to two datasets that differ in one person: ex
 declared domains, keys of their own, far more rows than the bounds. All that comes back is compared byte by byte:
 kinds and order of messages, columns, types, formats, keys, numbers of rows, tags, notices, errors, positions, statuses.
 Masked are cells of columns that a release fills, found by their place in RowDescription, and times of the clock; the
-size of a masked cell in binary still counts. The one notice that counts noisy numbers is left out. Epsilon is 10 for each statement: a key with 80 or more holders is missing
-with a probability below 1e-9, and a key of the one person is shown with less than 1e-6.
+size of a masked cell in binary still counts. The one notice that counts noisy numbers is left out. Epsilon is 10 for
+each statement: a key with 80 or more holders is missing with a probability below 1e-9, and a key of the one person is
+shown with less than 1e-6.
 """
 
 from __future__ import annotations
