@@ -100,11 +100,12 @@ class _Writer:
         """The keys and, as an integer on the grid, the number of values of each group."""
         keys = self._terms.keys
         group = f"\nGROUP BY {', '.join(keys)}" if keys else ""
-        counted = f"SELECT {', '.join([*keys, f'count(DISTINCT x) * {each}::HUGEINT AS d'])}"
+        huge = self._terms.dialect.huge
+        counted = f"SELECT {', '.join([*keys, f'count(DISTINCT x) * {each}::{huge} AS d'])}"
         spell = self._terms.renderer
         rows = part_rows(self._terms, spell.condition(self._asked.where), spell.told_apart(self._asked.of))
         if self._statement.analysed.owned.is_one_row_per_unit:
-            return f"{counted}\nFROM (\n{rows}){group}"
+            return f"{counted}\nFROM (\n{rows}) AS brought{group}"
         return f"WITH {self._brought(rows)}\n{counted}\nFROM brought{group}"
 
     def _brought(self, rows: str) -> str:
@@ -117,13 +118,15 @@ class _Writer:
             in_all = f", row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join(['h', 'x', *keys])}) AS t"
             within = f" WHERE t <= {limits.in_all}"
         hashed = f"SELECT *, {salted(self._statement.salt, [*units, *keys, 'x'])} AS h FROM {self._entered()}"
-        placed = f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed})"
-        whole = f"SELECT {chosen} FROM held ANTI JOIN many USING ({unit})"
+        placed = (
+            f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed}) AS hashed"
+        )
+        whole = f"SELECT {chosen} FROM {self._terms.dialect.matched('held', 'many', units, is_there=False)}"
         return ",\n".join((
-            f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) WHERE x IS NOT NULL)",
+            f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) AS present WHERE x IS NOT NULL)",
             f"groups AS MATERIALIZED (SELECT {group}, count(*) AS n FROM held GROUP BY {group})",
             f"many AS MATERIALIZED (SELECT {unit} FROM groups GROUP BY {unit} HAVING {above})",
-            f"cut AS (SELECT *{in_all} FROM ({placed})\n  WHERE c <= {limits.values})",
+            f"cut AS (SELECT *{in_all} FROM ({placed}) AS placed\n  WHERE c <= {limits.values})",
             f"brought AS ({whole}\n  UNION ALL SELECT {chosen} FROM cut{within})",
         ))  # fmt: skip
 
@@ -131,12 +134,13 @@ class _Writer:
         """What units above a bound have in the groups that they enter."""
         units, keys = self._terms.units, self._terms.keys
         unit = ", ".join(units)
+        dialect = self._terms.dialect
         if not keys:
-            return f"held SEMI JOIN many USING ({unit})"
+            return dialect.matched("held", "many", units, is_there=True)
         order = ", ".join([salted(self._statement.salt, [*units, *keys]), *keys])
         place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
-        same = " AND ".join(f"held.{c} IS NOT DISTINCT FROM entered.{c}" for c in [*units, *keys])
-        return (
-            f"held SEMI JOIN (\n    SELECT * FROM (SELECT *, {place} AS g FROM groups SEMI JOIN many USING ({unit}))"
-            f" WHERE g <= {self._limits.groups}\n    ) AS entered ON {same}"
-        )
+        alike = [f"held.{k} IS NOT DISTINCT FROM entered.{k}" for k in keys]
+        same = " AND ".join([*(f"held.{u} = entered.{u}" for u in units), *alike])
+        placed = f"SELECT groups.*, {place} AS g FROM {dialect.matched('groups', 'many', units, is_there=True)}"
+        entered = f"SELECT * FROM ({placed}) AS placed WHERE g <= {self._limits.groups}"
+        return f"held {dialect.half_join(f'({entered}) AS entered', same)}"

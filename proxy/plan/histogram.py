@@ -16,7 +16,6 @@ from proxy.plan.moments import RowCount
 from proxy.plan.part_rows import part_rows
 from proxy.plan.terms import Statement, Terms
 from proxy.sql.algebra import ColumnRef, Scalar
-from proxy.sql.dialect import double
 from proxy.sqltypes import SqlType
 
 _NORM_UNITS = 2**40  # of a full group
@@ -34,11 +33,12 @@ def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, grou
     keys = terms.keys
     if statement.analysed.owned.is_one_row_per_unit:
         by = ", ".join([*keys, "x"])
-        return f"SELECT {by}, count(*) * {ROW_WEIGHT} AS w\nFROM (\n{counted})\nGROUP BY {by}"
+        return f"SELECT {by}, count(*) * {ROW_WEIGHT} AS w\nFROM (\n{counted}) AS counted\nGROUP BY {by}"
     units, by = ", ".join(terms.units), ", ".join([*terms.units, *keys])
     same = " AND ".join(
         [f"cell.{u} = above.{u}" for u in terms.units] + [f"cell.{k} IS NOT DISTINCT FROM above.{k}" for k in keys]
     )
+    dialect, double = statement.dialect, statement.dialect.double
     row, whole = double(float(ROW_WEIGHT) * _LESS), double(float(_NORM_UNITS))
     limit = statement.analysed.bounds.rows_per_group
     is_gaussian, most = statement.distribution is Distribution.GAUSSIAN, groups * _NORM_UNITS
@@ -46,21 +46,22 @@ def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, grou
     share = f"sqrt({double(float(most))} / q)" if is_gaussian else f"{double(float(most))} / q"
     most_full = f"sum(CASE WHEN rows < {limit} THEN ceil({size}) ELSE {whole} END::BIGINT)"
     in_group = f"CASE WHEN rows > {limit} THEN {double(float(limit))} / rows ELSE 1e0 END"
-    in_all = f"CASE WHEN q > {most}::HUGEINT THEN {share} ELSE 1e0 END"
+    in_all = f"CASE WHEN q > {most}::{dialect.huge} THEN {share} ELSE 1e0 END"
+    among, alone = (dialect.matched("counted", "many", terms.units, is_there=i) for i in (True, False))
     ctes = (
         f"counted AS MATERIALIZED (\n{counted}),\n"
         f"held AS (SELECT {by}, count(*) AS rows FROM counted GROUP BY {by}),\n"
         f"many AS (SELECT {units}, {most_full} AS q FROM held GROUP BY {units}\n"
-        f"  HAVING q > {most}::HUGEINT OR max(rows) > {limit}),\n"
+        f"  HAVING {most_full} > {most}::{dialect.huge} OR max(rows) > {limit}),\n"
         f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units})),\n"
-        f"cell AS (SELECT {by}, x, count(*) AS n FROM counted SEMI JOIN many USING ({units}) GROUP BY {by}, x)"
+        f"cell AS (SELECT {by}, x, count(*) AS n FROM {among} GROUP BY {by}, x)"
     )
     weight = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT ELSE n * {ROW_WEIGHT} END"
     shown, named = ", ".join([*keys, "x"]), ", ".join([*(f"cell.{k}" for k in keys), "x"])
     return (
         f"WITH {ctes}\nSELECT {shown}, sum(w) AS w FROM (\n"
-        f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM counted ANTI JOIN many USING ({units}) GROUP BY {shown}\n"
-        f"  UNION ALL SELECT {named}, {weight} FROM cell JOIN above ON {same})\nGROUP BY {shown}"
+        f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM {alone} GROUP BY {shown}\n"
+        f"  UNION ALL SELECT {named}, {weight} FROM cell JOIN above ON {same}) AS weighed\nGROUP BY {shown}"
     )
 
 
@@ -70,29 +71,34 @@ class _Cells:
     def __init__(self, terms: Terms, of: Scalar) -> None:
         self._text = terms.renderer.unclamped(of) if isinstance(of, ColumnRef) else terms.renderer.measure(of)
         self._constant = terms.renderer.constant
+        self._dialect = terms.dialect
 
     def number(self, grid: Grid) -> str:
         """A row without a value, where there is always one, is in the middle."""
         match grid:
             case Wholes(low, high, step):
-                kind = "BIGINT" if high - low < 2**62 else "HUGEINT"
+                kind = "BIGINT" if high - low < 2**62 else self._dialect.huge
                 clamped = f"least(greatest({self._text}, {low}::BIGINT), {high}::BIGINT)::{kind}"
-                found = f"(({clamped} - {low}::{kind}) // {step})::BIGINT"
+                found = f"({self._dialect.quotient(f'{clamped} - {low}::{kind}', step)})::BIGINT"
                 return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
             case Reals(low, high, step):
-                value = f"({self._text})::DOUBLE"
-                place = f"floor((greatest(least({value}, {double(high)}), {double(low)}) - {double(low)})"
-                place += f" / {double(float(step))})"
+                value, double = self._dialect.as_double(self._text), self._dialect.double
+                since = f"(greatest(least({value}, {double(high)}), {double(low)}) - {double(low)})"
+                place = f"floor({since} / {double(float(step))})"
+                if not self._dialect.has_total_doubles:  # the quotient could underflow
+                    place = f"CASE WHEN {since} < {double(float(step))} THEN 0e0 ELSE {place} END"
                 found = f"least(greatest({place}, 0e0), {double(float(grid.cells - 1))})::BIGINT"
-                return f"CASE WHEN isfinite({value}) THEN {found} ELSE {grid.cells // 2} END"
+                return f"CASE WHEN {self._dialect.finite(value)} THEN {found} ELSE {grid.cells // 2} END"
             case Days(low, high, step):
                 clamped = self._between(low, high, SqlType.DATE)
-                found = f"(date_diff('day', {self._constant(low, SqlType.DATE)}, {clamped}) // {step})"
+                days = self._dialect.days_between(self._constant(low, SqlType.DATE), clamped)
+                found = f"({self._dialect.quotient(days, step)})"
                 return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
             case Moments(low, high, step):
                 clamped = self._between(low, high, SqlType.TIMESTAMP)
-                since = f"epoch_us({clamped}) - epoch_us({self._constant(low, SqlType.TIMESTAMP)})"
-                return f"CASE WHEN {self._text} IS NOT NULL THEN ({since}) // {step} ELSE {grid.cells // 2} END"
+                since = self._dialect.microseconds_between(self._constant(low, SqlType.TIMESTAMP), clamped)
+                found = self._dialect.quotient(since, step)
+                return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
             case _ as never:
                 assert_never(never)
 

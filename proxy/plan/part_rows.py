@@ -22,5 +22,4 @@ def _of_kept_keys(terms: Terms) -> str:
         return ""
     types = terms.dialect.types
     lists = ", ".join(f"unnest(${i}::{types[k.scalar.type]}[]) AS p{i}" for i, (_, k) in enumerate(private, 1))
-    same = " AND ".join(f"present.{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(private, 1))
-    return f"\n  SEMI JOIN (SELECT {lists}) AS kept ON {same}"
+    return f"\n  {terms.dialect.among(lists, [(f'present.{name}', k.scalar.type) for name, k in private])}"

@@ -60,7 +60,6 @@ from proxy.sql.algebra import (
 from proxy.sql.describe import spell_frame
 from proxy.sql.dialect import DUCKDB, Dialect, double, quote, text_literal
 from proxy.sql.links import link
-from proxy.sql.postgres_dialect import require
 from proxy.sql.render import Renderer, middle_of
 from proxy.sqltypes import SqlType
 
@@ -196,7 +195,6 @@ class Terms:
 
     def _grouped(self, scan: Scan, rows: Grouped) -> str:
         """Rows of each unit, with exact aggregates of its own rows."""
-        require(self.dialect, "a sub-select with GROUP BY per person")
         chosen = [f"{self.renderer.identity(c)} AS {quote(name)}" for name, c in rows.unit]
         chosen += [f"{self.renderer.inner_key(k)} AS {quote(name)}" for name, k in rows.keys]
         group = ", ".join(str(i + 1) for i in range(len(chosen)))
@@ -210,7 +208,6 @@ class Terms:
 
     def _windowed(self, scan: Scan, rows: Windowed) -> str:
         """Rows of each unit with window functions over its own rows; passed columns as they are stored."""
-        require(self.dialect, "a window function per person")
         chosen = [f"s{c.scan}.{quote(c.name)} AS {quote(name)}" for name, c in rows.passed]
         for window in rows.windows:
             over = f" OVER ({self._window(window, rows.block)})"

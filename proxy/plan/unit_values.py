@@ -13,6 +13,7 @@ from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import UnitValue, UnitValueKind
 from proxy.sql.dialect import double
 from proxy.sql.render import Renderer
+from proxy.sqltypes import SqlType
 
 _DECIMALS = 12
 _EXACT = 2.0**53
@@ -35,18 +36,22 @@ def unit_value(value: UnitValue, column: Column, renderer: Renderer, counted: st
             return f"least(count(DISTINCT {renderer.distinct(value.argument)}){passing}, {value.most}::BIGINT)"
         case UnitValueKind.SUM if value.argument.type.is_integer:
             total = f"sum({_row(value, renderer)}){passing}"
-            held = f"least(greatest({total}, '{-(2**63)}'::HUGEINT), '{2**63 - 1}'::HUGEINT)::BIGINT"
+            huge = renderer.dialect.huge
+            held = f"least(greatest({total}, '{-(2**63)}'::{huge}), '{2**63 - 1}'::{huge})::BIGINT"
             return _clamped(f"CASE WHEN {total} IS NOT NULL THEN {held} END", column)  # least and greatest skip NULLs
         case UnitValueKind.SUM:
-            return _clamped(f"(sum({_row(value, renderer)}){passing}::DOUBLE / {double(scale_of(value))})", column)
+            units = f"sum({_row(value, renderer)}){passing}::{_double_of(renderer)}"
+            return _clamped(f"({units} / {renderer.dialect.double(scale_of(value))})", column)
         case UnitValueKind.AVG:
             row = _row(value, renderer)
-            rows = f"nullif(count({row}){passing}, 0)::DOUBLE"
-            return _clamped(f"(sum({row}){passing}::DOUBLE / {rows} / {double(scale_of(value))})", column)
+            rows = f"nullif(count({row}){passing}, 0)::{_double_of(renderer)}"
+            units = f"sum({row}){passing}::{_double_of(renderer)}"
+            return _clamped(f"({units} / {rows} / {renderer.dialect.double(scale_of(value))})", column)
         case UnitValueKind.MIN | UnitValueKind.MAX:
             text = renderer.measure(value.argument)
             if value.type.is_number and not value.type.is_integer:
-                text = f"CASE WHEN isfinite(({text})::DOUBLE) THEN ({text})::DOUBLE + 0e0 END"
+                number = renderer.dialect.as_double(text)
+                text = f"CASE WHEN {renderer.dialect.finite(number)} THEN {number} + 0e0 END"
             found = f"{value.kind.value}({text}){passing}"
             return _clamped(found, column) if value.type.is_number else found
         case _ as never:
@@ -57,9 +62,14 @@ def _row(value: UnitValue, renderer: Renderer) -> str:
     text = renderer.measure(value.argument)
     if value.argument.type.is_integer:
         return f"({text})::BIGINT"
-    number, (lo, hi) = f"({text})::DOUBLE", value.ends
-    inside = f"least(greatest({number}, {double(lo)}), {double(hi)})"
-    return f"CASE WHEN isfinite({number}) THEN round({inside} * {double(scale_of(value))})::BIGINT END"
+    dialect, (lo, hi) = renderer.dialect, value.ends
+    number = dialect.as_double(text)
+    inside = f"least(greatest({number}, {dialect.double(lo)}), {dialect.double(hi)})"
+    return f"CASE WHEN {dialect.finite(number)} THEN {dialect.rounded(inside, scale_of(value))} END"
+
+
+def _double_of(renderer: Renderer) -> str:
+    return renderer.dialect.types[SqlType.FLOAT8]
 
 
 def _clamped(text: str, column: Column) -> str:

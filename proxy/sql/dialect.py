@@ -62,6 +62,22 @@ class Dialect(Protocol):
         """A number in double precision that is spelled as every equal one: one zero, one NaN."""
         ...
 
+    def rounded(self, value: str, scale: float) -> str:
+        """A double times a power of ten as a whole number, halves away from zero; NULL for NULL."""
+        ...
+
+    def quotient(self, dividend: str, divisor: int) -> str:
+        """How often a positive whole number is in another that is not negative."""
+        ...
+
+    def days_between(self, first: str, last: str) -> str:
+        """Days from one date to another, neither of them infinite."""
+        ...
+
+    def microseconds_between(self, first: str, last: str) -> str:
+        """The same of timestamps, in microseconds."""
+        ...
+
     def exact_sum(self, text: str) -> str:
         """The sum of whole numbers that are known to fit."""
         ...
@@ -76,6 +92,14 @@ class Dialect(Protocol):
 
     def matched(self, rows: str, others: str, columns: Sequence[str], *, is_there: bool) -> str:
         """What stands behind FROM for the rows that have, or have not, an equal among others; nothing may follow."""
+        ...
+
+    def half_join(self, others: str, same: str) -> str:
+        """What stands behind a relation to keep the rows for which there is one of others; nothing may follow."""
+        ...
+
+    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
+        """What stands behind a relation to keep rows whose columns are, NULLs included, a row of lists (`p1`, ..)."""
         ...
 
     def relation(self, parts: tuple[str, ...]) -> str:
@@ -157,6 +181,18 @@ class DuckDB:
     def one_spelling(self, text: str) -> str:  # arithmetic makes NaN with a sign, which is equal and prints as -nan
         return f"(CASE WHEN isnan(({text})::DOUBLE) THEN 'nan'::DOUBLE ELSE {text} + 0.0e0 END)"
 
+    def rounded(self, value: str, scale: float) -> str:
+        return f"round({value} * {double(scale)})::BIGINT"
+
+    def quotient(self, dividend: str, divisor: int) -> str:
+        return f"({dividend}) // {divisor}"
+
+    def days_between(self, first: str, last: str) -> str:
+        return f"date_diff('day', {first}, {last})"
+
+    def microseconds_between(self, first: str, last: str) -> str:
+        return f"epoch_us({last}) - epoch_us({first})"
+
     def exact_sum(self, text: str) -> str:
         return f"sum_no_overflow({text})"
 
@@ -168,6 +204,13 @@ class DuckDB:
 
     def matched(self, rows: str, others: str, columns: Sequence[str], *, is_there: bool) -> str:
         return f"{rows} {'SEMI' if is_there else 'ANTI'} JOIN {others} USING ({', '.join(columns)})"
+
+    def half_join(self, others: str, same: str) -> str:
+        return f"SEMI JOIN {others} ON {same}"
+
+    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
+        same = " AND ".join(f"{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(columns, 1))
+        return self.half_join(f"(SELECT {lists}) AS kept", same)
 
     def relation(self, parts: tuple[str, ...]) -> str:
         return ".".join(map(quote, parts))

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from proxy.errors import Unsupported
 from proxy.sql import postgres_functions
-from proxy.sql.dialect import Dialect, quote, text_literal
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.templates import fill, uses
 from proxy.sqltypes import SqlType
 
@@ -57,6 +57,21 @@ class Postgres:
     def finite(self, text: str) -> str:
         return f"({text} BETWEEN {self.double(-LARGEST)} AND {self.double(LARGEST)})"  # NaN is above infinity
 
+    def rounded(self, value: str, scale: float) -> str:
+        tiny = self.double(1e-150)  # has no product with a scale below 1
+        product = f"CASE WHEN abs(x) < {tiny} THEN {self.double(0.0)} ELSE x * {self.double(scale)} END"
+        inner = f"SELECT {product} AS x FROM (SELECT {value} AS x OFFSET 0) AS v OFFSET 0"
+        return f"(SELECT ({fill(postgres_functions.AWAY, ('x',))})::BIGINT FROM ({inner}) AS v)"
+
+    def quotient(self, dividend: str, divisor: int) -> str:
+        return f"div(({dividend})::NUMERIC, {divisor})::BIGINT"
+
+    def days_between(self, first: str, last: str) -> str:
+        return f"({last} - {first})::BIGINT"
+
+    def microseconds_between(self, first: str, last: str) -> str:
+        return f"(extract(epoch FROM ({last} - {first})) * 1000000)::BIGINT"
+
     def exact_sum(self, text: str) -> str:
         return f"sum({text})"
 
@@ -69,6 +84,15 @@ class Postgres:
     def matched(self, rows: str, others: str, columns: Sequence[str], *, is_there: bool) -> str:
         same = " AND ".join(f"{others}.{c} = {rows}.{c}" for c in columns)
         return f"{rows} WHERE {'' if is_there else 'NOT '}EXISTS (SELECT 1 FROM {others} WHERE {same})"
+
+    def half_join(self, others: str, same: str) -> str:
+        return f"WHERE EXISTS (SELECT 1 FROM {others} WHERE {same})"
+
+    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
+        """By a hashed IN, which knows no NULL: each column goes in as whether it is one, and what it is else."""
+        ours = ", ".join(f"{name} IS NULL, coalesce({name}, {_some(kind)})" for name, kind in columns)
+        theirs = ", ".join(f"p{i} IS NULL, coalesce(p{i}, {_some(kind)})" for i, (_, kind) in enumerate(columns, 1))
+        return f"WHERE ({ours}) IN (SELECT {theirs} FROM (SELECT {lists}) AS kept)"
 
     def relation(self, parts: tuple[str, ...]) -> str:
         return ".".join(map(quote, parts if len(parts) > 1 else (_DEFAULT_SCHEMA, *parts)))
@@ -124,10 +148,13 @@ class Postgres:
 POSTGRES = Postgres()
 
 
-def require(dialect: Dialect, construct: str) -> None:
-    """Refuse a construct that only DuckDB computes. Raises Unsupported."""
-    if not dialect.has_total_doubles:
-        raise _unsupported(construct, dialect.name)
+def _some(kind: SqlType) -> str:
+    """Any value of a type."""
+    if kind is SqlType.BOOL:
+        return "FALSE"
+    if kind.is_time:
+        return f"DATE '2000-01-01'::{_TYPES[kind]}"
+    return f"'0'::{_TYPES[kind]}"
 
 
 def _unsupported(construct: str, engine: str) -> Unsupported:

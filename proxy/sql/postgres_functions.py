@@ -25,7 +25,7 @@ class Spelling:
 _INT8 = "BETWEEN -9223372036854775808 AND 9223372036854775807"
 _LARGE, _SMALL = "'1e150'::FLOAT8", "'1e-150'::FLOAT8"
 # away from zero, as PostgreSQL's numeric rounds; its doubles go to the even neighbour
-_AWAY = "trunc({0}) + CASE WHEN abs({0} - trunc({0})) >= 0.5 THEN sign({0}) ELSE 0 END"
+AWAY = "trunc({0}) + CASE WHEN abs({0} - trunc({0})) >= 0.5 THEN sign({0}) ELSE 0 END"
 _FIRST, _LAST = "'4000-01-01 00:00:00 BC'::TIMESTAMP", "'200000-01-01 00:00:00'::TIMESTAMP"
 _IN_CALENDAR = f"{{0}} BETWEEN {_FIRST} AND {_LAST}"
 _IN_OUR_ERA = f"{{0}} BETWEEN '0001-01-01 00:00:00'::TIMESTAMP AND {_LAST}"  # any span leads to the calendar's years
@@ -85,7 +85,7 @@ _NUMBERS = {
     "abs": Spelling("abs({0})"),
     "floor": Spelling("floor({0}::FLOAT8)"),
     "ceil": Spelling("ceil({0}::FLOAT8)"),
-    "round": Spelling(_AWAY, whole="{0}::FLOAT8"),
+    "round": Spelling(AWAY, whole="{0}::FLOAT8"),
     "round real": Spelling("round({0}::FLOAT8)"),
     "trunc": Spelling("trunc({0}::FLOAT8)"),
     "sign": Spelling("sign({0}::FLOAT8)"),
@@ -182,7 +182,7 @@ def _to_integer(limit: int) -> tuple[Spelling, Spelling]:
     """Casts of a number, halves away from zero, and of a double, halves to the even neighbour."""
     ends = f"{{0}} >= {-limit} AND {{0}} < {limit}"
     whole = f"CASE WHEN {ends} THEN {{0}} END"
-    away = f"CASE WHEN {ends} THEN CASE WHEN {_AWAY} < {limit} THEN ({_AWAY})::BIGINT END END"
+    away = f"CASE WHEN {ends} THEN CASE WHEN {AWAY} < {limit} THEN ({AWAY})::BIGINT END END"
     even = f"CASE WHEN {ends} THEN CASE WHEN round({{0}}) < {limit} THEN round({{0}})::BIGINT END END"
     return Spelling(away, whole=whole), Spelling(even, whole=whole)
 

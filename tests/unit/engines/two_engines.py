@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import cycle, islice
 from pathlib import Path
@@ -12,11 +12,12 @@ import duckdb
 import psycopg
 
 from proxy.analysis.analyse import Lowered
+from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.errors import HushError
-from proxy.plan.release_plan import PlanContext
-from proxy.plan.sets import plan_block
+from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.sets import SetsPlan, plan_block
 from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
 from proxy.sql.dialect import Dialect
 from proxy.sql.parse import limited_depth
@@ -65,18 +66,38 @@ def unbounded(served: Policy) -> Policy:
     return replace(served, tables=tables)
 
 
-def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -> list[str]:
-    """The SQL of each release's vector for an engine; none if the statement is refused."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One statement. private: columns of keys, in the vector's rows, whose values it takes as parameters."""
+
+    sql: str
+    private: tuple[int, ...]
+
+
+def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -> list[list[Stage]]:
+    """The stages of each release for an engine; none if the statement is refused."""
     with limited_depth():
-        blocks = corpus.bind(corpus.cut(case.sql, served), served, case.parameters)
         context = PlanContext(
             tables=served.tables, unique=corpus._unique(served), privacy=served.privacy, lowered=lowered,
             pico=knob_pico(served.privacy, 10.0), atto_for_keys=pool_atto(served.privacy), salt="salt", dialect=dialect,
         )  # fmt: skip
         try:
-            return [sql for block in blocks for sql in plan_block(block.block, context).stages]
+            blocks = corpus.bind(corpus.cut(case.sql, served), served, case.parameters)
+            plans = [plan_block(block.block, context) for block in blocks]
         except HushError:
             return []
+    return [_stages(one) for plan in plans for one in (plan.plans if isinstance(plan, SetsPlan) else (plan,))]
+
+
+def _stages(plan: ReleasePlan) -> list[Stage]:
+    private = tuple(1 + n for n, k in enumerate(plan.analysed.keys) if isinstance(k, PrivateKey))
+    return [Stage(sql, private if "$1" in sql else ()) for sql in plan.stages]
+
+
+def released(stage: Stage, vector: Rows) -> list[list[object]]:
+    """Some private keys, as if they had been kept, column by column."""
+    keys = sorted({tuple(row[n] for n in stage.private) for row in vector}, key=repr)[:40]
+    return [list(column) for column in zip(*keys, strict=True)] if keys else [[] for _ in stage.private]
 
 
 class TwoEngines:
@@ -103,14 +124,14 @@ class TwoEngines:
         self._postgres.close()
         self._extreme.close()
 
-    def of_duckdb(self, sql: str) -> Rows:
-        return _plain(self._duckdb.execute(sql).fetchall())
+    def of_duckdb(self, stage: Stage, vector: Rows) -> Rows:
+        return _plain(self._duckdb.execute(stage.sql, released(stage, vector)).fetchall())
 
-    def of_postgres(self, sql: str) -> Rows:
-        return _plain(self._postgres.execute(sql.encode()).fetchall())
+    def of_postgres(self, stage: Stage, vector: Rows) -> Rows:
+        return _plain(psycopg.RawCursor(self._postgres).execute(stage.sql, released(stage, vector)).fetchall())
 
-    def of_extremes(self, sql: str) -> Rows:
-        return self._extreme.execute(sql.encode()).fetchall()
+    def of_extremes(self, stage: Stage, vector: Rows) -> Rows:
+        return psycopg.RawCursor(self._extreme).execute(stage.sql, released(stage, vector)).fetchall()
 
     def _fill_with_extremes(self) -> None:
         """Every value of a column beside many of the others'; a few units have many rows."""

@@ -13,9 +13,7 @@ from proxy.policy.model import Bounded
 from proxy.sql.postgres_dialect import POSTGRES
 from tests.unit.plan import shop
 
-_ONLY_DUCKDB = re.compile(
-    r"\bTRY|DOUBLE\b(?! PRECISION)|HUGEINT|ENUM \(|(SEMI|ANTI) JOIN|EXCLUDE|no_overflow|isfinite\(s"
-)
+_ONLY_DUCKDB = re.compile(r"\bTRY|DOUBLE\b(?! PRECISION)|HUGEINT|ENUM \(|(SEMI|ANTI) JOIN|EXCLUDE|no_overflow")
 
 
 def _sql(text: str, *, pure: bool = False) -> str:
@@ -31,6 +29,9 @@ def _sql(text: str, *, pure: bool = False) -> str:
         "SELECT plan, count(*), sum(age) FROM users GROUP BY plan",
         "SELECT status, count(DISTINCT user_id), avg(amount), variance(amount) FROM orders GROUP BY status",
         "SELECT count(*) FROM users u LEFT JOIN orders o ON o.user_id = u.user_id WHERE o.amount > 5",
+        "SELECT status, count(DISTINCT store_id), max(amount), min(made) FROM orders GROUP BY status",
+        "SELECT count(DISTINCT city), min(joined), max(height) FROM users",
+        "SELECT count(*) FROM (SELECT user_id, count(*) n, min(amount) m FROM orders GROUP BY user_id) x WHERE m > n",
         "SELECT count(*) FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.user_id)",
     ],
 )
@@ -39,7 +40,7 @@ def test_no_construct_of_duckdb_is_left(text: str, pure: bool) -> None:
 
 
 def test_units_with_too_many_unlisted_keys_are_cut_there_too() -> None:
-    sql = _sql("SELECT store_id, status, count(*), count(DISTINCT user_id) FROM orders GROUP BY store_id, status")
+    sql = _sql("SELECT store_id, status, count(*), count(DISTINCT order_id), min(amount) FROM orders GROUP BY 1, 2")
     assert "NOT EXISTS (SELECT 1 FROM many" in sql
     assert not _ONLY_DUCKDB.search(sql)
 
@@ -47,11 +48,6 @@ def test_units_with_too_many_unlisted_keys_are_cut_there_too() -> None:
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("SELECT count(DISTINCT city) FROM users", "count(DISTINCT)"),
-        ("SELECT max(age) FROM users", "MIN or MAX"),
-        ("SELECT avg(n) FROM (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) x", "GROUP BY per person"),
-        ("SELECT sum(n) FROM (SELECT rank() OVER (PARTITION BY user_id ORDER BY order_id) AS n FROM orders) x",
-         "window function per person"),
         ("SELECT count(*) FROM users WHERE upper(city) = 'X'", "upper"),
         ("SELECT count(*) FROM users WHERE joined + interval '9000 years' > now()", "an interval of this length"),
     ],
