@@ -15,7 +15,7 @@ ENGINE ?= duckdb
 SCALE ?= 1
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench tpch clients fuzz audit format lock clean
+.PHONY: help demo test check bench tpch clients fuzz audit mutants format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -64,6 +64,9 @@ fuzz: $(STAMP) ## search for failures for as long as it takes
 
 audit: $(STAMP) ## ask over the wire whether answers reveal more than their charge, write docs/audit.md
 	$(BIN)/python -m tests.audit --write
+
+mutants: $(STAMP) ## make mistakes in a copy of the tree, see them caught, write docs/mutants.md
+	$(BIN)/python -m tests.mutants --write
 
 format: $(STAMP) ## rewrite the sources in the house format
 	$(BIN)/ruff check --quiet --fix .

@@ -26,10 +26,18 @@ def connect(address: str) -> psycopg.Connection:
 
 
 @contextmanager
-def serving(folder: Path, policy: Path, environment: Mapping[str, str]) -> Iterator[int]:
-    """The port of a proxy that serves the policy, without time grid and with all the budget there is."""
+def serving(folder: Path, policy: Path, environment: Mapping[str, str], time_grid: int | str = 0) -> Iterator[int]:
+    """The port of a proxy that serves the policy, on this time grid and with all the budget there is."""
     log = folder / "log"
-    command = [sys.executable, "-m", "proxy", "serve", str(_generous(folder, policy)), "--listen", "127.0.0.1:0"]
+    command = [
+        sys.executable,
+        "-m",
+        "proxy",
+        "serve",
+        str(_generous(folder, policy, time_grid)),
+        "--listen",
+        "127.0.0.1:0",
+    ]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--state", str(folder / "state")], cwd=ROOT, env={**os.environ, **environment},
@@ -42,10 +50,10 @@ def serving(folder: Path, policy: Path, environment: Mapping[str, str]) -> Itera
         process.wait(_STOP_S)
 
 
-def _generous(folder: Path, policy: Path) -> Path:
+def _generous(folder: Path, policy: Path, time_grid: int | str) -> Path:
     yaml = YAML(typ="safe")
     document = yaml.load(policy)
-    document["privacy"]["time_grid"] = 0
+    document["privacy"]["time_grid"] = time_grid
     document["budgets"] = {"dataset": {"epsilon": 1_000_000}}
     document["access"] = {"users_file": "users.yaml"}
     verifier = make_verifier(PASSWORD, salt=os.urandom(16)).text()
