@@ -1,4 +1,4 @@
-"""Finished releases in PostgreSQL, shared by all proxies of a ledger."""
+"""Where do finished releases lie that all proxies of a ledger share?"""
 
 from __future__ import annotations
 
