@@ -24,6 +24,7 @@ _KEYS = "tests/unit/analysis/test_keys.py"
 _DOMAINS = "tests/unit/analysis/test_domains.py"
 _BOOKS = "tests/unit/ledger/test_books.py"
 _SQLITE = "tests/unit/ledger/test_sqlite.py"
+_DAMAGE = "tests/unit/ledger/test_damage.py"
 _WINDOWS = "tests/unit/ledger/test_windows.py"
 _SPLICE = "tests/unit/sql/test_splice.py"
 _SPLIT = "tests/unit/sql/test_split.py"
@@ -270,7 +271,7 @@ SEEDED = (
     Seeded("ledger", "the older of two marks is believed", "ledger/head.py",
            "return max(marks, key=lambda mark: mark.seq)",
            "return min(marks, key=lambda mark: mark.seq)",
-           _SQLITE),
+           _DAMAGE),
     # --- relay ---------------------------------------------------------------------------------------------------
     Seeded("relay", "quotes in keys end the array", "sql/splice.py",
            ".replace('\"', '\\\\\"')",
