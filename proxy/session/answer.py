@@ -17,7 +17,7 @@ from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids
 from proxy.ledger.base import Question
-from proxy.plan.charge import AccountKind, Cost, Reserved
+from proxy.plan.charge import Cost, Reserved
 from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.outputs import OutputNoise
@@ -171,9 +171,8 @@ def _near_enough(at: Callable[[float], Planned], asker: Asker, settings: Setting
 
 
 def _shown_to(plan: Plan, asker: Asker) -> Stored | None:
-    """The release of a plan if the asker's accounts paid for it, that of the session aside."""
-    payers = tuple(a for a in asker.accounts if a.kind is not AccountKind.SESSION)
-    found = asker.dataset.ledger.seen(payers, release_key(plan, asker.version))
+    """The release of a plan if all accounts of the asker paid for it."""
+    found = asker.dataset.ledger.seen(asker.accounts, release_key(plan, asker.version))
     return found if isinstance(found, Stored) else None
 
 

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
@@ -178,12 +176,12 @@ class ClientSession:
             await self._rehearse(progress, asker, settings, parameters)
             progress, query = await self._think(lambda: next_part(progress, self._login))
         try:
-            planned = await self._plan(query, asker, settings, parameters, progress.share)
+            planned = await self._plan(query, asker, settings, parameters, progress)
         except HushError as error:
             error.position = progress.original(error.position)
             raise
         if is_explain and not (progress.asked and is_paid(planned, asker, settings)):
-            others = [await self._plan(q, asker, settings, parameters, progress.share) for q in progress.others]
+            others = [await self._plan(q, asker, settings, parameters, progress) for q in progress.others]
             return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
         if not planned.blocks:
             self._metrics.statement(StatementKind.RELATION)
@@ -197,8 +195,7 @@ class ClientSession:
         """Before the first stage, make sure that the last can be planned. Raises HushError."""
         if not progress.handle.written:
             values = read_parameters(parameters)
-            now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-            await self._think(lambda: rehearse(progress, asker, settings, values, now))
+            await self._think(lambda: rehearse(progress, asker, settings, values))
 
     async def _progress(self, piece: Piece, values: Mapping[str, str]) -> tuple[Progress, Asker, Settings]:
         """How far a statement is, with who asks for it and how."""
@@ -257,16 +254,17 @@ class ClientSession:
         )
 
     async def _plan(
-        self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], share: int
+        self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], progress: Progress
     ) -> Planned:
         limits = tuple((a.limited, a.limit) for a in asker.accounts)
-        key = (asker.version, self._login, limits, query.text, parameters, settings, share)
+        key = (asker.version, self._login, limits, query.text, parameters, settings, progress.share)
         cached = self._plans.planned(key)
         if cached is not None:
             return cached
         values = read_parameters(parameters)
-        now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-        planned = await self._think(lambda: plan_statement(query, asker, settings, values, now, share))
+        planned = await self._think(
+            lambda: plan_statement(query, asker, settings, values, progress.now, progress.share)
+        )
         if planned.is_lasting and not _depends_on_time(query.text):
             self._plans.keep_planned(key, planned)
         return planned

@@ -34,11 +34,13 @@ from proxy.sql.stages import STAND_INS, StageText, Written, with_stand_ins, writ
 class Progress:
     """A statement, and what its stages so far have left.
 
-    share: what each release may cost, 0 to be decided by their number. earlier: what was planned before.
+    now: what now() is in all of them. share: what each release may cost, 0 to be decided by their number.
+    earlier: what was planned before.
     asked: the stage whose value the front is asked for. others: statements of stages that could be asked for now too.
     """
 
     handle: Understood
+    now: datetime
     stage: Stage = WHOLE
     share: int = 0
     earlier: tuple[Planned, ...] = ()
@@ -57,15 +59,16 @@ class Progress:
 
 def begun(handle: Understood, asker: Asker, settings: Settings) -> Progress:
     """A statement before its first stage. Raises PolicyForbids, Unsupported."""
-    query = handle.query
+    query, now = handle.query, datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
     if not isinstance(query, Split) or not query.stages:
-        return Progress(handle=handle)
+        return Progress(handle=handle, now=now)
     if settings.target.amount:
         raise Unsupported("hush.target_error is not supported with sub-queries that are released first",
                           hint="RESET hush.target_error, and SET hush.epsilon.")  # fmt: skip
     blocks = blocks_of(query)
     share = share_of(knob_pico(asker.version.policy.privacy, settings.epsilon), len(blocks))
-    return Progress(handle=handle, share=share, stage=Stage(unpaid=tuple(price(b, share, asker) for b in blocks)))
+    stage = Stage(unpaid=tuple(price(b, share, asker) for b in blocks))
+    return Progress(handle=handle, now=now, share=share, stage=stage)
 
 
 def price(block: BlockText, share: int, asker: Asker) -> Cost:
@@ -84,7 +87,7 @@ def blocks_of(query: Split) -> tuple[BlockText, ...]:
     return tuple(b for same in found.values() for b in same)
 
 
-def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings, now: datetime) -> None:
+def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings) -> None:
     """Plan the statement with made up values of its stages, so that what can never be answered costs nothing.
 
     Raises HushError if it has one stage, of one column, and cannot be planned with any of them: several might need
@@ -97,8 +100,8 @@ def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: B
             while isinstance(handle.query, Split) and handle.query.stages:
                 is_one = is_one and (handle is progress.handle)
                 handle = _written(handle, with_stand_ins(handle.query.text, handle.query.stages, value), asker.login)
-            whole = Progress(handle=handle)
-            plan_statement(whole.query, asker, settings, parameters, now, progress.share)
+            whole = replace(progress, handle=handle)
+            plan_statement(whole.query, asker, settings, parameters, progress.now, progress.share)
         except HushError as error:
             error.position = handle.position(error.position)
             errors.append(error)
@@ -148,8 +151,7 @@ def estimated(
     if progress.query.stages:
         progress, first = next_part(progress, asker.login)
         queries = (first, *progress.others)
-    now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-    planned = together([plan_statement(q, asker, settings, {}, now, progress.share) for q in queries])
+    planned = together([plan_statement(q, asker, settings, {}, progress.now, progress.share) for q in queries])
     planned = ready(progress, planned, asker, settings, assumed)
     return planned, asked_now(progress, planned, asker, text)
 

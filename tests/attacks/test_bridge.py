@@ -114,7 +114,7 @@ def test_a_cte_with_the_name_of_a_private_table_is_the_cte(eve: Client) -> None:
     shadowed = "WITH people AS (SELECT 1 AS pid) SELECT count(*) FROM events e JOIN people p ON p.pid = e.pid"
     assert refusal(eve, shadowed)[0].startswith("DP")
     labels = "WITH labels AS (SELECT 'a' AS kind, 'zz' AS label) SELECT l.label, count(*) FROM people p"
-    assert refusal(eve, f"{labels} JOIN labels l ON l.kind = p.kind GROUP BY 1")[0].startswith("DP")
+    assert [label for label, _ in rows(eve, f"{labels} JOIN labels l ON l.kind = p.kind GROUP BY 1")] == ["zz"]
 
 
 @pytest.mark.parametrize(

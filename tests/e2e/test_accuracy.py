@@ -61,6 +61,10 @@ def test_a_share_is_of_what_was_shown(served: Served) -> None:
         client.execute(PLANS)
         assert spent(client) == paid
         assert heard[-1].startswith("NOTICE: c")
+        with served.connect("spend", "u51") as other, pytest.raises(psycopg.Error) as refused:
+            other.execute("SET hush.target_error = '8%'")
+            other.execute(f"EXPLAIN {PLANS}".encode())
+        assert refused.value.sqlstate == "DP007", "this session has not paid for it"
 
 
 def test_shares_move_noise_to_what_matters_less(served: Served) -> None:

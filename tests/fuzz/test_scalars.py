@@ -10,7 +10,7 @@ import pytest
 
 from proxy.analysis import domains, key_values
 from proxy.policy.model import Listed
-from proxy.sql import render
+from proxy.sql import dialect
 from proxy.sql.function import Function
 from proxy.sql.functions import FUNCTIONS
 from tests.fuzz.examine import report, run_worlds
@@ -28,7 +28,7 @@ def test_engine_oracle_and_bounds_agree() -> None:
 
 def spelled(name: str, duckdb: str) -> tuple[ModuleType, Mapping[str, Function]]:
     """The table with a row that is spelled otherwise."""
-    return render, {**FUNCTIONS, name: replace(FUNCTIONS[name], duckdb=duckdb)}
+    return dialect, {**FUNCTIONS, name: replace(FUNCTIONS[name], duckdb=duckdb)}
 
 
 def groups_are_whole_matches() -> tuple[ModuleType, Mapping[str, Function]]:

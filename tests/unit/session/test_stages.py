@@ -201,6 +201,12 @@ def test_a_stage_that_fails_keeps_the_charge_of_all(world: World) -> None:
     assert world.spent() == pytest.approx(1.5 * whole(), rel=1e-3), "the first stage is at hand"
 
 
+def test_now_is_the_same_in_all_stages(world: World) -> None:
+    recent = "(select avg(age) from users where joined > now() - interval '1 day')"
+    answer(world, f"select count(*), {recent} from users where age > {recent}")
+    assert len(world.engine.asked) == 2, "what is asked twice is released once"
+
+
 def test_nested_and_several_stages_share_one_charge(world: World) -> None:
     sql = ("select count(*) from users where age > (select avg(age) from users where age < (select avg(age)"
            " from users)) and age < 2 * (select avg(age) from users)")  # fmt: skip
