@@ -98,6 +98,9 @@ def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
     return ()
 
 
+NOTHING_CHARGED = "Nothing was charged."
+
+
 def budget_spent(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
     """The refusal of a charge, with the caller's own figures in epsilon.
 
@@ -106,19 +109,19 @@ def budget_spent(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
     if not error.shortfalls and error.shared is AccountKind.ROLE:
         return BudgetSpent(
             "the privacy budget of your role is spent",
-            detail="All logins of the role together have used up what the dataset's owner allows. Nothing was charged.",
+            detail=f"All logins of the role together have used up what the dataset's owner allows. {NOTHING_CHARGED}",
             hint=f"{_REPEAT} Ask the administrator about the rest.",
         )
     if not error.shortfalls:
         return BudgetSpent(
             "the privacy budget of this dataset is spent",
-            detail="All users together have used up what the dataset's owner allows. Nothing was charged.",
+            detail=f"All users together have used up what the dataset's owner allows. {NOTHING_CHARGED}",
             hint=f"{_REPEAT} Ask the administrator about the rest.",
         )
     kinds = " and ".join(dict.fromkeys(s.balance.account.kind for s in error.shortfalls))
     return BudgetSpent(
         f"too little is left of your {kinds} budget",
-        detail=" ".join(_shortfall(s, privacy) for s in error.shortfalls) + " Nothing was charged.",
+        detail=" ".join(_shortfall(s, privacy) for s in error.shortfalls) + f" {NOTHING_CHARGED}",
         hint=_lower_knob(error.shortfalls, privacy),
     )
 

@@ -20,6 +20,7 @@ from proxy.ledger.base import Outcome
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved
+from proxy.policy.model import EpsilonLimit
 from proxy.session.contract import Asking, Row, Spliced
 from proxy.session.dataset import Dataset
 from proxy.session.plancache import PlanCache
@@ -27,6 +28,7 @@ from proxy.session.session import ClientSession, Workers
 from proxy.session.stages import Progress
 from tests.unit.session.make import version
 from tests.unit.session.running import NoRows, Slow
+from tests.unit.sql.corpus import policy
 
 SQL = "select count(*) from users where score > (select avg(age) from users)"
 GROUPED = "select city, count(*) from users where age > (select avg(age) from users) group by city"
@@ -185,6 +187,17 @@ def test_what_cannot_be_paid_for_as_a_whole_is_not_begun(world: World) -> None:
     with pytest.raises(BudgetSpent, match="user"):
         begin(world.session("boss"), epsilon=4)
     assert world.spent("boss") == spent, "the first stage was at hand, and could have been paid for alone"
+
+
+def test_a_dataset_that_is_spent_midway_says_what_stays_charged(world: World) -> None:
+    budgets = policy().budgets
+    few = replace(policy(), budgets=replace(budgets, dataset=EpsilonLimit(1.05)))
+    world.dataset.current = replace(version(few), engine=world.engine)
+    answer(world)
+    with pytest.raises(BudgetSpent, match="dataset") as spent:
+        answer(world, SQL.replace(">", "<"), login="boss")
+    assert world.spent("boss") == pytest.approx(whole() / 2, rel=1e-3), "the first stage was at hand"
+    assert "stays charged" in spent.value.detail
 
 
 def test_a_stage_that_fails_keeps_the_charge_of_all(world: World) -> None:
