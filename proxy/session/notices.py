@@ -98,30 +98,28 @@ def _warnings(balance: Balance, charged: Cost) -> tuple[Notice, ...]:
     return ()
 
 
-NOTHING_CHARGED = "Nothing was charged."
-
-
-def budget_spent(error: AccountSpent, privacy: Privacy) -> BudgetSpent:
-    """The refusal of a charge, with the caller's own figures in epsilon.
+def budget_spent(error: AccountSpent, privacy: Privacy, *, is_begun: bool = False) -> BudgetSpent:
+    """The refusal of a charge, with the caller's own figures in epsilon. is_begun: the statement has cost something.
 
     The dataset's account or the role's is named only when none of the caller's own is short, and without figures.
     """
+    cost = "What was released before stays charged." if is_begun else "Nothing was charged."
     if not error.shortfalls and error.shared is AccountKind.ROLE:
         return BudgetSpent(
             "the privacy budget of your role is spent",
-            detail=f"All logins of the role together have used up what the dataset's owner allows. {NOTHING_CHARGED}",
+            detail=f"All logins of the role together have used up what the dataset's owner allows. {cost}",
             hint=f"{_REPEAT} Ask the administrator about the rest.",
         )
     if not error.shortfalls:
         return BudgetSpent(
             "the privacy budget of this dataset is spent",
-            detail=f"All users together have used up what the dataset's owner allows. {NOTHING_CHARGED}",
+            detail=f"All users together have used up what the dataset's owner allows. {cost}",
             hint=f"{_REPEAT} Ask the administrator about the rest.",
         )
     kinds = " and ".join(dict.fromkeys(s.balance.account.kind for s in error.shortfalls))
     return BudgetSpent(
         f"too little is left of your {kinds} budget",
-        detail=" ".join(_shortfall(s, privacy) for s in error.shortfalls) + f" {NOTHING_CHARGED}",
+        detail=" ".join(_shortfall(s, privacy) for s in error.shortfalls) + f" {cost}",
         hint=_lower_knob(error.shortfalls, privacy),
     )
 

@@ -13,14 +13,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from proxy.errors import BudgetSpent, HushError, LedgerFailed, QueryCanceled
+from proxy.errors import HushError, LedgerFailed, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Shortfall, Wanted
 from proxy.plan.charge import Cost, Request, Reserved
 from proxy.plan.sets import Plan
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.asker import Asker
-from proxy.session.notices import NOTHING_CHARGED, budget_spent
+from proxy.session.notices import budget_spent
 from proxy.session.price import check_cap, dues, key_of, own_cost, release_key
 from proxy.session.settings import Settings
 
@@ -86,12 +86,8 @@ def pay(plans: Plans, asker: Asker, settings: Settings, question: Question, stag
         check_cap(charge, settings, asker.version.policy.privacy)
     if not stage.is_last and not settings.is_fresh and _is_stored(asked.wanted, asker):
         return _from_store(asked, asker, settings, question, stage)
-    try:
-        receipt = _reserve(asker, (*asked.wanted, *asked.tickets), question, settings)
-    except BudgetSpent as error:
-        if stage.receipts:  # others had released the first stage, which was charged alone
-            error.detail = error.detail.replace(NOTHING_CHARGED, "What was released before stays charged.")
-        raise
+    # where others had released the first stage it was charged alone
+    receipt = _reserve(asker, (*asked.wanted, *asked.tickets), question, settings, is_begun=bool(stage.receipts))
     items, held = receipt.items[: len(plans)], receipt.items[len(plans) :]
     tickets = tuple(t for t in held if isinstance(t, Reserved))
     return Paid(items, replace(stage, receipts=(*stage.receipts, receipt), tickets=tickets, unpaid=()))
@@ -217,13 +213,15 @@ def _fits(cost: Cost, left: Cost) -> bool:
     return cost.pico <= left.pico and cost.atto <= left.atto
 
 
-def _reserve(asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings) -> Receipt:
-    """Charge the statement, and count how long a charge took."""
+def _reserve(
+    asker: Asker, wanted: tuple[Wanted, ...], question: Question, settings: Settings, *, is_begun: bool = False
+) -> Receipt:
+    """Charge the statement, and count how long a charge took. is_begun: an earlier stage was charged."""
     started = time.perf_counter()
     try:
         receipt = asker.dataset.ledger.reserve(asker.accounts, wanted, question, fresh=settings.is_fresh)
     except AccountSpent as error:
-        raise budget_spent(error, asker.version.policy.privacy) from None
+        raise budget_spent(error, asker.version.policy.privacy, is_begun=is_begun) from None
     if any(cost != _NOTHING for cost in receipt.charged):
         asker.metrics.reserved(time.perf_counter() - started)
     return receipt
