@@ -81,5 +81,6 @@ def test_asked_again_it_is_the_stored_answer_and_free(sql: str, attacked: Attack
         assert [rows(client, sql) for _ in range(5)] == [first] * 5
         assert spent(client) == paid
         client.execute("SET hush.fresh = on")
-        assert rows(client, sql) != first
+        # a fresh answer is the first again with a chance below 0.04 (two counts of sd 1.5): 20 of them below 1e-27
+        assert any(rows(client, sql) != first for _ in range(20))
         assert spent(client) > paid
