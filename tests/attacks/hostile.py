@@ -16,9 +16,10 @@ import duckdb
 import psycopg
 
 from tests import places
+from tests.attacks.elsewhere import moved
 from tests.e2e import served
 from tests.e2e.served import PASSWORD
-from tests.wire.raw import RawClient
+from tests.wire.raw import RawClient, Reply
 
 Client = psycopg.Connection[tuple[object, ...]]
 
@@ -29,7 +30,8 @@ HOSTILE_NAMES = (
     "quo'te", 'dou"ble', "back\\slash", "{a,b}", '{"', "$1 $2", "'); drop table people; --", "NULL", "", " ", "é",
     "e\u0301", "a", "A", "a ", "%s %(a)s {0}", "line\nbreak", "/* x */", "hush_r", "\U0001f600", "y" * 200_000,
 )  # fmt: skip
-NUL_NAME = "before\0after"
+NUL_NAME = "before\0after"  # in DuckDB only
+DUCKDB, POSTGRES = ENGINES = "duckdb", "postgres"
 
 _CREATE = """
 create table people (pid integer, name varchar, kind varchar, v double, w double, i bigint, born date, seen timestamp,
@@ -38,6 +40,7 @@ create table events (pid integer, what varchar, x double, n integer, "at" timest
 create table labels (kind varchar, label varchar);
 insert into labels values ('a', 'first'), ('b', 'second'), ('c', 'third');
 """
+_UNIQUE = "create unique index on people (pid); create unique index on labels (kind);"  # what DuckDB looks up
 _ORDINARY = f"""
 insert into people select r, ['north', 'south', 'east'][1 + r % 3], ['a', 'b', 'c'][1 + r % 3], r % 11, r * 1.5, r,
   date '1990-01-01' + (r::integer), timestamp '2024-01-01' + to_hours(r::integer),
@@ -63,11 +66,17 @@ insert into events values ({TARGET}, null, null, -2147483648, 'infinity'), ({TAR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attacked:
-    """A running proxy. log: what it wrote so far."""
+    """A running proxy. log: what it wrote so far. engine: where its private rows are."""
 
     port: int
     log: Path
     folder: Path
+    engine: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of many people each; as a client is shown them."""
+        return (*HOSTILE_NAMES, NUL_NAME.replace("\0", "?")) if self.engine == DUCKDB else HOSTILE_NAMES
 
     def connect(self, dataset: str = "hostile", login: str = "eve", *, epsilon: float = 0, options: str = "") -> Client:
         """epsilon: of each statement from now on; 0 leaves the policy's."""
@@ -112,6 +121,11 @@ def outcome(client: Client, sql: str) -> float | str:
         return value(client, sql)
     except psycopg.Error as error:
         return error.sqlstate or ""
+
+
+def is_comparable(reply: Reply) -> bool:
+    """Not whether noisy numbers are small: that differs from one answer to the next."""
+    return reply.kind != "N" or not reply.fields["M"].startswith("the noise is larger than ")
 
 
 def spent(client: Client, kind: str = "user") -> float:
@@ -169,10 +183,10 @@ _TABLES = """tables:
 """
 
 
-def policy(dataset: str, data: str, budgets: str, epsilon: float = 1) -> str:
+def policy(dataset: str, source: str, budgets: str, epsilon: float = 1) -> str:
     return f"""version: 1
 dataset: {dataset}
-source: {{engine: duckdb, path: {data}, data_version: "1"}}
+source: {{{source}, data_version: "1"}}
 privacy: {{unit: person, delta: 1e-6, query_epsilon: {epsilon}, max_query_epsilon: 100, time_grid: 0ms}}
 budgets: {budgets}
 limits: {{engine_memory: 500MB, engine_threads: 1}}
@@ -184,32 +198,43 @@ PLENTY = "{dataset: {epsilon: 1000000}}"
 LITTLE = "{dataset: {epsilon: 4}, user: {epsilon: 2}}"
 SESSIONS = "{dataset: {epsilon: 1000000}, user: {epsilon: 1000}, session: {epsilon: 200}}"
 POLICIES = {
-    "hostile": ("with.duckdb", PLENTY, 1.0),
-    "without": ("without.duckdb", PLENTY, 1.0),
-    "tiny": ("with.duckdb", LITTLE, 0.5),
-    "race": ("with.duckdb", "{dataset: {epsilon: 1}, user: {epsilon: 50}}", 0.25),
-    "twin_a": ("odd.duckdb", SESSIONS, 10.0),
-    "twin_b": ("without.duckdb", SESSIONS, 10.0),
+    "hostile": ("with", PLENTY, 1.0),
+    "without": ("without", PLENTY, 1.0),
+    "tiny": ("with", LITTLE, 0.5),
+    "race": ("with", "{dataset: {epsilon: 1}, user: {epsilon: 50}}", 0.25),
+    "twin_a": ("odd", SESSIONS, 10.0),
+    "twin_b": ("without", SESSIONS, 10.0),
 }
+_PEOPLE = {"with": _TARGETED, "odd": _TARGETED + _ODD, "without": ""}
 
 
-def write_world(folder: Path) -> list[Path]:
-    write_data(folder / "with.duckdb", _TARGETED)
-    write_data(folder / "odd.duckdb", _TARGETED + _ODD)
-    write_data(folder / "without.duckdb", "")
+def sources(folder: Path, engine: str) -> dict[str, str]:
+    """What a policy says of where each version of the rows is."""
+    files = {name: folder / f"{name}.duckdb" for name in _PEOPLE}
+    for name, target in _PEOPLE.items():
+        write_data(files[name], target)
+    if engine == DUCKDB:
+        return {name: f"engine: duckdb, path: {path.name}" for name, path in files.items()}
+    script = f"{_CREATE.replace(' double', ' double precision')}{_UNIQUE}"
+    dsns = {name: moved(path, f"hostile {name}", script) for name, path in files.items()}
+    return {name: f'engine: postgres, dsn: "{dsn}"' for name, dsn in dsns.items()}
+
+
+def write_world(folder: Path, engine: str) -> list[Path]:
+    where = sources(folder, engine)
     logins = {"eve": "analyst", "bob": "analyst", "boss": "boss"}
     served.write_users(folder / "users.yaml", logins, "tables: [events]")
     served.write_users(folder / "more.yaml", {**logins, "clerk": "clerk"}, "tables: [events]")
     paths = []
     for dataset, (data, budgets, epsilon) in POLICIES.items():
         path = folder / f"{dataset}.yaml"
-        path.write_text(policy(dataset, data, budgets, epsilon))
+        path.write_text(policy(dataset, where[data], budgets, epsilon))
         paths.append(path)
     return paths
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Attacked]:
+def serving(folder: Path, engine: str) -> Iterator[Attacked]:
     """A proxy that listens; ended at the end."""
-    with served.serving(folder, write_world(folder), places.UNCOUNTED) as running:
-        yield Attacked(port=running.port, log=running.log, folder=folder)
+    with served.serving(folder, write_world(folder, engine), places.UNCOUNTED) as running:
+        yield Attacked(port=running.port, log=running.log, folder=folder, engine=engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.attacks.hostile import Attacked, Client, refusal, rows, spent
+from tests.attacks.hostile import DUCKDB, Attacked, Client, refusal, rows, spent
 
 HUGE = "least(greatest(w, -1.7e308), 1.7e308)"
 
@@ -59,12 +59,13 @@ def test_releases_that_would_cost_nothing_are_refused(attacked: Attacked) -> Non
 
 
 def test_the_order_of_infinite_keys_is_not_the_engines(attacked: Attacked) -> None:
-    """NaN after infinity, as PostgreSQL sorts them, with and without a person."""
+    """NaN after infinity, as PostgreSQL sorts them, with and without a person; what raises in PostgreSQL is NULL."""
     key = "CASE WHEN i < 100 THEN w * 1e308 * 1e308 WHEN i < 200 THEN w * 1e308 * 1e308 * 0 END"
     for dataset in ("hostile", "without"):
         with attacked.connect(dataset, epsilon=100) as client:
             found = [row[0] for row in rows(client, f"SELECT {key} AS k, count(*) FROM people GROUP BY k")]
-            assert [str(k) for k in found] == ["inf", "nan", "None"]
+            numbers = ["inf", "nan"] if attacked.engine == DUCKDB else []
+            assert [str(k) for k in found] == [*numbers, "None"]
 
 
 def test_instants_of_arrays_are_keys_in_the_policys_zone(eve: Client) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from proxy.wire import messages
 from proxy.wire.messages import Bind, Column
-from tests.attacks.hostile import Attacked
+from tests.attacks.hostile import Attacked, is_comparable
 from tests.wire.raw import RawClient, Reply, statement
 
 DATASETS = ("twin_a", "twin_b")  # names of one length
@@ -140,7 +140,7 @@ class Reader:
     shown: list[tuple[str, object]] = field(default_factory=list)
 
     def read(self, replies: Sequence[Reply]) -> None:
-        for reply in filter(_is_compared, replies):
+        for reply in filter(is_comparable, replies):
             body = reply.body.replace(self.dataset.encode(), b"dataset")
             if reply.kind == "T":
                 self.columns = messages.parse_row_description(reply.body)
@@ -148,7 +148,7 @@ class Reader:
 
     def read_copy(self, replies: Sequence[Reply], copied: Copied) -> None:
         take = _binary if copied.binary else _text
-        for reply in filter(_is_compared, replies):
+        for reply in filter(is_comparable, replies):
             self.shown.append((reply.kind, take(reply.body, copied.noisy) if reply.kind == "d" else reply.body))
 
     def _row(self, reply: Reply) -> list[object]:
@@ -161,10 +161,6 @@ class Reader:
         if name in NOISY or name.endswith(ENDS):
             return len(value) if value is not None and column.format == 1 and column.size > 0 else "noisy"
         return None if value is None else value.replace(self.dataset.encode(), b"dataset")
-
-
-def _is_compared(reply: Reply) -> bool:
-    return reply.kind != "N" or not reply.fields["M"].startswith("the noise is larger than ")
 
 
 def _text(body: bytes, noisy: frozenset[int]) -> list[object]:

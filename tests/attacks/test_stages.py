@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import psycopg
 import pytest
 
-from tests.attacks.hostile import HOSTILE_NAMES, Attacked, Client, refusal, rows, spent, value
+from tests.attacks.hostile import DUCKDB, HOSTILE_NAMES, Attacked, Client, refusal, rows, spent, value
 
 
 def explained(client: Client, sql: str) -> Mapping[str, list[Mapping[str, object]]]:
@@ -51,7 +51,7 @@ def test_the_target_moves_the_second_stage_by_no_more_than_its_noise_allows(atta
     assert abs(found[0][0] - found[1][0]) < 1000 * 60, "20 rows of a person, and noise"
 
 
-def test_hostile_names_stay_values(eve: Client) -> None:
+def test_hostile_names_stay_values(attacked: Attacked, eve: Client) -> None:
     """Names that were released are compared with the rows, character by character."""
     shown = {row[0]: row[1] for row in rows(eve, "SELECT name, count(*) FROM people GROUP BY name")}
     assert len(set(HOSTILE_NAMES) & set(shown)) > 10
@@ -61,7 +61,7 @@ def test_hostile_names_stay_values(eve: Client) -> None:
     assert inside == pytest.approx(sum(named.values()), abs=40)
     outside = value(eve, "SELECT count(*) FROM people WHERE name NOT IN (SELECT name FROM people WHERE name IS NOT NULL"
                     " GROUP BY name)")  # fmt: skip
-    assert abs(outside - 80) < 40
+    assert abs(outside - (80 if attacked.engine == DUCKDB else 0)) < 40
 
 
 def test_what_a_stage_says_when_it_fails_is_made_of_noisy_numbers(attacked: Attacked) -> None:
