@@ -21,6 +21,7 @@ from benchmarks.engine import ROOT, Overhead, overheads, shop_at
 from benchmarks.ledger import charges
 from benchmarks.queries import LIMITED, OTHERS
 from benchmarks.wire import FixedCost, fixed_costs
+from proxy.engines.freed_memory import keep_freed_memory
 
 Measured = TypeVar("Measured", Overhead, FixedCost)
 _RESULTS = Path(__file__).resolve().parent / "results"
@@ -35,6 +36,7 @@ class Results:
 
 
 def main() -> int:
+    keep_freed_memory()
     options = _options()
     console = Console(highlight=False)
     results = Results([], [])

@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 
 from proxy.engines.duckdb_files import load_files
-from proxy.engines.freed_memory import keep_freed_memory
 from proxy.errors import ConfigError
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource
 from proxy.sql.dialect import text_literal
@@ -33,7 +32,6 @@ def open_source(policy: Policy, spill: Path) -> duckdb.DuckDBPyConnection:
     spill: directory of this engine alone for what does not fit in memory; it is emptied, and made with mode 0700.
     Raises ConfigError for missing or unreadable data and for limits that DuckDB does not accept.
     """
-    keep_freed_memory()
     connection = _start(policy, spill)
     try:
         match policy.source:
