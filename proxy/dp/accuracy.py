@@ -97,15 +97,15 @@ def _within(value: float, range_: Interval) -> float:
     return min(max(value, range_.low), range_.high)
 
 
-def project_counts(values: Sequence[float], total: float) -> tuple[float, ...]:
-    """The nearest numbers (least squares) to noisy group counts that are not negative and add up to `total`.
+def project_nonnegative(values: Sequence[float], total: float) -> tuple[float, ...]:
+    """The nearest numbers (least squares) to noisy counts or sums of groups, not negative, that add up to `total`.
 
     total: the noisy sum that shall be kept; all zeros when it is not positive. Keeps the order of the values.
     The solution is max(0, value - shift) for one shift (Held, Wolfe and Crowder 1974).
     ValueError when a number is not finite.
     """
     if not (math.isfinite(total) and all(map(math.isfinite, values))):
-        raise ValueError("counts and their total are finite")
+        raise ValueError("numbers and their total are finite")
     if total <= 0:
         return (0.0,) * len(values)
     shift = max(values, default=0.0) - total

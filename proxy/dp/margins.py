@@ -7,7 +7,7 @@ axis along which nothing is added up. See docs/claims/grouping-sets.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -95,8 +95,8 @@ class Step:
     below: Keys | None = None
 
 
-def settle(tables: Tables, *, nonnegative: bool) -> dict[Keys, Table] | None:
-    """Whole numbers near to tables that agree, which agree too; not negative if so wanted.
+def settle(tables: Tables, *, nonnegative: bool, whole: bool = True) -> dict[Keys, Table] | None:
+    """Whole numbers near to tables that agree, which agree too; not negative if so wanted, and not whole if not.
 
     From totals to parts: the parts of a number are brought nearest to what they were among those that add up to it,
     then rounded so that they still do. None where no order of tables leads through all of them.
@@ -105,13 +105,15 @@ def settle(tables: Tables, *, nonnegative: bool) -> dict[Keys, Table] | None:
     if steps is None or any(np.abs(t).max(initial=0.0) > MOST_EXACT for t in tables.values()):
         return None
     some, table = next(iter(tables.items()))
-    whole = np.rint(margin(table, some, ()))
-    found: dict[Keys, Table] = {(): np.maximum(whole, 0.0) if nonnegative else whole}
+    total = margin(table, some, ())
+    total = np.rint(total) if whole else total
+    found: dict[Keys, Table] = {(): np.maximum(total, 0.0) if nonnegative else total}
     for step in steps:
         if step.below is not None:
             found[step.keys] = margin(found[step.below], step.below, step.keys)
         elif step.keys:
-            found[step.keys] = _divided(found[step.above], step, tables[step.keys], nonnegative=nonnegative)
+            near = _positive if nonnegative else _moved
+            found[step.keys] = _divided(found[step.above], step, tables[step.keys], near, whole=whole)
     return {keys: found[keys] for keys in tables}
 
 
@@ -141,16 +143,23 @@ def descent(sets: Sequence[Keys]) -> tuple[Step, ...] | None:
     return tuple(steps)
 
 
-def _divided(totals: Table, step: Step, table: Table, *, nonnegative: bool) -> Table:
-    """The parts of each total, as whole numbers that add up to it."""
+def _divided(totals: Table, step: Step, table: Table, near: Callable[[Table, Table], Table], *, whole: bool) -> Table:
+    """The parts of each total, as near ones that add up to it."""
     order = [0, *(i for i, k in enumerate(step.keys, start=1) if k in step.above)]
     order += [i for i, k in enumerate(step.keys, start=1) if k not in step.above]
     moved = table.transpose(order)
     parts = moved.reshape(totals.size, -1)
     wanted = totals.reshape(-1, 1)
-    near = _positive(parts, wanted) if nonnegative else parts + (wanted - parts.sum(axis=1, keepdims=True)) / (
-        parts.shape[1])  # fmt: skip
-    return _rounded(near, wanted).reshape(moved.shape).transpose(np.argsort(order))
+    divided = near(parts, wanted)
+    divided = _rounded(divided, wanted) if whole else divided
+    placed: Table = divided.reshape(moved.shape).transpose(np.argsort(order))
+    return placed
+
+
+def _moved(parts: Table, totals: Table) -> Table:
+    """Each row moved by one number so that it adds up to its total."""
+    moved: Table = parts + (totals - parts.sum(axis=1, keepdims=True)) / parts.shape[1]
+    return moved
 
 
 def _positive(parts: Table, totals: Table) -> Table:

@@ -99,8 +99,9 @@ def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
             return limits_of(plan.parts[part])
         case Count():
             return "1 per unit" if kind is AggregateKind.COUNT_UNITS else "1 per row"
-        case Total(value):
-            return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}"
+        case Total(value, sign):
+            never = {1: "; never negative", -1: "; never positive", 0: ""}[sign]
+            return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}{never}"
         case Mean(middle=middle, half=half):
             return f"values clamped to {_interval(middle, half)}"
         case Spread(measured=measured):

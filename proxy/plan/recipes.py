@@ -40,9 +40,13 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A sum, between count*lo and count*hi only in truth; finished as it is."""
+    """A sum. sign: 1 if its values are never negative, -1 if they are never positive, 0 if both can be.
+
+    Finished with that sign where it goes straight to the client.
+    """
 
     value: Linear
+    sign: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,8 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
     match finish:
         case Count(number):
             return Count(move(number))
-        case Total(value):
-            return Total(move(value))
+        case Total(value, sign):
+            return Total(move(value), sign)
         case Mean(number, total, middle, half):
             return Mean(move(number), move(total), middle, half)
         case Spread(kind, number, measured, is_sample):

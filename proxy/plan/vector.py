@@ -183,11 +183,15 @@ class _Vector:
             if scaled.half == 0:
                 return Total(NOTHING)
             index = self._add(self._totals.get(aggregate, scaled))
-            return Total(Linear(((index, scaled.half),)))
+            return Total(Linear(((index, scaled.half),)), self._sign(aggregate))
         needed = self._needed(aggregate)
         measured = self._measured(aggregate.where, aggregate.argument, needed)
         number = self._number(aggregate.where, needed)
-        return Total(number.times(measured.middle).plus(measured.total, measured.half))
+        return Total(number.times(measured.middle).plus(measured.total, measured.half), self._sign(aggregate))
+
+    def _sign(self, aggregate: Aggregate) -> int:
+        lo, hi = measure_bounds(aggregate.argument, self._analysed, aggregate.where)
+        return int(lo >= 0) - int(hi <= 0)
 
     def _mean(self, aggregate: Aggregate, argument: Scalar) -> Finish:
         needed = self._needed(aggregate)

@@ -73,29 +73,31 @@ class _Family:
                 vectors[place][index[number]] = float(value)
 
     def settle(self, moments: frozenset[Moment], *, nonnegative: bool, check: Check) -> None:
-        """Whole numbers that add up, for every count and whole sum of these moments."""
+        """Numbers that add up, whole or of one sign or both, for every count and sum of these moments."""
         one = next(iter(self._sets.values())).plan
         for place, (aggregate, recipe) in enumerate(
             zip(one.analysed.owned.block.aggregates, one.vector.finishes, strict=True)
         ):
             check()
             used = [i for i, _ in _terms(recipe)]
-            if aggregate.type.is_integer and used and {one.vector.moments[i] for i in used} <= moments:
-                self._settle(place, nonnegative=nonnegative and isinstance(recipe, Count))
+            sign = _sign(recipe) if nonnegative else 0
+            is_whole = aggregate.type.is_integer
+            if (is_whole or sign) and used and {one.vector.moments[i] for i in used} <= moments:
+                self._settle(place, sign, is_whole=is_whole)
 
-    def _settle(self, place: int, *, nonnegative: bool) -> None:
-        tables = {}
+    def _settle(self, place: int, sign: int, *, is_whole: bool) -> None:
+        tables, turned = {}, -1.0 if sign < 0 else 1.0
         for number, one in self._sets.items():
             terms = _terms(one.plan.vector.finishes[place])
-            values = [sum(c * v[i] for i, c in terms) for v in self._adjusted[number].vectors]
+            values = [turned * sum(c * v[i] for i, c in terms) for v in self._adjusted[number].vectors]
             tables[one.public] = self._table(number, values)
-        found = settle(tables, nonnegative=nonnegative)
+        found = settle(tables, nonnegative=sign != 0, whole=is_whole)
         if found is None:
             return
         for number, one in self._sets.items():
             settled = self._adjusted[number].settled.setdefault(place, [None] * len(self._adjusted[number].vectors))
             for at, value in zip(self._shared.places[number].flat, found[one.public].flat, strict=True):
-                settled[at] = float(value)
+                settled[at] = turned * float(value) + 0.0
 
     def _table(self, number: int, values: list[float]) -> Table:
         places = self._shared.places[number]
@@ -111,6 +113,17 @@ def _terms(recipe: object) -> tuple[tuple[int, float], ...]:
             return value.terms
         case _:
             return ()
+
+
+def _sign(recipe: object) -> int:
+    """The sign that every part of what is counted or added up has; 0 where both are possible."""
+    match recipe:
+        case Count():
+            return 1
+        case Total(sign=sign):
+            return sign
+        case _:
+            return 0
 
 
 # --- which cells belong together --------------------------------------------------------------------------------

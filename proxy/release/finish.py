@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
-from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_counts, ratio_sd
+from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
@@ -132,8 +132,8 @@ def _figures(
     match recipe:
         case Count(number):
             return _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)
-        case Total(value):
-            return [_total(n, plan) for n in _linear(value, vectors, plan)]
+        case Total(value, sign):
+            return _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0)
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             return [_mean(recipe, n, t) for n, t in pairs]
@@ -158,22 +158,21 @@ def _linear(form: Linear, vectors: list[list[float]], plan: ReleasePlan) -> list
 
 
 def _counts(noisy: list[Noisy], plan: ReleasePlan, *, nonnegative: bool) -> list[Figure]:
+    return _signed(noisy, plan, 1 if nonnegative else 0)
+
+
+def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int) -> list[Figure]:
+    """Counts or sums of all groups, brought to numbers of one sign that add up to what they did; 0 leaves them."""
     values = [n.value for n in noisy]
-    if nonnegative:
-        values = list(project_counts(values, math.fsum(values))) if len(values) > 1 else [max(0.0, v) for v in values]
+    if sign:
+        values = [sign * v for v in project_nonnegative([sign * v for v in values], sign * math.fsum(values))]
+    least, most = (-math.inf if sign < 1 else 0.0), (math.inf if sign > -1 else 0.0)
     found = []
     for value, raw in zip(values, noisy, strict=True):
         reach = half_width_95(plan.distribution, raw.sd)
-        low, high = raw.value - reach, raw.value + reach
-        if nonnegative:
-            low, high = max(0.0, low), max(0.0, high)
-        found.append(Figure(value, raw.sd, low, high))
+        low, high = (min(max(end, least), most) for end in (raw.value - reach, raw.value + reach))
+        found.append(Figure(value + 0.0, raw.sd, low, high))
     return found
-
-
-def _total(noisy: Noisy, plan: ReleasePlan) -> Figure:
-    reach = half_width_95(plan.distribution, noisy.sd)
-    return Figure(noisy.value, noisy.sd, noisy.value - reach, noisy.value + reach)
 
 
 def _mean(recipe: Mean, number: Noisy, total: Noisy) -> Figure:

@@ -15,7 +15,7 @@ from proxy.dp.accuracy import (
     half_width_95,
     half_width_up,
     mean_interval_95,
-    project_counts,
+    project_nonnegative,
     ratio_sd,
 )
 from proxy.dp.mechanisms import SCALE, Distribution, sd_grid
@@ -126,7 +126,7 @@ def test_the_interval_of_an_average_is_in_the_columns_unit() -> None:
 
 @given(counts, st.floats(1e-3, 1e6))
 def test_projected_counts_are_not_negative_and_add_up(values: list[float], total: float) -> None:
-    projected = project_counts(values, total)
+    projected = project_nonnegative(values, total)
     assert len(projected) == len(values)
     assert all(value >= 0 for value in projected)
     if values:
@@ -136,7 +136,7 @@ def test_projected_counts_are_not_negative_and_add_up(values: list[float], total
 @given(counts, st.floats(1e-3, 1e6))
 def test_projected_counts_are_the_nearest(values: list[float], total: float) -> None:
     # Karush, Kuhn and Tucker: positive entries all moved by one shift, zero entries would have moved by less
-    projected = project_counts(values, total)
+    projected = project_nonnegative(values, total)
     shifts = [value - kept for value, kept in zip(values, projected, strict=True) if kept > 0]
     if shifts:
         assert max(shifts) - min(shifts) <= 1e-6
@@ -145,25 +145,25 @@ def test_projected_counts_are_the_nearest(values: list[float], total: float) -> 
 
 @given(counts, st.floats(1e-3, 1e6))
 def test_projection_keeps_the_order_of_counts(values: list[float], total: float) -> None:
-    ordered = sorted(zip(values, project_counts(values, total), strict=True))
+    ordered = sorted(zip(values, project_nonnegative(values, total), strict=True))
     assert all(low[1] <= high[1] for low, high in pairwise(ordered))
 
 
 def test_counts_that_are_admissible_stay() -> None:
-    assert project_counts([5.0, 0.0, 3.0], 8.0) == (5.0, 0.0, 3.0)
+    assert project_nonnegative([5.0, 0.0, 3.0], 8.0) == (5.0, 0.0, 3.0)
 
 
 def test_negative_noise_is_taken_from_the_others() -> None:
-    assert project_counts([10.0, -4.0, 6.0], 12.0) == (8.0, 0.0, 4.0)
+    assert project_nonnegative([10.0, -4.0, 6.0], 12.0) == (8.0, 0.0, 4.0)
 
 
 def test_a_total_that_is_not_positive_gives_zeros() -> None:
-    assert project_counts([5.0, -7.0], -2.0) == (0.0, 0.0)
-    assert project_counts([1.0], 0.0) == (0.0,)
-    assert project_counts([], 3.0) == ()
+    assert project_nonnegative([5.0, -7.0], -2.0) == (0.0, 0.0)
+    assert project_nonnegative([1.0], 0.0) == (0.0,)
+    assert project_nonnegative([], 3.0) == ()
 
 
 @pytest.mark.parametrize("values, total", [([math.nan], 1.0), ([math.inf], 1.0), ([1.0], math.nan)])
 def test_counts_that_are_not_finite_are_refused(values: list[float], total: float) -> None:
     with pytest.raises(ValueError):
-        project_counts(values, total)
+        project_nonnegative(values, total)

@@ -104,6 +104,21 @@ def test_whole_numbers_are_near() -> None:
     assert found[(0,)].tolist() == [[6, 4, 0], [0, 0, 0], [4, 3, 3]]
 
 
+@pytest.mark.parametrize("sets", ORDERED, ids=str)
+def test_numbers_that_are_not_whole_add_up(sets: list[Keys]) -> None:
+    tables = agreeing(drawn(sets, around=2, places=3), dict.fromkeys(sets, 1.0))
+    found = settle(tables, nonnegative=True, whole=False)
+    assert found is not None
+    assert all(table.min() >= 0 for table in found.values())
+    for keys, other in product(sets, sets):
+        if set(keys) <= set(other):
+            assert np.allclose(margin(found[other], other, keys), found[keys], rtol=0, atol=1e-9), (keys, other)
+    far = {keys: table + 1000.0 for keys, table in tables.items() if keys == max(sets, key=len)}
+    left = settle(far, nonnegative=True, whole=False)
+    assert left is not None
+    assert all(np.allclose(left[keys], far[keys]) for keys in far), "what is admissible stays"
+
+
 @pytest.mark.parametrize("sets", UNORDERED, ids=str)
 def test_some_sets_have_no_order(sets: list[Keys]) -> None:
     assert descent(sets) is None

@@ -54,6 +54,34 @@ def test_grouped_counts_keep_their_noisy_total() -> None:
     assert values(shown(query, *cells, nonnegative=False))[1] == ("50", "-10", "20")
 
 
+@pytest.mark.parametrize(
+    ("of", "half", "raw", "expected"),
+    [
+        ("amount", 1000, (500, -100, 200), (450, 0, 150)),
+        ("amount", 1000, (-500, -100, 200), (0, 0, 0)),
+        ("-amount", 1000, (-500, 100, -200), (-450, 0, -150)),
+        ("amount - 500", 500, (500, -100, 200), (500, -100, 200)),
+    ],
+)
+def test_sums_keep_the_sign_of_their_values_and_the_noisy_total(
+    of: str, half: int, raw: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    query = f"select status, sum({of}), hush.low(sum({of})), hush.high(sum({of})) from orders group by 1"
+    statuses: tuple[KeyValue, ...] = ("paid", "refunded", NULL_KEY)
+    cells: list[tuple[tuple[KeyValue, ...], dict[str, float]]] = [
+        ((s,), {"ScaledSum": v / half}) for s, v in zip(statuses, raw, strict=True)
+    ]
+    shown_as, plain = (
+        [[float(v or "nan") for v in column] for column in values(shown(query, *cells, nonnegative=on))[1:]]
+        for on in (True, False)
+    )
+    assert [round(v) for v in shown_as[0]] == list(expected)
+    assert [round(v) for v in plain[0]] == list(raw)
+    sign = {"amount": 1, "-amount": -1}.get(of, 0)
+    for ends, raw_ends in zip(shown_as[1:], plain[1:], strict=True):  # about the raw number, cut where none can be
+        assert ends == [e if sign * e >= 0 else 0.0 for e in raw_ends]
+
+
 def test_an_average_is_clamped_and_null_when_its_count_is_noise() -> None:
     query = "select avg(height) from users"
     plan, _ = planned(query)

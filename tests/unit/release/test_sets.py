@@ -109,6 +109,23 @@ def test_totals_become_the_sums_of_their_parts_and_setting_keeps_what_was_drawn(
     assert [r[1] for r in rows(plan, block, negative, nonnegative=False)] == ["5", "-16", "-11"]
 
 
+@pytest.mark.parametrize(("of", "sign"), [("amount", 1), ("-amount", -1), ("amount - 500", 0)])
+def test_sums_of_one_sign_agree_and_keep_it(of: str, sign: int) -> None:
+    plan, block = both(f"SELECT status, sum({of}) FROM orders GROUP BY ROLLUP (status)")
+    turned = sign or 1
+    cells = published(plan, [(0, turned * 4)], [(0, "paid", turned * 9), (0, "refunded", -turned * 5)])
+    raw = [float(r[1] or "nan") for r in rows(plan, block, cells, nonnegative=False)]
+    found = [float(r[1] or "nan") for r in rows(plan, block, cells)]
+    assert raw[3] == pytest.approx(sum(raw[:3]), rel=1e-6)
+    assert found[3] == pytest.approx(sum(found[:3]), rel=1e-6)
+    assert found[3] == pytest.approx(raw[3], rel=1e-6)
+    assert min(turned * v for v in raw) < 0
+    if sign:
+        assert min(sign * v for v in found) == 0
+    else:
+        assert found == raw
+
+
 def test_sums_and_averages_are_of_the_same_rows_and_intervals_stay_as_wide() -> None:
     plan, block = both("SELECT plan, sum(age), avg(age), hush.sd(count(*)), hush.low(count(*)), hush.high(count(*)),"
                        " count(*) FROM users WHERE age IS NOT NULL GROUP BY ROLLUP (plan)")  # fmt: skip
