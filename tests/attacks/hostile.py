@@ -222,7 +222,7 @@ def sources(folder: Path, engine: str) -> dict[str, str]:
 
 def write_world(folder: Path, engine: str) -> list[Path]:
     where = sources(folder, engine)
-    logins = {"eve": "analyst", "bob": "analyst", "boss": "boss"}
+    logins = {"eve": "analyst", "bob": "analyst", "ida": "analyst", "boss": "boss"}
     served.write_users(folder / "users.yaml", logins, "tables: [events]")
     served.write_users(folder / "more.yaml", {**logins, "clerk": "clerk"}, "tables: [events]")
     paths = []

@@ -262,10 +262,14 @@ SAID_ALIKE = (
 
 
 def test_everything_but_noisy_numbers_is_the_same_with_and_without_a_person(attacked: Attacked) -> None:
-    """Kinds, order, types, names, notices, errors, positions and numbers of rows, byte by byte."""
+    """Kinds, order, types, names, notices, errors, positions and numbers of rows, byte by byte.
+
+    But for the one notice that counts noisy numbers: a single number may be smaller than its noise or not. The login is
+    that of this test alone: what others have paid for before is told.
+    """
     answers = []
     for dataset in ("hostile", "without"):
-        with attacked.raw(dataset) as client:
+        with attacked.raw(dataset, "ida") as client:
             simple = [client.query(sql) for sql in SAID_ALIKE]
             extended = [client.sync(statement(sql)) for sql in SAID_ALIKE]
         answers.append([[_without_numbers(r) for r in filter(is_comparable, asked)] for asked in simple + extended])

@@ -32,7 +32,8 @@ def test_a_quantile_over_nobody_is_null_by_noise_alone(aggregate: str, attacked:
     for dataset in ("hostile", "without"):
         with attacked.connect(dataset, epsilon=1) as client:
             client.execute("SET hush.fresh = on")
-            found = [rows(client, f"SELECT {aggregate} FROM people WHERE name = 'alice'")[0][0] for _ in range(12)]
+            # shown where the noise passes twice its sd, less one row, once in 28 answers: 11 of 16 are one run in 10^12
+            found = [rows(client, f"SELECT {aggregate} FROM people WHERE name = 'alice'")[0][0] for _ in range(16)]
             assert found.count(None) >= 6, dataset
 
 

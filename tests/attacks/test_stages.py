@@ -24,16 +24,19 @@ def private_sql(client: Client, sql: str) -> list[str]:
 
 
 def test_a_stage_gives_a_noisy_value_and_no_other(attacked: Attacked) -> None:
-    """At this epsilon the noise of the count is some hundred; the value that the second stage reads has it."""
+    """At this epsilon the noise of the count has sd 500; the value that the second stage reads has it.
+
+    Five draws of one number are equal in one run in 10^12.
+    """
     with attacked.connect(epsilon=0.01) as client:
         seen = set()
-        for at_least in (-7, -6, -5, -4):
+        for at_least in (-8, -7, -6, -5, -4):
             sql = f"SELECT count(*) FROM people WHERE i > (SELECT 1000000 + count(*) FROM people WHERE v > {at_least})"
             value(client, sql)
             first, second = private_sql(client, sql)
             assert "1000" not in first
             seen |= set(re.findall(r"\d{6,7}", second))
-        assert len(seen) > 1, "four draws of one number"
+        assert len(seen) > 1, "five draws of one number"
 
 
 def test_the_target_moves_the_second_stage_by_no_more_than_its_noise_allows(attacked: Attacked) -> None:

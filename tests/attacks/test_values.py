@@ -95,7 +95,8 @@ def test_an_answer_that_would_be_a_value_of_a_row_is_refused_or_noisy(sql: str, 
         else:
             client.execute("SET hush.fresh = on")
             assert abs(found) < 1e6
-            assert len({outcome(client, sql) for _ in range(3)}) > 1
+            # noise of sd 9 at least: 8 equal answers are one run in 10^9
+            assert len({outcome(client, sql) for _ in range(8)}) > 1
 
 
 @pytest.mark.parametrize(
@@ -105,18 +106,19 @@ def test_a_statistic_over_nobody_is_null_by_noise_alone(aggregate: str, attacked
     for dataset in ("hostile", "without"):
         with attacked.connect(dataset, epsilon=1) as client:
             client.execute("SET hush.fresh = on")
-            found = [rows(client, f"SELECT {aggregate} FROM people WHERE name = 'alice'")[0][0] for _ in range(12)]
+            # shown where the noise passes twice its sd, less one row, once in 28 answers: 11 of 16 are one run in 10^12
+            found = [rows(client, f"SELECT {aggregate} FROM people WHERE name = 'alice'")[0][0] for _ in range(16)]
             assert found.count(None) >= 6, dataset
 
 
 def test_one_person_does_not_decide_for_all(attacked: Attacked) -> None:
-    """At epsilon 0.5 one row is a fraction of the noise: each answer is wrong once in 20 times at most."""
+    """At epsilon 0.5 one row is a twelfth of the noise: each answer is wrong once in 14, 13 of 20 are once in 10^10."""
     for dataset in ("hostile", "without"):
         with attacked.connect(dataset, epsilon=0.5) as client:
             client.execute("SET hush.fresh = on")
             asked = "SELECT bool_or(name = 'alice'), every(name <> 'alice') FROM people"
-            found = [rows(client, asked)[0] for _ in range(12)]
-            assert found.count((False, True)) >= 6, dataset
+            found = [rows(client, asked)[0] for _ in range(20)]
+            assert found.count((False, True)) >= 8, dataset
 
 
 def test_a_count_of_nobody_is_noisy(attacked: Attacked) -> None:
