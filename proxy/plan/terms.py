@@ -387,32 +387,32 @@ class Terms:
             return "count(*)"
         return f"count(*) FILTER (WHERE {' OR '.join(f'({c})' for c in conditions)})"
 
-    def row_factor(self, cell: str = "") -> str:
-        """r = min(1, C/n). cell: the ending of the columns' names, here and below."""
+    def row_factor(self) -> str:
+        """r = min(1, C/n)."""
         limit = self._a.bounds.rows_per_group
         whole = self.dialect.double(float(limit))
-        return f"CASE WHEN n{cell} > {limit} THEN {whole} / n{cell} ELSE {self.dialect.double(1.0)} END"
+        return f"CASE WHEN n > {limit} THEN {whole} / n ELSE {self.dialect.double(1.0)} END"
 
-    def weighted(self, index: int, moment: Moment, scale: float, cell: str) -> str:
+    def weighted(self, index: int, moment: Moment, scale: float) -> str:
         """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
         weight = self._s.allocation.weights[index] * scale
         unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
-        scaled = f" * r{cell}" if is_linear(moment) else ""
-        return f"m{index}{cell}::{self.dialect.types[SqlType.FLOAT8]} * {self.dialect.double(weight / unit)}{scaled}"
+        scaled = " * r" if is_linear(moment) else ""
+        return f"m{index}::{self.dialect.types[SqlType.FLOAT8]} * {self.dialect.double(weight / unit)}{scaled}"
 
-    def on_grid(self, index: int, moment: Moment, factor: str, cell: str = "") -> str:
+    def on_grid(self, index: int, moment: Moment, factor: str) -> str:
         """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""
-        return f"trunc({self.weighted(index, moment, self._s.scale, cell)}{factor})::BIGINT"
+        return f"trunc({self.weighted(index, moment, self._s.scale)}{factor})::BIGINT"
 
     # --- norms ----------------------------------------------------------------------------------------------
 
     def is_gaussian(self) -> bool:
         return self._s.distribution is Distribution.GAUSSIAN
 
-    def norm(self, cell: str = "") -> str:
+    def norm(self) -> str:
         """A cell's squared 2-norm (or 1-norm) in units of W^2 (W) / 2^40, rounded up."""
         parts = [
-            self.weighted(i, m, 1.0, cell)
+            self.weighted(i, m, 1.0)
             for i, m in enumerate(self._s.moments)
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
