@@ -119,10 +119,10 @@ def keys_are_cut_by_their_rows_in_all_units(patch: pytest.MonkeyPatch) -> None:
 def weights_belong_to_other_moments(patch: pytest.MonkeyPatch) -> None:
     original = Terms.weighted
 
-    def shifted(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
+    def shifted(self: Terms, index: int, moment: Moment, scale: float) -> str:
         weights = self._s.allocation.weights
         factor = weights[(index + 1) % len(weights)] / weights[index]
-        return original(self, index, moment, scale * factor, cell)
+        return original(self, index, moment, scale * factor)
 
     patch.setattr(Terms, "weighted", shifted)
 
@@ -130,8 +130,8 @@ def weights_belong_to_other_moments(patch: pytest.MonkeyPatch) -> None:
 def unit_counts_are_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
     original = Terms.weighted
 
-    def scaled(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
-        return original(self, index, moment, scale, cell) + (f" * r{cell}" if isinstance(moment, UnitCount) else "")
+    def scaled(self: Terms, index: int, moment: Moment, scale: float) -> str:
+        return original(self, index, moment, scale) + (" * r" if isinstance(moment, UnitCount) else "")
 
     patch.setattr(Terms, "weighted", scaled)
 
@@ -139,8 +139,8 @@ def unit_counts_are_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
 def row_sums_are_not_scaled_with_their_rows(patch: pytest.MonkeyPatch) -> None:
     original = Terms.weighted
 
-    def unscaled(self: Terms, index: int, moment: Moment, scale: float, cell: str) -> str:
-        return original(self, index, moment, scale, cell).removesuffix(f" * r{cell}")
+    def unscaled(self: Terms, index: int, moment: Moment, scale: float) -> str:
+        return original(self, index, moment, scale).removesuffix(" * r")
 
     patch.setattr(Terms, "weighted", unscaled)
 

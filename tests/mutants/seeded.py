@@ -53,8 +53,8 @@ class Seeded:
 SEEDED = (
     # --- bounding ------------------------------------------------------------------------------------------------
     Seeded("bounding", "twice as many rows of a group count", "plan/terms.py",
-           "THEN {whole} / n{cell} ELSE",
-           "THEN 2 * {whole} / n{cell} ELSE",
+           "THEN {whole} / n ELSE",
+           "THEN 2 * {whole} / n ELSE",
            _ROWS_OF_A_CELL),
     Seeded("bounding", "heavy units keep twice their bound", "plan/terms.py",
            "_NORM_UNITS * (ratio * ratio if",
