@@ -12,16 +12,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.engines.base import Cancellation
-from proxy.errors import HushError, PolicyForbids
+from proxy.errors import HushError, PolicyForbids, Unsupported
 from proxy.ledger.base import Question
 from proxy.plan.charge import Cost, Reserved
 from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.outputs import OutputNoise
-from proxy.plan.release_plan import PlanContext
+from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, plan_block
 from proxy.release.derived import derived_cells
 from proxy.release.finish import Release
@@ -139,6 +140,7 @@ def _at(
     for text, bound in zip(query.blocks, blocks, strict=True):
         with _pointing_at(text):
             plans.append(plan_block(bound.block, context))
+            _check_groups(bound, plans[-1])
     return Planned(
         blocks=blocks,
         plans=tuple(plans),
@@ -146,6 +148,16 @@ def _at(
         types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
         epsilon=epsilon,
     )
+
+
+def _check_groups(bound: BoundBlock, plan: Plan) -> None:
+    """Whether all groups are shown that a public table has. Raises Unsupported."""
+    keys = plan.analysed.keys if isinstance(plan, ReleasePlan) else ()
+    if bound.keeps_groups and any(isinstance(k, PrivateKey) for k in keys):
+        raise Unsupported(
+            "all groups of a public table can be shown only where its values are known",
+            hint="Declare values or bounds of the grouping columns in the policy, or use JOIN.",
+        )
 
 
 def _near_enough(at: Callable[[float], Planned], asker: Asker, settings: Settings) -> Planned:

@@ -22,6 +22,7 @@ from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
 from proxy.sql.grouping import grouping_sets
+from proxy.sql.kept_groups import check_aggregate, check_keys, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
@@ -69,6 +70,7 @@ class BoundBlock:
     """A block and its outer text. `marker` stands in `outer` once, where the injected relation goes.
 
     inner: what stands in `outer` in the place of blocks inside this one, and where those are in the client's text.
+    keeps_groups: whether all groups of a public table are to be shown.
     """
 
     block: Block
@@ -76,6 +78,7 @@ class BoundBlock:
     outer: str
     marker: str
     inner: tuple[Edit, ...] = ()
+    keeps_groups: bool = False
 
 
 def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: str) -> BoundBlock:
@@ -102,8 +105,16 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
              if not isinstance(item, exp.Alias)]  # fmt: skip
     inner = tuple(Edit(b.span, unused_name(source, "block", b.span)) for b in _outermost(text.inner))
     erased = [Edit(e.span, e.text()) for e in text.emptied]
-    outer = rewrite(source, clauses, (*above.edits, *named, *inner, *erased), relation)
-    return BoundBlock(block=block, columns=columns, outer=outer, marker=relation, inner=inner)
+    shown = relation
+    if rows.kept is not None:
+        check_keys(rows.kept, keys, sets, select)
+        every_key = [Injected(Carries.KEY, n, k.type) for n, k in enumerate(keys)]
+        columns = tuple(dict.fromkeys((*columns, *every_key)))
+        shown = groups_of(rows.kept, relation, {i.name: keys[i.number] for i in every_key}, constants, select)
+    outer = rewrite(source, clauses, (*above.edits, *named, *inner, *erased), shown)
+    return BoundBlock(
+        block=block, columns=columns, outer=outer, marker=relation, inner=inner, keeps_groups=rows.kept is not None
+    )
 
 
 def _outermost(blocks: tuple[BlockText, ...]) -> tuple[BlockText, ...]:
@@ -326,16 +337,18 @@ class _Above:
     def _replace_aggregate(self, node: exp.Expression) -> None:
         found = bind_aggregate(node, self._binder, self._source)
         several = found.aggregates if isinstance(found, Several) else (found,)
-        columns = tuple(self._injected(Carries.VALUE, a) for a in several)
+        columns = tuple(self._injected(Carries.VALUE, a, node) for a in several)
         self._replace(node, columns, is_array=isinstance(found, Several))
 
     def _one_injected(self, carries: Carries, node: exp.Expr) -> Injected:
         found = bind_aggregate(node, self._binder, self._source)
         if isinstance(found, Several):
             raise refuse(node, f"hush.{carries.value} takes one aggregate", "Write one call for each fraction.")
-        return self._injected(carries, found)
+        return self._injected(carries, found, node)
 
-    def _injected(self, carries: Carries, aggregate: Aggregate) -> Injected:
+    def _injected(self, carries: Carries, aggregate: Aggregate, node: exp.Expr) -> Injected:
+        if self._scope.joined.kept is not None:
+            check_aggregate(self._scope.joined.kept, aggregate, node)
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)

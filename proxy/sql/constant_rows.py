@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from proxy.sql import joins
+from proxy.sql import joins, kept
 from proxy.sql.algebra import Call, Case, Literal, Null, Scalar, conjunction, conjuncts
 from proxy.sql.binder import Binder
 from proxy.sql.factored import requirements
@@ -88,9 +88,10 @@ def _even(query: exp.Expression, found: Constants) -> Constants:
 def meet(left: Joined, rows: Sequence[Named], node: exp.Join, binder: joins.MakeBinder) -> Joined:
     """`left` joined with rows of constants, each of them a relation of its own. Raises Unsupported."""
     side = joins.side_of(node)
-    if side == "RIGHT":
+    if side in ("RIGHT", "FULL"):
         raise refuse(node, "an outer join that keeps rows of constants is not supported with private rows",
                      joins.AGGREGATE_FIRST)  # fmt: skip
+    kept.plain(left.rows, node)
     met = [joins.join(left, row, _inner(node), binder) for row in rows]
     before = len(left.rows.where)
     conditions = tuple(conjunction(m.rows.where[before:]) for m in met)

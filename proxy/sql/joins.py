@@ -12,18 +12,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar, Scan
+from proxy.sql import kept
+from proxy.sql.algebra import Call, Join, JoinKind, Null, Scalar, Scan
 from proxy.sql.binder import Binder
 from proxy.sql.factored import requirements
-from proxy.sql.function import Nulls
-from proxy.sql.functions import FUNCTIONS
+from proxy.sql.links import link
+from proxy.sql.missing import without
 from proxy.sql.names import identifier
 from proxy.sql.refusal import only, refuse
-from proxy.sql.rows import Joined, Named, Rows
+from proxy.sql.rows import Joined, Kept, Named, Rows
+from proxy.sqltypes import SqlType
 
 MakeBinder = Callable[[Joined], Binder]
 _KINDS = ("", "INNER", "CROSS", "OUTER")
-_STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
 AGGREGATE_FIRST = (
     "Aggregate first and join the result: SELECT s.x, t.n FROM stores s LEFT JOIN (SELECT store_id, count(*) AS n FROM"
     " orders GROUP BY store_id) t ON t.store_id = s.store_id."
@@ -35,10 +36,10 @@ def alone(relation: Named) -> Joined:
     return Joined((relation,), relation.rows)
 
 
-def product(left: Joined, right: Joined) -> Joined:
+def product(left: Joined, right: Joined, node: exp.Expression) -> Joined:
     """Relations that a comma separates."""
     columns = (*left.rows.columns, *right.rows.columns)
-    return Joined((*left.relations, *right.relations), _combined(left.rows, right.rows, (), columns))
+    return Joined((*left.relations, *right.relations), _combined(left.rows, right.rows, (), columns, node))
 
 
 def is_comma(join: exp.Join) -> bool:
@@ -50,17 +51,19 @@ def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Join
     """`left` joined with one more relation. binder: over a FROM clause. Raises Unsupported."""
     side = side_of(node)
     shared = _shared_names(left, right, node)
-    both = product(left, alone(right))
+    both = product(left, alone(right), node)
     on = [_equal(left, right, name, node, binder(both)) for name in shared]
     if node.args.get("on") is not None:
         on += requirements(binder(both).condition(node.args["on"]))
     columns = _columns(left, right, shared, side)
     if side == "LEFT":
-        rows = _kept(left.rows, right.rows, tuple(on), columns, node)
+        rows = _outer(left.rows, right.rows, tuple(on), columns, node)
     elif side == "RIGHT":
-        rows = _kept(right.rows, left.rows, tuple(on), columns, node)
+        rows = _outer(right.rows, left.rows, tuple(on), columns, node)
+    elif side == "FULL":
+        rows = _full(left.rows, right.rows, tuple(on), columns, node)
     else:
-        rows = _combined(left.rows, right.rows, tuple(on), columns)
+        rows = _combined(left.rows, right.rows, tuple(on), columns, node)
     return Joined(both.relations, rows)
 
 
@@ -71,14 +74,10 @@ def with_columns(left: Joined, right: Named, node: exp.Join) -> Joined:
 
 
 def side_of(node: exp.Join) -> str:
-    """Which side's rows are kept: LEFT, RIGHT or neither. Raises Unsupported."""
+    """Which side's rows are kept: LEFT, RIGHT, FULL or neither. Raises Unsupported."""
     only(node, "this", "on", "kind", "using", "side", "method")
     side, kind, method = (str(node.args.get(part) or "") for part in ("side", "kind", "method"))
-    if side == "FULL":
-        raise refuse(node, "FULL JOIN of private rows is not supported",
-                     "Its rows may lack either side, and with it their unit. Use a LEFT JOIN from each side and add"
-                     " the aggregates.")  # fmt: skip
-    if kind not in _KINDS or side not in ("", "LEFT", "RIGHT") or method not in ("", "NATURAL"):
+    if kind not in _KINDS or side not in ("", "LEFT", "RIGHT", "FULL") or method not in ("", "NATURAL"):
         words = " ".join(dict.fromkeys(w for w in (method, side, kind) if w))
         raise refuse(node, f"{words} JOIN of private rows is not supported",
                      "Use JOIN or LEFT JOIN: a JOIN b ON a.key = b.key.")  # fmt: skip
@@ -112,49 +111,73 @@ def _named(rows: Rows, name: str, where: str, node: exp.Join) -> Scalar:
 
 
 def _columns(left: Joined, right: Named, shared: tuple[str, ...], side: str) -> tuple[tuple[str, Scalar], ...]:
-    """Shared columns once and first, read from the side that is kept."""
+    """Shared columns once and first, read from the side that is kept; where both are, from that which is there."""
     ours, theirs = left.rows.columns, right.rows.columns
-    kept = dict(theirs if side == "RIGHT" else ours)
+    found = dict(theirs if side == "RIGHT" else ours)
+    if side == "FULL":
+        others = dict(theirs)
+        found = {n: Call("coalesce", (found[n], others[n]), found[n].type) for n in shared}
     rest = tuple(c for c in (*ours, *theirs) if c[0] not in shared)
-    return (*((name, kept[name]) for name in shared), *rest)
+    return (*((name, found[name]) for name in shared), *rest)
 
 
 # --- rows -------------------------------------------------------------------------------------------------
 
+_Columns = tuple[tuple[str, Scalar], ...]
 
-def _combined(left: Rows, right: Rows, on: tuple[Scalar, ...], columns: tuple[tuple[str, Scalar], ...]) -> Rows:
-    return Rows(
+
+def _combined(left: Rows, right: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:
+    rows = Rows(
         scans=(*left.scans, *right.scans), joins=(*left.joins, *right.joins),
         where=(*left.where, *right.where, *on), columns=columns,
     )  # fmt: skip
+    if right.kept is not None:
+        left, right = right, kept.plain(left, node)
+    return rows if left.kept is None else replace(rows, kept=kept.met(left.kept, right, on, node))
 
 
-def _kept(
-    kept: Rows, met: Rows, on: tuple[Scalar, ...], columns: tuple[tuple[str, Scalar], ...], node: exp.Join
-) -> Rows:
-    """Every row of `kept`, with what it meets or NULLs."""
-    if not kept.has_units:
-        raise refuse(node, "an outer join that keeps rows of a public table is not supported with private rows",
+def _outer(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:
+    """Every row of `first`, with what it meets or NULLs."""
+    if not first.has_units and met.has_units:
+        rows = _left(met, first, on, columns, node)
+        return replace(rows, where=(*rows.where, _present(first, on, node)), kept=Kept(replace(first, columns=())))
+    if not first.has_units:
+        raise refuse(node, "an outer join of public tables is not supported with private rows", AGGREGATE_FIRST)
+    rows = _left(first, met, on, columns, node)
+    return rows if first.kept is None else replace(rows, kept=kept.stays(first.kept, met, on, node))
+
+
+def _full(left: Rows, right: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:
+    """Every row of both sides, one of which is public."""
+    first, met = (left, right) if left.has_units else (right, left)
+    if met.has_units or not first.has_units:
+        raise refuse(node, "FULL JOIN of private rows is not supported",
+                     "Its rows may lack either side, and with it their unit. Use a LEFT JOIN from each side and add"
+                     " the aggregates.")  # fmt: skip
+    rows = _left(kept.plain(first, node), met, on, columns, node)
+    return replace(rows, kept=Kept(replace(met, columns=()), is_full=True))
+
+
+def _present(public: Rows, on: tuple[Scalar, ...], node: exp.Expression) -> Scalar:
+    """Whether a row of a public table is there, where an outer join may have found none."""
+    numbers = {s.number for s in public.scans}
+    found = next((c for pair in map(link, on) if pair for c in pair if c.scan in numbers), None)
+    if found is None:
+        raise refuse(node, "an outer join that keeps rows of a public table must equate a declared key of it",
                      AGGREGATE_FIRST)  # fmt: skip
+    return Call("not", (Call("is null", (found,), SqlType.BOOL),), SqlType.BOOL)
+
+
+def _left(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:
+    kept.plain(met, node)
     if len(met.scans) != 1 or met.joins:
         raise refuse(node, "an outer join to a join is not supported over private rows",
                      "Join one table after the other: a LEFT JOIN b ON ... LEFT JOIN c ON ...")  # fmt: skip
-    if not all(_is_null_without_row(scalar) for _, scalar in met.columns):
+    if not all(isinstance(without(scalar, lambda _: True), Null) for _, scalar in met.columns):
         raise refuse(node, "an outer join to a sub-select with computed columns is not supported over private rows",
                      "Select plain columns in it, and compute from them outside.")  # fmt: skip
     added = Join(JoinKind.LEFT, (nullable(met.scans[0]),), (*met.where, *on))
-    return Rows(scans=kept.scans, joins=(*kept.joins, added), where=kept.where, columns=columns)
-
-
-def _is_null_without_row(scalar: Scalar) -> bool:
-    """Whether a column is NULL wherever all columns of its scan are."""
-    match scalar:
-        case ColumnRef():
-            return True
-        case Call(function, args):
-            return FUNCTIONS[function].nulls in _STRICT and any(_is_null_without_row(a) for a in args)
-        case _:
-            return False
+    return Rows(scans=first.scans, joins=(*first.joins, added), where=first.where, columns=columns)
 
 
 def nullable(scan: Scan) -> Scan:

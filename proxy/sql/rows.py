@@ -13,17 +13,32 @@ class Rows:
     """A bound relation, as a block has it: all combinations of scans, met by the joins, then filtered.
 
     columns: by name, in the order of `*`.
+    kept: rows of public tables that are in the relation as well, alone, where no private row meets them.
     """
 
     scans: tuple[Scan, ...]
     joins: tuple[Join, ...] = ()
     where: tuple[Scalar, ...] = ()
     columns: tuple[tuple[str, Scalar], ...]
+    kept: Kept | None = None
 
     @property
     def has_units(self) -> bool:
         """Whether each row surely belongs to somebody."""
         return any(not s.table.is_public for s in self.scans)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All rows of public tables of which some are kept. is_full: whether private rows are kept without them, too."""
+
+    rows: Rows
+    is_full: bool = False
+
+    @property
+    def scans(self) -> frozenset[int]:
+        """The numbers of scans whose columns are there in a row that is kept."""
+        return frozenset(s.number for s in self.rows.scans)
 
 
 def unused_column(name: str, taken: Collection[str]) -> str:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Ownership, Table, UnitVia
-from proxy.sql import joins, subqueries
+from proxy.sql import joins, kept, subqueries
 from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan
 from proxy.sql.bind import RULES, make_binder
 from proxy.sql.bind_times import is_date_part
@@ -100,22 +100,27 @@ class Scopes:
         joined = self._from(select, ctes, around)
         found: list[Join] = []
         plain = self._binder(joined, around)
-        binder = Binder(plain.resolve, self._constants, self._source,
-                        {**RULES, exp.Subquery: lambda b, node: self._value(node, ctes, b, plain, found)})  # fmt: skip
+
+        def value(inner: Binder, node: exp.Expression) -> Scalar:
+            return self._value(node, ctes, inner, plain, found, joined.rows)
+
+        binder = Binder(plain.resolve, self._constants, self._source, {**RULES, exp.Subquery: value})
         rows = joined.rows
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
             if asked is None:
-                rows = replace(rows, where=(*rows.where, *requirements(binder.condition(condition))))
+                rows = kept.passing(rows, requirements(binder.condition(condition)), condition)
             else:
-                rows = self._with_membership(rows, asked, ctes, binder)
+                rows = self._with_membership(kept.plain(rows, condition), asked, ctes, binder)
         first = len(joined.rows.joins)
         return Scope(joined.relations, replace(rows, joins=rows.joins[:first]), binder, rows.joins[first:], found)
 
-    def _value(self, node: exp.Expression, ctes: Ctes, binder: Binder, plain: Binder, found: list[Join]) -> Scalar:
+    def _value(
+        self, node: exp.Expression, ctes: Ctes, binder: Binder, plain: Binder, found: list[Join], rows: Rows
+    ) -> Scalar:
         """A sub-select of one row and one column, whose rows belong to the unit of the row around it, or without rows.
 
-        plain: knows no sub-selects over rows.
+        plain: knows no sub-selects over rows. rows: those around it.
         """
         query = node.unnest()
         if isinstance(query, exp.Select) and query.args.get("from_") is None:
@@ -123,6 +128,7 @@ class Scopes:
         if not isinstance(query, exp.Select) or not is_single_row(query) or len(query.expressions) != 1:
             raise refuse(node, "a sub-query is not supported over private rows",
                          "Accepted: one aggregate of rows of the same unit.")  # fmt: skip
+        kept.plain(rows, node)
         join, columns = self._single_row(query, ctes, binder.resolve)
         found.append(join)
         return columns[0][1]
@@ -132,7 +138,7 @@ class Scopes:
     ) -> tuple[Join, tuple[tuple[str, Scalar], ...]]:
         only(query, "expressions", "from_", "joins", "where", "with_", "kind")
         scope = self.select(query, ctes_of(query, ctes), around)
-        return single_row(query, scope.rows, scope.binder, self._number(), self._named)
+        return single_row(query, kept.plain(scope.rows, query), scope.binder, self._number(), self._named)
 
     def _named(self, node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
         return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
@@ -156,7 +162,7 @@ class Scopes:
         only(query, "expressions", "from_", "joins", "where", "with_", "kind", "distinct")
         scope = self.select(query, ctes_of(query, ctes), binder.resolve)
         columns = [c for item in query.expressions for c in _item(item, scope, self._source)] if asked.left else []
-        return replace(scope.rows, columns=tuple(columns))
+        return replace(kept.plain(scope.rows, query), columns=tuple(columns))
 
     # --- relations ----------------------------------------------------------------------------------
 
@@ -172,7 +178,7 @@ class Scopes:
             if constants:
                 relation = constants[0]
             elif isinstance(node, exp.Lateral):
-                found = [reduce(joins.product, found)]
+                found = [self._all(found, node)]
                 found[0], relation = self._lateral(found[0], join, ctes, around)
             else:
                 relation = self._relation(node, ctes)
@@ -185,7 +191,11 @@ class Scopes:
                 found.append(joins.alone(relation))
             else:
                 found[-1] = joins.join(found[-1], relation, join, self._binder)
-        return reduce(joins.product, found)
+        return self._all(found, select)
+
+    @staticmethod
+    def _all(found: list[Joined], node: exp.Expression) -> Joined:
+        return reduce(lambda left, right: joins.product(left, right, node), found)
 
     def _rows_first(
         self, first: exp.Expression, others: Sequence[exp.Join], ctes: Ctes
@@ -238,6 +248,7 @@ class Scopes:
             raise refuse(node, "a condition on the one row of a LATERAL sub-select is not supported in its join",
                          "Write ON true, and the condition in WHERE.")  # fmt: skip
         met, columns = self._single_row(query, ctes, resolve)
+        kept.plain(left.rows, node)
         rows = replace(left.rows, joins=(*left.rows.joins, met))
         return Joined(left.relations, rows), self._aliased(alias, Rows(scans=(), columns=columns))
 
@@ -293,7 +304,7 @@ class Scopes:
         """A sub-select, or several that UNION ALL puts together."""
         if isinstance(query, exp.Select):
             return self.subselect(query, ctes)
-        parts = [self.subselect(branch, ctes) for branch in branches_of(query)]
+        parts = [kept.plain(self.subselect(branch, ctes), branch) for branch in branches_of(query)]
         number = self._number()
         binder = self._binder(Joined((), Rows(scans=(), columns=())))
         rows = together(query, parts, number, binder, self._ownership(parts[0].scans[0].table))
@@ -323,16 +334,17 @@ class Scopes:
         """The different ones of rows that show their unit."""
         if isinstance(node, exp.Distinct):
             only(node)
-        return distinct(rows, node, self._binder(Joined((), rows)), self._number())
+        return distinct(kept.plain(rows, node), node, self._binder(Joined((), rows)), self._number())
 
     def _per_unit(self, select: exp.Select, ctes: Ctes) -> Rows:
         only(select, "expressions", "from_", "joins", "where", "group", "having", "with_", "kind", "order")
         scope = self.select(select, ctes_of(select, ctes))
+        kept.plain(scope.rows, select)
         return grouped(select, lambda: scope.rows, scope.binder, self._number(), self._named)
 
     def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
         """A sub-select with window functions over the rows of each unit."""
-        found = Windows(lambda: scope.rows, scope.binder, self._number())
+        found = Windows(lambda: kept.plain(scope.rows, select), scope.binder, self._number())
         relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
         inner = Scope(relations, found.passed(scope.rows), found.inner())
         columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source))

@@ -1,0 +1,91 @@
+"""Which groups and aggregates may a SELECT have whose outer join keeps rows of public tables?
+
+No aggregate may count a row that is kept, so each must be the same without it. What is left of such a row is its group,
+which follows from the public tables alone: after the noise, these cut the groups of the release down to their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlglot import exp
+
+from proxy.errors import Unsupported
+from proxy.policy.model import Column
+from proxy.sql.algebra import Aggregate, AggregateKind, ColumnRef, Literal, Null, Scalar, columns_of
+from proxy.sql.constants import Constants
+from proxy.sql.dialect import quote
+from proxy.sql.kept import INNER, KEEPS
+from proxy.sql.missing import is_never_true, without
+from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.refusal import refuse
+from proxy.sql.render import Renderer
+from proxy.sql.rows import Kept
+from proxy.sql.splice import array_type
+from proxy.sqltypes import SqlType
+
+_COUNT = "Whether a row is kept is private. Count what the private row has: count(o.order_id), sum(o.amount)."
+
+
+def check_keys(kept: Kept, keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression) -> None:
+    """Groups must be those of public rows. Raises Unsupported."""
+    if kept.rows.has_units or kept.rows.joins:
+        raise refuse(node, f"{KEEPS} is not supported with further joins of this kind", INNER)
+    if sets:
+        raise refuse(node, f"{KEEPS} is not supported with grouping sets over private rows", INNER)
+    for column in (c for key in keys for c in columns_of(key)):
+        if column.scan not in kept.scans:
+            raise refuse(node, f"{KEEPS} is not supported with groups by columns of a private table",
+                         "Group by columns of the public table alone, or use JOIN.")  # fmt: skip
+    for key in keys:
+        if not isinstance(key, ColumnRef) and (kept.is_full or key.type is SqlType.TIMESTAMPTZ):
+            raise refuse(node, f"{KEEPS} is not supported with groups by this expression", "Group by plain columns.")
+
+
+def check_aggregate(kept: Kept, aggregate: Aggregate, node: exp.Expr) -> None:
+    """An aggregate must be the same without the rows that are kept. Raises Unsupported."""
+
+    def is_missing(scan: int) -> bool:
+        return scan not in kept.scans
+
+    found = [without(a, is_missing) for a in aggregate.arguments]
+    is_nothing = any(isinstance(f, Null) for f in found) or (
+        aggregate.kind is AggregateKind.SUM and isinstance(found[0], Literal) and found[0].value == 0
+    )
+    if not is_nothing and not is_never_true(aggregate.where, is_missing):
+        raise refuse(node, f"{KEEPS} is not supported with an aggregate that counts them", _COUNT)
+
+
+def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: Constants, node: exp.Expression) -> str:
+    """The rows of an injected relation whose groups are those of public rows. keys: by the name of their column.
+
+    relation: with its alias, which the result has too. Raises Unsupported.
+    """
+    if not keys:
+        return relation
+    alias = relation.rsplit(" AS ", 1)[1]
+    columns = {(s.number, c.name): c for s in kept.rows.scans for c in s.table.columns}
+
+    def column(reference: ColumnRef) -> Column:
+        return columns[reference.scan, reference.name]
+
+    renderer = Renderer(column, lambda _: True, str(constants.now.tzinfo), POSTGRES)
+    try:
+        asked = [f"({renderer.condition(c)})" for c in kept.rows.where]
+        same = [f"{_spelled(k, renderer, column)} IS NOT DISTINCT FROM {alias}.{quote(n)}" for n, k in keys.items()]
+    except Unsupported:
+        raise refuse(node, f"{KEEPS} is not supported with this function of the public table",
+                     "Compute it in a column of the public table, or use JOIN.") from None  # fmt: skip
+    tables = ", ".join(f"public.{quote(s.table.name)} AS s{s.number}" for s in kept.rows.scans)
+    found = f"EXISTS (SELECT 1 FROM {tables} WHERE {' AND '.join((*asked, *same))})"
+    if kept.is_full:
+        found += f" OR ({' AND '.join(f'{alias}.{quote(name)} IS NULL' for name in keys)})"
+    return f"(SELECT * FROM {relation} WHERE {found}) AS {alias}"
+
+
+def _spelled(key: Scalar, renderer: Renderer, column: Callable[[ColumnRef], Column]) -> str:
+    """A key as the injected relation has it."""
+    if not isinstance(key, ColumnRef):
+        return f"({renderer.key(key)})::{array_type(key.type).removesuffix('[]')}"
+    text = f"s{key.scan}.{quote(key.name)}"
+    return renderer.dialect.lower(text) if column(key).case_blind else text
