@@ -28,7 +28,7 @@ from proxy.release.derived import derived_cells
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.release.store import Stored
+from proxy.release.store import Missing, Stored
 from proxy.session.asker import Asker
 from proxy.session.payment import WHOLE, Stage, note_end, noting_failure, pay
 from proxy.session.price import release_key
@@ -236,7 +236,7 @@ def answer_statement(
         paid = pay(plans, asker, settings, question, stage)
         with noting_failure(paid.stage, asker.dataset.ledger):
             computed = {
-                plan.fingerprint: _compute(plan, item, asker, cancellation)
+                plan.fingerprint: _compute(plan, item, asker, settings, cancellation)
                 for plan, item in zip(plans, paid.items, strict=True)
             }
     cells = {**stage.cells, **computed}
@@ -273,12 +273,19 @@ def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
     return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)
 
 
-def _compute(plan: Plan, item: Reserved | Stored, asker: Asker, cancellation: Cancellation) -> NoisyCells:
+def _compute(
+    plan: Plan, item: Reserved | Stored, asker: Asker, settings: Settings, cancellation: Cancellation
+) -> NoisyCells:
+    """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied."""
     if isinstance(item, Stored):
         return NoisyCells.of_payload(item.payload)
-    version = asker.version
+    version, store = asker.version, asker.dataset.ledger.store
+    found = Missing() if settings.is_fresh else store.get(item.key)
+    if isinstance(found, Stored):
+        store.put(item, found.payload)
+        return NoisyCells.of_payload(found.payload)
     limit_s, noise = version.policy.limits.statement_timeout_s, asker.dataset.noise[plan.distribution]
     with version.engine.stages(item, timeout_s=limit_s, cancellation=cancellation) as stages:
         cells = publish_plan(plan, stages.rows, noise, cancellation.check)
-    asker.dataset.ledger.store.put(item, cells.payload())
+    store.put(item, cells.payload())
     return cells

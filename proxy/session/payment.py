@@ -1,7 +1,8 @@
 """When and how are the releases of a statement reserved, if they come in stages?
 
-Before anything is computed for a statement, all that it will cost is reserved: what later stages ask is not known yet,
-so their charges are reserved as tickets. Stages that the store can answer are paid for one by one, and compute nothing.
+Before anything is computed for a statement, or shown that others have asked, all that it will cost is reserved: what
+later stages ask is not known yet, so their charges are reserved as tickets. Only stages that the asker has seen
+before are paid for one by one, where a session still has to.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def pay(plans: Plans, asker: Asker, settings: Settings, question: Question, stag
     if stage.tickets or not plans:
         return _with_tickets(plans, asker, stage)
     asked = asked_of(plans, asker, question.query, stage)
-    if not stage.is_last and not settings.is_fresh:
+    is_known = not (stage.is_last or settings.is_fresh) and _is_known(asked.wanted, asker)
+    if is_known:
         seen = tuple(asker.dataset.ledger.seen(asker.accounts, w.request.key) for w in asked.wanted)
         found = tuple(s for s in seen if isinstance(s, Stored))
         if len(found) == len(seen):
@@ -84,9 +86,9 @@ def pay(plans: Plans, asker: Asker, settings: Settings, question: Question, stag
     if settings.max_charge:
         charge = own_cost(dues(asked.requests, asker, fresh=settings.is_fresh))
         check_cap(charge, settings, asker.version.policy.privacy)
-    if not stage.is_last and not settings.is_fresh and _is_stored(asked.wanted, asker):
+    if is_known:
         return _from_store(asked, asker, settings, question, stage)
-    # where others had released the first stage it was charged alone
+    # where a session was new to the first stage it was charged alone
     receipt = _reserve(asker, (*asked.wanted, *asked.tickets), question, settings, is_begun=bool(stage.receipts))
     items, held = receipt.items[: len(plans)], receipt.items[len(plans) :]
     tickets = tuple(t for t in held if isinstance(t, Reserved))
@@ -180,8 +182,11 @@ def _fitting(costs: Sequence[Cost], plan: Plan) -> int:
     return min(fits, key=lambda i: (costs[i].atto, costs[i].pico))
 
 
-def _is_stored(wanted: tuple[Wanted, ...], asker: Asker) -> bool:
-    return all(isinstance(asker.dataset.ledger.store.get(w.request.key), Stored) for w in wanted)
+def _is_known(wanted: tuple[Wanted, ...], asker: Asker) -> bool:
+    """Whether one of the asker's own accounts has paid for each of these and can see it: then that tells no news."""
+    own = tuple(a for a in asker.accounts if a.kind.is_own)
+    ledger = asker.dataset.ledger
+    return all(any(isinstance(ledger.seen((a,), w.request.key), Stored) for a in own) for w in wanted)
 
 
 def _costs(wanted: tuple[Wanted, ...]) -> tuple[Cost, ...]:
@@ -189,7 +194,7 @@ def _costs(wanted: tuple[Wanted, ...]) -> tuple[Cost, ...]:
 
 
 def _from_store(asked: Wanting, asker: Asker, settings: Settings, question: Question, stage: Stage) -> Paid:
-    """Others have paid for this stage, so nothing is computed for it."""
+    """The asker has seen this stage in another session, so nothing is computed for it, and later ones may be known."""
     _check_whole(asked, asker, question)
     receipt = _reserve(asker, asked.wanted, question, settings)
     now = replace(stage, receipts=(*stage.receipts, receipt), unpaid=_costs(asked.tickets))

@@ -21,13 +21,15 @@ from proxy.session.asker import Asker
 from proxy.session.contract import Row
 from proxy.session.dataset import Version
 from proxy.session.payment import WHOLE, Stage, Wanting, asked_of
+from proxy.session.rehearsal import Choices, Rehearsal, different
 from proxy.session.reuse import resolved
 from proxy.session.settings import Settings
 from proxy.session.statements import Understood
 from proxy.sql.constants import Bindings
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.split import BlockText, Split, split
-from proxy.sql.stages import STAND_INS, StageText, Written, with_stand_ins, written
+from proxy.sql.stage_types import stand_ins
+from proxy.sql.stages import StageText, Written, meaning, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,36 +81,32 @@ def price(block: BlockText, share: int, asker: Asker) -> Cost:
 
 def blocks_of(query: Split) -> tuple[BlockText, ...]:
     """The blocks of a statement and of all its stages, without those that mean the same."""
-    found: dict[tuple[str, ...], list[BlockText]] = {}
+    found: dict[tuple[object, ...], list[BlockText]] = {}
     for block in (*query.first, *query.blocks):
-        same = found.setdefault(tuple(t.text for t in block.tokens), [])
+        same = found.setdefault(meaning(block.tokens), [])
         if all(b.ctes != block.ctes for b in same):
             same.append(block)
     return tuple(b for same in found.values() for b in same)
 
 
 def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings) -> None:
-    """Plan the statement with made up values of its stages, so that what can never be answered costs nothing.
+    """Plan the statement with made up values of its stages. Raises HushError if that cannot be done with any."""
 
-    Raises HushError if it has one stage, of one column, and cannot be planned with any of them: several might need
-    unlike values.
-    """
-    errors, is_one = [], len({s.text for s in progress.query.stages}) == 1 and len(progress.query.stages[0].names) < 2
-    for value in STAND_INS:
-        handle = progress.handle
+    def plan(query: Split) -> Planned:
+        return plan_statement(query, asker, settings, parameters, progress.now, progress.share)
+
+    def whole(handle: Understood) -> Planned:
+        return plan(replace(progress, handle=handle).query)
+
+    def choices(handle: Understood, stage: StageText) -> Choices:
         try:
-            while isinstance(handle.query, Split) and handle.query.stages:
-                is_one = is_one and (handle is progress.handle)
-                handle = _written(handle, with_stand_ins(handle.query.text, handle.query.stages, value), asker.login)
-            whole = replace(progress, handle=handle)
-            plan_statement(whole.query, asker, settings, parameters, progress.now, progress.share)
+            query = _cut(split_statements(stage.text)[0], handle.version, asker.login)
+            return stand_ins(query, () if query.stages else plan(query).blocks, stage.columns)
         except HushError as error:
-            error.position = handle.position(error.position)
-            errors.append(error)
-        else:
-            return
-    if is_one:
-        raise errors[0]
+            error.position = stage.original(error.position)
+            raise
+
+    Rehearsal(whole, choices, lambda handle, words: _written(handle, words, asker.login)).check(progress.handle)
 
 
 def _written(handle: Understood, words: Written, login: str) -> Understood:
@@ -119,9 +117,8 @@ def _written(handle: Understood, words: Written, login: str) -> Understood:
 def next_part(progress: Progress, login: str) -> tuple[Progress, Split]:
     """The stage that is to be computed now, and what it asks as a statement. Raises HushError."""
     stages, version = progress.query.stages, progress.handle.version
-    cuts = {text: _cut(split_statements(text)[0], version, login) for text in dict.fromkeys(s.text for s in stages)}
-    (first, query), *others = ((text, cut) for text, cut in cuts.items() if not cut.stages)
-    asked = next(s for s in stages if s.text == first)
+    cuts = {s: _cut(split_statements(s.text)[0], version, login) for s in different(stages)}
+    (asked, query), *others = ((s, cut) for s, cut in cuts.items() if not cut.stages)
     stage = replace(progress.stage, is_last=False)
     return replace(progress, asked=asked, others=tuple(cut for _, cut in others), stage=stage), query
 

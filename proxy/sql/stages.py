@@ -25,8 +25,6 @@ from proxy.sqltypes import TYPE_NAMES, SqlType
 
 MOST_VALUES = 1000
 _ARRAY_WORDS = {"ANY", "SOME", "ALL"}
-#: Values that a stage might have, of each family of types: with one of them the rest of a statement can be planned.
-STAND_INS = ("NULL", "1::integer", "1::numeric", "''::text", "date '2020-01-01'", "timestamp '2020-01-01'", "true")
 
 Row = tuple[str | None, ...]
 
@@ -56,6 +54,15 @@ class StageText:
     parts: tuple[tuple[int, int, int], ...]
     names: tuple[str, ...] = ()
     alias: str = ""
+
+    @property
+    def columns(self) -> int:
+        """How many columns of values there are to be told."""
+        return 0 if self.form is Form.EXISTS else len(self.names) or 1
+
+    def asks_for(self) -> tuple[object, ...]:
+        """What it stands for, whatever the spaces: stages that ask for the same have one value."""
+        return meaning(split_statements(self.text)[0].tokens)
 
     def original(self, position: int) -> int:
         """The place in the statement of a 1-based position in the text; 0 stays 0."""
@@ -96,10 +103,9 @@ class StageText:
                               hint="Cast it in the sub-query.", position=self.span.start + 1)  # fmt: skip
         return {"character": "bpchar"}.get(name, name)  # a character without a length has one
 
-    def stand_in(self, value: str) -> str:
-        """The same with a value made up."""
-        is_one = self.form is Form.EXISTS
-        return self._said([["true" if is_one else value] * (len(self.names) or 1)], f"ARRAY[{value}]")
+    def stand_in(self, values: Sequence[str]) -> str:
+        """The same with values made up, one for each column."""
+        return self._said([values or ["true"]], f"ARRAY[{', '.join(values)}]")
 
     def _said(self, rows: Sequence[Sequence[str]], array: str) -> str:
         match self.form:
@@ -136,14 +142,20 @@ class Written:
         return position - grown
 
 
+def meaning(tokens: Sequence[Token]) -> tuple[object, ...]:
+    """The same for texts that differ in spaces and comments alone."""
+    return tuple((t.token_type, t.text) for t in tokens)
+
+
 def written(text: str, stages: Sequence[StageText], stage: StageText, rows: Sequence[Row]) -> Written:
     """The text with the value of a stage, and of all that ask for the same. Raises Unsupported."""
-    return _replaced(text, {same: same.constants(rows) for same in stages if same.text == stage.text})
+    asked = stage.asks_for()
+    return _replaced(text, {same: same.constants(rows) for same in stages if same.asks_for() == asked})
 
 
-def with_stand_ins(text: str, stages: Sequence[StageText], value: str) -> Written:
-    """The text with a made up value for every stage."""
-    return _replaced(text, {stage: stage.stand_in(value) for stage in stages})
+def with_stand_ins(text: str, values: Mapping[StageText, Sequence[str]]) -> Written:
+    """The text with made up values for every stage, one for each of its columns."""
+    return _replaced(text, {stage: stage.stand_in(made_up) for stage, made_up in values.items()})
 
 
 def _replaced(text: str, words: Mapping[StageText, str]) -> Written:

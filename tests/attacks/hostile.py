@@ -2,7 +2,8 @@
 
 Dataset `hostile` holds the person whom an attacker is after, `without` is the same data without that person. `tiny` is
 `hostile` with little budget, `race` with what a few statements cost. `twin_a` and `twin_b` are the first two once more,
-with a person who has odd rows besides and with as much charged as their own tests charge.
+with a person who has odd rows besides and with as much charged as their own tests charge. `edge_a` and `edge_b` have
+what one statement costs.
 """
 
 from __future__ import annotations
@@ -202,6 +203,8 @@ POLICIES = {
     "without": ("without", PLENTY, 1.0),
     "tiny": ("with", LITTLE, 0.5),
     "race": ("with", "{dataset: {epsilon: 1}, user: {epsilon: 50}}", 0.25),
+    "edge_a": ("with", "{dataset: {epsilon: 1}}", 0.98),
+    "edge_b": ("with", "{dataset: {epsilon: 1}}", 0.98),
     "twin_a": ("odd", SESSIONS, 10.0),
     "twin_b": ("without", SESSIONS, 10.0),
 }

@@ -99,3 +99,37 @@ def test_a_small_budget_pays_for_all_stages_or_for_none(attacked: Attacked) -> N
         client.execute(f"SET hush.epsilon = {left + 0.1:.3f}".encode())
         state, said = refusal(client, "SELECT count(*) FROM people WHERE v > (SELECT avg(v) FROM people)")
         assert (state, "Nothing was charged" in said) == ("DP001", True)
+
+
+def test_what_others_asked_does_not_show_in_the_charge_of_a_statement_that_is_refused(attacked: Attacked) -> None:
+    """The dataset is spent, and bob has asked for eve's first stage in one world and for another in the other."""
+    seen = []
+    for dataset, column in (("edge_a", "v"), ("edge_b", "num")):
+        with attacked.connect(dataset, "bob") as bob, attacked.connect(dataset, "eve") as eve:
+            value(bob, f"SELECT count(*) FROM people WHERE v > (SELECT avg({column}) FROM people)")
+            said = refusal(eve, "SELECT count(*) FROM people WHERE v < (SELECT avg(v) FROM people)")
+            seen.append((said, spent(eve), spent(eve, "session"), rows(eve, "SELECT outcome FROM hush.history")))
+    assert seen[0] == seen[1]
+    assert (seen[0][0][0], *seen[0][1:]) == ("DP001", 0, 0, [])
+
+
+def test_what_can_never_be_answered_is_refused_before_a_stage_is_charged(attacked: Attacked) -> None:
+    stage = "(SELECT avg(v) FROM people)"
+    with attacked.connect() as client:
+        before = spent(client)
+        for wrong in (
+            f"v > {stage} AND w > (SELECT count(*) FROM events) AND i & 3 > (SELECT -sum(x) FROM events)",
+            f"v > {stage} AND name > {stage}",
+            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE i & 1 = 1)",
+            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE v > (SELECT count(*) FROM events) AND i & 1 = 1)",
+        ):
+            assert refusal(client, f"SELECT count(*) FROM people WHERE {wrong}")[0] in ("DP006", "42883"), wrong
+        assert spent(client) == before
+
+
+def test_one_stage_in_two_spellings_is_one_stage(attacked: Attacked) -> None:
+    """Two values of random() would make two releases of what was counted as one."""
+    with attacked.connect() as client:
+        part = "(SELECT count(*) FROM people WHERE v > (SELECT avg(v) * random() FROM people))"
+        ((one, other),) = rows(client, f"SELECT {part}, {part.replace('SELECT avg', 'SELECT  avg')}")
+        assert one == other

@@ -95,7 +95,12 @@ def test_explain_tells_what_is_charged_and_a_repeat_is_free(served: Served) -> N
             other.execute("SET hush.epsilon = 0.3")
             assert other.execute(LATE).fetchall() == first
             assert _left(other)["user"] == _left(client)["user"]
-        assert _left(boss)["dataset"] == before
+        again = _left(boss)["dataset"]
+        assert again < before, "the ticket of the last stage, which is reserved before it is known"
+        with served.connect("spend", "u22") as later:
+            later.execute("SET hush.epsilon = 0.3")
+            assert later.execute(LATE).fetchall() == first
+        assert _left(boss)["dataset"] == again
         history = client.execute("SELECT query, epsilon, outcome FROM hush.history").fetchall()
         assert [(q, o) for q, _, o in history] == [(LATE, "answered")] * 2
         outputs = client.execute("SELECT count(*) FROM hush.last_query").fetchall()
