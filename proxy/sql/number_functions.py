@@ -36,7 +36,7 @@ def _integers() -> tuple[Function, ...]:
         row("*", "{0} * {1}", domains.multiply, decimals.multiply),
         row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, _PARTIAL),
         row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, _PARTIAL),
-        row("negate", "-({0})", domains.negate, decimals.negate),
+        row("negate", "0 - ({0})", domains.negate, decimals.negate),  # - of a constant may be no bigint
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
     )
 

@@ -286,6 +286,8 @@ class Renderer:
             case bool():
                 return "TRUE" if value else "FALSE"
             case int() if literal.type.is_integer or not literal.type.is_number:
+                if value == -(2**63):
+                    return f"({value})::BIGINT"  # without parentheses it is minus what no bigint is
                 return f"{value}::BIGINT" if abs(value) < 2**63 else self.dialect.double(float(value))
             case int() | float() | Decimal():
                 return self.dialect.double(float(value))

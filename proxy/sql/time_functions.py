@@ -24,6 +24,8 @@ _SPANS = {
 _OUR_ERA = "CASE WHEN year({{0}}) >= 1 THEN {} END"
 _FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"  # years of four digits
 
+# less than 10^8 days: farther away dates have no timestamp, and DuckDB compares some of them all the same
+_DAYS = "TRY_CAST(TRY_CAST({1} AS DECIMAL(8, 0)) AS INTEGER)"
 _FARTHEST_S = "9e11"  # seconds from 1970: as far as a double counts microseconds
 
 
@@ -54,7 +56,7 @@ def rows() -> tuple[Function, ...]:
         ),
         *(
             Function(name=f"date {sign} integer", types=types.date_and_integer, domain=times.moved_by_days(factor),
-                     duckdb=f"{{0}} {sign} TRY_CAST({{1}} AS INTEGER)", image=images.moved(factor),
+                     duckdb=f"{{0}} {sign} {_DAYS}", image=images.moved(factor),
                      may_raise=arrives_outside)
             for sign, factor in _SIGNS.items()
         ),

@@ -41,12 +41,13 @@ def _time(name: str, values: list[Value]) -> Value:
         found = times.field_of(name.removeprefix("extract "), left)
         return None if found is None else float(found)
     if name.startswith("date_trunc "):
-        return times.truncated(name.removeprefix("date_trunc "), left)
+        found = times.truncated(name.removeprefix("date_trunc "), left)
+        return found if found is None else _in_calendar(found)
     if name == "date - date":
         if not (isinstance(left, int) and isinstance(right, int)):
             return None
         return (left - right) // times.DAY
-    if not -(2**31) <= right < 2**31:
+    if not -(10**8) < right < 10**8:
         raise NoValue
     days = int(right) if name == "date + integer" else -int(right)
     return _in_calendar(left + days * times.DAY, times.DAY * 2**31) if isinstance(left, int) else left
@@ -71,7 +72,9 @@ def _cast(name: str, call: Call, value: Value) -> Value:
         found = times.read(str(value))
         return found if found is None or kind is not SqlType.DATE else found - found % times.DAY
     assert isinstance(value, (int, float))
-    return value - value % times.DAY if kind is SqlType.DATE and isinstance(value, int) else value
+    if kind is SqlType.DATE:
+        return value - value % times.DAY if isinstance(value, int) else value
+    return _in_calendar(value)
 
 
 def _to_integer(source: str, kind: SqlType, value: Value) -> Value:

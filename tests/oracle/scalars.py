@@ -91,7 +91,7 @@ class Evaluator:
         if isinstance(value, date):
             return times.moment_of(value)
         if isinstance(value, int) and not isinstance(value, bool) and (kind.is_integer or not kind.is_number):
-            return value if abs(value) < 2**63 else float(value)
+            return value if -(2**63) <= value < 2**63 else float(value)
         return float(value) if isinstance(value, (Decimal, int)) and not isinstance(value, bool) else value  # type: ignore[return-value]  # text or float
 
     # --- columns ----------------------------------------------------------------------------------------
