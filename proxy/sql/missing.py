@@ -10,10 +10,13 @@ from typing import assert_never
 
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.factored import alternatives
+from proxy.sql.function import Nulls
+from proxy.sql.functions import FUNCTIONS
 from proxy.sqltypes import SqlType
 
 IsMissing = Callable[[int], bool]  # by the number of a scan
 Known = Literal | Null | None  # None: not known
+_STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
 
 
 def without(scalar: Scalar, is_missing: IsMissing) -> Known:
@@ -86,8 +89,10 @@ def _call(call: Call, args: tuple[Known, ...]) -> Known:
         case "greatest" | "least", _:
             there = [a for a in args if not isinstance(a, Null)]
             return Null(call.type) if not there else there[0] if len(there) == 1 else None
-        case _:
+        case _ if FUNCTIONS[call.function].nulls in _STRICT:
             return Null(call.type) if any(isinstance(a, Null) for a in args) else None
+        case _:
+            return None
 
 
 def _logic(args: tuple[Known, ...], *, decisive: bool) -> Known:
