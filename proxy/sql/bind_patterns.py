@@ -96,7 +96,9 @@ def _split_part(binder: Binder, node: exp.Expression) -> Scalar:
         pattern = of_split(delimiter, index)
     except ValueError as error:
         raise refuse(node, str(error)) from error
-    return binder.call(node, "extracted", binder.scalar(node.this), _text(pattern), Literal(1, SqlType.INT4))
+    return binder.call(
+        node, "field", binder.scalar(node.this), _text(pattern), _text(delimiter), Literal(index, SqlType.INT4)
+    )
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({

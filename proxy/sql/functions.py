@@ -18,6 +18,7 @@ from proxy.sql import time_rules as times
 from proxy.sql.domain_rules import DomainRule
 from proxy.sql.function import Function, Nulls, Whole
 from proxy.sql.images import ImageRule
+from proxy.sql.written_values import BLANK, DIGITS, NUMERAL, moment
 from proxy.sqltypes import Family, SqlType
 
 _BOOLEAN, _NUMBER, _TEXT, _TIME = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
@@ -66,9 +67,9 @@ def _cast(
                     nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domain, image=image, whole=whole)  # fmt: skip
 
 
-# What PostgreSQL reads as a number too: the engine takes 1_000 for a fraction, and 12.5 for a whole number
-_DIGITS = r"^\s*[+-]?[0-9]+\s*$"
-_NUMERAL = r"^\s*([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?)\s*$"
+# The engine alone takes 1_000 for a fraction, 12.5 for a whole number and '24-1-5' for a day of the first century
+_NUMERAL = f"^{BLANK}{NUMERAL}{BLANK}$"
+_MOMENT, _TRIMMED = moment(), "trim({0}, e'\\t\\n\\f\\r ')"
 _SAME_WHOLE = images.whole(lambda numbers: numbers[0])
 
 
@@ -83,7 +84,7 @@ def _casts_to_integers() -> tuple[Function, ...]:
                 f"text {to}",
                 kind,
                 _TEXT,
-                f"CASE WHEN regexp_matches({{0}}, '{_DIGITS}') AND "
+                f"CASE WHEN regexp_matches({{0}}, '{DIGITS}') AND "
                 f"TRY_CAST({{0}} AS BIGINT) BETWEEN {-limit} AND {limit - 1} THEN TRY_CAST({{0}} AS BIGINT) END",
             ),
             _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1)),
@@ -97,7 +98,7 @@ def _casts() -> tuple[Function, ...]:
         row for kind in (SqlType.NUMERIC, SqlType.FLOAT8) for row in (
             _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, _SAME_WHOLE, Whole.KEPT),
             _cast(f"text to {kind.pg_name}", kind, _TEXT,
-                  f"CASE WHEN regexp_matches({{0}}, '{_NUMERAL}', 'i') THEN TRY_CAST({{0}} AS DOUBLE) END"),
+                  f"CASE WHEN regexp_matches({{0}}, '{_NUMERAL}') THEN TRY_CAST({{0}} AS DOUBLE) END"),
         )
     )  # fmt: skip
     texts = tuple(
@@ -118,8 +119,15 @@ def _casts() -> tuple[Function, ...]:
             _cast(f"time to {name}", kind, _TIME, "TRY_CAST({0} AS TIMESTAMP)", times.to_timestamp, images.an_argument)
             for name, kind in (("timestamp", SqlType.TIMESTAMP), ("timestamptz", SqlType.TIMESTAMPTZ))
         ),
-        _cast("text to date", SqlType.DATE, _TEXT, "TRY_CAST({0} AS DATE)"),
-        _cast("text to timestamp", SqlType.TIMESTAMP, _TEXT, "TRY_CAST({0} AS TIMESTAMP)"),
+        *(
+            _cast(
+                f"text to {name}",
+                kind,
+                _TEXT,
+                f"CASE WHEN regexp_matches({{0}}, '{_MOMENT}') THEN TRY_CAST({_TRIMMED} AS {name}) END",
+            )
+            for kind, name in ((SqlType.DATE, "date"), (SqlType.TIMESTAMP, "timestamp"))
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 WORD = r"\pL\p{Nd}\p{Nl}"  # the engine's spelling of letters and digits
-_IN_WORDS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl")
+IN_WORDS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl")
 _LAST_ANCHOR = re.compile(r"(?<!\\)((?:\\\\)*)\$(?=\)?$)")  # Python's may stand before the last line's end
 _LOWER = {"İ": "i"}
 
@@ -29,7 +29,7 @@ def initcap(text: str) -> str:
     found, is_inside = [], False
     for letter in text:
         found.append(lower(letter) if is_inside else upper(letter))
-        is_inside = unicodedata.category(letter) in _IN_WORDS
+        is_inside = unicodedata.category(letter) in IN_WORDS
     return "".join(found)
 
 

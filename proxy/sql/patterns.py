@@ -48,6 +48,11 @@ def of_similar(pattern: str) -> str:
     return found
 
 
+def atoms(pattern: str) -> Iterator[str]:
+    """The parts of a pattern, next to each other; characters and brackets are whole."""
+    return (text for _, text in _tokens(pattern))
+
+
 def _tokens(pattern: str) -> Iterator[tuple[str, str]]:
     if len(pattern) > MOST_CHARACTERS:
         raise ValueError(f"the pattern has more than {MOST_CHARACTERS} characters")

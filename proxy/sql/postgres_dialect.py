@@ -13,14 +13,15 @@ from types import MappingProxyType
 from proxy.errors import Unsupported
 from proxy.sql import postgres_functions
 from proxy.sql.dialect import quote, text_literal
+from proxy.sql.postgres_spelling import AWAY
+from proxy.sql.postgres_texts import in_case
+from proxy.sql.postgres_times import DAY_MICROSECONDS, LONGEST_DAYS
 from proxy.sql.templates import fill, uses
 from proxy.sqltypes import SqlType
 
 LARGEST = 1.7976931348623157e308
 _NUMERIC_ENDS = "1e150"  # numerics beyond have no double here, and those below its inverse are zero
 _CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
-_LONGEST_DAYS = 4000 * 365  # a span from year 1 stays in the calendar, which begins in 4713 BC
-_DAY_MICROSECONDS = 86_400_000_000
 _DEFAULT_SCHEMA = "public"
 
 _TYPES = MappingProxyType({
@@ -61,7 +62,7 @@ class Postgres:
         tiny = self.double(1e-150)  # has no product with a scale below 1
         product = f"CASE WHEN abs(x) < {tiny} THEN {self.double(0.0)} ELSE x * {self.double(scale)} END"
         inner = f"SELECT {product} AS x FROM (SELECT {value} AS x OFFSET 0) AS v OFFSET 0"
-        return f"(SELECT ({fill(postgres_functions.AWAY, ('x',))})::BIGINT FROM ({inner}) AS v)"
+        return f"(SELECT ({fill(AWAY, ('x',))})::BIGINT FROM ({inner}) AS v)"
 
     def quotient(self, dividend: str, divisor: int) -> str:
         return f"div(({dividend})::NUMERIC, {divisor})::BIGINT"
@@ -98,7 +99,7 @@ class Postgres:
         return ".".join(map(quote, parts if len(parts) > 1 else (_DEFAULT_SCHEMA, *parts)))
 
     def span(self, months: int, days: int, microseconds: int) -> str:
-        if abs(months) * 31 + abs(days) + abs(microseconds) / _DAY_MICROSECONDS > _LONGEST_DAYS:
+        if abs(months) * 31 + abs(days) + abs(microseconds) / DAY_MICROSECONDS > LONGEST_DAYS:
             raise _unsupported("an interval of this length", self.name)
         return f"INTERVAL '{months} months {days} days {microseconds} microseconds'"
 
@@ -119,7 +120,8 @@ class Postgres:
         return f"CASE WHEN {number} BETWEEN -1e38 AND 1e38 AND {number} = trunc({number}) THEN {number} END"
 
     def lower(self, text: str) -> str:
-        raise _unsupported("a column that is case_blind", self.name)
+        named = in_case("lower", "x")
+        return f"(SELECT {named} FROM (SELECT {text} AS x OFFSET 0) AS v)"
 
     def enumerated(self, text: str, values: Sequence[str]) -> str:
         return ""
@@ -128,9 +130,14 @@ class Postgres:
         return text
 
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
-        template = postgres_functions.spelling(function, kinds, may_raise=may_raise)
-        if not template:
+        spelling = postgres_functions.SPELLINGS.get(function)
+        if spelling is None:
             raise _unsupported(function, self.name)
+        try:
+            args = spelling.prepared(args)
+        except ValueError as error:
+            raise _unsupported(str(error), self.name) from error
+        template = postgres_functions.template_of(spelling, kinds, may_raise=may_raise)
         if all(uses(template, place) <= 1 for place in range(len(args))):
             return f"({fill(template, args)})"
         named = ", ".join(f"{text} AS x{place}" for place, text in enumerate(args))

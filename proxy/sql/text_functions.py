@@ -61,6 +61,8 @@ def rows() -> tuple[Function, ...]:
         row("octet_length", "strlen({0})", result=SqlType.INT4, image=images.text(lambda text: len(text.encode()))),
         row("extracted", "regexp_extract({0}, {1}, {2}::INTEGER, 's')", image=images.text(letters.extracted),
             of=types.fixed(SqlType.TEXT, _TEXT, _TEXT, _NUMBER)),
+        row("field", "regexp_extract({0}, {1}, 1, 's')", of=types.fixed(SqlType.TEXT, _TEXT, _TEXT, _TEXT, _NUMBER),
+            image=images.text(lambda text, pattern, _delimiter, _number: letters.extracted(text, pattern, 1))),
         *(
             row(name, f"regexp_replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}}, '{options}')", count=3)
             for name, options in (("replaced match", "s"), ("replaced matches", "gs"))

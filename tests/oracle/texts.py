@@ -42,6 +42,8 @@ def _searched(name: str, text: str, values: list[Value]) -> Value:
             return "".join(str(values[2])[places[c] : places[c] + 1] if c in places else c for c in text)
         case "extracted" | "replaced match" | "replaced matches":
             return _taken(name, text, values)
+        case "field":
+            return _taken("extracted", text, [*values[:2], 1])
         case "position":
             return text.find(str(values[1])) + 1
         case "starts with":
