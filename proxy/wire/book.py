@@ -107,6 +107,10 @@ class Book:
         """Forget a portal; the result takes that back."""
         return _dropped(self._portals, name)
 
+    def drop_unnamed(self) -> Callable[[], None]:
+        """Forget what a Query destroys; the result takes that back."""
+        return _both(self.drop_statement(b""), self.drop_portal(b""))
+
     # --- limits ------------------------------------------------------------------------------------
 
     def has_room_for_statement(self, name: bytes) -> bool:

@@ -202,6 +202,8 @@ class Channel:
                     break
             kind = data[at]
             after = at + 1 + length_at(data, at + 1)[0]
+            if after < at + messages.HEADER_BYTES:
+                raise FrontFailed("the front's message has an impossible length")
             if after > end and not _passes_unread(kind, after - at - 1):
                 break
             raw = data[at:after]

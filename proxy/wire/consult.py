@@ -77,7 +77,7 @@ def _ask_front(
 
 
 def _value(parameter: Parameter, codec: str) -> bytes | None:
-    """A value as the client sent it: the session knows text in UTF-8."""
+    """A value as the client sent it: the session knows text in UTF-8. Raises Untranslatable for what it was not."""
     if parameter.data is None or parameter.format or codec == "utf-8":
         return parameter.data
-    return parameter.data.decode("utf-8").encode(codec)
+    return encode(parameter.data.decode("utf-8"), codec)

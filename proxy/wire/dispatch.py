@@ -14,7 +14,7 @@ from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
 from proxy.wire.expect import PLAIN, Entry, Kind, Show
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
-from proxy.wire.flow import Flow
+from proxy.wire.flow import Flow, FrontSaidNo
 from proxy.wire.frames import Frame, Oversized
 from proxy.wire.inject import inject, raising_sql, refuse, settle
 from proxy.wire.messages import HEADER_BYTES
@@ -90,9 +90,8 @@ class Dispatch:
             return DONE
         error = SessionLimit("the message is longer than this server allows")
         if message.kind == _QUERY:
-            self._refuse_query(Refusal(error))
-        else:
-            refuse(self._channel, error)
+            return self._refuse_query(Refusal(error))
+        refuse(self._channel, error)
         return DONE
 
     # --- simple protocol -------------------------------------------------------------------------------
@@ -100,8 +99,7 @@ class Dispatch:
     def _query(self, raw: bytes) -> Outcome:
         channel = self._channel
         text = messages.parse_query(raw[HEADER_BYTES:]).decode(channel.codec, "surrogateescape")
-        self._book.drop_statement(UNNAMED)
-        self._book.drop_portal(UNNAMED)
+        undo = self._book.drop_unnamed()
         self._has_left_portal = True
         screened = screen(text, self._raising)
         if self._understanding.may_be_private(screened.text):
@@ -111,27 +109,42 @@ class Dispatch:
                 screened_at=screened.start,
                 understanding=self._understanding,
                 reader=self._reader,
+                undo=undo,
             )
             return answer_query(channel, question)
         if isinstance(screened.refusal, Refusal):
             raw = messages.query(screened.text.encode(channel.codec, "surrogateescape"))
-            entry = Entry(kind=Kind.QUERY, refusal=screened.refusal, refusal_shift=screened.start)
-            self._send_query(raw, entry)
-        else:
-            self._send_query(raw, PLAIN[Kind.QUERY])
+            shown = Entry(kind=Kind.QUERY, refusal=screened.refusal, refusal_shift=screened.start, undo=undo)
+            return self._send_query(raw, shown)
+        return self._send_query(raw, Entry(kind=Kind.QUERY, undo=undo) if channel.queue else PLAIN[Kind.QUERY])
+
+    def _send_query(self, raw: bytes, entry: Entry) -> Outcome:
+        """Send a Query, after the end of a pipeline with an Execute of ours, which must not leave its transaction open.
+
+        If something of the pipeline fails, PostgreSQL skips the Query; a Sync of ours would have it run.
+        """
+        channel = self._channel
+        if channel.has_injected and channel.queue:
+            return self._send_settled(raw, entry)
+        if channel.has_injected:
+            channel.sync(Show.NOTHING)
+        channel.send(raw, entry)
         return DONE
 
-    def _send_query(self, raw: bytes, entry: Entry) -> None:
-        if self._channel.has_injected:
-            self._channel.sync(Show.NOTHING)  # an Execute of ours must not leave its transaction open
-        self._channel.send(raw, entry)
+    def _send_settled(self, raw: bytes, entry: Entry) -> Flow[None]:
+        try:
+            yield from settle(self._channel)
+        except FrontSaidNo:
+            entry.undo()
+            raise
+        self._send_query(raw, entry)
 
-    def _refuse_query(self, refusal: Refusal) -> None:
-        self._send_query(messages.query(self._raising.encode("ascii")), Entry(kind=Kind.QUERY, refusal=refusal))
+    def _refuse_query(self, refusal: Refusal) -> Outcome:
+        return self._send_query(messages.query(self._raising.encode("ascii")), Entry(kind=Kind.QUERY, refusal=refusal))
 
     def _function_call(self, raw: bytes) -> Outcome:
-        self._refuse_query(Refusal(PolicyForbids("the function call message is not available", hint="Use SELECT.")))
-        return DONE
+        error = PolicyForbids("the function call message is not available", hint="Use SELECT.")
+        return self._refuse_query(Refusal(error))
 
     # --- extended protocol -------------------------------------------------------------------------------
 

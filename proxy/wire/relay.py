@@ -21,7 +21,8 @@ from proxy.wire.frames import FrameLimits, FrameSplitter, Incomplete, Oversized
 from proxy.wire.responses import error_response
 from proxy.wire.understanding import Understanding
 
-_COPY_KINDS = frozenset(b"dcf")
+#: What passes by a flow that waits for the end of a COPY: its data, and what PostgreSQL ignores among them.
+_COPY_KINDS = frozenset(b"dcfHS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Relay:
 
     def _pump(self) -> None:
         """Handle whole messages until none is left or a flow waits. Data of a COPY passes by a waiting flow."""
-        while not self.is_over and (self._flow is None or self._has_copy_data()):
+        while not self.is_over and (self._flow is None or self._passes_by()):
             try:
                 message = self._frames.take()
             except ProtocolViolation as error:
@@ -142,8 +143,14 @@ class Relay:
             if self._dispatch.has_terminated:
                 self.is_over = True
 
-    def _has_copy_data(self) -> bool:
-        return self.channel.copies_in and self._frames.next_kind() in _COPY_KINDS
+    def _passes_by(self) -> bool:
+        """Whether the next message belongs to a COPY for whose end a flow waits. PostgreSQL gives up on any other."""
+        kind = self._frames.next_kind()
+        if not (self.channel.copies_in and kind):
+            return False
+        if kind not in _COPY_KINDS:
+            self.end(ProtocolViolation(f"unexpected message type 0x{kind:02X} during COPY from stdin"))
+        return kind in _COPY_KINDS
 
     def _start(self, outcome: Outcome) -> None:
         if not isinstance(outcome, Done):

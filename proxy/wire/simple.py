@@ -7,7 +7,7 @@ what the earlier ones did, settings included, and an error undoes them. Replies 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -40,13 +40,17 @@ UNNAMED = b""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One Query message. screened: what to say when the marker is raised that stands `screened_at` in its text."""
+    """One Query message. screened: what to say when the marker is raised that stands `screened_at` in its text.
+
+    undo: what to take back when the front skips it.
+    """
 
     text: str
     screened: Refusal | NoRefusal
     screened_at: int
     understanding: Understanding
     reader: SettingsReader
+    undo: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,9 @@ def answer_query(channel: Channel, question: Question) -> Flow[None]:
         yield from _answer(channel, question)
     except FrontSaidNo:
         # a message before the Query may have failed: then PostgreSQL skips the Query too, up to the client's Sync
-        if not begun.failed:
+        if begun.failed:
+            question.undo()
+        else:
             _finish(channel)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from proxy.errors import HushError
+from proxy.errors import FrontFailed, HushError
 from proxy.wire import messages
 from proxy.wire.exchange import Piece
 from proxy.wire.expect import INERT, Entry, Kind, Show, Ticket
@@ -48,10 +48,15 @@ class SettingsReader:
         """The settings as the front held them then. Unset custom settings are left out.
 
         An unset `hush.x` reads as NULL before and as an empty string after a SET LOCAL; both mean unset.
+        Raises FrontFailed and ProtocolViolation.
         """
+        if len(ticket.rows) != 1:
+            raise FrontFailed("the front does not tell the session's settings")
         answer = (ticket.rows[0], codec)
         if answer != self._answer:
             values = messages.parse_data_row(ticket.rows[0])
+            if len(values) != len(self._names):
+                raise FrontFailed("the front tells other settings than it was asked for")
             texts = ((n, v.decode(codec, "replace")) for n, v in zip(self._names, values, strict=True) if v is not None)
             self.latest = {name: text for name, text in texts if text or "." not in name}
             self._answer = answer

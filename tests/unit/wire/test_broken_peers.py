@@ -1,0 +1,118 @@
+"""Fronts that say too little or too much, and clients that say something else in the middle of a COPY."""
+
+from __future__ import annotations
+
+import pytest
+
+from proxy.wire import messages
+from proxy.wire.exchange import Asking, Piece
+from proxy.wire.messages import Bind, build
+from proxy.wire.relay import Relay
+from tests.unit.wire.make import (
+    COLUMNS,
+    DESCRIBED,
+    DONE,
+    MARKER,
+    ONE,
+    PIECE,
+    PRIVATE,
+    READY,
+    SETTINGS_REPLY,
+    SPLICED,
+    THREE,
+    TWO,
+    error,
+    kinds,
+    relay,
+    row,
+)
+
+
+@pytest.mark.parametrize("length", [0, 3])
+@pytest.mark.parametrize("kind", ["N", "E", "Z"])
+def test_a_length_that_cannot_be_ends_the_session(kind: str, length: int) -> None:
+    made = relay()
+    made.from_client(messages.query(b"select 1"))
+    made.from_front(kind.encode() + length.to_bytes(4, "big"))
+    assert made.is_over
+    assert kinds(made.take_client()) == "E"
+
+
+@pytest.mark.parametrize("rows", [b"", row(b"0.5", b"UTC") * 2, row(b"0.5")])
+def test_settings_that_are_not_told_end_the_session(rows: bytes) -> None:
+    """Without them nobody knows which budget a statement may spend."""
+    made = relay()
+    made.from_client(messages.query(PRIVATE.encode()))
+    made.from_front(THREE + THREE + ONE + TWO + rows + DONE + THREE + THREE)
+    assert made.is_over
+    said = made.take_client()
+    assert kinds(said) == "E"
+    assert b"57P01" in said
+
+
+# --- COPY in the middle of a string ---------------------------------------------------------------------------
+
+
+def copying() -> Relay:
+    """A string whose second statement waits for data of the client."""
+    public = Piece(text="copyin", start=len(PRIVATE) + 2, is_private=False, describe_text="copyin")
+    made = relay()
+    made.from_client(messages.query(f"{PRIVATE}; copyin".encode()))
+    made.from_front(THREE + SETTINGS_REPLY)
+    made.take_ask()
+    made.answer((PIECE, public))
+    made.from_front(READY + error("several", "42601", R="exec_parse_message") + READY)
+    made.from_front(SETTINGS_REPLY)
+    made.from_front(DESCRIBED)
+    made.take_ask()
+    made.answer(SPLICED)
+    made.from_front(ONE + TWO + COLUMNS)
+    made.from_front(row(b"7") + DONE)
+    made.from_front(ONE + TWO + build(b"n") + build(b"G", b"\0\0\0"))
+    made.take_front()
+    assert made.channel.copies_in
+    return made
+
+
+def test_what_postgres_ignores_among_the_data_of_a_copy_passes() -> None:
+    made = copying()
+    made.from_client(messages.SYNC + build(b"d", b"1\n") + messages.FLUSH + build(b"c"))
+    assert kinds(made.take_front()) == "SdHcH"
+    made.from_front(messages.command_complete(b"COPY 1"))
+    assert kinds(made.take_front()) == "SCCS"
+
+
+@pytest.mark.parametrize("raw", [messages.query(b"select 1"), messages.execute(b""), messages.TERMINATE])
+def test_anything_else_in_a_copy_ends_the_session(raw: bytes) -> None:
+    """As PostgreSQL does; waiting for the end of the data would be waiting for ever."""
+    made = copying()
+    made.take_client()
+    made.from_client(raw)
+    assert made.is_over
+    said = made.take_client()
+    assert kinds(said) == "E"
+    assert b"08P01" in said
+
+
+# --- stages ---------------------------------------------------------------------------------------------------
+
+
+def test_a_parameter_that_is_no_text_of_its_encoding_refuses_the_stage() -> None:
+    """PostgreSQL and Python disagree about some byte sequences of the Asian encodings."""
+    made = relay()
+    made.from_front(build(b"S", b"client_encoding\0EUC_JP\0"))
+    made.from_client(messages.parse(b"", PRIVATE.encode()))
+    types = build(b"t", b"\0\1\0\0\0\x19")
+    made.from_front(SETTINGS_REPLY + ONE + types + COLUMNS)
+    made.take_ask()
+    made.answer((PIECE,))
+    bind = Bind(portal=b"", statement=b"", formats=(), values=(b"\xff",), result_formats=())
+    made.from_client(messages.bind(bind) + messages.execute(b"") + messages.SYNC)
+    made.from_front(b"".join((types, COLUMNS, THREE, ONE, TWO, THREE, COLUMNS)) + SETTINGS_REPLY)
+    made.take_ask()
+    made.take_client()
+    made.answer(Asking(sql="select stage", arrays=(), piece=PIECE))
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + READY)
+    said = made.take_client()
+    assert kinds(said) == "S12EZ"
+    assert b"22P05" in said
