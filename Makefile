@@ -13,12 +13,14 @@ JOBS ?= 2
 ADULT ?=
 ENGINE ?= duckdb
 SCALE ?= 1
+SEED ?= 0
+MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench tpch clients fuzz audit mutants format lock clean
+.PHONY: help demo test check bench tpch clients fuzz audit mutants wire-fuzz format lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@echo "preparing $(VENV) (once, a minute or two; again only when its lock changes)"
@@ -64,6 +66,9 @@ fuzz: $(STAMP) ## search for failures for as long as it takes
 
 audit: $(STAMP) ## ask over the wire whether answers reveal more than their charge, write docs/audit.md
 	$(BIN)/python -m tests.audit --write
+
+wire-fuzz: $(STAMP) ## ten million made-up messages through the relay (SEED=0, MESSAGES=10000000)
+	$(BIN)/python -m tests.unit.wire.fuzz --seed $(SEED) --messages $(MESSAGES)
 
 mutants: $(STAMP) ## make mistakes in a copy of the tree, see them caught, write docs/mutants.md
 	$(BIN)/python -m tests.mutants --write

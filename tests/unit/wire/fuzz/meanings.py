@@ -1,7 +1,7 @@
 """What does a text do on the model of a front?
 
 A handful of words with PostgreSQL's rules about transactions, errors and COPY; no SQL. Texts say themselves how many
-rows they give (`rows 3`), how they fail (`nope` at once, `runfail` while it runs) and whether they are private (`users`).
+rows they give (`rows 3`), how they fail (`nope` at once, `runfail` while they run) and if they are private (`users`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from functools import lru_cache
 from proxy.wire.lexer import Sort, statements, tokens
 from proxy.wire.messages import Column
 
-#: What the client may ask for. Those with `users` are private, those after the gap are screened by the relay.
+#: What the client may ask for: public, private (with `users`), and what the relay screens.
 PUBLIC = (
     "select rows 1", "select rows 3", "select rows 40", "select rows 0", "select rows 2 $1", "begin", "commit",
-    "rollback", "nope", "select runfail", "", "set client_encoding to latin1", "set client_encoding to utf8", "noticed rows 1",
-    "copyout rows 3", "copyin", "prepare p as x", "deallocate all", "discard all", "savepoint a",
+    "rollback", "nope", "select runfail", "", "set client_encoding to latin1", "set client_encoding to utf8",
+    "noticed rows 1", "copyout rows 3", "copyin", "prepare p as x", "deallocate all", "discard all", "savepoint a",
     "rollback to savepoint a", "select rows 1; select rows 2", "begin; select rows 1", "select rows 1; nope",
     "select rows 1; copyin; select rows 2", "changed rows 1", "changed rows 0; commit", ";;",
 )  # fmt: skip
 PRIVATE = (
-    "set client_encoding to euc_jp",     "select users", "select users $1", "select users refuse", "select users unreadable", "select users asks",
+    "set client_encoding to euc_jp", "select users", "select users $1", "select users refuse",
+    "select users unreadable", "select users asks",
     "select users staged", "select users staged $1", "select users mistyped", "select users broke", "nope users",
     "select users bindfail", "select users latin", "select users runfail", "copyout users", "declare users",
     "select rows 2; select users", "select users; select users", "begin; select users", "select users; nope",
@@ -35,8 +36,9 @@ ANSWERED = (
     "select users", "select users $1", "select users asks", "select users staged", "select users staged $1",
     "nope users", "copyout users", "select users widened", "select users inert",
     "select rows 2; select users", "select users; select users", "begin; select users", "select users; nope",
-    "set client_encoding to latin1; select users", "select users; copyin; select users", "rollback; select users; begin",
-    "select users inert; select users inert", "select users nothing", "select users; select runfail",
+    "set client_encoding to latin1; select users", "select users; copyin; select users",
+    "rollback; select users; begin", "select users inert; select users inert", "select users nothing",
+    "select users; select runfail",
 )  # fmt: skip
 SCREENED = ("alter role a password 'x'", "select rows 1; notify c", "set work_mem = 1", "select set_config(x, 'y')")
 

@@ -48,9 +48,10 @@ class Portal:
 
 @dataclass(slots=True)
 class Model:
-    """One session on the front. ran: the serial of each release that was run. said: how many messages. savepoints: with the portals there were.
+    """One session on the front. ran: the serial of each release that was run. said: how many messages.
 
-    is_alone: there is no proxy, and private tables are answered like others: with two rows each.
+    savepoints: each with the portals there were. is_alone: there is no proxy, and private tables are answered like
+    others: with two rows each.
     """
 
     marker: str
@@ -252,11 +253,12 @@ class Model:
 
     def _describe(self, body: bytes) -> None:
         named = messages.parse_named(body)
+        formats: tuple[int, ...] = ()
         if named.is_statement:
             if named.name not in self.statements:
                 raise Fails("26000", "prepared statement does not exist")
             prepared = self.statements[named.name]
-            meaning, formats = prepared.meaning, ()
+            meaning = prepared.meaning
             self._say(build(b"t", prepared.parameters.to_bytes(2, "big") + b"\0\0\0\x14" * prepared.parameters))
         else:
             portal = self._portal(named.name)

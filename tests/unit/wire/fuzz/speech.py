@@ -25,14 +25,34 @@ _VALUES: Sequence[tuple[bytes | None, ...]] = (
     (b"7", b"8"),
     (b"\xff",),
 )
-_TEXTS: Sequence[tuple[bytes | None, ...]] = ((b"7",), (b"7",), (None,), (b"bad",), (b"\xff",), (b"\xa4\xa2",))
+_TEXTS: Sequence[tuple[bytes | None, ...]] = (
+    (b"7",),
+    (b"7",),
+    (None,),
+    (b"bad",),
+    (b"\xff",),
+    (b"\xa4\xa2",),
+)
 _FORMATS: Sequence[tuple[int, ...]] = ((), (), (), (0,), (1,), (0, 1), (7,))
 _KINDS = b"QPBDECSHFdcfX"
 _LENGTHS = (0, 1, 3, 4, 5, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
 _PIECES = (b"", b"\0", b"\0\0", b"\xff" * 4, b"S", b"P\0", b"'", b'"', b"$$", b"/*", b'U&"', b"E'\\", b"\x80", b"users")
 #: How often a message of each kind is said. Extended ones come in groups as a driver sends them, or alone.
-_QUERY, _GROUP, _PARSE, _BIND, _DESCRIBE, _EXECUTE, _CLOSE, _SYNC, _FLUSH, _COPY = range(10)
-_HABITS = (_QUERY,) * 3 + (_GROUP,) * 5 + tuple(range(_PARSE, _COPY + 1)) + (_PARSE, _BIND, _EXECUTE, _SYNC)
+_HABITS: tuple[str, ...] = ("query",) * 3 + ("group",) * 5
+_HABITS += (
+    "parse",
+    "bind",
+    "describe",
+    "execute",
+    "close",
+    "sync",
+    "flush",
+    "copy",
+    "parse",
+    "bind",
+    "execute",
+    "sync",
+)
 
 
 class Speaker:
@@ -47,23 +67,23 @@ class Speaker:
         made = self._made
         choose = made.choice
         match choose(_HABITS):
-            case 0:
+            case "query":
                 return [messages.query(choose(self._texts))]
-            case 1:
+            case "group":
                 return self._group()
-            case 2:
+            case "parse":
                 return [messages.parse(choose(_NAMES), choose(self._texts), choose(((), (), (20,))))]
-            case 3:
+            case "bind":
                 return [self._bind(choose(_NAMES), choose(_NAMES))]
-            case 4:
+            case "describe":
                 return [choose((messages.describe_statement, messages.describe_portal))(choose(_NAMES))]
-            case 5:
+            case "execute":
                 return [messages.execute(choose(_NAMES), choose((0, 0, 1, 2)))]
-            case 6:
+            case "close":
                 return [choose((messages.close_statement, messages.close_portal))(choose(_NAMES))]
-            case 7:
+            case "sync":
                 return [messages.SYNC]
-            case 8:
+            case "flush":
                 return [messages.FLUSH]
             case _:
                 return [choose((build(b"d", b"x\n"), build(b"d"), build(b"c"), build(b"f", b"no\0")))]
