@@ -177,6 +177,11 @@ class Channel:
         self.to_client.append(raw)
 
     @property
+    def is_inside_message(self) -> bool:
+        """Whether the client has the beginning of a message whose rest is still to come."""
+        return self._passing_bytes > 0
+
+    @property
     def keeps_back(self) -> bool:
         """Whether PostgreSQL would not send yet what is to be written to the client: few bytes inside a pipeline."""
         return not self.has_ended and sum(map(len, self.to_client)) < _KEPT_BACK_BYTES

@@ -102,10 +102,11 @@ class Relay:
             self._pump()
 
     def end(self, error: HushError) -> None:
-        """End the session with a FATAL error."""
+        """End the session with a FATAL error, unless the client would take that for the rest of a row."""
         if not self.is_over:
             self.is_over = True
-            self.channel.tell(error_response(error, codec=self.channel.codec, severity="FATAL"))
+            if not self.channel.is_inside_message:
+                self.channel.tell(error_response(error, codec=self.channel.codec, severity="FATAL"))
 
     # --- bytes and questions out -------------------------------------------------------------------------
 

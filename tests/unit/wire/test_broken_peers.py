@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from proxy.errors import ShuttingDown
 from proxy.wire import messages
 from proxy.wire.exchange import Asking, Piece
 from proxy.wire.messages import Bind, build
@@ -36,6 +37,16 @@ def test_a_length_that_cannot_be_ends_the_session(kind: str, length: int) -> Non
     made.from_front(kind.encode() + length.to_bytes(4, "big"))
     assert made.is_over
     assert kinds(made.take_client()) == "E"
+
+
+def test_a_session_that_ends_inside_a_row_says_nothing_more() -> None:
+    """The client would read the error as the rest of the row."""
+    made = relay()
+    made.from_client(messages.query(b"select 1"))
+    made.from_front(COLUMNS + row(b"a long value")[:9])
+    made.end(ShuttingDown("terminating connection due to administrator command"))
+    assert made.take_client() == COLUMNS + row(b"a long value")[:9]
+    assert made.is_over
 
 
 @pytest.mark.parametrize("rows", [b"", row(b"0.5", b"UTC") * 2, row(b"0.5")])
@@ -116,3 +127,42 @@ def test_a_parameter_that_is_no_text_of_its_encoding_refuses_the_stage() -> None
     said = made.take_client()
     assert kinds(said) == "S12EZ"
     assert b"22P05" in said
+
+
+# --- a Query in a pipeline that fails ---------------------------------------------------------------------------
+
+
+def pipelined(text: bytes, failing: bytes) -> Relay:
+    """A private statement is prepared; behind it come a message and, without a Sync, a Query."""
+    made = relay()
+    made.from_client(messages.parse(b"", PRIVATE.encode()))
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer((PIECE,))
+    made.take_client()
+    made.take_front()
+    made.from_client(failing + messages.query(text))
+    assert kinds(made.take_front()) == kinds(failing) + "CH"
+    return made
+
+
+@pytest.mark.parametrize("text", [b"drop table t", b"alter role a password 'x'"])
+def test_a_query_behind_a_message_that_fails_is_skipped(text: bytes) -> None:
+    """A Sync between the two, which the settings need, must not make PostgreSQL read on there."""
+    made = pipelined(text, messages.execute(b"nope"))
+    made.from_front(error("portal does not exist", "34000"))
+    assert kinds(made.take_client()) == "E"
+    assert made.take_front() == b""
+    made.from_client(messages.SYNC)
+    made.from_front(READY)
+    assert made.is_idle
+    assert made.channel.book.statement(b"") is not None
+
+
+def test_a_query_behind_a_message_that_succeeds_runs() -> None:
+    made = pipelined(b"drop table t", messages.close_portal(b"p"))
+    made.from_front(THREE + THREE)
+    assert kinds(made.take_front()) == "SQ"
+    made.from_front(READY + messages.command_complete(b"DROP TABLE") + READY)
+    assert kinds(made.take_client()) == "3CZ"
+    assert made.channel.book.statement(b"") is None

@@ -154,7 +154,7 @@ class Conversation:
         assert MARKER.encode() not in said
         assert b"_hush" not in said
         assert GUARD.encode() not in said
-        for kind, body in _messages(said):
+        for kind, body in _messages(said, may_break_off=self.relay.is_over):
             assert kind in _BACKEND_KINDS, chr(kind)
             if kind == ord("E"):
                 fields = parse_fields(body, "utf-8")
@@ -183,11 +183,13 @@ def _size(body: bytes) -> bytes:
     return (len(body) + 4).to_bytes(4, "big")
 
 
-def _messages(said: bytes) -> Iterator[tuple[int, bytes]]:
+def _messages(said: bytes, *, may_break_off: bool = False) -> Iterator[tuple[int, bytes]]:
+    """may_break_off: a session that ends in the middle of a row says nothing more."""
     at = 0
     while at < len(said):
-        assert at + 5 <= len(said), "half a message"
         end = at + 1 + int.from_bytes(said[at + 1 : at + 5], "big")
+        if may_break_off and end > len(said):
+            return
         assert end <= len(said), "half a message"
         yield said[at], said[at + 5 : end]
         at = end
