@@ -1,4 +1,4 @@
-"""What every test may ask for: the census table, and reproducible property tests in CI."""
+"""What every test may ask for: the census table, and property tests with the same examples in every run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 IS_CI = bool(os.environ.get("CI"))
 
-# A shared machine makes any deadline a coin toss; in CI the same examples run every time.
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("ci" if IS_CI else "local")
+# A shared machine makes any deadline a coin toss, and so would other examples in every run; `make fuzz` tries others.
+hypothesis.settings.register_profile("search", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "same", hypothesis.settings.get_profile("search"), derandomize=True, print_blob=True
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("search" if config.getoption("markexpr") == "long" else "same")
 
 
 # The relay is tested in a thread that lives on, whose lines are counted until the first test that is not to be counted.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from ruamel.yaml import YAML
+
+from tests.ports import reserved_port
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -74,12 +75,6 @@ def near(value: str, expected: int) -> bool:
     return abs(int(value) - expected) < TOLERANCE
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _write_policy(directory: Path) -> Path:
     """The published census policy with budgets that last for the whole run."""
     yaml = YAML()
@@ -105,7 +100,13 @@ def _wait_until_served(server: Server, process: subprocess.Popen[bytes], log: Pa
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path) -> Iterator[Server]:
+def port() -> Iterator[int]:
+    with reserved_port() as port:
+        yield port
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path, port: int) -> Iterator[Server]:
     """`hushql serve` on the census with one analyst, as its own process."""
     directory = tmp_path_factory.mktemp("served")
     hushql = [sys.executable, "-m", "proxy"]
@@ -113,7 +114,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path) -> Iterato
     users = directory / "users.yaml"
     run([*hushql, "user", "add", LOGIN, "--role", "analyst", "--users", str(users)], environment, cwd=directory)
     policy = _write_policy(directory)
-    served = Server(port=_free_port())
+    served = Server(port=port)
     log = directory / "log"
     command = [
         *hushql,

@@ -39,7 +39,7 @@ def test_a_statement_costs_what_the_wanted_accuracy_needs(served: Served) -> Non
 
 
 def test_a_share_is_of_what_was_shown(served: Served) -> None:
-    """The first answer, of 871 rows, is off by 64, five deviations, in one run of two million."""
+    """The first answer, of 871 rows, is off by 64, five deviations, in no run: see `tests.e2e.tamed`."""
     both = "SELECT count(*), avg(steps) FROM users WHERE age > 16"
     with served.connect("spend", "u51") as client:
         heard = notices_of(client)

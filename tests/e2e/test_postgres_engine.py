@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import psycopg
@@ -86,16 +87,28 @@ def test_a_lost_table_is_a_fixed_message_and_stays_charged(elsewhere: Client) ->
     assert _rho(elsewhere) > before
 
 
+def _until_there_wait(owner: Client, count: int) -> None:
+    """For a lock: who does was charged."""
+    while owner.execute("select from pg_locks where not granted").rowcount != count:
+        time.sleep(0.01)
+
+
+def _cancel_what_waits(owner: Client, client: Client) -> None:
+    _until_there_wait(owner, 1)
+    client.cancel_safe()
+
+
 def test_a_statement_that_waits_ends_by_its_time_or_by_a_cancel(elsewhere: Client) -> None:
     with private_server().owner(ELSEWHERE) as owner, owner.transaction():
         owner.execute("lock table items in access exclusive mode")
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             elsewhere.execute("SELECT count(*) FROM items WHERE line = 1 AND quantity = 3")
+        _until_there_wait(owner, 0)
         before = _rho(elsewhere)
-        timer = threading.Timer(0.5, elsewhere.cancel)
-        timer.start()
+        cancelling = threading.Thread(target=_cancel_what_waits, args=(owner, elsewhere))
+        cancelling.start()
         with pytest.raises(psycopg.errors.QueryCanceled, match="user request"):
             elsewhere.execute("SELECT count(*) FROM items WHERE line = 1 AND quantity = 4")
-        timer.join()
+        cancelling.join()
     assert _rho(elsewhere) > before
     assert elsewhere.execute("SELECT count(*) > 0 FROM items WHERE quantity = 5").fetchall() == [(True,)]

@@ -83,7 +83,8 @@ def test_setting_in_the_same_query_string_counts(served: Served) -> None:
 @pytest.mark.parametrize("extended", [False, True])
 def test_intervals_stand_beside_their_aggregates(served: Served, extended: bool) -> None:
     with served.connect("shop") as client:
-        client.execute("SET hush.intervals = on")
+        # numbers as they are drawn: one that is moved for the sake of the others' signs may leave its interval
+        client.execute("SET hush.intervals = on; SET hush.nonnegative = off")
         cursor = client.execute(
             "SELECT plan, count(*) AS n, round(avg(age)), sum(age) FILTER (WHERE kids = 1) FROM users"
             " WHERE plan IS NOT DISTINCT FROM 'pro' GROUP BY plan",
@@ -145,7 +146,7 @@ def test_fresh_asks_again(served: Served) -> None:
         client.execute("SET hush.fresh = on")
         fresh = {client.execute(COUNT).fetchall()[0] for _ in range(8)}
         assert len(same) == 1
-        assert len(fresh) > 1
+        assert len(fresh) > 1  # noise of sd 41: 8 equal answers are one run in 10^14
 
 
 def test_times_are_those_of_the_policys_zone_and_that_is_told(served: Served) -> None:

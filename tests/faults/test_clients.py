@@ -172,7 +172,7 @@ def test_a_client_that_resets_its_connection_does_the_same(shared: Proxied) -> N
 
 def test_an_idle_session_is_told_and_closed(site: Site) -> None:
     """Inside a transaction, too."""
-    site.write_policy(limits={"idle_timeout": "2s"})
+    site.write_policy(limits={"idle_timeout": "4s"})
     with running(site) as proxied, proxied.connect() as client:
         client.execute(COUNT.encode())
         with proxied.connect() as other:

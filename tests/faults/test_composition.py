@@ -12,7 +12,7 @@ import signal
 import socket
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -26,6 +26,7 @@ from proxy.errors import ConfigError, FrontFailed
 from proxy.front.front import Front
 from proxy.server.listener import Server
 from tests.faults.proxied import COUNT, DATASET, PASSWORD, PATIENCE_S, Site, running, wait_until
+from tests.ports import reserved_port
 
 LOCAL = "127.0.0.1"
 
@@ -46,10 +47,10 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def free_port() -> int:
-    with socket.create_server((LOCAL, 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved_port() as port:
+        yield port
 
 
 # --- what is not served -----------------------------------------------------------------------------------
@@ -92,9 +93,9 @@ def test_a_plan_is_explained_without_serving(site: Site) -> None:
 # --- what is served ---------------------------------------------------------------------------------------
 
 
-def test_logins_of_all_datasets_and_metrics_where_they_are_asked_for(site: Site) -> None:
+def test_logins_of_all_datasets_and_metrics_where_they_are_asked_for(site: Site, port: int) -> None:
     """The policy's own users file is not there."""
-    elsewhere, port = site.folder / "everybody.yaml", free_port()
+    elsewhere = site.folder / "everybody.yaml"
     site.users.rename(elsewhere)
     options = ServeConfig(
         policies=(site.policy,), state=site.state, listen=Listen(LOCAL, 0), users=UsersAt(elsewhere),
@@ -117,9 +118,8 @@ def test_logins_of_all_datasets_and_metrics_where_they_are_asked_for(site: Site)
         read_metrics(port)
 
 
-def test_a_charge_is_timed_and_a_refusal_counted_once(site: Site) -> None:
+def test_a_charge_is_timed_and_a_refusal_counted_once(site: Site, port: int) -> None:
     """Refused while reading, while planning, by the relay; a reused answer and an error of PostgreSQL are neither."""
-    port = free_port()
     options = ServeConfig(
         policies=(site.policy,), state=site.state, listen=Listen(LOCAL, 0), metrics=Listen(LOCAL, port)
     )
@@ -182,8 +182,8 @@ def test_what_cannot_change_while_it_is_served_does_not(site: Site) -> None:
 
 def test_a_front_that_does_not_take_a_policy_leaves_the_old_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine opened for the new policy is closed again; the next edit is taken, and the old engine goes."""
-    monkeypatch.setattr(app, "_DRAIN_S", 0.0)
-    site.write_policy(limits={"statement_timeout": "1s"})
+    monkeypatch.setattr(app, "_DRAIN_S", -59.5)  # beside the time that a statement may take
+    site.write_policy(limits={"statement_timeout": "60s"})
     whole = Front.apply
 
     async def fail(*_: object) -> None:

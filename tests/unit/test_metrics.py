@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from proxy import errors
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
+from tests.ports import reserved_port
 
 
 @pytest.fixture
@@ -87,16 +88,18 @@ def test_two_registries_share_nothing() -> None:
 
 
 def test_figures_are_served_until_stopped_and_a_taken_port_is_refused(metrics: Metrics) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(errors.ConfigError, match=f"cannot serve metrics on 127.0.0.1 port {port}"):
+    with reserved_port() as port:
+        with (
+            socket.create_server(("127.0.0.1", port)),
+            pytest.raises(errors.ConfigError, match=f"cannot serve metrics on 127.0.0.1 port {port}"),
+        ):
             metrics.serve("127.0.0.1", port)
-    stop = metrics.serve("127.0.0.1", port)
-    try:
-        metrics.session_opened()
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
-            assert b"hushql_sessions 1.0" in answer.read()
-    finally:
-        stop()
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port)).close()
+        stop = metrics.serve("127.0.0.1", port)
+        try:
+            metrics.session_opened()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+                assert b"hushql_sessions 1.0" in answer.read()
+        finally:
+            stop()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port)).close()

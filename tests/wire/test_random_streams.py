@@ -118,7 +118,7 @@ def compare(serving: Serving, front: TestFront) -> Compare:
 PAUSES = st.sampled_from([0.0, 0.0, 0.002])
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(ATOMS, max_size=12), st.lists(st.integers(0, 800), max_size=3), PAUSES)
 def test_random_streams(compare: Compare, atoms: list[bytes], cuts: list[int], pause_s: float) -> None:
     compare(atoms, cuts, pause_s)

@@ -103,7 +103,7 @@ def test_wrong_samples_are_recognised(samples: dict[Distribution, Sample], distr
     other = samples[Distribution.LAPLACE if distribution is Distribution.GAUSSIAN else Distribution.GAUSSIAN]
     assert not has_law(other, CDF[distribution])
     assert not has_law([x + SCALE // 10 for x in sample], CDF[distribution])
-    assert not has_size([x * 19 // 20 for x in sample], distribution)
+    assert not has_size([x * 9 // 10 for x in sample], distribution)  # passes by chance below 1e-16
     assert not has_even_low_bits([x // 2 * 2 for x in sample])
     assert not has_even_low_bits([int(float(x) / 512) * 512 for x in sample])
     assert not is_uncorrelated([x for x in sample[: N // 2] for _ in range(2)], distribution)
