@@ -30,7 +30,9 @@ _FARTHEST_S = "9e11"  # seconds from 1970: as far as a double counts microsecond
 
 
 def rows() -> tuple[Function, ...]:
-    def field(name: str, duckdb: str, whole: Whole = Whole.NO) -> Function:
+    def field(name: str, number: str, whole: Whole = Whole.NO) -> Function:
+        """A field is a numeric, as a product with it is: with a whole number of the engine's it could overflow."""
+        duckdb = f"({number})::DOUBLE"
         of = types.clock if name in _CLOCK else types.fixed(SqlType.NUMERIC, _TIME)
         return Function(name=f"extract {name}", types=of, duckdb=duckdb, domain=times.extracted(name), whole=whole,
                         image=images.field(name) if whole is Whole.YES else images.nothing_known,

@@ -52,6 +52,16 @@ TOTAL = {
         "i * i * i + i * i > 0",
         "i - 9223372036854775807 > 0",
     ),
+    "whole numbers beside numerics": (
+        "i * extract(year FROM born) > 0",
+        "i - extract(year FROM born) > 0",
+        "i % (extract(century FROM born) - 50001) > 0",
+        "coalesce(i, extract(year FROM born)) * i > 0",
+        "abs(least(i, extract(day FROM born))) * -1 + i > 0",
+        "nullif(i, 2.5) * nullif(i, 2.5) > 0",
+        "i * (CASE WHEN ok THEN i ELSE num END) > 0",
+        "i * 9007199254740993.0 * round(i, 0) * i::numeric > 0",
+    ),
     "floating overflow": ("w * w > 0", "w + w > 0", "w / 1e-300 > 0", "w - w = 0", "w * 1e308 * 1e308 > 0"),
     "casts of numbers": (
         "w::int > 0",
