@@ -17,6 +17,8 @@ from tests.fuzz.worlds import NOBODY, Cell, Stored, World
 class Databases:
     """Opened as the engine opens its data; each chosen set of units is a schema of new tables."""
 
+    errors: type[Exception] = duckdb.Error
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._built: dict[frozenset[int], str] = {}

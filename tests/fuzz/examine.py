@@ -6,8 +6,6 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-import duckdb
-
 from proxy.analysis.keys import PrivateKey
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_release
@@ -64,9 +62,9 @@ class Tally:
 class Examiner:
     """Examines queries over one world. Use as a context manager."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, of: Callable[[World], Databases] = Databases) -> None:
         self.world = world
-        self.databases = Databases(world)
+        self.databases = of(world)
         self.tables = {
             name: [dict(zip([c.name for c in table.columns], row, strict=True)) for row in world.data[name].rows]
             for name, table in world.tables.items()
@@ -96,7 +94,7 @@ class Examiner:
             if plan.vector.moments:
                 check(Case(self.world, plan, self.databases))
             Parts(plan, self.databases, self.world).check()
-        except duckdb.Error as error:
+        except self.databases.errors as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
 
     def check_meaning(self, plan: ReleasePlan, expected: tuple[Exact, bool] | None = None) -> Raw:
@@ -106,7 +104,7 @@ class Examiner:
         """
         try:
             raw = self.databases.run(plan.sql, self.databases.everybody()) if plan.vector.moments else []
-        except duckdb.Error as error:
+        except self.databases.errors as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
         oracle = Oracle(plan, self.tables, self.world.privacy.time_zone, SALT)
         parts = Parts(plan, self.databases, self.world)

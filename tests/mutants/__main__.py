@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mutants.seeded import SEEDED, Seeded
+from tests.mutants.mistake import Seeded
+from tests.mutants.seeded import SEEDED
 from tests.mutants.sources import ROOT, copy_tree, made
 
 PAGE = ROOT / "docs" / "mutants.md"

@@ -6,7 +6,8 @@ The other mutants of the repository exchange functions in a running process and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.mutants.answering import ANSWERING
+from tests.mutants.mistake import Seeded
 
 _STATEMENT = "tests/unit/plan/test_statement.py"
 _DISTINCT = "tests/unit/plan/test_distinct.py"
@@ -36,19 +37,6 @@ _PLANTED = "tests/fuzz/test_mutants.py::test_a_planted_mistake_is_found"
 _ROWS_OF_A_CELL = f"{_PLANTED}[rows_of_a_cell_are_not_limited]"
 _HEAVY_UNITS = f"{_PLANTED}[heavy_units_are_not_scaled]"
 _MANY_KEYS = f"{_PLANTED}[keys_above_the_limit_stay]"
-
-
-@dataclass(frozen=True, slots=True)
-class Seeded:
-    """A mistake. module: below proxy/. old: stands there once, and becomes new. caught_by: tests of one file."""
-
-    area: str
-    name: str
-    module: str
-    old: str
-    new: str
-    caught_by: str
-
 
 SEEDED = (
     # --- bounding ------------------------------------------------------------------------------------------------
@@ -293,4 +281,5 @@ SEEDED = (
            'if {"update", "pg_settings"} <= texts:',
            'if {"update", "settings"} <= texts:',
            _SCREEN),
+    *ANSWERING,
 )  # fmt: skip

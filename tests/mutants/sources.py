@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.mutants.seeded import Seeded
+from tests.mutants.mistake import Seeded
 
 ROOT = Path(__file__).resolve().parents[2]
 _COPIED = ("proxy", "tests", "tools", "policies", "docs", "benchmarks", "pyproject.toml", "README.md")

@@ -8,8 +8,11 @@ from collections import Counter
 from tests.mutants.seeded import SEEDED
 from tests.mutants.sources import ROOT, patched
 
-LEAST = 40
-AREAS = {"bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay"}
+LEAST = 90
+AREAS = {
+    "bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay",
+    "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats",
+}  # fmt: skip
 
 
 def test_every_mistake_applies_in_one_place_and_is_python() -> None:

@@ -191,11 +191,11 @@ def test_what_cannot_be_paid_for_as_a_whole_is_not_begun(world: World) -> None:
     answer(world, "select count(*) from orders", login="boss", epsilon=4)
     spent = world.spent("boss")
     with pytest.raises(BudgetSpent, match="user"):
-        begin(world.session("boss"), epsilon=4)
+        begin(world.session("boss"), epsilon=3)
     assert len(world.engine.asked) == 1
-    answer(world, epsilon=4)
+    answer(world, epsilon=3)
     with pytest.raises(BudgetSpent, match="user"):
-        begin(world.session("boss"), epsilon=4)
+        begin(world.session("boss"), epsilon=3)
     assert world.spent("boss") == spent, "the first stage was at hand, and could have been paid for alone"
 
 

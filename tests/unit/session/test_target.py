@@ -13,7 +13,7 @@ import pytest
 from proxy.errors import PolicyForbids
 from proxy.session.session import ClientSession
 from proxy.session.target import smallest
-from tests.unit.session.running import Slow, session_with
+from tests.unit.session.running import Slow, session_with, sessions_with
 from tests.unit.session.test_estimate import asked
 
 COUNT = "select count(*) from users"
@@ -75,3 +75,15 @@ def test_what_cannot_be_had_is_refused_with_its_price(tmp_path: Path) -> None:
         with pytest.raises(PolicyForbids, match="avg"):
             asked(session, "select avg(age) from users", {"hush.target_error": "5"})  # which was NULL
         assert asyncio.run(session.prepare(COUNT, {}))
+
+
+def test_what_another_session_was_shown_decides_nothing(tmp_path: Path) -> None:
+    """Its account has not paid for the answer, so that its price must not tell of it."""
+    noise = Slow()
+    noise.may_go_on.set()
+    with sessions_with(noise, tmp_path / "state", 2) as ((first, second), _ledger, _workers):
+        asked(first, COUNT)
+        with pytest.raises(PolicyForbids, match="no epsilon"):
+            asked(first, COUNT, {"hush.target_error": "5%"})  # of empty tables
+        with pytest.raises(PolicyForbids, match="needs a value"):
+            asked(second, COUNT, {"hush.target_error": "5%"})

@@ -1,7 +1,7 @@
 """Has what a function is spelled as in DuckDB the type that everything around it is spelled for?
 
-A product of numerics is one of doubles there, which never overflows. If one of them came as whole numbers of 64 bits, it
-would, for some rows: and the error would tell of them.
+A product of numerics is one of doubles there, which never overflows. One of whole numbers of 64 bits would, for some
+rows: and the error would tell of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def calls() -> Iterator[tuple[str, str, SqlType]]:
     for name, function in FUNCTIONS.items():
         template = function.duckdb
         taken = 1 + max((n for n in range(10) if uses(template, n)), default=-1)
-        for size in range(1, 4) if uses(template, "*") else (taken,):
+        for size in range(1, 4) if "{*}" in template else (taken,):
             for kinds in product(KINDS, repeat=size if size <= MOST_ARGUMENTS else 0):
                 result = function.types(kinds)
                 is_possible = not name.startswith("width_bucket") or kinds[-1] is SqlType.INT8  # how many, a constant
