@@ -15,6 +15,8 @@ from itertools import islice, product
 from typing import assert_never
 
 from proxy.analysis.domains import Domains
+from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reads_through
+from proxy.analysis.grain import moments
 from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql import images
@@ -27,7 +29,6 @@ from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all
 _MOST_MADE = 20_000  # combinations of arguments for one function
-_MOST_CHOICES = 10  # of one part of an expression for one value of its column
 _MOST_WORK = 50_000  # and for all keys of a block: a statement can have thousands
 _MOST_READERS = 3
 _MOST_PARTS = 300  # of an expression that is looked into; a sub-select's columns are parts as often as they are named
@@ -51,9 +52,12 @@ class KeyValues:
     def _listed(self, scalar: Scalar) -> tuple[Value, ...] | None:
         domain = self._domains.of(scalar)
         between = self._between(domain, scalar)
-        if len(_parts(scalar)) > _MOST_PARTS:
+        parts = _parts(scalar)
+        if len(parts) > _MOST_PARTS:
             return between
-        found = (between, self._made(domain, scalar), self._made_of_one(domain, scalar))
+        made = self._made(domain, scalar)
+        is_exact = made is not None and sum(isinstance(p, (ColumnRef, Case)) for p in parts) == 1
+        found = (between, made, None if is_exact else self._made_of_one(domain, scalar))
         return min((f for f in found if f is not None), key=len, default=None)
 
     # --- between bounds -----------------------------------------------------------------------------------
@@ -105,23 +109,41 @@ class KeyValues:
 
     def _made_of_one(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
         """What the whole expression makes of each value of the one part that reads columns, however often it stands."""
-        for part in self._readers(scalar):
-            values = self.of(part)
+        for part, values in self._readers(scalar):
             if values is None or not self._may_spend((), len(values) * len(_parts(scalar))):
                 continue
-            made = [_evaluated(scalar, part, v) for v in values]
-            if all(made):
-                return _inside(_distinct(v for found in made for v in images.an_argument(found)), domain)
+            made = self._evaluated(scalar, part, values)
+            if made is not None:
+                return _inside(_distinct(made), domain)
         return None
 
-    def _readers(self, scalar: Scalar) -> Iterator[Scalar]:
-        """The one column that is read, and calls with few values, such as date_trunc, that it is read through."""
+    def _evaluated(self, scalar: Scalar, part: Scalar, values: tuple[Value, ...]) -> list[Value] | None:
+        """Of a part that is NULL too, as it is wherever a column's value is none of its domain. Where texts are told
+        apart by another rule than the engine's, conditions decide nothing.
+        """
+        is_blind = any(self._domains.column(c).case_blind for c in columns_of(part))
+        for decides in (False,) if is_blind else (True, False):
+            every: list[Choice] = [*values, *((MISSING,) if decides else ())]
+            made = [choices(scalar, part, v, decides=decides) for v in every]
+            if all(made):
+                return [v for found in made for v in found if not isinstance(v, (Missing, Span))]
+        return None
+
+    def _readers(self, scalar: Scalar) -> Iterator[tuple[Scalar, tuple[Value, ...] | None]]:
+        """The one column that is read, and calls with few values, such as date_trunc, that it is read through, with
+        values of which the scalar makes all it can make.
+        """
         columns = columns_of(scalar)
-        if len(columns) == 1 and not isinstance(scalar, ColumnRef):
-            yield from columns
+        for column in columns if len(columns) == 1 and not isinstance(scalar, ColumnRef) else ():
+            yield column, self.of(column)
+            yield column, moments(scalar, column, self._domains.of(column), _MOST_MADE)
         calls = dict.fromkeys(p for p in _parts(scalar)[1:] if isinstance(p, Call) and columns_of(p))
-        listed = (c for c in calls if isinstance(self._domains.of(c), Listed) and _reads_through(scalar, c))
-        yield from islice(listed, _MOST_READERS)
+        listed = (c for c in calls if self._is_of_few(c) and reads_through(scalar, c))
+        yield from ((call, self.of(call)) for call in islice(listed, _MOST_READERS))
+
+    def _is_of_few(self, call: Call) -> bool:
+        domain = self._domains.of(call)
+        return isinstance(domain, Listed) or (call.function.startswith("extract ") and isinstance(domain, Bounded))
 
     def _any_of(self, parts: Sequence[Scalar]) -> tuple[Value, ...] | None:
         lists = [self.of(p) for p in parts if not isinstance(p, Null)]
@@ -141,45 +163,6 @@ class KeyValues:
             return False
         self._left -= work
         return True
-
-
-def _reads_through(scalar: Scalar, part: Scalar) -> bool:
-    """Whether no column stands outside of this part."""
-    return scalar == part or (
-        not isinstance(scalar, ColumnRef) and all(_reads_through(c, part) for c in children(scalar))
-    )
-
-
-def _evaluated(scalar: Scalar, part: Scalar, value: Value) -> tuple[Constant, ...]:
-    """What a scalar can be where a part of it has this value: one constant, or one for each branch; none if unknown."""
-    if scalar == part:
-        return (value,)
-    match scalar:
-        case Literal(constant):
-            return (constant,)
-        case Span():
-            return (scalar,)
-        case Null() | Member() | ColumnRef():
-            return ()
-        case Case(branches, otherwise):
-            parts = [
-                _evaluated(v, part, value) for v in (*(v for _, v in branches), otherwise) if not isinstance(v, Null)
-            ]
-            return _few(v for found in parts for v in found) if all(parts) else ()
-        case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
-            parts = [_evaluated(a, part, value) for a in args]
-            return _few(v for found in parts for v in found) if all(parts) else ()
-        case Call(function, args):
-            made = [FUNCTIONS[function].image(c) for c in product(*(_evaluated(a, part, value) for a in args))]
-            return _few(v for found in made for v in found) if all(made) else ()
-        case _ as never:
-            assert_never(never)
-
-
-def _few(values: Iterable[Constant]) -> tuple[Constant, ...]:
-    """The choices, unless they are so many that choices of choices would have no end."""
-    found = tuple(dict.fromkeys(values))
-    return found if len(found) <= _MOST_CHOICES else ()
 
 
 def _inside(values: Iterable[Value], domain: Domain) -> tuple[Value, ...]:

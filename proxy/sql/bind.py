@@ -15,6 +15,7 @@ from proxy.sql import (
     bind_choices,
     bind_conditions,
     bind_formats,
+    bind_made,
     bind_patterns,
     bind_spans,
     bind_texts,
@@ -28,7 +29,7 @@ from proxy.sql.constants import Constants
 RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
     **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES, **bind_spans.RULES,
-    **bind_zones.RULES,
+    **bind_zones.RULES, **bind_made.RULES,
 })  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from proxy.sql.algebra import (
     conjuncts,
 )
 from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
+from proxy.sql.bind_rows import row_of, text_of_row
 from proxy.sql.binder import Binder
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
@@ -95,6 +96,9 @@ def _count(node: exp.Count, binder: Binder, where: Scalar) -> Aggregate:
         only(node.this, "expressions")
         if len(node.this.expressions) != 1:
             raise refuse(node, "COUNT(DISTINCT ...) takes one expression")
+        row = row_of(node.this.expressions[0])
+        if row is not None:
+            return _count_distinct(node, text_of_row(binder, node, row), where)
         return _count_distinct(node, *_chosen(binder.scalar(node.this.expressions[0]), where))
     argument, where = _chosen(binder.scalar(node.this), where)
     if isinstance(argument, Literal):

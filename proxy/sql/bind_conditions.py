@@ -9,9 +9,10 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
+from proxy.sql.bind_durations import Side, compared, side
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of
-from proxy.sql.bind_rows import compare_rows, row_of
-from proxy.sql.bind_spans import compare_differences, is_difference, unwrapped
+from proxy.sql.bind_rows import compare_rows, different_rows, row_of
+from proxy.sql.bind_spans import unwrapped
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
@@ -33,10 +34,7 @@ def _compare(binder: Binder, node: exp.Expression) -> Scalar:
         return compare_rows(binder, node, operator, row, row_of(node.expression))
     if quantified is not None:
         return _quantified(binder, node, operator, quantified)
-    left, right = (binder.bind(unwrapped(side), intervals=True) for side in (node.this, node.expression))
-    if is_difference(left) or is_difference(right):
-        return compare_differences(binder, node, operator, (left, right))
-    return binder.call(node, operator, *binder.united(node, ((left, node.this), (right, node.expression))))
+    return compared(binder, node, operator, side(binder, node.this), side(binder, node.expression))
 
 
 def _quantified(binder: Binder, node: exp.Expression, operator: str, found: Quantified) -> Scalar:
@@ -66,7 +64,7 @@ def _is(binder: Binder, node: exp.Expression) -> Scalar:
         tests = (binder.call(node, "is null", binder.scalar(value)) for value in row)
         return conjunction(tuple(binder.negated(node, test, negate) for test in tests))
     if isinstance(node.expression, exp.Null):
-        return binder.negated(node, binder.call(node, "is null", binder.scalar(node.this)), negate)
+        return binder.negated(node, _is_null(binder, node), negate)
     if isinstance(node.expression, exp.Boolean):
         wanted = Literal(bool(node.expression.this), SqlType.BOOL)
         different = binder.call(node, "is distinct from", binder.condition(node.this), wanted)
@@ -74,26 +72,37 @@ def _is(binder: Binder, node: exp.Expression) -> Scalar:
     raise refuse(node, "IS is accepted with NULL, TRUE and FALSE")
 
 
+def _is_null(binder: Binder, node: exp.Expression) -> Scalar:
+    """x IS NULL, also of regexp_match(x, pattern), which is so where nothing matches."""
+    match unwrapped(node.this):
+        case exp.Anonymous(this=str() as name, expressions=[value, pattern]) if name.lower() == "regexp_match":
+            found = _regular(binder, exp.RegexpLike(this=value, expression=pattern))
+            return binder.call(node, "is distinct from", found, Literal(True, SqlType.BOOL))
+        case _:
+            return binder.call(node, "is null", binder.scalar(node.this))
+
+
 def _distinct_from(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    left, right = binder.together(node, node.this, node.expression)
-    different = binder.call(node, "is distinct from", left, right)
+    rows = row_of(node.this), row_of(node.expression)
+    if rows[0] is not None:
+        different = different_rows(binder, node, rows[0], rows[1])
+    else:
+        different = binder.call(node, "is distinct from", *binder.together(node, node.this, node.expression))
     return binder.negated(node, different, isinstance(node, exp.NullSafeEQ))
 
 
 def _between(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "low", "high", "symmetric")
-    found, lowest, highest = ((binder.bind(p), p) for p in (node.this, node.args["low"], node.args["high"]))
+    found, lowest, highest = (side(binder, p) for p in (node.this, node.args["low"], node.args["high"]))
     if not node.args.get("symmetric"):
         return _inside(binder, node, found, lowest, highest)
     ways = (_inside(binder, node, found, a, b) for a, b in ((lowest, highest), (highest, lowest)))
     return binder.call(node, "or", *ways)
 
 
-def _inside(binder: Binder, node: exp.Expression, found: Part, lowest: Part, highest: Part) -> Scalar:
-    value, low = binder.united(node, (found, lowest))
-    again, high = binder.united(node, (found, highest))
-    return conjunction((binder.call(node, ">=", value, low), binder.call(node, "<=", again, high)))
+def _inside(binder: Binder, node: exp.Expression, found: Side, lowest: Side, highest: Side) -> Scalar:
+    return conjunction((compared(binder, node, ">=", found, lowest), compared(binder, node, "<=", found, highest)))
 
 
 def _in(binder: Binder, node: exp.Expression) -> Scalar:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.bind_made import formatted_number
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.complete import format_token
 from proxy.sql.formats import Piece, finest, pieces_of
@@ -26,11 +27,13 @@ _LONGEST_NAME = 9
 def _to_char(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "format")
     value = binder.scalar(node.this)
-    if not value.type.is_time:
-        raise refuse(node, f"to_char is accepted of times, not of {value.type.pg_name}", "Format it above: round(...).")
     written = format_token(node, tokenize(binder.source))
     if written is None:
         raise refuse(node, "to_char needs a constant format", _FORMATS)
+    if value.type.is_number:
+        return formatted_number(binder, node, value, written.text)
+    if not value.type.is_time:
+        raise refuse(node, f"to_char is accepted of times and numbers, not of {value.type.pg_name}")
     try:
         pieces = pieces_of(written.text)
     except ValueError as error:

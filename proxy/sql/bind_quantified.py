@@ -18,6 +18,7 @@ from proxy.sqltypes import SqlType
 
 _ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
 _MOST_TESTS = 100
+_WORDS = {"all": True, "some": False}  # that the parser takes for names of functions
 _ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\\s]|(?<=\S)\s+(?=[^,\s]))+))\s*(?:,(?!$)|$)', re.DOTALL)
 
 Part = tuple[Bound, exp.Expression]
@@ -39,8 +40,8 @@ def quantified_of(node: exp.Expression) -> Quantified | None:
             return Quantified(array, every=False)
         case exp.All(this=exp.Expression() as array):
             return Quantified(array, every=True)
-        case exp.Anonymous(this=str() as name, expressions=[exp.Expression() as array]) if name.lower() == "all":
-            return Quantified(array, every=True)
+        case exp.Anonymous(this=str() as name, expressions=[exp.Expression() as array]) if name.lower() in _WORDS:
+            return Quantified(array, every=_WORDS[name.lower()])
         case _:
             return None
 

@@ -1,14 +1,17 @@
-"""What does the comparison of two rows of values mean?"""
+"""What do rows of values mean: compared with each other, or counted?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Scalar, conjunction
+from proxy.sql.algebra import Literal, Scalar, conjunction
+from proxy.sql.bind_texts import as_text
 from proxy.sql.binder import Binder
 from proxy.sql.refusal import refuse
+from proxy.sqltypes import SqlType
 
 Row = Sequence[exp.Expression]
 
@@ -26,9 +29,7 @@ def row_of(node: exp.Expression | None) -> Row | None:
 
 def compare_rows(binder: Binder, node: exp.Expression, operator: str, left: Row, right: Row | None) -> Scalar:
     """Rows are equal where all values are; one is less than another where the first that differs is."""
-    if right is None or len(left) != len(right) or not left:
-        raise refuse(node, "a row is compared with a row of as many values")
-    pairs = [binder.together(node, a, b) for a, b in zip(left, right, strict=True)]
+    pairs = _pairs(binder, node, left, right)
     if operator in ("=", "<>"):
         equal = conjunction(tuple(binder.call(node, "=", *pair) for pair in pairs))
         return binder.negated(node, equal, operator == "<>")
@@ -37,3 +38,30 @@ def compare_rows(binder: Binder, node: exp.Expression, operator: str, left: Row,
         same = binder.call(node, "and", binder.call(node, "=", *pair), found)
         found = binder.call(node, "or", binder.call(node, operator[0], *pair), same)
     return found
+
+
+def different_rows(binder: Binder, node: exp.Expression, left: Row, right: Row | None) -> Scalar:
+    """Rows are distinct where any of their values are."""
+    tests = (binder.call(node, "is distinct from", *pair) for pair in _pairs(binder, node, left, right))
+    return reduce(lambda a, b: binder.call(node, "or", a, b), tests)
+
+
+def _pairs(binder: Binder, node: exp.Expression, left: Row, right: Row | None) -> list[tuple[Scalar, ...]]:
+    if right is None or len(left) != len(right) or not left:
+        raise refuse(node, "a row is compared with a row of as many values")
+    return [binder.together(node, a, b) for a, b in zip(left, right, strict=True)]
+
+
+def text_of_row(binder: Binder, node: exp.Expression, row: Row) -> Scalar:
+    """A text that tells rows apart. Each part says how long it is, and a missing one is none: a row that lacks values
+    is a value all the same.
+    """
+    empty, parts = Literal("", SqlType.TEXT), []
+    for value in (binder.scalar(part) for part in row):
+        text = as_text(binder, node, value)
+        length = binder.convert(node, binder.call(node, "length", text), SqlType.TEXT)
+        marked = binder.call(node, "||", binder.call(node, "||", length, Literal(":", SqlType.TEXT)), text)
+        parts.append(binder.call(node, "||", binder.call(node, "coalesce", marked, empty), Literal(",", SqlType.TEXT)))
+    if not parts:
+        raise refuse(node, "a row of no values is not counted")
+    return reduce(lambda a, b: binder.call(node, "||", a, b), parts)

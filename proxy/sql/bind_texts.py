@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Null, Scalar
+from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.bind_patterns import first_match
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
@@ -134,7 +134,7 @@ def _concat_function(binder: Binder, node: exp.Expression) -> Scalar:
     """concat(x, y, ...): NULL counts as empty."""
     only(node, "expressions", "safe", "coalesce")
     empty = Literal("", SqlType.TEXT)
-    bound = (as_text(binder, node, binder.scalar(part)) for part in node.expressions)
+    bound = (_output(binder, node, binder.scalar(part)) for part in node.expressions)
     parts = [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound]
     return reduce(lambda a, b: binder.call(node, "||", a, b), parts)
 
@@ -145,7 +145,7 @@ def _concat_ws(binder: Binder, node: exp.Expression) -> Scalar:
     if len(node.expressions) < 2:
         raise refuse(node, "concat_ws takes a separator and values")
     separator = constant_text(binder, node, node.expressions[0], "the separator")
-    parts = [as_text(binder, node, binder.scalar(part)) for part in node.expressions[1:]]
+    parts = [_output(binder, node, binder.scalar(part)) for part in node.expressions[1:]]
     joined: Scalar = (empty := Literal("", SqlType.TEXT))
     for part in parts:
         if not isinstance(part, Null):
@@ -159,9 +159,17 @@ def as_text(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     """A value that is joined to texts, as PostgreSQL writes it out."""
     if isinstance(value, Null) or (value.type.is_text and value.type is not SqlType.UUID):
         return value
-    if value.type is SqlType.BOOL:
-        raise refuse(node, "a boolean is not joined to a text here", "Write CASE WHEN x THEN 'yes' ELSE 'no' END.")
     return binder.convert(node, value, SqlType.TEXT)
+
+
+def _output(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
+    """A value as concat shows it: booleans are t and f there, and true and false beside ||."""
+    if value.type is not SqlType.BOOL or isinstance(value, Null):
+        return as_text(binder, node, value)
+    yes, no = Literal("t", SqlType.TEXT), Literal("f", SqlType.TEXT)
+    if isinstance(value, Literal):
+        return yes if value.value else no
+    return Case(((value, yes), (binder.call(node, "not", value), no)), Null(SqlType.TEXT), SqlType.TEXT)
 
 
 def _trim(binder: Binder, node: exp.Expression) -> Scalar:

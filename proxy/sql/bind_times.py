@@ -9,14 +9,9 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar, Span
-from proxy.sql.bind_spans import (
-    difference,
-    field_of_age,
-    field_of_difference,
-    is_age,
-    is_difference,
-    unwrapped,
-)
+from proxy.sql.bind_ages import field_of_age, is_age
+from proxy.sql.bind_durations import is_time_of_day, time_of_day
+from proxy.sql.bind_spans import difference, field_of_difference, is_difference, unwrapped
 from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.complete import TIME_FORMATS
@@ -24,6 +19,7 @@ from proxy.sql.constants import Untyped, coerce_text
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_span, times
+from proxy.sql.unit_words import unit_of
 from proxy.sql.words import construct
 from proxy.sql.zones import UNIVERSAL
 from proxy.sqltypes import SqlType
@@ -122,7 +118,7 @@ _FORMATTED: Mapping[type, SqlType] = {exp.StrToDate: SqlType.DATE, exp.StrToTime
 
 def _extract(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    field = str(node.this.this).lower().strip("'")
+    field = unit_of(str(node.this.this))
     result = _field(binder, node, field, unwrapped(node.expression))
     return binder.convert(node, result, SqlType.FLOAT8) if is_date_part(node, binder.source) else result
 
@@ -130,6 +126,8 @@ def _extract(binder: Binder, node: exp.Expression) -> Scalar:
 def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expression) -> Scalar:
     if is_age(part):
         return field_of_age(binder, part, field)
+    if is_time_of_day(part):
+        return field_of_difference(binder, node, field, time_of_day(binder, part))
     bound = binder.bind(part, intervals=True)
     if is_difference(bound):
         return field_of_difference(binder, node, field, bound)
@@ -142,7 +140,7 @@ def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expressio
 
 def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "unit", "zone")
-    unit = str(node.args["unit"].this).lower().strip("'")
+    unit = unit_of(str(node.args["unit"].this))
     if node.args.get("zone") is not None:
         return truncated_there(binder, node, unit)
     return binder.call(node, f"date_trunc {unit}", binder.scalar(node.this))

@@ -110,7 +110,7 @@ def fold_time(function: Function, args: tuple[Scalar, ...], wanted: SqlType) -> 
 
 
 _TIMES = frozenset((SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ))
-_OF_TIMES = ("time + interval", "time - interval", "date_trunc ")
+_OF_TIMES = ("time + interval", "time - interval", "date_trunc ", "to_timestamp", "cast time to timestamptz")
 
 
 def fold_text(rule: ImageRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:

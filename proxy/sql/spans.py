@@ -23,15 +23,29 @@ _UNITS = {
     "year": (12, 0, 0),
 }
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+_CLOCK = re.compile(r"\s*([+-]?)(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:\.\d{1,6})?))?\s*")
 _LARGEST = 2**31 - 1
+
+
+def parse_clock(text: str) -> int | None:
+    """Microseconds of hours, minutes and seconds written as 02:30 or 02:30:15.5."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    seconds = Decimal(int(found[2]) * 3600 + int(found[3]) * 60) + Decimal(found[4] or 0)
+    return int(seconds * 1_000_000) * (-1 if found[1] == "-" else 1)
 
 
 def parse_span(text: str, unit: str) -> Span | None:
     """The interval written as `INTERVAL 'text' unit`; None when it is not understood.
 
-    Fractions are accepted for units of fixed length below a day only.
+    Fractions are accepted for units of fixed length below a day only. A time of day stands alone: the parser drops
+    the one of INTERVAL '1 day 02:30'.
     """
     whole = f"{text} {unit}" if unit else text
+    clock = parse_clock(whole)
+    if clock is not None:
+        return Span(0, 0, clock)
     months, days, micros, end = 0, 0, 0, 0
     while end < len(whole):
         match = _PART.match(whole, end)

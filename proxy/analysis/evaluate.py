@@ -1,0 +1,220 @@
+"""What can an expression give where the one part that reads columns has a known value?
+
+Claim: the expression's value, NULL included, is one of the choices. Where a condition of CASE can be decided as the
+engine decides it, only its branch is a choice; where it cannot, all are.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from itertools import product
+from types import MappingProxyType
+from typing import Any, assert_never
+
+from proxy.policy.model import Bounded, Listed
+from proxy.sql import images
+from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
+from proxy.sql.domain_rules import Argument
+from proxy.sql.function import Function, Nulls
+from proxy.sql.functions import FUNCTIONS
+from proxy.sql.images import Constant
+from proxy.sql.intervals import as_datetime
+from proxy.sql.time_rules import TRUNCATION_UNITS
+
+_MOST_CHOICES = 10  # of one part of an expression for one value of its column
+_WHOLE_DOUBLES = 2**53
+_DIGITS = 15  # two decimals of so many digits are two doubles
+
+
+class Missing(enum.Enum):
+    """NULL."""
+
+    MISSING = "NULL"
+
+
+MISSING = Missing.MISSING
+Choice = Constant | Missing
+Choices = tuple[Choice, ...]  # none: unknown
+
+_ANY_TRUTH: Choices = (True, False, MISSING)
+_OF_TIMES = frozenset((
+    "cast time to date", "extract epoch",
+    *(f"date_trunc {unit}" for unit in TRUNCATION_UNITS if unit not in ("milliseconds", "microseconds")),
+))  # fmt: skip
+_STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType({
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+})  # fmt: skip
+
+
+def reads_through(scalar: Scalar, part: Scalar) -> bool:
+    """Whether no column stands outside of this part."""
+    return scalar == part or (
+        not isinstance(scalar, ColumnRef) and all(reads_through(c, part) for c in children(scalar))
+    )
+
+
+def choices(scalar: Scalar, part: Scalar, value: Choice, *, decides: bool = True) -> Choices:
+    """What a scalar can be where a part of it has this value; nothing if that is unknown.
+
+    decides: whether the value is the engine's, by which conditions are decided.
+    """
+    if scalar == part:
+        return (value,)
+
+    def of(inner: Scalar) -> Choices:
+        return choices(inner, part, value, decides=decides)
+
+    match scalar:
+        case Literal(constant):
+            return (constant,)
+        case Span():
+            return (scalar,)
+        case Null():
+            return (MISSING,)
+        case ColumnRef():
+            return ()
+        case Case():
+            return _chosen(scalar, of) if decides else _any_branch(scalar, of)
+        case Member(argument, items):
+            return _few(t for v in of(argument) for t in _any_equal(v, items)) if decides else ()
+        case Call():
+            return (_decided(scalar, of) if decides else ()) or _computed(scalar, of)
+        case _ as never:
+            assert_never(never)
+
+
+def _few(values: Iterable[Choice]) -> Choices:
+    """The choices, unless they are so many that choices of choices would have no end."""
+    found = tuple({(type(v), v): v for v in values}.values())
+    return found if len(found) <= _MOST_CHOICES else ()
+
+
+def _any_branch(scalar: Case, of: Callable[[Scalar], Choices]) -> Choices:
+    parts = [of(v) for v in (*(v for _, v in scalar.branches), scalar.otherwise)]
+    return _few(v for found in parts for v in found) if all(parts) else ()
+
+
+def _chosen(scalar: Case, of: Callable[[Scalar], Choices]) -> Choices:
+    """The branches that may be the first whose condition is true."""
+    found: list[Choices] = []
+    for condition, value in scalar.branches:
+        truth = of(condition) or _ANY_TRUTH
+        if True in truth:
+            found.append(of(value))
+        if truth == (True,):
+            break
+    else:
+        found.append(of(scalar.otherwise))
+    return _few(v for part in found for v in part) if all(found) else ()
+
+
+def _computed(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
+    function, parts = FUNCTIONS[call.function], [of(a) for a in call.args]
+    if function.image is images.an_argument:  # or NULL: nullif, or a cast without an answer
+        return _few((*(v for found in parts for v in found), MISSING)) if all(parts) else ()
+    if not all(parts):
+        return ()
+    made: list[Choices] = []
+    for values in product(*parts):
+        present = tuple(v for v in values if not isinstance(v, Missing))
+        if len(present) == len(values):
+            made.append(function.image(present) or _only(function, present))
+        else:
+            made.append((MISSING,) if function.nulls in _STRICT else ())
+    return _few(v for found in made for v in found) if all(made) else ()
+
+
+def _only(function: Function, values: tuple[Constant, ...]) -> Choices:
+    """The one value that a function of a constant time can have; it may have none."""
+    moments = tuple(v for v in values if isinstance(v, date))
+    if function.name not in _OF_TIMES or len(moments) < len(values):
+        return ()
+    match function.domain(tuple(Argument(Listed((v,)), is_constant=True) for v in moments)):
+        case Listed((date() as value,)):
+            return (value, MISSING)
+        case Bounded(int() | float() as lo, int() | float() as hi) if lo == hi == int(lo) and abs(lo) < _WHOLE_DOUBLES:
+            return (int(lo), MISSING)
+        case _:
+            return ()
+
+
+# --- conditions --------------------------------------------------------------------------------------------------
+
+
+def _decided(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
+    """TRUE, FALSE and NULL, as many of them as a condition can be; nothing for other calls."""
+    match call.function, call.args:
+        case "not", (inner,):
+            return tuple(not v if isinstance(v, bool) else v for v in of(inner) or _ANY_TRUTH)
+        case "and" | "or", (left, right):
+            pairs = product(of(left) or _ANY_TRUTH, of(right) or _ANY_TRUTH)
+            return _few(_joined(a, b, ends=call.function == "or") for a, b in pairs)
+        case "is null", (inner,):
+            return _few(v is MISSING for v in of(inner))
+        case "is distinct from", (left, right):
+            return _few(v for a, b in product(of(left), of(right)) for v in _distinct(a, b))
+        case name, (left, right) if name in _COMPARISONS:
+            return _few(v for a, b in product(of(left), of(right)) for v in _compared(name, a, b))
+        case _:
+            return ()
+
+
+def _joined(left: Choice, right: Choice, *, ends: bool) -> Choice:
+    """AND, which FALSE ends, or OR, which TRUE ends."""
+    if ends in (left, right):
+        return ends
+    return MISSING if MISSING in (left, right) else not ends
+
+
+def _compared(name: str, left: Choice, right: Choice) -> Choices:
+    if isinstance(left, Missing) or isinstance(right, Missing):
+        return (MISSING,)
+    ours, theirs = _comparable(left, right)
+    return _ANY_TRUTH if ours is None else (_COMPARISONS[name](ours, theirs),)
+
+
+def _distinct(left: Choice, right: Choice) -> Choices:
+    if isinstance(left, Missing) or isinstance(right, Missing):
+        return (left is not right,)
+    return tuple(v for v in _compared("<>", left, right) if v is not MISSING)
+
+
+def _any_equal(value: Choice, items: tuple[Literal, ...]) -> Choices:
+    """value IN (items)."""
+    tests = [_compared("=", value, item.value) for item in items]
+    if (True,) in tests:
+        return (True,)
+    return tuple(dict.fromkeys(v for test in tests for v in test))
+
+
+def _comparable(left: Constant, right: Constant) -> tuple[object, object] | tuple[None, None]:
+    """Both as Python compares them like the engine, or nothing."""
+    match left, right:
+        case (bool(), bool()):
+            return left, right
+        case (bool(), _) | (_, bool()):
+            return None, None
+        case (str(), str()) if not (left.endswith(" ") or right.endswith(" ")):  # which char(n) would not count
+            return left, right
+        case (date(), date()):
+            moments = as_datetime(left), as_datetime(right)
+            return moments if all(m.tzinfo is None for m in moments) else (None, None)
+        case (int() | float() | Decimal(), int() | float() | Decimal()):
+            numbers = _number(left), _number(right)
+            return (None, None) if None in numbers else numbers
+        case _:
+            return None, None
+
+
+def _number(value: int | float | Decimal) -> Decimal | None:
+    """A number that is equal to another one here exactly where the two are as doubles."""
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite() or abs(number) >= _WHOLE_DOUBLES:
+        return None
+    is_whole = number == number.to_integral_value()
+    return number if is_whole or len(number.as_tuple().digits) <= _DIGITS else None

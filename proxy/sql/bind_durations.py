@@ -1,0 +1,72 @@
+"""What do ages, differences of times and times of day mean where they are compared, or a field is taken of them?"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from proxy.sql.algebra import Literal, Scalar
+from proxy.sql.bind_ages import DAY, HOUR, MINUTE, is_age, microseconds_of_age, whole
+from proxy.sql.bind_spans import Duration, compare_differences, is_difference, unwrapped
+from proxy.sql.binder import Binder, Bound
+from proxy.sql.constants import Untyped
+from proxy.sql.refusal import only, refuse
+from proxy.sql.spans import parse_clock
+from proxy.sqltypes import SqlType
+
+Side = tuple[Bound | Duration, exp.Expression]
+
+
+def side(binder: Binder, node: exp.Expression) -> Side:
+    """One side of a comparison, which may be a difference of times."""
+    inner = unwrapped(node)
+    if is_age(inner):
+        return Duration(microseconds_of_age(binder, inner)), node
+    if is_time_of_day(inner):
+        return time_of_day(binder, inner), node
+    return binder.bind(inner, intervals=True), node
+
+
+def compared(binder: Binder, node: exp.Expression, operator: str, left: Side, right: Side) -> Scalar:
+    """A comparison of values, or of differences of times."""
+    if is_difference(left[0]) or is_difference(right[0]):
+        left, right = _on_the_clock(left, right), _on_the_clock(right, left)
+        return compare_differences(binder, node, operator, (left[0], right[0]))
+    sides = [(bound, part) for bound, part in (left, right) if not isinstance(bound, Duration)]
+    return binder.call(node, operator, *binder.united(node, sides))
+
+
+def _on_the_clock(found: Side, other: Side) -> Side:
+    """A constant that is compared with a time of day is one too."""
+    is_clock = isinstance(other[0], Duration) and other[0].is_time_of_day
+    return (_constant(found[1], found[0].text), found[1]) if is_clock and isinstance(found[0], Untyped) else found
+
+
+def _constant(node: exp.Expression, text: str) -> Duration:
+    found = parse_clock(text)
+    if found is None or not 0 <= found <= DAY:
+        raise refuse(node, "this time of day is not understood", "Write it like TIME '17:30'.")
+    return Duration(whole(found), is_time_of_day=True)
+
+
+def is_time_of_day(node: exp.Expression) -> bool:
+    """Whether this is x::time, or TIME '12:00'."""
+    return isinstance(node, exp.Cast) and node.args["to"].sql(dialect="postgres").upper() == "TIME"
+
+
+def time_of_day(binder: Binder, node: exp.Expression) -> Duration:
+    """Microseconds since midnight."""
+    only(node, "this", "to")
+    value = binder.bind(node.this)
+    text = value.text if isinstance(value, Untyped) else value.value if isinstance(value, Literal) else None
+    if isinstance(text, str):
+        return _constant(node, text)
+    if isinstance(value, Untyped) or value.type not in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
+        raise refuse(node, "a time of day is taken of a timestamp")
+
+    def field(name: str, size: int) -> Scalar:
+        number = binder.convert(node, binder.call(node, f"extract {name}", value), SqlType.INT8)
+        return binder.call(node, "integer *", number, whole(size)) if size > 1 else number
+
+    hours = binder.call(node, "integer +", field("hour", HOUR), field("minute", MINUTE))
+    total = binder.call(node, "integer +", hours, field("microseconds", 1))
+    return Duration(total, is_time_of_day=True)
