@@ -79,18 +79,36 @@ def ratio_sd(numerator: Noisy, denominator: Noisy) -> float:
     return math.hypot(numerator.sd, ratio * denominator.sd) / denominator.value
 
 
+def ratio_interval(over: Noisy, under: Noisy, covariance: float, crossed: float, widths: float) -> Interval:
+    """All x for which over - x * under may be 0: where its value is within `widths` of its standard deviations.
+
+    Fieller's interval of over/under (1954): holds as often as that says however noisy the denominator is, for normal
+    noise. Everything where the denominator may be 0. covariance: of the two noises. crossed: the variance of
+    over.value * (noise of under) - under.value * (noise of over), which the caller can add up without cancellation.
+    """
+    square = widths * widths
+    a = under.value * under.value - square * under.sd * under.sd
+    b = over.value * under.value - square * covariance
+    apart = over.sd * under.sd
+    inside = crossed - square * (apart * apart - covariance * covariance)
+    if not (a > 0.0 and math.isfinite(b) and math.isfinite(inside)):
+        return Interval(-math.inf, math.inf)
+    root = widths * math.sqrt(max(0.0, inside))
+    return Interval((b - root) / a, (b + root) / a)
+
+
 def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float) -> Interval:
     """The 95 % interval of an average middle + half * total/count, within its range [middle - half, middle + half].
 
-    total: sum of the values scaled to [-1, 1]. By the delta method with a normal quantile, around the
-    noisy ratio itself, then cut to the range; the whole range when the noise swallows the count.
+    total: sum of the values scaled to [-1, 1]. `ratio_interval` with a normal quantile for uncorrelated noises, cut to
+    the range; the whole range when the noise swallows the count.
     """
     whole = Interval(middle - half, middle + half)
-    reach = half * half_width_95(Distribution.GAUSSIAN, 1.0) * ratio_sd(total, count)
-    if not math.isfinite(reach):
+    crossed = math.hypot(total.value * count.sd, count.value * total.sd)
+    of = ratio_interval(total, count, 0.0, crossed * crossed, half_width_95(Distribution.GAUSSIAN, 1.0))
+    if count.value <= 0.0 or math.isinf(of.low):
         return whole
-    center = middle + half * (total.value / count.value)
-    return Interval(_within(center - reach, whole), _within(center + reach, whole))
+    return Interval(_within(middle + half * of.low, whole), _within(middle + half * of.high, whole))
 
 
 def _within(value: float, range_: Interval) -> float:

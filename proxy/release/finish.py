@@ -20,6 +20,7 @@ from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
+from proxy.release.combined import combined_figures
 from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import answers, ends
@@ -91,6 +92,9 @@ def finish(
                 values = tuple(_key_text(v, column.type, time_zone) for v in ranked[column.number])
             case Carries.VALUE:
                 values = tuple(_value_text(f, column.type) for f in figures[column.number])
+            case _ if column.formula is not None:
+                of = combined_figures(column.formula, plan, cells, vectors)
+                values = tuple(_part_text(f, column.carries) for f in of)
             case _:
                 values = tuple(_part_text(f, column.carries) for f in figures[column.number])
         released.append(Released(column, values))

@@ -21,6 +21,7 @@ from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
+from proxy.sql.formula import Formula, is_aggregate_value, read_formula
 from proxy.sql.grouping import grouping_sets
 from proxy.sql.kept_groups import check_aggregate, check_keys, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
@@ -52,17 +53,19 @@ class Carries(enum.Enum):
 class Injected:
     """One column of the injected relation: the key or aggregate of that number.
 
-    keys: the numbers of those that a GROUPING is about, leftmost first.
+    keys: the numbers of those that a GROUPING is about, leftmost first. formula: what an interval is of, if not of one
+    aggregate; the number is its own then.
     """
 
     carries: Carries
     number: int
     type: SqlType
     keys: tuple[int, ...] = ()
+    formula: Formula | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.carries.value}{self.number}"
+        return f"{self.carries.value}{'' if self.formula is None else 'f'}{self.number}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +213,7 @@ class _Above:
         self.columns: list[Injected] = []
         self.edits: list[Edit] = []
         self._groupings: list[tuple[int, ...]] = []
+        self._formulas: list[Formula] = []
 
     def visit_select(self, select: exp.Select, names: tuple[str, ...]) -> None:
         """names: those of the select items."""
@@ -231,7 +235,7 @@ class _Above:
     def _visit(self, node: exp.Expression) -> None:
         carries = self._interval_function(node)
         if carries is not None:
-            self._replace(node, (self._one_injected(carries, node.expression.expressions[0]),))
+            self._replace(node, (self._interval(carries, node.expression.expressions[0]),))
         elif isinstance(node, exp.Grouping):
             self._replace(node, (self._grouping(node),))
         elif isinstance(node, exp.Filter) or is_aggregate_call(node):
@@ -320,16 +324,14 @@ class _Above:
         self.edits.append(Edit(span, text))
 
     def _interval_function(self, node: exp.Expression) -> Carries | None:
-        """hush.low(aggregate), hush.high(aggregate), hush.sd(aggregate)."""
+        """hush.low(x), hush.high(x), hush.sd(x) of an aggregate, or of arithmetic with several."""
         if not isinstance(node, exp.Dot) or identifier(node.this) != SYSTEM_SCHEMA:
             return None
         call = node.expression
         names = {c.value: c for c in (Carries.LOW, Carries.HIGH, Carries.SD)}
         carries = names.get(str(call.this).lower()) if isinstance(call, exp.Anonymous) else None
         if carries is None or len(call.expressions) != 1:
-            raise refuse(node, "of the hush functions, low(x), high(x) and sd(x) of one aggregate are accepted here")
-        if not (isinstance(call.expressions[0], exp.Filter) or is_aggregate_call(call.expressions[0])):
-            raise refuse(node, f"hush.{carries.value} takes one aggregate", f"Write hush.{carries.value}(count(*)).")
+            raise refuse(node, "of the hush functions, low(x), high(x) and sd(x) of aggregates are accepted here")
         return carries
 
     # --- aggregates -----------------------------------------------------------------------------------
@@ -339,6 +341,18 @@ class _Above:
         several = found.aggregates if isinstance(found, Several) else (found,)
         columns = tuple(self._injected(Carries.VALUE, a, node) for a in several)
         self._replace(node, columns, is_array=isinstance(found, Several))
+
+    def _interval(self, carries: Carries, node: exp.Expr) -> Injected:
+        if is_aggregate_value(node):
+            return self._one_injected(carries, node)
+        formula = read_formula(node, self._bound_in_formula)
+        if formula not in self._formulas:
+            self._formulas.append(formula)
+        return Injected(carries, self._formulas.index(formula), SqlType.FLOAT8, formula=formula)
+
+    def _bound_in_formula(self, node: exp.Expr) -> tuple[int, Aggregate]:
+        number = self._one_injected(Carries.SD, node).number
+        return number, self.aggregates[number]
 
     def _one_injected(self, carries: Carries, node: exp.Expr) -> Injected:
         found = bind_aggregate(node, self._binder, self._source)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.dialect import quote
+from proxy.sql.formula import is_aggregate_value, is_formula
 from proxy.sql.locate import locate_expression
 from proxy.sql.outer import find_clauses
 from proxy.sql.scope import output_name
@@ -13,7 +13,7 @@ from proxy.sql.split import SYSTEM_SCHEMA, Split
 
 
 def widen(cut: Split) -> str:
-    """Append `<column>_low` and `<column>_high` for every select item that is one aggregate.
+    """Append `<column>_low` and `<column>_high` for every select item that is one aggregate, or arithmetic with some.
 
     Only the outermost SELECT is widened, and only if it is a block itself; other text is returned as it is.
     """
@@ -24,7 +24,7 @@ def widen(cut: Split) -> str:
     added = []
     for item in block.select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
-        if not (isinstance(inner, exp.Filter) or is_aggregate_call(inner)):
+        if not (is_aggregate_value(inner) or is_formula(inner)):
             continue
         where = locate_expression(inner, cut.text, block.tokens)
         text, name = cut.text[where.start : where.end], output_name(item, cut.text)

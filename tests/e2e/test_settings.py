@@ -86,15 +86,18 @@ def test_intervals_stand_beside_their_aggregates(served: Served, extended: bool)
         # numbers as they are drawn: one that is moved for the sake of the others' signs may leave its interval
         client.execute("SET hush.intervals = on; SET hush.nonnegative = off")
         cursor = client.execute(
-            "SELECT plan, count(*) AS n, round(avg(age)), sum(age) FILTER (WHERE kids = 1) FROM users"
+            "SELECT plan, count(*) AS n, round(avg(age)), sum(age) FILTER (WHERE kids = 1), -2 * avg(age)"
+            " AS twice FROM users"
             " WHERE plan IS NOT DISTINCT FROM 'pro' GROUP BY plan",
             binary=extended,
         )
         assert [c.name for c in cursor.description or ()] == [
-            "plan", "n", "round", "sum", "n_low", "n_high", "sum_low", "sum_high"]  # fmt: skip
+            "plan", "n", "round", "sum", "twice", "n_low", "n_high", "sum_low", "sum_high", "twice_low", "twice_high"
+        ]  # fmt: skip
         (row,) = [r for r in cursor.fetchall() if r[0] == "pro"]
-        assert row[4] - 1 <= row[1] <= row[5] + 1, "the count is rounded, its interval is not"
-        assert row[6] < row[3] < row[7]
+        assert row[5] - 1 <= row[1] <= row[6] + 1, "the count is rounded, its interval is not"
+        assert row[7] < row[3] < row[8]
+        assert row[9] < row[4] < row[10] < 0
         client.execute("SET hush.intervals = off")
         assert len(client.execute(COUNT, binary=extended).description or ()) == 1
 

@@ -16,6 +16,7 @@ from proxy.dp.accuracy import (
     half_width_up,
     mean_interval_95,
     project_nonnegative,
+    ratio_interval,
     ratio_sd,
 )
 from proxy.dp.mechanisms import SCALE, Distribution, sd_grid
@@ -84,9 +85,27 @@ def coverage(total: float, count: float, sd: float) -> float:
 
 
 def test_the_interval_of_an_average_covers_95_percent() -> None:
-    # computed by integration, not sampled; the delta method is asymptotic in count/sd
+    # computed by integration, not sampled; what is cut to the range holds more often
     assert coverage(total=300.0, count=1000.0, sd=10.0) == pytest.approx(0.95, abs=0.005)
-    assert coverage(total=30.0, count=100.0, sd=10.0) == pytest.approx(0.95, abs=0.02)
+    assert coverage(total=30.0, count=100.0, sd=10.0) == pytest.approx(0.95, abs=0.005)
+    assert coverage(total=-5.0, count=35.0, sd=10.0) == pytest.approx(0.96, abs=0.012)
+
+
+def test_the_interval_of_a_ratio_holds_whatever_its_noises_have_in_common() -> None:
+    """x is within it exactly where over - x * under is within so many of its standard deviations of 0."""
+    over, under, covariance, widths = Noisy(40.0, 9.0), Noisy(30.0, 8.0), 33.0, 1.96
+    crossed = (over.value * under.sd) ** 2 + (under.value * over.sd) ** 2 - 2 * over.value * under.value * covariance
+    seen = ratio_interval(over, under, covariance, crossed, widths)
+    assert seen.low < 40.0 / 30.0 < seen.high
+    for end in (seen.low, seen.high):
+        sd = math.sqrt(over.sd**2 + (end * under.sd) ** 2 - 2 * end * covariance)
+        assert abs(over.value - end * under.value) == pytest.approx(widths * sd)
+
+
+@pytest.mark.parametrize(("over", "under"), [(3.0, 5.0), (1e200, 1e3), (-1e308, 1e308)])
+def test_the_interval_of_a_ratio_to_noise_is_everything(over: float, under: float) -> None:
+    seen = ratio_interval(Noisy(over, 5.0), Noisy(under, 5.0), 0.0, over * over, 1.96)
+    assert seen == Interval(-math.inf, math.inf)
 
 
 def test_the_ratios_sd_is_that_of_the_delta_method() -> None:
@@ -118,7 +137,7 @@ def test_an_average_drowned_in_noise_may_be_anything_in_its_range() -> None:
 def test_the_interval_of_an_average_is_in_the_columns_unit() -> None:
     seen = mean_interval_95(total=Noisy(200.0, 10.0), count=Noisy(1000.0, 10.0), middle=50.0, half=50.0)
     reach = 50 * 1.959963984540054 * math.hypot(10, 0.2 * 10) / 1000
-    assert (seen.low, seen.high) == pytest.approx((60 - reach, 60 + reach))
+    assert (seen.low, seen.high) == pytest.approx((60 - reach, 60 + reach), abs=0.005)
 
 
 # --- projection -------------------------------------------------------------------------------------
