@@ -453,7 +453,7 @@ def _side(scans: list[str]) -> str:
 
 
 _ALL_ROWS = Frame(None, None)
-_AT_A_DISTANCE = (Neighbour.LAG, Neighbour.LEAD)
+_AT_A_DISTANCE = (Neighbour.LAG, Neighbour.LEAD, Neighbour.NTH_VALUE)
 
 
 def is_told_by_place(window: WindowValue) -> bool:

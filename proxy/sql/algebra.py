@@ -265,6 +265,7 @@ class Neighbour(enum.Enum):
     LEAD = "lead"
     FIRST_VALUE = "first_value"
     LAST_VALUE = "last_value"
+    NTH_VALUE = "nth_value"
 
 
 @dataclass(frozen=True, slots=True)

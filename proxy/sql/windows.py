@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from proxy.policy.model import Column, JoinKey, Table, UnitColumns
 from proxy.sql.algebra import (
+    TRUE,
     UP_TO_PEERS,
     Beside,
     Block,
@@ -25,6 +26,7 @@ from proxy.sql.algebra import (
     Scalar,
     Scan,
     UnitValue,
+    UnitValueKind,
     UpToPeers,
     Windowed,
     WindowValue,
@@ -38,6 +40,7 @@ from proxy.sql.frames import frame_of
 from proxy.sql.inner_values import KINDS, MakeValue, bind_unit_value, stored_type
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
+from proxy.sql.window_shares import less_one, share, tile, tiles_of
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -51,8 +54,10 @@ _NEIGHBOURS: dict[type[exp.Expression], Neighbour] = {
     exp.Lead: Neighbour.LEAD,
     exp.FirstValue: Neighbour.FIRST_VALUE,
     exp.LastValue: Neighbour.LAST_VALUE,
+    exp.NthValue: Neighbour.NTH_VALUE,
 }
-_FRAMED = frozenset((exp.FirstValue, exp.LastValue, *KINDS))
+_SHARES = frozenset((exp.Ntile, exp.PercentRank, exp.CumeDist))
+_FRAMED = frozenset((exp.FirstValue, exp.LastValue, exp.NthValue, *KINDS))
 _FARTHEST = 1000
 _LONGEST_NAME = 60
 
@@ -123,6 +128,8 @@ class Windows:
             return self._value(placed, SqlType.INT8, unit, partition, ordered)
         if type(function) in _NEIGHBOURS:
             return self._beside(function, unit, partition, ordered)
+        if type(function) in _SHARES:
+            return self._share(function, unit, partition, ordered)
         return self._aggregate(function, make)
 
     def _unit_among(self, partition: Sequence[Scalar], node: exp.Expression) -> tuple[ColumnRef, ...]:
@@ -150,14 +157,37 @@ class Windows:
         argument = self._binder.scalar(node.this)
         if argument.type is SqlType.INTERVAL:
             raise refuse(node, f"{construct(node)} of an interval is not supported over private rows", "Take a time.")
-        if isinstance(node, exp.LastValue) and self._frame == UP_TO_PEERS:
-            raise refuse(node, "last_value needs a frame over private rows",
+        if isinstance(node, (exp.LastValue, exp.NthValue)) and self._frame == UP_TO_PEERS:
+            raise refuse(node, f"{construct(node).removesuffix('()')} needs a frame over private rows",
                          "Write ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.")  # fmt: skip
         distance = node.args.get("offset")
         number = 1 if distance is None else self._distance(distance)
+        if isinstance(node, exp.NthValue) and (distance is None or not number):
+            raise refuse(node, "nth_value takes a number of 1 and more", "Write nth_value(x, 2).")
         kind = argument.type if isinstance(argument, ColumnRef) else stored_type(argument.type)
         beside = Beside(_NEIGHBOURS[type(node)], argument, number)
         return self._binder.convert(node, self._value(beside, kind, unit, partition, order), argument.type)
+
+    def _share(
+        self, node: exp.Expression, unit: tuple[ColumnRef, ...], partition: list[Scalar], order: tuple[Ordered, ...]
+    ) -> Scalar:
+        """Of all rows of the partition."""
+        only(node, "this")
+        rows = UnitValue("", UnitValueKind.COUNT, TRUE, TRUE, SqlType.INT8)
+
+        def value(of: Placed | UnitValue, within: tuple[Ordered, ...]) -> Scalar:
+            return self._value(of, SqlType.INT8, unit, partition, within)
+
+        count = value(rows, ())
+        match node:
+            case exp.Ntile():
+                tiles = tiles_of(node)
+                return tile(self._binder, node, value(Placed(Place.ROW_NUMBER), order), count, tiles)
+            case exp.PercentRank():
+                before, others = (less_one(self._binder, node, n) for n in (value(Placed(Place.RANK), order), count))
+                return share(self._binder, node, before, others)
+            case _:
+                return share(self._binder, node, value(rows, order), count)
 
     def _distance(self, node: exp.Expression) -> int:
         text = str(node.this) if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
@@ -171,8 +201,8 @@ class Windows:
         call = node.this if isinstance(node, exp.Filter) else node
         if type(call) not in KINDS:
             raise refuse(node, f"{construct(call)} is not supported as a window function over private rows",
-                         "Accepted: row_number, rank, dense_rank, lag, lead, first_value, last_value, count, sum, avg,"
-                         " min and max.")  # fmt: skip
+                         "Accepted: row_number, rank, dense_rank, ntile, percent_rank, cume_dist, lag, lead,"
+                         " first_value, last_value, nth_value, count, sum, avg, min and max.")  # fmt: skip
         return bind_unit_value(node, self._binder, make)
 
     def _value(

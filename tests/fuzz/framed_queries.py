@@ -55,3 +55,25 @@ class _FramedWriter(UnitWriter):
             return rng.choice(("rows unbounded preceding", "rows 1 preceding", "range unbounded preceding",
                                "range between unbounded preceding and unbounded following"))  # fmt: skip
         return f"rows between {rng.choice(_STARTS)} and {rng.choice(_ENDS)}"
+
+
+def make_share_query(world: World, rng: random.Random) -> str:
+    """One random aggregate query over places that are told in shares, and rows of a frame that are counted."""
+    return _ShareWriter(world, rng).query()
+
+
+class _ShareWriter(_FramedWriter):
+    _is_framed = False
+
+    def _framed_call(self) -> tuple[str, SqlType, Domain]:
+        rng = self._rng
+        self._is_framed = rng.random() < 0.4
+        if self._is_framed:
+            key = self._inner_key()
+            return f"nth_value({key.text}, {rng.choice((1, 2, 2, 3))})", key.type, key.domain
+        if rng.random() < 0.5:
+            return f"ntile({rng.choice((1, 2, 3, 7))})", SqlType.INT4, Bounded(1, 7)
+        return f"{rng.choice(('percent_rank', 'cume_dist'))}()", SqlType.FLOAT8, Bounded(0.0, 1.0)
+
+    def _frame(self) -> str:
+        return f"rows between {self._rng.choice(_STARTS)} and {self._rng.choice(_ENDS)}" if self._is_framed else ""

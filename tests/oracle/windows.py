@@ -94,9 +94,9 @@ def _value(
         case Beside(neighbour, argument, distance):
             first, last = _ends(window, place, len(placed))
             other = {Neighbour.LAG: place - distance, Neighbour.LEAD: place + distance, Neighbour.FIRST_VALUE: first,
-                     Neighbour.LAST_VALUE: last}[neighbour]  # fmt: skip
-            is_framed = neighbour in (Neighbour.FIRST_VALUE, Neighbour.LAST_VALUE)
-            if not 0 <= other < len(placed) or (is_framed and first > last):
+                     Neighbour.LAST_VALUE: last, Neighbour.NTH_VALUE: first + distance - 1}[neighbour]  # fmt: skip
+            is_framed = neighbour not in (Neighbour.LAG, Neighbour.LEAD)
+            if not 0 <= other < len(placed) or (is_framed and not first <= other <= last):
                 return None
             if isinstance(argument, ColumnRef):
                 return placed[other][argument.scan, argument.name]
