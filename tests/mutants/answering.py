@@ -9,7 +9,7 @@ _PREPARED = "tests/unit/sql/test_prepared.py"
 _CASES = "tests/unit/sql/test_cases.py"
 _DERIVE = "tests/unit/plan/test_derive.py"
 _DERIVED = "tests/unit/release/test_derived.py"
-_REUSE = "tests/e2e/test_reuse.py"
+_REUSE = "tests/unit/session/test_reuse.py"
 _TARGET = "tests/unit/session/test_target.py"
 _CANONICAL = "tests/unit/sql/test_canonical.py"
 _SETS = "tests/unit/plan/test_sets.py"
@@ -88,10 +88,6 @@ ANSWERING = (
            "moments[identity(part)] for part in parts)",
            "moments[identity(part)] for part in parts[:2])",
            _DERIVED),
-    Seeded("reuse", "answers follow from what another login was shown", "session/asker.py",
-           "return self.login, self.version",
-           'return "", self.version',
-           _REUSE),
     Seeded("reuse", "a new session sees for free what another one paid for", "session/reuse.py",
            "found[i].source if i in found else plan for i, plan",
            "plan if i not in found else replace(found[i].source, cost=NOTHING) for i, plan",

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
+from proxy.metrics import Metrics
 from proxy.session.contract import Spliced
 from proxy.session.known import Known
+from proxy.session.plancache import PlanCache
+from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
 from tests.unit.session.running import Slow, session_with
 from tests.unit.session.test_estimate import asked
@@ -13,6 +18,7 @@ from tests.unit.session.test_estimate import asked
 GROUPS = "select plan, count(*) from users group by plan"
 TOTAL = "select count(*) from users"
 OWNER = ("ann", "policy", "1")
+CHEAP = {"hush.epsilon": "1"}
 
 
 def heard(spliced: Spliced) -> list[str]:
@@ -37,6 +43,22 @@ def test_an_answer_is_computed_from_what_was_shown(tmp_path: Path) -> None:
         assert heard(again) == ["charged nothing", "the noise"], "its own answer is there now"
         both = asked(session, f"select * from ({TOTAL}) a, ({GROUPS}) b, (select count(*) + 1 from users) c")
         assert heard(both)[:2] == ["charged nothing", "computed from"], "each for less"
+        assert ledger.verify().releases == 2
+
+
+def test_nobody_else_is_answered_from_it_and_a_new_session_pays(tmp_path: Path) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+    with session_with(noise, tmp_path / "state") as (session, ledger, workers):
+        asked(session, GROUPS, CHEAP)
+
+        def one_more(login: str, name: str) -> ClientSession:
+            metrics = Metrics(CollectorRegistry())
+            return ClientSession(session._dataset, login, name, workers, PlanCache(), metrics)
+
+        assert heard(asked(one_more("ann", "another"), TOTAL, CHEAP))[:2] == ["charged epsilon", "computed from"]
+        assert ledger.verify().releases == 1
+        assert heard(asked(one_more("boss", "its own"), TOTAL, CHEAP)) == ["charged epsilon", "the noise"]
         assert ledger.verify().releases == 2
 
 
