@@ -18,11 +18,13 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from proxy.admin.bounds_file import keep_learned, path_of
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
+from proxy.admin.learn_command import Taught, wishes_of
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
-from proxy.config import BinariesIn, ExplainRequest, LedgerAt, Listen, NoTls, ServeConfig
+from proxy.config import BinariesIn, ExplainRequest, LearnConfig, LedgerAt, LedgerInState, Listen, NoTls, ServeConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, salt_bytes
 from proxy.engines.base import Engine
@@ -46,6 +48,7 @@ from proxy.server.tls import load_tls
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
 from proxy.session.dry_run import dry_run
+from proxy.session.learning import learn as learn_sizes
 from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 
@@ -81,7 +84,7 @@ class Proxy:
         tls, sockets = self._tls(), self._sockets()
         if isinstance(self._config.metrics, Listen):
             self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
-        self._ledger = _open_ledger(self._config)
+        self._ledger = _open_ledger(self._config.state, self._config.ledger)
         self._undo.callback(self._ledger.close)
         remove_spilled(self._config.state)
         self._noise = {d: NoisePool(d) for d in Distribution}
@@ -114,8 +117,7 @@ class Proxy:
         return server
 
     def _secret(self, name: str) -> bytes:
-        """Drawn once for the state directory, or for all proxies that share a ledger."""
-        return self._ledger.shared_secret(name, kept_secret(self._config.state / name))
+        return _secret(self._config.state, self._ledger, name)
 
     def _tls(self) -> served.Tls | served.NoTls:
         tls = self._config.tls
@@ -175,16 +177,19 @@ class Proxy:
         return Reloading(self._hosted, opener, self._metrics, serve_new, drain_s=_DRAIN_S)
 
 
-def _open_ledger(config: ServeConfig) -> Ledger:
-    if isinstance(config.ledger, LedgerAt):
-        return PostgresLedger(config.state, config.ledger.url)
-    return SqliteLedger(config.state)
+def _open_ledger(state: Path, kept: LedgerInState | LedgerAt) -> Ledger:
+    return PostgresLedger(state, kept.url) if isinstance(kept, LedgerAt) else SqliteLedger(state)
 
 
 def _open_engine(policy: Policy, spill: Path) -> Engine:
     if isinstance(policy.source, PostgresSource):
         return PostgresEngine(policy, policy.source)
     return DuckDBEngine(policy, spill)
+
+
+def _secret(state: Path, ledger: Ledger, name: str) -> bytes:
+    """Drawn once for the state directory, or for all proxies that share a ledger."""
+    return ledger.shared_secret(name, kept_secret(state / name))
 
 
 class _Sessions:
@@ -289,3 +294,25 @@ def _tell(event: FrontEvent) -> None:
 def explain(request: ExplainRequest) -> str:
     """The text of `hushql explain`. Raises HushError."""
     return dry_run(read_policy(request.policy, os.environ), request.sql, as_json=request.as_json)
+
+
+def learn(config: LearnConfig) -> Taught:
+    """Do what `hushql learn-bounds` asks, and keep it for the next start. Raises HushError."""
+    policy = read_policy(config.policy, os.environ)
+    wishes = wishes_of(config, policy)
+    with contextlib.ExitStack() as undo:
+        ledger = _open_ledger(config.state, config.ledger)
+        undo.callback(ledger.close)
+        remove_spilled(config.state)
+        opener = Opener(
+            state=config.state, users=config.users, open_engine=_open_engine,
+            secret=lambda name: _secret(config.state, ledger, name),
+        )  # fmt: skip
+        version = asyncio.run(opener.open(policy))
+        undo.callback(version.engine.close)
+        check_promise(ledger, version)
+        pool = NoisePool(distribution_of(policy.privacy.accounting))
+        undo.callback(pool.close)
+        lesson = learn_sizes(version, ledger, pool, wishes, config.epsilon)
+        keep_learned(path_of(config.state, policy.dataset), policy, lesson.tables)
+    return Taught(policy, lesson)

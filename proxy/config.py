@@ -185,6 +185,19 @@ class ExplainRequest:
     as_json: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnConfig:
+    """Options of `hushql learn-bounds`. tables: all private ones if none is named. columns: with their tables."""
+
+    policy: Path
+    state: Path
+    epsilon: float
+    tables: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    users: UsersSource = field(default_factory=UsersOfPolicy)
+    ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
+
+
 def check_files(config: ServeConfig) -> None:
     """Look at every file the options name, before anything is started. Raises ConfigError for the first that fails."""
     for policy in config.policies:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from proxy.admin.bounds_file import path_of, read_learned
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
@@ -63,6 +64,9 @@ class Opener:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
         salt = self.secret(f"{policy.dataset}.salt").hex()
+        learned, said = read_learned(path_of(self.state, policy.dataset), policy)
+        for line in said:
+            _log.warning("%s: %s", policy.dataset, line)
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
             facts = engine.check_facts(policy)
@@ -73,7 +77,7 @@ class Opener:
         parents = frozenset(_parent_keys(policy))
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC),
+            loaded_at=datetime.now(UTC), learned=learned,
         )  # fmt: skip
 
 

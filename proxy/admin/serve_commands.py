@@ -121,7 +121,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             front=_front(front_bin),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             metrics=parse_listen(metrics) if metrics else NoMetrics(),
-            ledger=_ledger(ledger),
+            ledger=ledger_of(ledger),
             log_level=log_level,
         )
         check_files(config)
@@ -185,7 +185,8 @@ def _tls(cert: Path | None, key: Path | None, *, is_required: bool) -> Tls:
     return TlsFiles(cert, key, is_required)
 
 
-def _ledger(url: str) -> LedgerInState | LedgerAt:
+def ledger_of(url: str) -> LedgerInState | LedgerAt:
+    """Where charges are kept. Raises ConfigError for an address that is none."""
     if not url:
         return LedgerInState()
     check_address(url)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import Key, PrivateKey, classify_key, public_size
+from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
@@ -24,10 +25,11 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """A client's own contribution bounds; they only ever lower the policy's. 0 means not set."""
+    """Contribution bounds that only ever lower the policy's: a client's own, 0 if not set, and what was learned."""
 
     rows_per_group: int = 0
     groups: int = 0
+    learned: Learned = NOTHING_LEARNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +107,9 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
     table = owned.bounds_from
     if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
         return ContributionBounds(rows=1, rows_per_group=1, groups=1, keys=1, source="one row per unit")
-    rows = _limit(table.rows_per_unit, 1)
+    rows, source = _rows(owned, table, lowered.learned)
     per_group = min(rows, _limit(table.rows_per_group, rows))
     groups = min(rows, _limit(table.groups_per_unit, rows))
-    source = f'policy, table "{table.name}"'
     if constant:
         per_group, groups = rows, 1
     if lowered.rows_per_group and lowered.rows_per_group < per_group:
@@ -121,6 +122,15 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
     return ContributionBounds(
         rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source
     )
+
+
+def _rows(owned: Owned, table: Table, learned: Learned) -> tuple[int, str]:
+    """T, and who set it."""
+    allowed, usual = _limit(table.rows_per_unit, 1), learned.rows_of(owned)
+    source = f'policy, table "{table.name}"'
+    if usual is None or usual[0] >= allowed:
+        return allowed, source
+    return usual[0], f"{source}, {usual[0]} of {allowed} rows {usual[1]}"
 
 
 def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from proxy.analysis.analyse import ContributionBounds
 from proxy.analysis.patterns import heaviest_together_up
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import (
+    ROW_UNITS,
     Moment,
     MomentVector,
     UnitCount,
@@ -57,8 +58,8 @@ def allocate(
     if bounds.groups > 1:
         spread = math.sqrt(bounds.groups) if distribution is Distribution.GAUSSIAN else float(bounds.groups)
         unit_norm = cell_norm * spread
-        if all(is_linear(m) for m in vector.moments):
-            unit_norm = min(unit_norm, row_norm * bounds.rows)
+        if not any(isinstance(m, UnitCount) for m in vector.moments):
+            unit_norm = min(unit_norm, _whole_norm(vector.moments, weights, row_norm * bounds.rows, distribution))
     return Allocation(weights=tuple(weights), row_norm=row_norm, cell_norm=cell_norm, unit_norm=unit_norm)
 
 
@@ -145,6 +146,16 @@ def _row_norm(
         sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])
     heaviest = heaviest_together_up(conditions, sizes)
     return math.sqrt(heaviest) if distribution is Distribution.GAUSSIAN else heaviest
+
+
+def _whole_norm(moments: tuple[Moment, ...], weights: list[float], of_rows: float, distribution: Distribution) -> float:
+    """Most that a unit within the policy's bounds weighs, in whatever groups it is: of its rows, and of its totals.
+
+    The totals of groups of one sign add up to no more than the bound of that sign.
+    """
+    weighted = zip(moments, weights, strict=True)
+    totals = [w * (m.most - m.least) / ROW_UNITS for m, w in weighted if isinstance(m, UnitTotal)]
+    return math.hypot(of_rows, *totals) if distribution is Distribution.GAUSSIAN else of_rows + math.fsum(totals)
 
 
 def _cell_norm(

@@ -120,7 +120,7 @@ class ReleasePlan:
 def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     """Plan the release of one block. Raises HushError."""
     analysed = analyse(block, context.tables, context.unique, context.privacy, context.lowered)
-    return plan_analysed(analysed, context, possible_totals(analysed))
+    return plan_analysed(analysed, context, possible_totals(analysed, context.lowered.learned))
 
 
 def plan_analysed(

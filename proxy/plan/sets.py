@@ -156,7 +156,7 @@ def _plans(
     contexts = [replace(context, pico=p, atto_for_keys=atto) for p in pico]
     bounded = [finest.bounded(n, a) if finest is not None else a for n, a in enumerate(analysed)]
     each = list(zip(bounded, contexts, analysed, strict=True))
-    plans = [plan_analysed(b, of, possible_totals(b), a) for b, of, a in each]
+    plans = [plan_analysed(b, of, possible_totals(b, of.lowered.learned), a) for b, of, a in each]
     if len({_row_moments(p) for p in plans}) > 1:  # a sum is bounded alike in all sets, or its parts would not add up
         plans = [plan_analysed(b, of, NO_TOTALS, a) for b, of, a in each]
     return plans if finest is None else finest.rendered(plans, context)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from proxy.analysis.analyse import Analysed
+from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import ROW_UNITS, MomentVector, UnitTotal
 from proxy.plan.noise import noise_of
@@ -35,31 +36,39 @@ class SumChoice:
     is_used: bool
 
 
-def possible_totals(analysed: Analysed) -> Totals:
-    """The sums of columns with `sum_bounds`, where these bound more than the rows of a group do."""
+def possible_totals(analysed: Analysed, learned: Learned = NOTHING_LEARNED) -> Totals:
+    """The sums of columns with `sum_bounds` or learned ones, where these bound more than the rows of a group do."""
     owned = analysed.owned
     private = [s for s in owned.block.scans if not s.table.is_public]
     if owned.is_one_row_per_unit or len(private) != 1:  # a join of private rows repeats them
         return {}
-    found = {a: _total(a, analysed) for a in owned.block.aggregates}
+    found = {a: _total(a, analysed, learned) for a in owned.block.aggregates}
     most = analysed.bounds.rows_per_group * ROW_UNITS
     return {a: t for a, t in found.items() if t is not None and 0 < max(-t.least, t.most) < most}
 
 
-def _total(aggregate: Aggregate, analysed: Analysed) -> UnitTotal | None:
-    """The clipped total of one SUM.
+def _total(aggregate: Aggregate, analysed: Analysed, learned: Learned) -> UnitTotal | None:
+    """The clipped total of one SUM, by the policy's bounds if it has any.
 
     The policy bounds all rows of a unit; the sum of some of them, or none, lies between these bounds and 0.
     """
     if aggregate.kind is not AggregateKind.SUM or not isinstance(aggregate.argument, ColumnRef):
         return None
     bounds = analysed.domains.column(aggregate.argument).sum_bounds
-    ends = number_range(bounds) if isinstance(bounds, Bounded) else None
     scaled = uncentred(aggregate, analysed)
+    if isinstance(bounds, Bounded):
+        ends = number_range(bounds)
+    else:
+        usual = learned.total_of(analysed.owned, aggregate.argument)
+        ends = None if usual is None else (usual * min(0.0, _sign(scaled.least)), usual * max(0.0, _sign(scaled.most)))
     if ends is None or scaled.half == 0:
         return None
     units = ROW_UNITS / scaled.half
     return UnitTotal(scaled, math.ceil(min(ends[0], 0.0) * units), math.floor(max(ends[1], 0.0) * units))
+
+
+def _sign(end: float) -> float:
+    return math.copysign(1.0, end) if end else 0.0
 
 
 def choices(

@@ -21,6 +21,7 @@ from proxy.ledger.base import Question
 from proxy.plan.charge import Cost, Reserved
 from proxy.plan.derive import Derived
 from proxy.plan.explain_sets import output_noises
+from proxy.plan.learned import usable
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, plan_block
@@ -129,7 +130,7 @@ def _at(
         tables=version.policy.tables,
         unique=version.unique,
         privacy=privacy,
-        lowered=settings.lowered,
+        lowered=replace(settings.lowered, learned=usable(version.learned, privacy, share)),
         pico=share,
         atto_for_keys=atto_for_keys(asker, share),
         salt=version.salt,

@@ -19,6 +19,7 @@ from proxy.engines.base import Engine
 from proxy.errors import AuthenticationFailed
 from proxy.ledger.base import Ledger
 from proxy.plan.charge import Account, AccountKind, Cost
+from proxy.plan.learned import LearnedTable
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.session.known import Known
 from proxy.session.underway import Underway
@@ -29,7 +30,7 @@ from proxy.sql.scope import Catalog
 class Version:
     """One policy with the data it was checked against; equal only to itself.
 
-    salt: hexadecimal, per dataset, orders keys above K.
+    salt: hexadecimal, per dataset, orders keys above K. learned: what an administrator has learned of these tables.
     """
 
     policy: Policy
@@ -38,6 +39,7 @@ class Version:
     unique: UniqueKeys
     salt: str
     loaded_at: datetime
+    learned: tuple[LearnedTable, ...] = ()
 
     def role_of(self, login: str) -> Role:
         """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""

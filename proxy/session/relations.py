@@ -16,6 +16,7 @@ from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
+from proxy.plan.learned import told_of
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.session.dataset import Dataset, Version
@@ -152,7 +153,7 @@ def _policy(viewer: Viewer) -> Sequence[Row]:
     loaded = viewer.version.loaded_at.isoformat()
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table),
-         "t" if table.is_public else "f", loaded, status)
+         "t" if table.is_public else "f", loaded, status, told_of(viewer.version.learned, table.name, column.name))
         for table in viewer.version.visible_tables(viewer.login).values()
         for column in table.columns if not column.hidden
     ]  # fmt: skip

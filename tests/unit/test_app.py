@@ -30,7 +30,7 @@ def warnings_of(config: ServeConfig, caplog: pytest.LogCaptureFixture) -> list[s
 def test_a_ledger_elsewhere_is_used_and_not_files(tmp_path: Path) -> None:
     config = ServeConfig(policies=(tmp_path,), state=tmp_path / "s", ledger=LedgerAt("postgresql://127.0.0.1:1/none"))
     with pytest.raises(LedgerFailed, match="the ledger's PostgreSQL cannot be used"):
-        _open_ledger(config)
+        _open_ledger(config.state, config.ledger)
     assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["lock"]
 
 

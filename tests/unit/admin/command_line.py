@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.admin.cli import build, run
+from proxy.admin.learn_command import Taught
 from proxy.admin.serve_commands import Runners
-from proxy.config import DemoConfig, ExplainRequest, ServeConfig
+from proxy.config import DemoConfig, ExplainRequest, LearnConfig, ServeConfig
 from proxy.errors import HushError
 
 
@@ -20,13 +21,15 @@ class CommandLine:
     served: list[ServeConfig] = field(default_factory=list)
     demos: list[DemoConfig] = field(default_factory=list)
     explained: list[ExplainRequest] = field(default_factory=list)
+    learned: list[LearnConfig] = field(default_factory=list)
+    taught: Taught = field(init=False)  # what learn-bounds is to tell
     failure: HushError | None = None
     out: str = ""
     err: str = ""
 
     def __call__(self, *arguments: str) -> int:
         runners = Runners(serve=self._serve, demo=self.demos.append, explain=self._explain)
-        status = run(build(runners), arguments)
+        status = run(build(runners, self._learn), arguments)
         self.out, self.err = self.capsys.readouterr()
         return status
 
@@ -34,6 +37,10 @@ class CommandLine:
         self.served.append(config)
         if self.failure is not None:
             raise self.failure
+
+    def _learn(self, config: LearnConfig) -> Taught:
+        self.learned.append(config)
+        return self.taught
 
     def _explain(self, request: ExplainRequest) -> str:
         self.explained.append(request)

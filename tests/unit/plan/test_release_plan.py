@@ -181,8 +181,9 @@ def test_plans_that_publish_other_numbers_have_other_fingerprints(other: object)
 
 
 def test_contribution_bounds_follow_the_shape_of_the_query() -> None:
-    def bounds(query: str, **lowered: int) -> tuple[int, int, int]:
-        found = plan(query, context(lowered=Lowered(**lowered))).analysed.bounds
+    def bounds(query: str, rows_per_group: int = 0, groups: int = 0) -> tuple[int, int, int]:
+        lowered = Lowered(rows_per_group=rows_per_group, groups=groups)
+        found = plan(query, context(lowered=lowered)).analysed.bounds
         return found.rows, found.rows_per_group, found.groups
 
     assert bounds("select count(*) from users") == (1, 1, 1)
