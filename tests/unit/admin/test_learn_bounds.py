@@ -179,6 +179,7 @@ def test_too_few_units_teach_nothing(filled: Path, command: CommandLine) -> None
         ('data_version: "1"', 'data_version: "2"', ["orders amount", "items"], ["data version 1", "data version 1"]),
         ("max_rows_per_unit: 1000", "max_rows_per_unit: 900", ["items"], ["under another policy"]),
         ("[-10000, 10000]", "[-10000, 20000]", ["orders", "items"], ['sums of "orders"."amount"']),
+        ("  items:", "  lines:\n    relation: items", ["orders amount"], ['table "items"']),
         ("unit: {via: orders, on: order_id}", "unit: order_id", ["orders amount"], ['table "items"']),
     ],
 )

@@ -71,6 +71,12 @@ def test_sums_are_bounded_by_what_was_learned(aggregates: str, ends: list[tuple[
     assert [(t.least / ROW_UNITS * 1000, round(t.most / ROW_UNITS * 1000, 3)) for t in found] == ends
 
 
+def test_sums_of_a_sub_select_are_not_those_of_its_table() -> None:
+    rows = "(select user_id, status, count(*) as amount from orders group by user_id, status)"
+    plan, _ = planned(f"select sum(amount) from {rows} as orders", context(lowered=KNOWING))
+    assert not any(isinstance(m, UnitTotal) for m in plan.vector.moments)
+
+
 def test_the_policy_goes_before_what_was_learned_of_sums() -> None:
     (plan,) = plans("select sum(amount) from orders", context_with_sums(Bounded(0, 100), lowered=KNOWING))
     assert [round(c.most) for c in plan.sum_choices] == [100]
