@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -21,20 +22,30 @@ LOGIN, PASSWORD = "bench", "bench"
 _START_S, _STOP_S = 60.0, 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A proxy that listens."""
+
+    pid: int
+    port: int
+
+
 def connect(address: str) -> psycopg.Connection:
     return psycopg.connect(address, autocommit=True)
 
 
 @contextmanager
-def serving(folder: Path, policy: Path, environment: Mapping[str, str], time_grid: int | str = 0) -> Iterator[int]:
-    """The port of a proxy that serves the policy, on this time grid and with all the budget there is."""
+def serving(
+    folder: Path, policy: Path, environment: Mapping[str, str], time_grid: int | str = 0, sessions: int = 100
+) -> Iterator[Served]:
+    """A proxy that serves the policy, on this time grid, with all the budget there is and room for so many sessions."""
     log = folder / "log"
     command = [
         sys.executable,
         "-m",
         "proxy",
         "serve",
-        str(_generous(folder, policy, time_grid)),
+        str(_generous(folder, policy, time_grid, sessions)),
         "--listen",
         "127.0.0.1:0",
     ]
@@ -44,17 +55,18 @@ def serving(folder: Path, policy: Path, environment: Mapping[str, str], time_gri
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        yield _port(process, log)
+        yield Served(process.pid, _port(process, log))
     finally:
         process.terminate()
         process.wait(_STOP_S)
 
 
-def _generous(folder: Path, policy: Path, time_grid: int | str) -> Path:
+def _generous(folder: Path, policy: Path, time_grid: int | str, sessions: int) -> Path:
     yaml = YAML(typ="safe")
     document = yaml.load(policy)
     document["privacy"]["time_grid"] = time_grid
     document["budgets"] = {"dataset": {"epsilon": 1_000_000}}
+    document["limits"] = {**document.get("limits", {}), "max_sessions": sessions, "max_sessions_per_user": sessions}
     document["access"] = {"users_file": "users.yaml"}
     verifier = make_verifier(PASSWORD, salt=os.urandom(16)).text()
     users = folder / "users.yaml"

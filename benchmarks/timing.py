@@ -95,7 +95,7 @@ def measured(folder: Path, grid: str, pairs: int) -> Iterator[Timed]:
             own.mkdir()
             policy = own / "timed.yaml"
             policy.write_text(_POLICY.format(data=folder / f"{side}.duckdb"))
-            port = stack.enter_context(serving(own, policy, {}, time_grid=grid))
+            port = stack.enter_context(serving(own, policy, {}, time_grid=grid)).port
             client = stack.enter_context(
                 connect(f"host=127.0.0.1 port={port} dbname=timed user={LOGIN} password={PASSWORD}")
             )

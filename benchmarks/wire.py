@@ -42,8 +42,8 @@ def fixed_costs(data: Path, runs: int) -> Iterator[FixedCost]:
     """Start a proxy, time each kind of statement `runs` times, stop it."""
     with (
         tempfile.TemporaryDirectory(prefix="bench") as folder,
-        serving(Path(folder), _POLICY, {"SHOP_DUCKDB": str(shop_at(data, _SCALE))}) as port,
-        connect(f"host=127.0.0.1 port={port} dbname=shop user={LOGIN} password={PASSWORD}") as client,
+        serving(Path(folder), _POLICY, {"SHOP_DUCKDB": str(shop_at(data, _SCALE))}) as served,
+        connect(f"host=127.0.0.1 port={served.port} dbname=shop user={LOGIN} password={PASSWORD}") as client,
     ):
         yield from _private(client, runs)
         with connect(f"host={_socket(Path(folder))} dbname=shop user={LOGIN}") as direct:

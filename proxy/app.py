@@ -22,6 +22,7 @@ from proxy.admin.bounds_file import keep_learned, path_of
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
 from proxy.admin.learn_command import Taught, wishes_of
+from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import BinariesIn, ExplainRequest, LearnConfig, LedgerAt, LedgerInState, Listen, NoTls, ServeConfig
@@ -81,6 +82,8 @@ class Proxy:
     async def _start(self) -> Server:
         policies = [(path, read_policy(path, os.environ)) for path in self._config.policies]
         _check_distinct(policies)
+        sessions = sum(policy.limits.max_sessions for _, policy in policies)
+        make_room(sessions)
         tls, sockets = self._tls(), self._sockets()
         if isinstance(self._config.metrics, Listen):
             self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
@@ -103,7 +106,9 @@ class Proxy:
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy, opener))
         mock_secret = self._secret("mock.secret")
-        options = served.ServerOptions(sockets=sockets, tls=tls, mock_secret=mock_secret)
+        options = served.ServerOptions(
+            sockets=sockets, tls=tls, mock_secret=mock_secret, max_greeting=max(MOST_STRANGERS, sessions)
+        )
         server = Server(options, self._served(), salt_bytes)
         reloading = self._reloading(server, opener)
         self._undo.callback(reloading.close)

@@ -27,8 +27,8 @@ def main() -> int:
     truth = Truth(data)
     with (
         tempfile.TemporaryDirectory(prefix="tpch") as folder,
-        serving(Path(folder), POLICY, {"TPCH_DATA": str(data)}) as port,
-        connect(f"host=127.0.0.1 port={port} dbname=tpch user={LOGIN} password={PASSWORD}") as client,
+        serving(Path(folder), POLICY, {"TPCH_DATA": str(data)}) as served,
+        connect(f"host=127.0.0.1 port={served.port} dbname=tpch user={LOGIN} password={PASSWORD}") as client,
     ):
         for name, value in (("epsilon", options.epsilon), ("fresh", "on"), ("nonnegative", "off")):
             client.execute(f"SET hush.{name} = {value}".encode())

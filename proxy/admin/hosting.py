@@ -17,6 +17,7 @@ from pathlib import Path
 
 from proxy.admin.bounds_file import path_of, read_learned
 from proxy.admin.files import read_policy, read_users
+from proxy.admin.open_files import make_room
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
@@ -123,6 +124,7 @@ class Hosted:
             raise ConfigError(f'the dataset cannot be renamed from "{self.name}" while it is served')
         if opener.users_path(policy) != self.users_path:
             raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
+        make_room(policy.limits.max_sessions)
         version = await opener.open(policy)
         try:
             check_promise(self.dataset.ledger, version)
