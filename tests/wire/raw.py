@@ -6,9 +6,10 @@ import base64
 import hashlib
 import hmac
 import os
+import select
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -84,14 +85,28 @@ class RawClient:
 
     def read(self) -> Reply:
         """The next message. Raises ConnectionResetError at the end."""
-        while len(self._inbox) < 5 or len(self._inbox) < 1 + struct.unpack("!I", self._inbox[1:5])[0]:
-            part = self.socket.recv(65536)
-            if not part:
-                raise ConnectionResetError
-            self._inbox += part
+        while not self._has_message():
+            self._receive()
         length = struct.unpack("!I", self._inbox[1:5])[0]
         raw, self._inbox = self._inbox[: length + 1], self._inbox[length + 1 :]
         return Reply(chr(raw[0]), raw[5:])
+
+    def _has_message(self) -> bool:
+        inbox = self._inbox
+        return len(inbox) >= 5 and len(inbox) >= 1 + struct.unpack("!I", inbox[1:5])[0]
+
+    def _receive(self) -> None:
+        part = self.socket.recv(65536)
+        if not part:
+            raise ConnectionResetError
+        self._inbox += part
+
+    def read_waiting(self) -> Iterator[Reply]:
+        """The messages that have come already. Raises ConnectionResetError at the end."""
+        while select.select([self.socket], [], [], 0)[0]:
+            self._receive()
+            while self._has_message():
+                yield self.read()
 
     def read_until(self, kinds: str) -> list[Reply]:
         """Messages up to and with one of these kinds."""

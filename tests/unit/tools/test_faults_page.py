@@ -14,7 +14,8 @@ OTHER_SUBJECTS = frozenset({"tests/faults/test_composition.py"})
 
 def rows() -> Iterator[tuple[str, ...]]:
     """The table's rows but for its head and the titles of its parts."""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    table, _, _ = PAGE.read_text(encoding="utf-8").partition("\n## ")
+    for line in table.splitlines():
         if line.startswith("| ") and not line.startswith(("| fault |", "| **")):
             yield tuple(cell.strip() for cell in line.strip("|").split(" | "))
 
