@@ -39,6 +39,7 @@ import ctypes, resource, threading
 from proxy.engines.freed_memory import keep_freed_memory
 
 library, size = ctypes.CDLL(None), 100 * 2**20
+library.prctl(41, 1, 0, 0, 0)  # no huge pages, whatever the machine prefers
 library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
 keep_freed_memory()
 
