@@ -1,8 +1,9 @@
 """Can a question be answered from the release of another one, and with how much noise?
 
-By adding up cells of a finer grouping over public keys, by leaving out groups, by changing the order of keys, or by
-another aggregate of the same moments. The rows must be the same, apart from conditions that only choose groups, and a
-unit that the question would count in full must have been counted in full by the release. See docs/claims/reuse.md.
+By adding up cells of a finer grouping over public keys, by leaving out groups, by changing the order of keys, by
+another aggregate of the same moments, or from one of several grouping sets. The rows must be the same, apart from
+conditions that only choose groups, and a unit that the question would count in full must have been counted in full by
+the release. See docs/claims/reuse.md.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from proxy.analysis.keys import KeyValue, PublicKey, key_identity
 from proxy.plan.moments import MomentVector, UnitCount, UnitTotal, condition_of, is_linear
 from proxy.plan.noise import noise_of
 from proxy.plan.release_plan import AllKeys, ReleasePlan, vector_of
+from proxy.plan.sets import Plan, SetsPlan
 from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
 from proxy.sqltypes import SqlType
 
@@ -24,27 +26,46 @@ _COMPARED = frozenset(
     (SqlType.BOOL, SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.TEXT, SqlType.VARCHAR, SqlType.DATE)
 )
 Key = tuple[KeyValue, ...]
+StoredKey = Key  # of several grouping sets it begins with the number of its set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
     """An answer computed from the release of another question.
 
-    source: what was released, and paid. shown: how it is finished, with its noise. groups: each key with those of the
-    source's cells that add up to it.
+    source: what was released, and paid, maybe with other grouping sets. shown: how it is finished, with its noise.
+    groups: each key with those of the source's cells that add up to it.
     """
 
-    source: ReleasePlan
+    source: Plan
     shown: ReleasePlan
-    groups: tuple[tuple[Key, tuple[Key, ...]], ...]
+    groups: tuple[tuple[Key, tuple[StoredKey, ...]], ...]
+
+    @property
+    def noise(self) -> float:
+        """The variance of a sum, relative to that of other answers of the same question."""
+        return self.shown.added / self.shown.cost.pico
 
 
-def derive(wanted: ReleasePlan, source: ReleasePlan, factor: float, if_cheaper: float = 1.0) -> Derived | None:
+def derive(wanted: ReleasePlan, source: Plan, factor: float, if_cheaper: float = 1.0) -> Derived | None:
     """The answer of `wanted` from the release of `source`, None if it cannot be had or is too noisy.
 
     factor: how many times the noise of a fresh release is acceptable. if_cheaper: that of a source which cost less than
     `wanted` would; who asks for more accuracy gets it.
     """
+    most = factor if source.cost.pico >= wanted.cost.pico else if_cheaper
+    if not isinstance(source, SetsPlan):
+        return _derive(wanted, source, most)
+    found = [(n, d) for n, s in enumerate(source.sets) if n not in source.together
+             if (d := _derive(wanted, s.plan, most)) is not None]  # fmt: skip
+    if not found:
+        return None
+    number, best = min(found, key=lambda item: item[1].noise)
+    groups = tuple((key, tuple((number, *cell) for cell in cells)) for key, cells in best.groups)
+    return replace(best, source=source, groups=groups)
+
+
+def _derive(wanted: ReleasePlan, source: ReleasePlan, most: float) -> Derived | None:
     groups = _groups(wanted, source)
     if not groups:
         return None
@@ -58,7 +79,6 @@ def derive(wanted: ReleasePlan, source: ReleasePlan, factor: float, if_cheaper: 
         wanted, vector=vector, allocation=source.allocation, scale=source.scale, sensitivity=source.sensitivity,
         sql=source.sql, cost=source.cost, fingerprint=source.fingerprint, sum_choices=(), added=added,
     )  # fmt: skip
-    most = factor if source.cost.pico >= wanted.cost.pico else if_cheaper
     return Derived(source=source, shown=shown, groups=groups) if _is_near(wanted, shown, most) else None
 
 

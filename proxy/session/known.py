@@ -9,9 +9,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TypeGuard
 
-from proxy.plan.release_plan import AllKeys, ReleasePlan
+from proxy.plan.release_plan import AllKeys
 from proxy.plan.sets import Plan, SetsPlan
 
 #: A login, and the digest of the policy and the version of the data that it asked.
@@ -35,8 +34,8 @@ class Known:
         with self._lock:
             return fingerprint in self._logins.get(owner, ())
 
-    def sources(self, owner: Owner) -> tuple[ReleasePlan, ...]:
-        """Releases of few public cells, the newest first."""
+    def sources(self, owner: Owner) -> tuple[Plan, ...]:
+        """Releases with few public cells, the newest first."""
         with self._lock:
             plans = tuple(self._logins.get(owner, {}).values())
         return tuple(p for p in reversed(plans) if is_source(p))[:_MOST_SOURCES]
@@ -55,8 +54,8 @@ class Known:
                 self._logins.popitem(last=False)
 
 
-def is_source(plan: Plan) -> TypeGuard[ReleasePlan]:
-    """Whether another question's answer may be computed from the release."""
+def is_source(plan: Plan) -> bool:
+    """Whether another question's answer may be computed from the release, or from one of its grouping sets."""
     if isinstance(plan, SetsPlan):
-        return False
+        return any(map(is_source, plan.plans)) and sum(len(p.public_keys) for p in plan.plans) <= _MOST_CELLS
     return isinstance(plan.selection, AllKeys) and bool(plan.vector.moments) and len(plan.public_keys) <= _MOST_CELLS

@@ -60,14 +60,14 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
     found = [d for s in sources if (d := derive(plan, s, factor)) is not None]
     if not found:
         return None
-    best = min(found, key=lambda d: d.shown.added / d.source.cost.pico)
+    best = min(found, key=lambda d: d.noise)
     own = tuple(a for a in asker.accounts if a.kind is AccountKind.USER)
     if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), Stored):
         return None  # its own answer is there
     return best if best.source in assumed or _is_paid(best.source, plan, asker) else None
 
 
-def _is_paid(source: ReleasePlan, plan: ReleasePlan, asker: Asker) -> bool:
+def _is_paid(source: Plan, plan: ReleasePlan, asker: Asker) -> bool:
     """Whether all accounts paid for the source; that of a new session may still have to, if it is no dearer."""
     for due in dues((request_of(source, asker.version),), asker, fresh=False):
         is_session = due.account.kind is AccountKind.SESSION

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from proxy.errors import PolicyForbids
 from proxy.plan.derive import Derived, derive
 from proxy.plan.outputs import OutputNoise, output_noise
-from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import MIN_QUERY_EPSILON
 from proxy.release.derived import derived_cells
@@ -117,9 +116,7 @@ def unmet(target: Target, most: float, needed: float | None) -> PolicyForbids:
 # --- what was shown ---------------------------------------------------------------------------------------
 
 
-def shown_of(
-    plan: Plan, sources: Sequence[ReleasePlan], load: Callable[[ReleasePlan], Stored | None]
-) -> tuple[Shown | None, ...]:
+def shown_of(plan: Plan, sources: Sequence[Plan], load: Callable[[Plan], Stored | None]) -> tuple[Shown | None, ...]:
     """What is known of each aggregate of a plan, from the most accurate release that gives all of them."""
     if isinstance(plan, SetsPlan):
         return (None,) * sum(len(output_noise(p)) for p in plan.plans)
@@ -127,7 +124,7 @@ def shown_of(
     found = [d for s in sources if (d := derive(plan, s, math.inf, math.inf)) is not None]
     if not found:
         return nothing
-    best = min(found, key=lambda d: d.shown.added / d.source.cost.pico)
+    best = min(found, key=lambda d: d.noise)
     stored = load(best.source)
     return nothing if stored is None else _told(best, NoisyCells.of_payload(stored.payload))
 

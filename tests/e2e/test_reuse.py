@@ -48,6 +48,21 @@ def test_what_follows_from_an_answer_is_computed_from_it(served: Served) -> None
         assert client.execute("SELECT sd FROM hush.last_query").fetchone() == (sd,)
 
 
+def test_totals_follow_from_the_grouping_sets_that_show_them(served: Served) -> None:
+    sets = ("SELECT grouping(plan, newsletter), plan, count(*) FROM users WHERE age > 23"
+            " GROUP BY ROLLUP (plan, newsletter)")  # fmt: skip
+    with served.connect("spend", "u44", options="-c hush.nonnegative=off -c hush.consistency=off") as client:
+        cells = {(missing, plan): n for missing, plan, n in rows(client, sets)}
+        paid, heard = spent(client), notices_of(client)
+        found = rows(client, "SELECT plan, count(*) FROM users WHERE age > 23 GROUP BY plan")
+        assert {plan: n for plan, n, *_ in found} == {plan: n for (missing, plan), n in cells.items() if missing == 1}
+        assert heard[-1] == NOTE
+        assert spent(client) == paid
+        (line,) = [t for (t,) in rows(client, "EXPLAIN SELECT count(*) FROM users WHERE age > 23") if "Reuse" in t]
+        assert "computed from a release that your accounts paid for; hush.fresh" in line, "one number, none added up"
+        assert rows(client, "SELECT count(*) FROM users WHERE age > 23") == [(cells[3, None],)]
+
+
 def test_what_would_be_too_noisy_or_is_asked_anew_is_paid(served: Served) -> None:
     total = "SELECT count(*) FROM users WHERE age > 22"
     grouped = "SELECT age, count(*) FROM users WHERE age > 22 GROUP BY age"

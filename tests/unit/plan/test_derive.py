@@ -9,9 +9,10 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.plan.derive import derive
+from proxy.plan.sets import SetsPlan
 from proxy.policy.model import Bounded, Column, FromPolicy, Listed
 from proxy.sqltypes import SqlType as T
-from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, context_with_sums, plan
+from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan
 
 #: orders of which all rows of a unit count in each group, users with more keys
 WIDE = replace(ORDERS, rows_per_group=FromPolicy(60), groups_per_unit=FromPolicy(60))
@@ -133,6 +134,38 @@ def test_an_answer_follows_from_a_release(source: str, wanted: str, added: int) 
     assert len({cell for _, cells in found.groups for cell in cells}) == added * len(asked.public_keys)
     assert found.shown.sds == pytest.approx([math.sqrt(added) * sd for sd in made.sds])
     assert (found.shown.fingerprint, found.shown.cost) == (made.fingerprint, made.cost)
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted", "number", "added"),
+    [
+        ("rollup (plan, told)", "select count(*), avg(age) from users", 0, 1),
+        ("rollup (plan, told)", "select plan, avg(age) from users group by plan", 1, 1),
+        ("rollup (plan, told)", "select told, count(*) from users group by told", 2, 2),
+        ("cube (plan, told)", "select told, count(*) from users group by told", 2, 1),
+        ("cube (plan, told)", "select sum(age) from users where plan = 'pro'", 1, 1),
+        ("grouping sets ((plan, city), (told))", "select count(*) from users", 0, 2),
+    ],
+)
+def test_an_answer_follows_from_one_of_several_grouping_sets(source: str, wanted: str, number: int, added: int) -> None:
+    made = any_plan(f"select count(*), avg(age) from users group by {source}", OF)
+    assert isinstance(made, SetsPlan)
+    asked = plan(wanted, OF)
+    found = derive(asked, made, 1000)
+    assert found is not None
+    assert (found.source, found.shown.added) == (made, added)
+    assert {cell[0] for _, cells in found.groups for cell in cells} == {number}
+    stored = {(number, *key) for key in made.plans[number].public_keys}
+    assert all(len(cells) == added and set(cells) <= stored for _, cells in found.groups)
+    assert found.shown.sds == pytest.approx([math.sqrt(added) * sd for sd in made.plans[number].sds])
+    assert derive(asked, made, 0.99) is None, "each set has a share of the charge alone"
+
+
+def test_sets_that_bound_a_person_together_answer_nothing_else() -> None:
+    made = any_plan("select count(*) from orders group by rollup (status)", OF)
+    assert isinstance(made, SetsPlan)
+    assert made.together
+    assert derive(plan("select count(*) from orders", OF), made, 1000) is None
 
 
 @pytest.mark.parametrize(("source", "wanted", "why"), NOT_GIVEN)
