@@ -18,6 +18,7 @@ from pathlib import Path
 from proxy.admin.bounds_file import path_of, read_learned
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.open_files import make_room
+from proxy.admin.public_values import with_found_values
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
@@ -71,6 +72,7 @@ class Opener:
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
             facts = engine.check_facts(policy)
+            public = with_found_values(policy.tables, engine.public_rows)
         except BaseException:
             engine.close()
             raise
@@ -78,7 +80,7 @@ class Opener:
         parents = frozenset(_parent_keys(policy))
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC), learned=learned,
+            loaded_at=datetime.now(UTC), learned=learned, public=public,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
-from proxy.analysis.keys import Key, PrivateKey, classify_key, public_size
+from proxy.analysis.keys import Key, PrivateKey, classify_key, few_enough, public_size
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
@@ -80,7 +80,7 @@ def analyse(
     owned = own(block, tables, unique)
     domains = Domains(owned.block)
     listed = KeyValues(domains)
-    classified = {k: classify_key(k, domains, listed) for k in every_key or block.keys}
+    classified = few_enough({k: classify_key(k, domains, listed) for k in every_key or block.keys}, domains)
     keys = tuple(classified[k] for k in block.keys)
     if privacy.delta_pool <= 0 and any(isinstance(k, PrivateKey) for k in keys):
         raise BadGroups(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.algebra import ColumnRef, Scalar, columns_in_order
+from proxy.sql.algebra import ColumnRef, Scalar, columns_in_order, columns_of
 from proxy.sql.letters import lower
 from proxy.sqltypes import SqlType, Value
 
@@ -54,6 +55,14 @@ def classify_key(scalar: Scalar, domains: Domains, listed: KeyValues) -> Key:
         return PrivateKey(scalar)
     nullable: tuple[KeyValue, ...] = (NULL_KEY,) if domains.may_be_null(scalar) else ()
     return PublicKey(scalar, (*values, *nullable))
+
+
+def few_enough(keys: Mapping[Scalar, Key], domains: Domains) -> Mapping[Scalar, Key]:
+    """The keys. Where all combinations are too many, those are private whose values were only found in a table."""
+    if public_size(tuple(keys.values())) <= MOST_KEYS:
+        return keys
+    found = {s for s in keys if any(domains.column(c).found for c in columns_of(s))}
+    return {s: PrivateKey(s) if s in found else k for s, k in keys.items()}
 
 
 def public_values(scalar: Scalar, domains: Domains, listed: KeyValues) -> tuple[Value, ...] | None:

@@ -65,6 +65,7 @@ class Column:
     nullable: False is enforced by mapping NULL to the middle of the bounds.
     case_blind: group keys are compared after lower().
     hidden: exists for joins along a path, not for clients.
+    found: the domain is what a public table held when it was loaded, not declared.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Column:
     nullable: bool = True
     hidden: bool = False
     case_blind: bool = False
+    found: bool = False
     sum_bounds: Bounded | Unknown = field(default_factory=Unknown)
 
 

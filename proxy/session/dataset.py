@@ -31,6 +31,7 @@ class Version:
     """One policy with the data it was checked against; equal only to itself.
 
     salt: hexadecimal, per dataset, orders keys above K. learned: what an administrator has learned of these tables.
+    public: tables of which columns got the values that they hold.
     """
 
     policy: Policy
@@ -40,6 +41,7 @@ class Version:
     salt: str
     loaded_at: datetime
     learned: tuple[LearnedTable, ...] = ()
+    public: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
 
     def role_of(self, login: str) -> Role:
         """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""
@@ -53,7 +55,8 @@ class Version:
         return MappingProxyType({n: t for n, t in self.policy.tables.items() if n in names})
 
     def catalog(self, login: str) -> Catalog:
-        return Catalog(self.visible_tables(login), self.policy.dataset)
+        visible = self.visible_tables(login)
+        return Catalog({n: self.public.get(n, t) for n, t in visible.items()}, self.policy.dataset)
 
     def user_name(self, login: str) -> str:
         """Of a login's account and history in the ledger."""

@@ -23,7 +23,7 @@ from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
 from proxy.sql.formula import Formula, is_aggregate_value, read_formula
 from proxy.sql.grouping import grouping_sets
-from proxy.sql.kept_groups import check_aggregate, check_keys, groups_of
+from proxy.sql.kept_groups import check_aggregate, check_keys, combinations_of, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
@@ -108,12 +108,15 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
              if not isinstance(item, exp.Alias)]  # fmt: skip
     inner = tuple(Edit(b.span, unused_name(source, "block", b.span)) for b in _outermost(text.inner))
     erased = [Edit(e.span, e.text()) for e in text.emptied]
-    shown = relation
+    every_key = tuple(Injected(Carries.KEY, n, k.type) for n, k in enumerate(keys))
+    by_name, shown = {i.name: keys[i.number] for i in every_key}, relation
     if rows.kept is not None:
         check_keys(rows.kept, keys, sets, select)
-        every_key = [Injected(Carries.KEY, n, k.type) for n, k in enumerate(keys)]
+        shown = groups_of(rows.kept, relation, by_name, constants, select)
+    elif not sets:
+        shown = combinations_of(rows, relation, by_name, constants)
+    if shown != relation:
         columns = tuple(dict.fromkeys((*columns, *every_key)))
-        shown = groups_of(rows.kept, relation, {i.name: keys[i.number] for i in every_key}, constants, select)
     outer = rewrite(source, clauses, (*above.edits, *named, *inner, *erased), shown)
     return BoundBlock(
         block=block, columns=columns, outer=outer, marker=relation, inner=inner, keeps_groups=rows.kept is not None

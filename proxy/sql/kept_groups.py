@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from proxy.errors import Unsupported
 from proxy.policy.model import Column
-from proxy.sql.algebra import Aggregate, AggregateKind, ColumnRef, Literal, Null, Scalar, columns_of
+from proxy.sql.algebra import Aggregate, AggregateKind, ColumnRef, JoinKind, Literal, Null, Scalar, columns_of
 from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
 from proxy.sql.kept import INNER, KEEPS
@@ -20,7 +20,7 @@ from proxy.sql.missing import is_never_true, without
 from proxy.sql.postgres_dialect import POSTGRES
 from proxy.sql.refusal import refuse
 from proxy.sql.render import Renderer
-from proxy.sql.rows import Kept
+from proxy.sql.rows import Kept, Rows
 from proxy.sql.splice import array_type
 from proxy.sqltypes import SqlType
 
@@ -61,26 +61,50 @@ def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: 
 
     relation: with its alias, which the result has too. Raises Unsupported.
     """
-    if not keys:
-        return relation
+    try:
+        return _those_of((kept,), relation, keys, constants)
+    except Unsupported:
+        raise refuse(node, f"{KEEPS} is not supported with this function of the public table",
+                     "Compute it in a column of the public table, or use JOIN.") from None  # fmt: skip
+
+
+def combinations_of(rows: Rows, relation: str, keys: Mapping[str, Scalar], constants: Constants) -> str:
+    """The same where nothing is kept: of several columns of one public table, the combinations that it has."""
+    inner = [Kept(Rows(scans=(s,), columns=())) for s in rows.scans if s.table.is_public]
+    outer = [Kept(Rows(scans=j.scans, columns=()), is_full=True) for j in rows.joins
+             if j.kind is JoinKind.LEFT and all(s.table.is_public for s in j.scans)]  # fmt: skip
+    several = tuple(k for k in (*inner, *outer) if len(_columns_of(k, keys)) > 1)
+    return _those_of(several, relation, keys, constants, is_plain=True)
+
+
+def _columns_of(kept: Kept, keys: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+    return {n: k for n, k in keys.items() if isinstance(k, ColumnRef) and k.scan in kept.scans}
+
+
+def _those_of(
+    public: Sequence[Kept], relation: str, keys: Mapping[str, Scalar], constants: Constants, *, is_plain: bool = False
+) -> str:
+    """is_plain: only columns of the public rows are keys that are looked up."""
     alias = relation.rsplit(" AS ", 1)[1]
+    asked = [(k, _columns_of(k, keys) if is_plain else keys) for k in public]
+    found = [_is_there(kept, of, alias, constants) for kept, of in asked if of]
+    return f"(SELECT * FROM {relation} WHERE {' AND '.join(found)}) AS {alias}" if found else relation
+
+
+def _is_there(kept: Kept, keys: Mapping[str, Scalar], alias: str, constants: Constants) -> str:
+    """Whether a public row has the keys of a group."""
     columns = {(s.number, c.name): c for s in kept.rows.scans for c in s.table.columns}
 
     def column(reference: ColumnRef) -> Column:
         return columns[reference.scan, reference.name]
 
     renderer = Renderer(column, lambda _: True, str(constants.now.tzinfo), POSTGRES)
-    try:
-        asked = [f"({renderer.condition(c)})" for c in kept.rows.where]
-        same = [f"{_spelled(k, renderer, column)} IS NOT DISTINCT FROM {alias}.{quote(n)}" for n, k in keys.items()]
-    except Unsupported:
-        raise refuse(node, f"{KEEPS} is not supported with this function of the public table",
-                     "Compute it in a column of the public table, or use JOIN.") from None  # fmt: skip
+    asked = [f"({renderer.condition(c)})" for c in kept.rows.where]
+    same = [f"{_spelled(k, renderer, column)} IS NOT DISTINCT FROM {alias}.{quote(n)}" for n, k in keys.items()]
     tables = ", ".join(f"public.{quote(s.table.name)} AS s{s.number}" for s in kept.rows.scans)
     found = f"EXISTS (SELECT 1 FROM {tables} WHERE {' AND '.join((*asked, *same))})"
-    if kept.is_full:
-        found += f" OR ({' AND '.join(f'{alias}.{quote(name)} IS NULL' for name in keys)})"
-    return f"(SELECT * FROM {relation} WHERE {found}) AS {alias}"
+    missing = f" OR ({' AND '.join(f'{alias}.{quote(name)} IS NULL' for name in keys)})" if kept.is_full else ""
+    return f"({found}{missing})"
 
 
 def _spelled(key: Scalar, renderer: Renderer, column: Callable[[ColumnRef], Column]) -> str:

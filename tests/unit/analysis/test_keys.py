@@ -7,8 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.analysis.keys import NULL_KEY, PublicKey, key_identity
+from proxy.analysis.domains import Domains
+from proxy.analysis.keys import NULL_KEY, PrivateKey, PublicKey, few_enough, key_identity
 from proxy.errors import BadGroups, Unsupported
+from proxy.policy.model import Column, Listed, PublicTable, Table
+from proxy.sql.algebra import Block, ColumnRef, Scan
+from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan, plans
 
 
@@ -136,3 +140,15 @@ def test_constants_beyond_the_engine_are_refused(query: str) -> None:
 )
 def test_integers_that_doubles_merge_are_not_listed(key: str, expected: object) -> None:
     assert keys(f"select {key}, count(*) from users group by 1") == [expected]
+
+
+@pytest.mark.parametrize(("count", "is_public"), [(316, True), (317, False)])
+def test_too_many_combinations_leave_found_values_private(count: int, is_public: bool) -> None:
+    values = tuple(range(count))
+    columns = tuple(Column(name=n, type=SqlType.INT4, domain=Listed(values), found=n != "c") for n in "abc")
+    scan = Scan(0, Table(name="s", relation=("s",), ownership=PublicTable(), columns=columns))
+    block = Block(scans=(scan,), where=(), keys=(), aggregates=())
+    declared = ColumnRef(0, "c", SqlType.INT4)
+    given = {k: PublicKey(k, values) for k in (ColumnRef(0, "a", SqlType.INT4), declared)}
+    found = few_enough(given, Domains(block))
+    assert [isinstance(k, PrivateKey) for k in found.values()] == [not is_public, False]
