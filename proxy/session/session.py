@@ -180,10 +180,11 @@ class ClientSession:
         except HushError as error:
             error.position = progress.original(error.position)
             raise
-        if is_explain and not (progress.asked and is_paid(planned, asker, settings)):
+        is_known = not planned.blocks or is_paid(planned, asker, settings)
+        if is_explain and not (progress.asked and is_known):
             others = [await self._plan(q, asker, settings, parameters, progress) for q in progress.others]
             return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
-        if not planned.blocks:
+        if not planned.blocks and progress.asked is None:
             self._metrics.statement(StatementKind.RELATION)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, parameters))
             return _spliced(handle, patches, len(parameters), ())
@@ -193,7 +194,7 @@ class ClientSession:
         self, progress: Progress, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]
     ) -> None:
         """Before the first stage, make sure that the last can be planned. Raises HushError."""
-        if not progress.handle.written:
+        if progress.share and not progress.stage.cells:
             values = read_parameters(parameters)
             await self._think(lambda: rehearse(progress, asker, settings, values))
 
@@ -207,7 +208,10 @@ class ClientSession:
         assert isinstance(handle, Understood), "a private piece without refusal was understood"
         settings = self._settings(handle.version, values)
         asker = self._asker(handle.version, settings.shared_session)
-        return found if isinstance(found, Progress) else begun(handle, asker, settings), asker, settings
+        if isinstance(found, Progress) and found.share:
+            return found, asker, settings
+        first = begun(handle, asker, settings)
+        return replace(first, now=found.now) if isinstance(found, Progress) else first, asker, settings
 
     async def _answered(
         self, progress: Progress, query: Split, planned: Planned, asker: Asker, settings: Settings,

@@ -62,7 +62,7 @@ class Progress:
 def begun(handle: Understood, asker: Asker, settings: Settings) -> Progress:
     """A statement before its first stage. Raises PolicyForbids, Unsupported."""
     query, now = handle.query, datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-    if not isinstance(query, Split) or not query.stages:
+    if not isinstance(query, Split) or query.asks_free:
         return Progress(handle=handle, now=now)
     if settings.target.amount:
         raise Unsupported("hush.target_error is not supported with sub-queries that are released first",
@@ -143,7 +143,7 @@ def estimated(
 
     assumed: releases that count as paid and known already.
     """
-    progress = begun(handle, asker, settings)
+    progress = begun(_supposed(handle, asker, settings), asker, settings)
     queries: tuple[Split, ...] = (progress.query,)
     if progress.query.stages:
         progress, first = next_part(progress, asker.login)
@@ -151,6 +151,27 @@ def estimated(
     planned = together([plan_statement(q, asker, settings, {}, progress.now, progress.share) for q in queries])
     planned = ready(progress, planned, asker, settings, assumed)
     return planned, asked_now(progress, planned, asker, text)
+
+
+def _supposed(handle: Understood, asker: Asker, settings: Settings) -> Understood:
+    """The statement with made up values for what is asked of public tables alone: its price is the same with others.
+
+    Raises HushError if it cannot be planned with any of them.
+    """
+    query, errors = handle.query, list[HushError]()
+    if not isinstance(query, Split) or not query.stages or not query.asks_free:
+        return handle
+    for value in STAND_INS:
+        try:
+            found = _written(handle, with_stand_ins(query.text, query.stages, value), asker.login)
+            progress = begun(found, asker, settings)
+            if not progress.query.stages:
+                plan_statement(progress.query, asker, settings, {}, progress.now)
+        except HushError as error:
+            errors.append(error)
+        else:
+            return _supposed(found, asker, settings)
+    raise errors[0]
 
 
 def resumed(progress: Progress, rows: Sequence[Row], current: Version, login: str) -> Progress:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -22,6 +22,7 @@ from proxy.sql.group_items import group_items
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse, position_of
+from proxy.sql.public_questions import is_asked_first
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare, output_name
 from proxy.sql.stages import StageText, joined_stage, stage_of
@@ -101,6 +102,11 @@ class Split:
     first: tuple[BlockText, ...] = ()
     root: exp.Expression = field(repr=False)
     tokens: tuple[Token, ...] = field(repr=False)
+
+    @property
+    def asks_free(self) -> bool:
+        """Whether nothing is released for what comes first."""
+        return not self.first and all(s.is_public for s in self.stages)
 
 
 def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
@@ -375,18 +381,24 @@ class _Walker:
         """What is released before a sub-query can be a constant, or it itself; nothing if it cannot be one."""
         query, named = inner.unnest(), {n: d.meaning for n, d in ctes.items()}
         span = self._span(query) if isinstance(query, exp.Expression) else None
-        if span is None or (isinstance(query, exp.Select) and self._is_set_of_rows(query, named)):
+        if span is None:
             return (), ()
         below = _Walker(self._statement, self._catalog, self._system, self._spans, self._found)
         try:
-            is_released = below.visit(inner, ctes) is Kind.RELEASED and not below.system
+            kind = below.visit(inner, ctes)
         except HushError:
             return (), ()  # what is wrong with it is said where it stands for rows
-        if not is_released or names_outside(inner, self._catalog, named):
+        if below.system or kind is Kind.PRIVATE or (kind is Kind.PUBLIC and not is_asked_first(inner, self._catalog)):
+            return (), ()
+        if kind is Kind.RELEASED and isinstance(query, exp.Select) and self._is_set_of_rows(query, named):
+            return (), ()
+        if names_outside(inner, self._catalog, named):
             return (), ()
         stage = stage_of(inner, span, self._statement, named)
         if stage is None:
             return (), ()
+        if kind is Kind.PUBLIC:
+            return (replace(stage, is_public=True),), ()
         return tuple(below.stages) or (stage,), (*below.first, *below.blocks)
 
     def _is_set_of_rows(self, query: exp.Select, ctes: Ctes) -> bool:

@@ -45,6 +45,7 @@ class StageText:
     span: what its value takes the place of. before: words that come before the array of a set. names: of its columns,
     if these are rows that private ones are joined with. alias: what it is called then, "" if the text says so.
     text: what it stands for, as a statement of its own. parts: (start in text, start, length) of what was copied.
+    is_public: whether it reads public tables alone, so that nothing is released for it.
     """
 
     span: TextSpan
@@ -54,6 +55,7 @@ class StageText:
     parts: tuple[tuple[int, int, int], ...]
     names: tuple[str, ...] = ()
     alias: str = ""
+    is_public: bool = False
 
     @property
     def columns(self) -> int:

@@ -29,6 +29,7 @@ _SETS = (
     "SELECT plan FROM users GROUP BY plan HAVING plan IS NOT NULL ORDER BY count(*) DESC, plan LIMIT 2",
     "SELECT NULL::text FROM users HAVING count(*) > 0", "SELECT max(plan) FROM users UNION SELECT 'free'",
     "SELECT code::text FROM users GROUP BY code", "SELECT plan || '' FROM users GROUP BY plan",
+    "SELECT CASE region WHEN 'north' THEN 'pro' END FROM stores LIMIT 3",
 )  # fmt: skip
 _TESTS = (
     "x.{0} IN ({1})", "x.{0} NOT IN ({1})", "NOT (x.{0} IN ( ( {1} ) ))", "x.{0} = ANY ({1})", "x.{0} <> ALL ({1})",

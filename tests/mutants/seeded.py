@@ -84,6 +84,10 @@ SEEDED = (
            "for s in everybody) and not fan_out and not met.fan_out",
            "for s in everybody)",
            _UNITS),
+    Seeded("bounding", "kept rows of public tables are counted", "sql/kept_groups.py",
+           "    if not is_nothing and not is_never_true(aggregate.where, is_missing):",
+           "    if not is_nothing and not aggregate.arguments:",
+           "tests/fuzz/test_kept.py::test_kept_rows_are_what_an_sql_engine_keeps"),
     # --- keys ----------------------------------------------------------------------------------------------------
     Seeded("keys", "every private key is shown", "release/noisy.py",
            "for private, count in counts if count >= least]",
@@ -125,6 +129,10 @@ SEEDED = (
            "if is_unit_value(block, reference):\n                raise BadGroups(",
            "if False:\n                raise BadGroups(",
            _UNITS),
+    Seeded("keys", "values are read from private tables", "admin/public_values.py",
+           "if t.is_public and (found",
+           "if (found",
+           "tests/unit/admin/test_public_values.py"),
     # --- noise ---------------------------------------------------------------------------------------------------
     Seeded("noise", "Gaussian noise of half the variance", "dp/mechanisms.py",
            "math.sqrt(2.0 * rho_or_epsilon)",
@@ -188,6 +196,10 @@ SEEDED = (
            "delta_pool_atto * pico_r // pico_account)",
            "-(-delta_pool_atto * pico_r // pico_account))",
            _SELECTION),
+    Seeded("accounting", "stages behind public ones are not reserved", "sql/split.py",
+           "return not self.first and all(s.is_public for s in self.stages)",
+           "return not self.first",
+           "tests/unit/session/test_stages.py::test_a_cte_of_a_stage_is_released_once"),
     # --- splitting -----------------------------------------------------------------------------------------------
     Seeded("splitting", "each part of a release gets the whole charge", "plan/parts.py",
            "share, rest = divmod(pico, takers)",

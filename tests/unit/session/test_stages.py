@@ -405,3 +405,68 @@ def test_explain_of_what_was_paid_for_goes_on_to_the_last_stage(world: World) ->
     assert isinstance(text, Asking), "its first stage is the same"
     first_only = explained(world, "select count(*) from users where age < (select avg(kids) from users)")
     assert len(first_only["later"]) == 1
+
+
+# --- sub-queries over public tables ---------------------------------------------------------------------------
+
+LAST = "select max(store_id) from stores"
+FOUR: Told = (("true", "integer", "4"),)
+
+
+def test_what_is_asked_of_public_tables_costs_nothing(world: World) -> None:
+    session, sql = world.session(), f"select count(*) from users where age > ({LAST})"
+    asking = begin(session, sql, target_error="5")
+    assert isinstance(asking, Asking)
+    assert LAST in asking.sql
+    assert (world.engine.asked, world.ledger.all_accounts()) == ([], ())
+    assert isinstance(go_on(session, asking, FOUR), Spliced)
+    (asked,) = world.engine.asked
+    assert "4" in asked
+    assert LAST not in asked
+    assert world.spent() == pytest.approx(whole(), rel=1e-3)
+    answer(world, sql, FOUR)
+    assert world.spent() == pytest.approx(whole(), rel=1e-3), "a repeat is free"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"select count(*) from users where age > (select avg(age) from users where kids < ({LAST}))",
+        f"select count(*) from users where age > (select avg(age) from users) and kids < ({LAST})",
+        "with m as (select avg(age) as a, count(*) as n from users) select count(*), (select n from m) from users"
+        f" where age > (select a from m where a > ({LAST}))",
+    ],
+)
+def test_beside_stages_they_leave_the_charge_in_one(world: World, sql: str) -> None:
+    session, asking = world.session(), begin(world.session(), sql)
+    while isinstance(asking, Asking):
+        assert len(world.engine.asked) == 0 or world.spent() == pytest.approx(whole(), rel=1e-3)
+        asking = go_on(session, asking, FOUR if LAST in asking.sql and "avg" not in asking.sql else TOLD)
+    assert len(world.engine.asked) == 2
+    assert world.spent() == pytest.approx(whole(), rel=1e-3)
+    assert world.ledger.history("shop/ann", 10)[0].outcome is Outcome.ANSWERED
+
+
+@pytest.mark.parametrize("value", [LAST, "select 'a' || max(region) from stores"])
+def test_estimates_suppose_a_value_for_them(world: World, value: str) -> None:
+    column = "plan" if "region" in value else "age"
+    sql = f"select count(*) from users where {column} > ({value})"
+    estimated = begin(world.session(), f"select * from hush.estimate($$ {sql}; select 1 from users where age $$)")
+    assert isinstance(estimated, Spliced)
+    assert estimated.arrays[2].text.startswith('{"0.0229')
+    answer(world, sql, FOUR if column == "age" else (("true", "text", "anorth"),))
+    assert world.spent() == pytest.approx(whole(), rel=1e-3)
+
+
+def test_estimates_say_what_no_value_can_answer(world: World) -> None:
+    wrong = f"select count(*) from users where nobody > ({LAST})"
+    estimated = begin(world.session(), f"select * from hush.estimate($$ {wrong} $$)")
+    assert isinstance(estimated, Spliced)
+    assert "nobody" in estimated.arrays[-1].text
+
+
+def test_explain_asks_for_them_and_plans_the_rest(world: World) -> None:
+    found = explained(world, f"select count(*) from users where age > ({LAST})", FOUR)
+    assert len(found["releases"]) == 1
+    assert not found["later"]
+    assert world.ledger.all_accounts() == ()
