@@ -8,10 +8,10 @@ from decimal import Decimal
 import pytest
 
 from proxy.analysis.domains import Domains
-from proxy.analysis.keys import NULL_KEY, PrivateKey, PublicKey, few_enough, key_identity
+from proxy.analysis.keys import NULL_KEY, Key, PrivateKey, PublicKey, few_enough, key_identity
 from proxy.errors import BadGroups, Unsupported
 from proxy.policy.model import Column, Listed, PublicTable, Table
-from proxy.sql.algebra import Block, ColumnRef, Scan
+from proxy.sql.algebra import Block, ColumnRef, Scalar, Scan
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan, plans
 
@@ -149,6 +149,6 @@ def test_too_many_combinations_leave_found_values_private(count: int, is_public:
     scan = Scan(0, Table(name="s", relation=("s",), ownership=PublicTable(), columns=columns))
     block = Block(scans=(scan,), where=(), keys=(), aggregates=())
     declared = ColumnRef(0, "c", SqlType.INT4)
-    given = {k: PublicKey(k, values) for k in (ColumnRef(0, "a", SqlType.INT4), declared)}
+    given: dict[Scalar, Key] = {k: PublicKey(k, values) for k in (ColumnRef(0, "a", SqlType.INT4), declared)}
     found = few_enough(given, Domains(block))
     assert [isinstance(k, PrivateKey) for k in found.values()] == [not is_public, False]

@@ -409,6 +409,7 @@ def test_explain_of_what_was_paid_for_goes_on_to_the_last_stage(world: World) ->
 
 # --- sub-queries over public tables ---------------------------------------------------------------------------
 
+NUMBERS = "with m as (select avg(age) as a, count(*) as n from users)"
 LAST = "select max(store_id) from stores"
 FOUR: Told = (("true", "integer", "4"),)
 
@@ -433,8 +434,7 @@ def test_what_is_asked_of_public_tables_costs_nothing(world: World) -> None:
     [
         f"select count(*) from users where age > (select avg(age) from users where kids < ({LAST}))",
         f"select count(*) from users where age > (select avg(age) from users) and kids < ({LAST})",
-        "with m as (select avg(age) as a, count(*) as n from users) select count(*), (select n from m) from users"
-        f" where age > (select a from m where a > ({LAST}))",
+        f"{NUMBERS} select count(*), (select n from m) from users where age > (select a from m where a > ({LAST}))",
     ],
 )
 def test_beside_stages_they_leave_the_charge_in_one(world: World, sql: str) -> None:
