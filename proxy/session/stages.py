@@ -28,8 +28,8 @@ from proxy.session.statements import Understood
 from proxy.sql.constants import Bindings
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.split import BlockText, Split, split
-from proxy.sql.stage_types import stand_ins
-from proxy.sql.stages import StageText, Written, meaning, written
+from proxy.sql.stage_types import STAND_INS, stand_ins
+from proxy.sql.stages import StageText, Written, meaning, with_stand_ins, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,8 @@ def _supposed(handle: Understood, asker: Asker, settings: Settings) -> Understoo
         return handle
     for value in STAND_INS:
         try:
-            found = _written(handle, with_stand_ins(query.text, query.stages, value), asker.login)
+            made_up = {stage: (value,) * stage.columns for stage in query.stages}
+            found = _written(handle, with_stand_ins(query.text, made_up), asker.login)
             progress = begun(found, asker, settings)
             if not progress.query.stages:
                 plan_statement(progress.query, asker, settings, {}, progress.now)
