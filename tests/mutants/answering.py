@@ -52,7 +52,7 @@ ANSWERING = (
            "return replace(progress, handle=handle, now=datetime.now(progress.now.tzinfo), asked=None,",
            _STAGES),
     Seeded("stages", "EXPLAIN computes a stage", "session/session.py",
-           "if is_explain and not (progress.asked and is_paid(planned, asker, settings)):",
+           "if is_explain and not (progress.asked and is_known):",
            "if is_explain and not progress.asked:",
            _STAGES),
     Seeded("stages", "a released text ends its quotes", "sql/prepared.py",
