@@ -1,0 +1,1 @@
+"""How far are answers from the truth, beside other ways to spend the same privacy?"""
