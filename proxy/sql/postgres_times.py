@@ -87,7 +87,7 @@ def _format(args: Arguments) -> Arguments:
     return args[0], literal("".join(parts))
 
 
-_OF_OUR_ERA = "CASE WHEN isfinite({{0}}) AND {{0}} >= '0001-01-01'::TIMESTAMP THEN {} END"
+_OF_OUR_ERA = "CASE WHEN " + IN_OUR_ERA.replace("{0}", "{{0}}") + " THEN {} END"
 _DIFFERENCE = "((extract(epoch FROM {0}) - extract(epoch FROM {%s})) * 1000000)::BIGINT"
 _MICROSECOND = "INTERVAL '1 microsecond'"
 _LAST_DAY = "extract(day FROM make_date(({0})::INTEGER, ({1})::INTEGER, 1) + INTERVAL '1 month -1 day')"

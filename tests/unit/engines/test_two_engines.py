@@ -49,6 +49,7 @@ _TIME_FORMS = (
     "to_char(seen, 'YYYY-MM-DD HH24:MI Day') > '2'", "to_char(joined, 'IYYY-IW') = '2020-01'",
     "seen AT TIME ZONE 'Europe/Zurich' > '2024-01-01'", "date_bin('7 days', seen, '2024-01-01') > '2024-05-01'",
     "extract(century FROM joined) = 21", "date_trunc('decade', seen) > '2020-01-01'",
+    "date_trunc('century', joined) > '2000-01-01'", "extract(millennium FROM seen) + extract(decade FROM seen) > 3",
     "seen + interval '40 days' * steps > '2024-01-01'", "joined - interval '1 year 1 second' * age > '2020-01-01'",
     "make_date(age, kids, steps::int) > '2020-01-01'", "make_date(2000 + kids, kids, age) > '2020-01-01'",
     "to_timestamp(score) > '2020-01-01'", "to_timestamp(steps) > '2020-01-01'", "nick::int > 3", "code::numeric > 0.5",
