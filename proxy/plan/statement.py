@@ -194,7 +194,8 @@ class _Writer:
         if not held:
             return self._terms, units, keys, rows
         named = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
-        rows = f"FROM (SELECT {', '.join(_named(text, name) for text, name in named)}\n{rows}) AS present"
+        columns = ", ".join(_named(text, name) for text, name in named)
+        rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
         return Terms(self._statement, held), self._terms.units, self._terms.keys, rows
 
     # --- norms --------------------------------------------------------------------------------------------

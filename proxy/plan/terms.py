@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
@@ -112,10 +112,17 @@ class Terms:
         The engine sees no common parts inside CASE and FILTER.
         """
         values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
-        if not values:
+        if not values or self._is_one_numeric():
             return {}
         conditions = dict.fromkeys(c for m in self._s.moments if (c := self.condition(m)) != "TRUE")
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
+
+    def _is_one_numeric(self) -> bool:
+        """Whether all that is computed of a row is one integer of a numeric column, which then reads it once."""
+        if self.dialect.has_total_doubles or any(self.condition(m) != "TRUE" for m in self._s.moments):
+            return False
+        measured = [m for m in self._s.moments if any(measures_of(m))]
+        return len(measured) == 1 and isinstance(measured[0], ScaledSum) and _is_numeric_column(measured[0].of)
 
     def unit_columns(self) -> list[str]:
         """What a unit is told by, one text for each of its columns; none where each row is a unit."""
@@ -347,11 +354,12 @@ class Terms:
         if self.dialect.has_total_doubles:
             return _scaled_integer(value, moment, missing)
         ends = _end(moment, moment.least), _end(moment, moment.most)
-        return checked_doubles.scaled_integer(value, moment, missing, ends)
+        stored = self.renderer.identity(moment.of) if _is_numeric_column(moment.of) and not self._held else ""
+        return checked_doubles.scaled_integer(value, moment, missing, ends, stored)
 
     def _integer(self, value: str) -> str:
         """trunc(2^30 value) of a value in [-1, 1]."""
-        return f"trunc(({value}) * {self.dialect.double(float(ROW_UNITS))})::BIGINT"
+        return f"trunc(({value}) * {self.dialect.double(float(ROW_UNITS))})::{self.dialect.small}"
 
     def _double(self, measure: Scalar) -> str:
         text = self.renderer.unclamped(measure) if isinstance(measure, ColumnRef) else self.renderer.measure(measure)
@@ -467,6 +475,10 @@ def is_told_by_place(window: WindowValue) -> bool:
             return isinstance(window.frame, Frame) and window.frame != _ALL_ROWS
         case _ as never:
             assert_never(never)
+
+
+def _is_numeric_column(scalar: Scalar) -> TypeGuard[ColumnRef]:
+    return isinstance(scalar, ColumnRef) and scalar.type is SqlType.NUMERIC
 
 
 def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:

@@ -46,6 +46,16 @@ class Dialect(Protocol):
         """The type of exact sums."""
         ...
 
+    @property
+    def small(self) -> str:
+        """The type of whole numbers of up to 31 bits whose sums are computed quickest."""
+        ...
+
+    @property
+    def fence(self) -> str:
+        """What ends a sub-select so that its columns are computed once, however often they are named."""
+        ...
+
     def double(self, value: float) -> str:
         """A constant of double precision."""
         ...
@@ -164,6 +174,8 @@ class DuckDB:
     has_total_doubles: bool = True
     joins_half: bool = True
     huge: str = "HUGEINT"
+    small: str = "BIGINT"
+    fence: str = ""
 
     @property
     def types(self) -> Mapping[SqlType, str]:

@@ -20,7 +20,7 @@ from proxy.sql.templates import fill, uses
 from proxy.sqltypes import SqlType
 
 LARGEST = 1.7976931348623157e308
-_NUMERIC_ENDS = "1e150"  # numerics beyond have no double here, and those below its inverse are zero
+SMALLEST, _LARGEST_NUMERIC = 1e-150, 1e150  # numerics beyond have no double here, and smaller ones are zero
 _CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
 _DEFAULT_SCHEMA = "public"
 
@@ -41,6 +41,8 @@ class Postgres:
     has_total_doubles: bool = False
     joins_half: bool = False
     huge: str = "NUMERIC"
+    small: str = "INTEGER"  # sums of BIGINT are numeric
+    fence: str = "\nOFFSET 0"
 
     @property
     def types(self) -> Mapping[SqlType, str]:
@@ -106,9 +108,11 @@ class Postgres:
     def stored(self, text: str, kind: SqlType) -> str:
         if kind is not SqlType.NUMERIC:
             return f"{text}::{_TYPES[kind]}"
-        near_zero = f"{text} BETWEEN -1 / {_NUMERIC_ENDS} AND 1 / {_NUMERIC_ENDS}"
-        inside = f"{text} BETWEEN -{_NUMERIC_ENDS} AND {_NUMERIC_ENDS}"
-        return f"(CASE WHEN {near_zero} THEN {self.double(0.0)} WHEN {inside} THEN {text}::FLOAT8 END)"
+        first, last = repr(SMALLEST), repr(_LARGEST_NUMERIC)
+        parts = ((first, last, f"{text}::FLOAT8"), (f"-{first}", first, self.double(0.0)),
+                 (f"-{last}", f"-{first}", f"{text}::FLOAT8"))  # fmt: skip
+        whens = " ".join(f"WHEN {text} BETWEEN {low} AND {high} THEN {value}" for low, high, value in parts)
+        return f"(CASE {whens} END)"
 
     def local_time(self, text: str, zone: str) -> str:
         first, last = (f"TIMESTAMPTZ {end}" for end in _CALENDAR)

@@ -49,6 +49,7 @@ def test_units_with_too_many_unlisted_keys_are_cut_there_too() -> None:
     "text, words",
     [
         ("SELECT count(*) FROM users WHERE log(2, age + 1) > 5", "a logarithm to base 2"),
+        ("SELECT count(*) FROM users WHERE city ~* '^zü'", "a pattern in any case"),
         ("SELECT count(*) FROM users WHERE joined + interval '9000 years' > now()", "an interval of this length"),
     ],
 )  # fmt: skip
@@ -66,6 +67,32 @@ def test_bounds_between_which_doubles_could_underflow_are_refused(aggregate: str
     tables = {**shop.TABLES, "users": replace(users, columns=tuple(narrow))}
     with pytest.raises(Unsupported, match="bounds this near to each other"):
         shop.plan(f"SELECT {aggregate} FROM users", replace(shop.context(), dialect=POSTGRES, tables=tables))
+
+
+@pytest.mark.parametrize(
+    "aggregate, bounds, branches",
+    [
+        ("sum", (0.0, 1000.0), ["1e-150 AND 1000.0"]),
+        ("sum", (-7.5, 1000.0), ["1e-150 AND 1000.0", "-7.5 AND -1e-150"]),
+        ("sum", (-9.0, 0.0), ["-9.0 AND -1e-150"]),
+        ("sum", (0.0, 1e15), ["1e-150 AND 1000000000000000.0"]),
+        ("avg", (0.0, 1e15), []),  # a quotient by such a step could underflow
+    ],
+)
+def test_a_numeric_between_its_bounds_is_read_once(
+    aggregate: str, bounds: tuple[float, float], branches: list[str]
+) -> None:  # fmt: skip
+    orders = shop.TABLES["orders"]
+    columns = (replace(c, domain=Bounded(*bounds), nullable=False) if c.name == "amount" else c for c in orders.columns)
+    tables = {**shop.TABLES, "orders": replace(orders, columns=tuple(columns))}
+    of = replace(shop.context(), dialect=POSTGRES, tables=MappingProxyType(tables))
+    sql = shop.plan(f"SELECT {aggregate}(amount) FROM orders", of).sql
+    assert re.findall(r'sum\(\(CASE WHEN s0\."amount" BETWEEN (\S+ AND \S+)', sql) == branches[:1]
+    assert all(f'WHEN s0."amount" BETWEEN {branch} THEN trunc(s0."amount"::FLOAT8 / ' in sql for branch in branches)
+
+
+def test_a_measure_that_is_read_often_is_computed_once() -> None:
+    assert "OFFSET 0) AS present" in _sql("SELECT avg(amount), variance(amount) FROM orders")
 
 
 def test_a_case_blind_column_is_grouped_in_lower_case() -> None:
