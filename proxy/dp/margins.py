@@ -48,6 +48,28 @@ def agreeing(tables: Tables, sds: Mapping[Keys, float]) -> dict[Keys, Table]:
     }
 
 
+def agreed_sds(tables: Tables, sds: Mapping[Keys, float]) -> dict[Keys, float]:
+    """The noise standard deviation of the cells that `agreeing` gives, which is the same for all cells of a table.
+
+    Components of different subsets are independent; taking the mean away along an axis of n places takes 1/n of the
+    variance.
+    """
+    weights: dict[Keys, float] = {}
+    for keys, table in tables.items():
+        for subset in _subsets(keys):
+            weight = _cells(subset, keys, table) / (sds[keys] ** 2 * _size(table))
+            weights[subset] = weights.get(subset, 0.0) + weight
+    found = {}
+    for keys, table in tables.items():
+        sizes = dict(zip(keys, table.shape[1:], strict=True))
+        variances = (
+            (_cells(s, keys, table) / _size(table)) ** 2 / weights[s] * math.prod(1.0 - 1.0 / sizes[k] for k in s)
+            for s in _subsets(keys)
+        )
+        found[keys] = math.sqrt(math.fsum(variances))
+    return found
+
+
 def _subsets(keys: Keys) -> Iterator[Keys]:
     for size in range(len(keys) + 1):
         yield from combinations(keys, size)

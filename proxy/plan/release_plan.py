@@ -93,6 +93,7 @@ class ReleasePlan:
     salt: str = field(repr=False)
     fingerprint: str
     added: int = 1
+    agreed: tuple[float, ...] = ()
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -108,6 +109,9 @@ class ReleasePlan:
 
     @property
     def sds(self) -> tuple[float, ...]:
+        """The noise of each moment; `agreed` where it is known better, as of totals that agree with their parts."""
+        if self.agreed:
+            return self.agreed
         grown = math.sqrt(self.added)
         return tuple(grown * noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxy.analysis.keys import PublicKey, key_identity
-from proxy.dp.margins import Table, agreeing, settle
+from proxy.dp.margins import Table, agreed_sds, agreeing, settle
 from proxy.plan.moments import Moment
 from proxy.plan.recipes import Count, Total
 from proxy.plan.sets import GroupingSet, SetsPlan
@@ -26,9 +26,13 @@ Parts = dict[tuple[object, ...], Places]
 
 @dataclass(slots=True)
 class Adjusted:
-    """What is shown of a set in place of its own noisy moments, and the numbers that are final."""
+    """What is shown of a set in place of its own noisy moments, and the numbers that are final.
+
+    sds: by moment, the noise of those that agree with other sets in every cell.
+    """
 
     vectors: list[list[float]]
+    sds: dict[int, float] = field(default_factory=dict)
     settled: dict[int, list[float | None]] = field(default_factory=dict)
 
 
@@ -66,11 +70,14 @@ class _Family:
         index = {n: s.plan.vector.moments.index(moment) for n, s in self._sets.items()}
         tables = {s.public: self._table(n, [v[index[n]] for v in self._adjusted[n].vectors])
                   for n, s in self._sets.items()}  # fmt: skip
-        found = agreeing(tables, {s.public: s.plan.sds[index[n]] for n, s in self._sets.items()})
+        sds = {s.public: s.plan.sds[index[n]] for n, s in self._sets.items()}
+        found, agreed = agreeing(tables, sds), agreed_sds(tables, sds)
         for number, one in self._sets.items():
             places, vectors = self._shared.places[number], self._adjusted[number].vectors
             for place, value in zip(places.flat, found[one.public].flat, strict=True):
                 vectors[place][index[number]] = float(value)
+            if places.size == len(vectors):
+                self._adjusted[number].sds[index[number]] = agreed[one.public]
 
     def settle(self, moments: frozenset[Moment], *, nonnegative: bool, check: Check) -> None:
         """Numbers that add up, whole or of one sign or both, for every count and sum of these moments."""

@@ -6,6 +6,7 @@ Each set is published as a release of its own. The key of a stored cell begins w
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
@@ -64,8 +65,9 @@ def finish_plan(
     finished = []
     for one, own, of in zip(plan.sets, of_sets, adjusted, strict=True):
         there = tuple(c for c in (_within(c, one) for c in columns) if c is not None)
+        sds = tuple(of.sds.get(i, sd) for i, sd in enumerate(one.plan.sds))
         finished.append(
-            finish(one.plan, own, there, nonnegative=nonnegative, time_zone=time_zone, check=check,
+            finish(replace(one.plan, agreed=sds), own, there, nonnegative=nonnegative, time_zone=time_zone, check=check,
                    vectors=of.vectors, settled=of.settled)
         )  # fmt: skip
     return _together(plan, columns, finished)

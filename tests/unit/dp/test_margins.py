@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from proxy.dp.margins import MOST_EXACT, Keys, Table, agreeing, descent, margin, settle
+from proxy.dp.margins import MOST_EXACT, Keys, Table, agreed_sds, agreeing, descent, margin, settle
 
 SIZES = {0: 3, 1: 2, 2: 4}
 CUBE = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -54,6 +54,23 @@ def test_tables_are_brought_together_by_least_squares(sets: list[Keys]) -> None:
     found, expected = agreeing(tables, sds), by_the_book(tables, sds)
     for keys in sets:
         assert np.allclose(found[keys], expected[keys], rtol=0, atol=1e-9), keys
+
+
+@pytest.mark.parametrize("sets", SETS, ids=str)
+def test_the_noise_of_tables_that_agree_is_what_comes_through(sets: list[Keys]) -> None:
+    """Each noise by itself: a cell of what agrees is a sum of them with fixed factors."""
+    sds = {s: 3.0 + 2.0 * n for n, s in enumerate(sets)}
+    nothing = {s: np.zeros(shape(s)) for s in sets}
+    variances = {s: np.zeros(shape(s)) for s in sets}
+    for keys in sets:
+        for cell in product(*(range(SIZES[k]) for k in keys)):
+            noise = {**nothing, keys: np.zeros(shape(keys))}
+            noise[keys][(0, *cell)] = sds[keys]
+            for s, table in agreeing(noise, sds).items():
+                variances[s] += table**2
+    for s, sd in agreed_sds(nothing, sds).items():
+        assert np.sqrt(variances[s]) == pytest.approx(sd)
+        assert sd <= sds[s] * (1 + 1e-9)
 
 
 def test_tables_that_agree_stay_and_each_place_is_on_its_own() -> None:
