@@ -26,6 +26,7 @@ _SYNC = ord("S")
 _QUERY = ord("Q")
 _BIND = ord("B")
 _TERMINATE = ord("X")
+_FLUSH = ord("H")
 _KINDS = {
     _QUERY: Kind.QUERY,
     ord("P"): Kind.PARSE,
@@ -33,6 +34,7 @@ _KINDS = {
     ord("D"): Kind.DESCRIBE_PORTAL,
     ord("E"): Kind.EXECUTE,
     ord("C"): Kind.CLOSE,
+    _FLUSH: Kind.BAD_FLUSH,
 }
 
 
@@ -66,7 +68,7 @@ class Dispatch:
             ord("E"): self._execute,
             ord("C"): self._close,
             ord("F"): self._function_call,
-            ord("H"): self._forward_unanswered,
+            _FLUSH: self._flush,
             ord("d"): self._forward_unanswered,
             ord("c"): self._copy_end,
             ord("f"): self._copy_end,
@@ -233,6 +235,11 @@ class Dispatch:
     def _forward_unanswered(self, raw: bytes) -> Outcome:
         self._channel.send_unanswered(raw)
         return DONE
+
+    def _flush(self, raw: bytes) -> Outcome:
+        if len(raw) > HEADER_BYTES and not self._channel.copies_in:
+            raise ProtocolViolation("invalid message format")
+        return self._forward_unanswered(raw)
 
     def _copy_end(self, raw: bytes) -> Outcome:
         self._channel.end_copy(raw)

@@ -26,6 +26,7 @@ class Kind(enum.IntEnum):
     QUERY = enum.auto()
     SYNC = enum.auto()
     COPY_END = enum.auto()  # CopyDone or CopyFail: no reply of its own
+    BAD_FLUSH = enum.auto()  # has a body, so the only reply is an error
 
 
 class Step(enum.Enum):

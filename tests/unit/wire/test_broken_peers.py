@@ -129,6 +129,18 @@ def test_a_parameter_that_is_no_text_of_its_encoding_refuses_the_stage() -> None
     assert b"22P05" in said
 
 
+def test_a_flush_with_a_body_fails_the_pipeline() -> None:
+    """PostgreSQL skips what follows up to the Sync, so nothing that follows may be waited for."""
+    made = relay()
+    made.from_client(build(b"H", b"$$") + messages.parse(b"", PRIVATE.encode()))
+    made.take_front()
+    made.from_front(error("invalid message format", "08P01"))
+    made.from_client(messages.SYNC)
+    made.from_front(READY)
+    assert kinds(made.take_client()) == "EZ"
+    assert made.is_idle
+
+
 # --- a Query in a pipeline that fails ---------------------------------------------------------------------------
 
 

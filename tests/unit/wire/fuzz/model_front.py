@@ -303,7 +303,9 @@ class Model:
         self.skips = False
         self._ready()
 
-    def _flush_message(self, _body: bytes) -> None:
+    def _flush_message(self, body: bytes) -> None:
+        if body:
+            raise Fails("08P01", "invalid message format")
         self._flush()
 
     def _ignored(self, _body: bytes) -> None:
