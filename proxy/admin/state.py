@@ -10,6 +10,7 @@ import os
 import shutil
 from pathlib import Path
 
+from proxy.config import check_private
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
 
@@ -18,7 +19,7 @@ _SPILL = "spill-"
 
 
 def kept_secret(path: Path) -> bytes:
-    """A secret that is drawn once and kept with mode 0600. Raises ConfigError."""
+    """A secret that is drawn once and kept with mode 0600. Raises ConfigError, also when others have a right to it."""
     try:
         with contextlib.suppress(FileExistsError):
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -26,6 +27,7 @@ def kept_secret(path: Path) -> bytes:
                 file.write(salt_bytes(_SECRET_BYTES))
                 file.flush()
                 os.fsync(file.fileno())
+        check_private(path, "secret")
         secret = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be used: {error.strerror}") from error

@@ -82,6 +82,11 @@ def test_a_private_postgresql_that_is_not_there_is_refused_without_its_password(
 def test_a_secret_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be used"):
         kept_secret(tmp_path / "nowhere" / "tiny.salt")
+    shown = tmp_path / "tiny.salt"
+    kept_secret(shown)
+    shown.chmod(0o640)
+    with pytest.raises(ConfigError, match="mode 0640"):
+        kept_secret(shown)
 
 
 def test_a_plan_is_explained_without_serving(site: Site) -> None:

@@ -145,6 +145,7 @@ def test_a_damaged_ledger_is_refused_and_left_as_it_is(site: Site, name: str) ->
 def test_a_damaged_salt_is_refused(site: Site) -> None:
     site.state.mkdir(mode=0o700)
     (site.state / "tiny.salt").write_bytes(b"short")
+    (site.state / "tiny.salt").chmod(0o600)
     check_refused(site, MISUSED, "tiny.salt", "damaged")
 
 

@@ -51,7 +51,8 @@ def talk(proxied: Proxied, seed: int, length: int) -> int:
     speaker = Speaker(made, TEXTS if wrong else WITHOUT_COPY)
     said = 0
     with RawClient(proxied.port, timeout_s=PATIENCE_S) as client:
-        assert client.log_in(LOGINS[seed % 4], PASSWORD, DATASET)[-1].kind == "Z"
+        begun = client.log_in(LOGINS[seed % 4], PASSWORD, DATASET)[-1]
+        assert begun.kind == "Z", (seed, begun, proxied.said()[-1000:])
         try:
             while said < length:
                 for raw in speaker.say():
