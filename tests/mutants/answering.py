@@ -20,6 +20,8 @@ _EXTREMES = "tests/unit/engines/test_two_engines.py"
 _ELSEWHERE = "tests/fuzz/test_elsewhere.py"
 _INERT = "tests/unit/sql/test_inert.py"
 _REPEATS = "tests/unit/wire/test_repeats.py"
+_LEARNED = "tests/unit/plan/test_learned.py"
+_LEARNING = "tests/unit/admin/test_learn_bounds.py"
 
 ANSWERING = (
     # --- stages --------------------------------------------------------------------------------------------------
@@ -181,8 +183,8 @@ ANSWERING = (
            "sqrt({0}::FLOAT8)",
            _EXTREMES),
     Seeded("postgres", "numerics beyond doubles become doubles", "sql/postgres_dialect.py",
-           '_NUMERIC_ENDS = "1e150"',
-           '_NUMERIC_ENDS = "1e500"',
+           "first, last = repr(SMALLEST), repr(_LARGEST_NUMERIC)",
+           'first, last = repr(SMALLEST), "1e500"',
            _EXTREMES),
     Seeded("postgres", "NaN passes for a finite number", "sql/postgres_dialect.py",
            "({text} BETWEEN {self.double(-LARGEST)} AND {self.double(LARGEST)})",
@@ -201,4 +203,17 @@ ANSWERING = (
            "len(known) == 1 and known[0] is held.statement and",
            "len(known) == 1 and",
            _REPEATS),
+    # --- learned bounds ------------------------------------------------------------------------------------------
+    Seeded("learned", "a learned bound is used above the policy's", "analysis/analyse.py",
+           "if usual is None or usual[0] >= allowed:",
+           "if usual is None:",
+           _LEARNED),
+    Seeded("learned", "a bound that was learned under another policy is used", "admin/bounds_file.py",
+           "if kept.of != _facts(policy, kept.table):",
+           "if kept.of == _facts(policy, kept.table) == '':",
+           _LEARNING),
+    Seeded("learned", "each size costs all of epsilon", "session/learning.py",
+           "knob_pico(version.policy.privacy, epsilon), len(asked))",
+           "knob_pico(version.policy.privacy, epsilon), 1)",
+           _LEARNING),
 )  # fmt: skip
