@@ -70,6 +70,9 @@ audit: $(STAMP) ## ask over the wire whether answers reveal more than their char
 wire-fuzz: $(STAMP) ## ten million made-up messages through the relay (SEED=0, MESSAGES=10000000)
 	$(BIN)/python -m tests.unit.wire.fuzz --seed $(SEED) --messages $(MESSAGES)
 
+reconstruct: $(STAMP) ## solve for secrets from ten thousand noisy sums, write docs/reconstruction.md
+	$(BIN)/python -m tests.audit.reconstruct --write
+
 mutants: $(STAMP) ## make mistakes in a copy of the tree, see them caught, write docs/mutants.md
 	$(BIN)/python -m tests.mutants --write
 

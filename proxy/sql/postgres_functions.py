@@ -21,7 +21,7 @@ _CONDITIONS = {
     "is null": Spelling("{0} IS NULL"),
     "is distinct from": Spelling("{0} IS DISTINCT FROM {1}"),
     "coalesce": Spelling("coalesce({*})"),
-    "nullif": Spelling("nullif({0}, {1})"),
+    "nullif": Spelling("CASE WHEN {0} = {1} THEN NULL ELSE {0} END"),
     "greatest": Spelling("greatest({*})"),
     "least": Spelling("least({*})"),
 }

@@ -202,6 +202,7 @@ POLICIES = {
     "hostile": ("with", PLENTY, 1.0),
     "without": ("without", PLENTY, 1.0),
     "tiny": ("with", LITTLE, 0.5),
+    "bits": ("with", "{dataset: {epsilon: 1}}", 0.1),
     "race": ("with", "{dataset: {epsilon: 1}, user: {epsilon: 50}}", 0.25),
     "edge_a": ("with", "{dataset: {epsilon: 1}}", 0.98),
     "edge_b": ("with", "{dataset: {epsilon: 1}}", 0.98),

@@ -1,20 +1,24 @@
-"""Has what a function is spelled as in DuckDB the type that everything around it is spelled for?
+"""Has what a function is spelled as in an engine the type that everything around it is spelled for?
 
-A product of numerics is one of doubles there, which never overflows. One of whole numbers of 64 bits would, for some
-rows: and the error would tell of them.
+A product of numerics is one of doubles in DuckDB, which never overflows. One of whole numbers of 64 bits would,
+for some rows: and the error would tell of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 
 import duckdb
 
-from proxy.sql.dialect import DUCKDB
+from proxy.errors import Unsupported
+from proxy.sql.dialect import DUCKDB, Dialect
 from proxy.sql.functions import FUNCTIONS
+from proxy.sql.postgres_dialect import POSTGRES
 from proxy.sql.templates import uses
 from proxy.sqltypes import SqlType
+from tests.postgres_server import private_server
 
 KINDS = (
     SqlType.BOOL, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT4, SqlType.FLOAT8, SqlType.TEXT, SqlType.DATE,
@@ -24,7 +28,12 @@ MOST_ARGUMENTS = 4
 SPANS = {"time - time"}  # a span between two times is a number of microseconds
 
 
-def calls() -> Iterator[tuple[str, str, SqlType]]:
+PG_NAMES = {"BIGINT": "bigint", "FLOAT8": "double precision", "TIMESTAMP": "timestamp without time zone"}
+
+Asked = tuple[str, str, SqlType]
+
+
+def calls(dialect: Dialect) -> Iterator[Asked]:
     """(what it is, spelled for arguments that are NULL, type) of each function and kinds of arguments that it takes."""
     for name, function in FUNCTIONS.items():
         template = function.duckdb
@@ -34,22 +43,34 @@ def calls() -> Iterator[tuple[str, str, SqlType]]:
                 result = function.types(kinds)
                 is_possible = not name.startswith("width_bucket") or kinds[-1] is SqlType.INT8  # how many, a constant
                 if result is not None and is_possible and name not in SPANS:
-                    nulls = tuple(f"(NULL::{DUCKDB.types[k]})" for k in kinds)
-                    told = f"{name} of {', '.join(k.name for k in kinds)}"
-                    yield told, DUCKDB.call(name, nulls, kinds, may_raise=True), result
+                    nulls = tuple(f"(NULL::{dialect.types[k]})" for k in kinds)
+                    # a pattern must be a constant, and some functions are not computed
+                    with suppress(Unsupported, AssertionError):
+                        told = f"{name} of {', '.join(k.name for k in kinds)}"
+                        yield told, dialect.call(name, nulls, kinds, may_raise=True), result
+
+
+def wrong(asked: Sequence[Asked], kind: str, ask: Callable[[str], Sequence[object]], dialect: Dialect) -> list[str]:
+    """Calls of another type than they are said to have. kind: the engine's function that names one."""
+    found: list[object] = []
+    for start in range(0, len(asked), 200):
+        found += ask(f"SELECT {', '.join(f'{kind}({text})' for _, text, _ in asked[start : start + 200])}")
+    types = {
+        of: PG_NAMES.get(name, name.lower()) if dialect is POSTGRES else name for of, name in dialect.types.items()
+    }
+    return [f"{told} is {k}" for (told, _, of), k in zip(asked, found, strict=True) if str(k) != types[of]]
 
 
 def test_a_call_has_the_type_that_it_is_said_to_have() -> None:
-    asked = list(calls())
+    asked = list(calls(DUCKDB))
     with duckdb.connect() as connection:
-        kinds = [
-            kind
-            for start in range(0, len(asked), 200)
-            for kind in connection.execute(
-                f"SELECT {', '.join(f'typeof({text})' for _, text, _ in asked[start : start + 200])}"
-            ).fetchall()[0]
-        ]
-    wrong = [f"{told} is {kind}" for (told, _, of), kind in zip(asked, kinds, strict=True) if kind != DUCKDB.types[of]]
-    assert not wrong
+        assert not wrong(asked, "typeof", lambda sql: connection.execute(sql).fetchall()[0], DUCKDB)
     assert len(asked) > 1000
     assert len({told.partition(" of ")[0] for told, _, _ in asked}) > 0.9 * len(FUNCTIONS)
+
+
+def test_a_call_has_that_type_in_postgresql_too() -> None:
+    asked = list(calls(POSTGRES))
+    with private_server().owner() as connection:
+        assert not wrong(asked, "pg_typeof", lambda sql: connection.execute(sql.encode()).fetchall()[0], POSTGRES)
+    assert len(asked) > 800
