@@ -140,7 +140,7 @@ would be right about {without:.0%} of the people; half are right by guessing.
 What a budget allows is known: whoever sees every answer is right about one person's secret with a probability of at
 most Phi(mu/2), mu^2 = 2 rho. Of {people} people that share is right on average, give or take {sd:.1%}.
 
-![Share of secrets that came back, over budgets, below the line of what is allowed](reconstruction.svg)
+![Share of secrets that came back, over budgets, beside the line of what is allowed](reconstruction.svg)
 
 | budget (epsilon) | sums answered | right | allowed |
 | --- | --- | --- | --- |
