@@ -174,6 +174,29 @@ def test_a_statement_stops_when_it_is_cancelled_or_its_time_is_over(
     assert run("select 2").rows == ((2,),)
 
 
+def test_a_server_without_room_is_a_fixed_message_and_is_used_again(
+    server: PrivateServer, pay: Callable[..., Reserved]
+) -> None:
+    """No session is left for the login, and no room for what a statement spills."""
+    with server.owner(DATABASE) as owner:
+        for words in ("create role narrow login connection limit 1", "alter role narrow set temp_file_limit = 0",
+                      "alter role narrow set work_mem = '64kB'"):  # fmt: skip
+            owner.execute(words.encode())
+    engine = _engine(server, login="narrow")
+    spilled = pay("select count(*) from (select x from generate_series(1, 100000) as t(x) order by x desc offset 0) y")
+    with engine.stages(pay("select 1"), timeout_s=60, cancellation=Cancellation()) as stages:
+        with pytest.raises(EngineStopped) as crowded:
+            first_stage(engine, pay("select 2"), timeout_s=60, cancellation=Cancellation())
+        assert stages.rows(0, Kept()).rows == ((1,),)
+    with pytest.raises(EngineStopped) as full:
+        first_stage(engine, spilled, timeout_s=60, cancellation=Cancellation())
+    for failed in (crowded.value, full.value):
+        assert (failed.sqlstate, failed.message) == ("58000", "the private engine could not compute this statement")
+        assert failed.__context__ is None
+    assert first_stage(engine, pay("select 3"), timeout_s=60, cancellation=Cancellation()).rows == ((3,),)
+    engine.close()
+
+
 def test_a_server_that_goes_away_is_a_fixed_message_and_is_found_again(pay: Callable[..., Reserved]) -> None:
     server = start_server()
     server.create(DATABASE, _DATA)
