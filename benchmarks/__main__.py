@@ -19,7 +19,8 @@ from rich.table import Table
 
 from benchmarks.engine import ROOT, Overhead, overheads, shop_at
 from benchmarks.ledger import charges
-from benchmarks.queries import LIMITED, OTHERS
+from benchmarks.postgres import postgres_overheads
+from benchmarks.queries import LIMITED, OTHERS, POSTGRES
 from benchmarks.wire import FixedCost, fixed_costs
 from proxy.engines.freed_memory import keep_freed_memory
 
@@ -32,6 +33,7 @@ class Results:
     """What was measured so far."""
 
     engine: list[Overhead]
+    postgres: list[Overhead]
     fixed: list[FixedCost]
 
 
@@ -39,12 +41,15 @@ def main() -> int:
     keep_freed_memory()
     options = _options()
     console = Console(highlight=False)
-    results = Results([], [])
+    results = Results([], [], [])
     questions = LIMITED if options.limited else (*LIMITED, *OTHERS)
-    files = [shop_at(options.data, s) for s in options.scale] if "engine" in options.section else []
+    files = [shop_at(options.data, s) for s in options.scale] if {"engine", "postgres"} & set(options.section) else []
     with console.status("measuring") as status:
         for data in files:
-            results.engine += _shown(overheads(data, questions, options.runs), status)
+            if "engine" in options.section:
+                results.engine += _shown(overheads(data, questions, options.runs), status)
+            if "postgres" in options.section:
+                results.postgres += _shown(postgres_overheads(data, POSTGRES, options.runs), status)
         if "wire" in options.section:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
         if "ledger" in options.section:
@@ -54,7 +59,9 @@ def main() -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
     console.print(f"written to {path}", soft_wrap=True)
-    is_within = all(m.is_within for m in results.engine) and all(f.is_within for f in results.fixed)
+    is_within = all(m.is_within for m in (*results.engine, *results.postgres)) and all(
+        f.is_within for f in results.fixed
+    )
     return 0 if is_within else 1
 
 
@@ -62,7 +69,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     default = Path(os.environ.get("HUSHQL_BENCH_DATA", ROOT / ".state" / "bench"))
     sections = ("engine", "wire", "ledger")
-    parser.add_argument("--section", nargs="+", choices=sections, default=[*sections])
+    parser.add_argument("--section", nargs="+", choices=(*sections, "postgres"), default=[*sections])
     parser.add_argument("--scale", nargs="+", type=float, default=[10, 20], help="10 is five million orders")
     parser.add_argument("--runs", type=int, default=7, help="interleaved runs of each query")
     parser.add_argument("--statements", type=int, default=300, help="statements of each kind over the wire")
@@ -83,9 +90,10 @@ def _table(results: Results) -> Table:
     table = Table(
         "measured", "orders", "plain ms", "private ms", "ratio", "cpu ratio", "at most", "", title="hushql benchmarks"
     )
-    for m in results.engine:
+    named = [(m.name, m) for m in results.engine] + [(f"postgres: {m.name}", m) for m in results.postgres]
+    for name, m in named:
         most, pair = f"{m.question.most:g}" if m.question.most else "", m.pair
-        table.add_row(m.name, f"{m.orders:,}", f"{pair.plain_ms:.1f}", f"{pair.other_ms:.1f}", f"{m.ratio:.2f}",
+        table.add_row(name, f"{m.orders:,}", f"{pair.plain_ms:.1f}", f"{pair.other_ms:.1f}", f"{m.ratio:.2f}",
                       f"{pair.cpu_ratio:.2f}", most, _verdict(m.is_within, most))  # fmt: skip
     table.add_section()
     for f in results.fixed:
@@ -106,16 +114,21 @@ def _document(results: Results, options: argparse.Namespace) -> dict[str, object
         "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "versions": {"python": platform.python_version(), "duckdb": duckdb.__version__},
         "runs": options.runs,
-        "engine": [
-            {"query": m.question.name, "sql": m.question.sql, "orders": m.orders,
-             "plain_ms": round(m.pair.plain_ms, 2), "private_ms": round(m.pair.other_ms, 2),
-             "ratio": round(m.ratio, 3), "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
-            for m in results.engine
-        ],
+        "engine": _figures(results.engine),
+        "postgres": _figures(results.postgres),
         "fixed": [
             {"statement": f.name, "median_ms": round(f.median_ms, 3), "at_most_ms": f.most_ms} for f in results.fixed
         ],
     }  # fmt: skip
+
+
+def _figures(measured: list[Overhead]) -> list[dict[str, object]]:
+    return [
+        {"query": m.question.name, "sql": m.question.sql, "orders": m.orders,
+         "plain_ms": round(m.pair.plain_ms, 2), "private_ms": round(m.pair.other_ms, 2),
+         "ratio": round(m.ratio, 3), "cpu_ratio": round(m.pair.cpu_ratio, 3), "at_most": m.question.most}
+        for m in measured
+    ]  # fmt: skip
 
 
 def _cpu() -> str:

@@ -28,6 +28,17 @@ LIMITED = (
     Question("join with a public table", f"SELECT s.region, count(DISTINCT o.user_id) {_JOIN} GROUP BY s.region", 1.5),
 )
 
+# What is asked of a PostgreSQL, whose plain query is another one to be compared with.
+POSTGRES = (
+    Question("sum of all", "SELECT sum(amount) FROM orders", 4.0),
+    Question("sum by a known key", "SELECT status, sum(amount) FROM orders GROUP BY status", 9.0),
+    Question("distinct users by key", "SELECT status, count(DISTINCT user_id) FROM orders GROUP BY status", 1.0),
+    Question("join with a public table", f"SELECT s.region, count(DISTINCT o.user_id) {_JOIN} GROUP BY s.region", 2.0),
+    Question("sum by a public column", f"SELECT s.region, sum(o.amount) {_JOIN} GROUP BY s.region"),
+    Question("filtered count", "SELECT count(*) FROM orders WHERE amount >= 500"),
+    Question("average by key", "SELECT status, avg(amount) FROM orders GROUP BY status"),
+)
+
 OTHERS = (
     Question("count of half the rows", "SELECT count(*) FROM orders WHERE amount >= 30"),
     Question("count by equality", "SELECT count(*) FROM orders WHERE status = 'refunded'"),
