@@ -16,7 +16,7 @@ from proxy.wire.expect import PLAIN, Entry, Kind, Show
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
 from proxy.wire.flow import Flow, FrontSaidNo
 from proxy.wire.frames import Frame, Oversized
-from proxy.wire.inject import inject, raising_sql, refuse, settle
+from proxy.wire.inject import raising_sql, refuse, settle
 from proxy.wire.messages import HEADER_BYTES
 from proxy.wire.screen import screen
 from proxy.wire.simple import UNNAMED, Question, answer_query
@@ -167,7 +167,7 @@ class Dispatch:
 
     def _bind(self, raw: bytes) -> Outcome:
         portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
-        self._has_left_portal = self._has_left_portal and bool(portal)
+        self._close_left_portal(portal)  # a Bind that fails would leave it there
         if self._book.is_doubtful(name):
             return self._bind_settled(raw)
         statement = self._book.statement(name)
@@ -214,8 +214,13 @@ class Dispatch:
         PostgreSQL (seen on 18.6) crashes when that is described or executed, and ends all sessions with it.
         """
         if not name and self._has_left_portal:
-            inject(self._channel, messages.close_portal(UNNAMED), Kind.CLOSE)
             self._has_left_portal = False
+            close = Entry(kind=Kind.CLOSE, show=Show.NOTHING, undo=self._leave_portal)
+            self._channel.send(messages.close_portal(UNNAMED), close)
+
+    def _leave_portal(self) -> None:
+        """The front has skipped the message that would have closed it."""
+        self._has_left_portal = True
 
     def _close(self, raw: bytes) -> Outcome:
         named = messages.parse_named(raw[HEADER_BYTES:])

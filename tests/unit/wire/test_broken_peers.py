@@ -178,3 +178,33 @@ def test_a_query_behind_a_message_that_succeeds_runs() -> None:
     made.from_front(READY + messages.command_complete(b"DROP TABLE") + READY)
     assert kinds(made.take_client()) == "3CZ"
     assert made.channel.book.statement(b"") is None
+
+
+# --- what a failed Query leaves -----------------------------------------------------------------------------------
+
+
+def failed_in_a_block() -> Relay:
+    made = relay()
+    made.from_client(messages.query(b"rollback to a"))
+    made.from_front(error("savepoint does not exist", "3B001") + build(b"Z", b"E"))
+    made.take_front()
+    return made
+
+
+UNNAMED = messages.bind(Bind(portal=b"", statement=b"", formats=(), values=(), result_formats=()))
+
+
+def test_a_bind_that_fails_does_not_leave_the_portal_of_a_failed_query() -> None:
+    """PostgreSQL crashes when that is executed."""
+    made = failed_in_a_block()
+    made.from_client(UNNAMED + messages.SYNC)
+    assert made.take_front() == messages.close_portal(b"") + UNNAMED + messages.SYNC
+
+
+def test_the_portal_of_a_failed_query_is_closed_again_if_closing_it_was_skipped() -> None:
+    made = failed_in_a_block()
+    made.from_client(messages.parse(b"", b"nope") + UNNAMED + messages.SYNC)
+    made.take_front()
+    made.from_front(error("current transaction is aborted", "25P02") + build(b"Z", b"E"))
+    made.from_client(messages.execute(b""))
+    assert made.take_front() == messages.close_portal(b"") + messages.execute(b"")
