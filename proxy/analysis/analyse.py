@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
+from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
-from proxy.analysis.keys import Key, PrivateKey, classify_key, few_enough, public_size
+from proxy.analysis.keys import Joint, Key, PrivateKey, classify_key, few_enough, public_size
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
@@ -53,7 +54,7 @@ class Analysed:
 
     has_constant_keys: every key is the same in all rows of a unit, so a unit is in one group.
     beside: keys of the statement's other grouping sets, by which these rows are not grouped; a row outside the domain
-    of one of them is in no set.
+    of one of them is in no set. joints: public keys that have few combinations; none where sets are to add up.
     """
 
     owned: Owned
@@ -62,6 +63,7 @@ class Analysed:
     bounds: ContributionBounds
     has_constant_keys: bool
     beside: tuple[Key, ...] = ()
+    joints: tuple[Joint, ...] = ()
 
     @property
     def private_keys(self) -> tuple[PrivateKey, ...]:
@@ -89,8 +91,9 @@ def analyse(
             hint="Group by a column with listed values, or fix the keys with WHERE column IN (...).",
         )
     constant = all(is_constant(k.scalar, owned) for k in keys)
-    bounds = _bounds(owned, keys, constant, lowered)
-    return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant,
+    joints = () if every_key else joints_of(keys, domains, listed)
+    bounds = _bounds(owned, keys, joints, constant=constant, lowered=lowered)
+    return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant, joints=joints,
                     beside=tuple(k for s, k in classified.items() if s not in block.keys))  # fmt: skip
 
 
@@ -103,7 +106,9 @@ def _limit(limit: Limit, default: int) -> int:
     return limit.limit if isinstance(limit, FromPolicy) else default
 
 
-def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowered) -> ContributionBounds:
+def _bounds(
+    owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], *, constant: bool, lowered: Lowered
+) -> ContributionBounds:
     table = owned.bounds_from
     if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
         return ContributionBounds(rows=1, rows_per_group=1, groups=1, keys=1, source="one row per unit")
@@ -118,7 +123,7 @@ def _bounds(owned: Owned, keys: tuple[Key, ...], constant: bool, lowered: Lowere
     if lowered.groups and lowered.groups < groups:
         groups, source = lowered.groups, f"{source}, lowered by hush.max_groups"
     if not any(isinstance(k, PrivateKey) for k in keys):
-        groups = min(groups, public_size(keys))
+        groups = min(groups, public_size(keys, joints))
     return ContributionBounds(
         rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source
     )

@@ -130,15 +130,15 @@ def _computed(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
 
 
 def _only(function: Function, values: tuple[Constant, ...]) -> Choices:
-    """The one value that a function of a constant time can have; it may have none."""
+    """The one value that a function has of a constant time, which lies in the years where it has one."""
     moments = tuple(v for v in values if isinstance(v, date))
     if function.name not in _OF_TIMES or len(moments) < len(values):
         return ()
     match function.domain(tuple(Argument(Listed((v,)), is_constant=True) for v in moments)):
         case Listed((date() as value,)):
-            return (value, MISSING)
+            return (value,)
         case Bounded(int() | float() as lo, int() | float() as hi) if lo == hi == int(lo) and abs(lo) < _WHOLE_DOUBLES:
-            return (int(lo), MISSING)
+            return (int(lo),)
         case _:
             return ()
 

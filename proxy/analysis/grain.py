@@ -5,6 +5,7 @@ Claim: the expression has one value for all times between two of the moments, so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from proxy.policy.model import Domain
@@ -21,9 +22,9 @@ _SAME = ("cast time to timestamp", "cast time to timestamptz")
 _FINEST = ""
 
 
-def moments(scalar: Scalar, column: ColumnRef, domain: Domain, most: int) -> tuple[datetime, ...] | None:
+def moments(scalars: Sequence[Scalar], column: ColumnRef, domain: Domain, most: int) -> tuple[datetime, ...] | None:
     """The starts of all minutes, hours, days, months or years of the column's domain, if it is read by them."""
-    ends, unit = time_range(domain), _grain(scalar, column)
+    ends, unit = time_range(domain), _finest([u for s in scalars if (u := _grain(s, column)) is not None])
     if ends is None or unit not in _UNITS:
         return None
     found = [truncate_time(unit, ends[0])]

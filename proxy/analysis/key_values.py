@@ -136,7 +136,7 @@ class KeyValues:
         columns = columns_of(scalar)
         for column in columns if len(columns) == 1 and not isinstance(scalar, ColumnRef) else ():
             yield column, self.of(column)
-            yield column, moments(scalar, column, self._domains.of(column), _MOST_MADE)
+            yield column, moments((scalar,), column, self._domains.of(column), _MOST_MADE)
         calls = dict.fromkeys(p for p in _parts(scalar)[1:] if isinstance(p, Call) and columns_of(p))
         listed = (c for c in calls if self._is_of_few(c) and reads_through(scalar, c))
         yield from ((call, self.of(call)) for call in islice(listed, _MOST_READERS))
@@ -157,6 +157,10 @@ class KeyValues:
             return None
         made = [FUNCTIONS[function].image(combination) for combination in product(*known)]
         return _distinct(v for values in made for v in values) if all(made) else None
+
+    def may_spend(self, work: int) -> bool:
+        """Whether so much may still be computed for the keys of the block."""
+        return self._may_spend((), work)
 
     def _may_spend(self, lists: Sequence[object], work: int) -> bool:
         if None in lists or work > min(_MOST_MADE, self._left):

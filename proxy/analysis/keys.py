@@ -46,6 +46,14 @@ class PrivateKey:
 Key = PublicKey | PrivateKey
 
 
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The only combinations that several public keys have together. places: theirs among the public keys."""
+
+    places: tuple[int, ...]
+    values: tuple[tuple[KeyValue, ...], ...]
+
+
 def classify_key(scalar: Scalar, domains: Domains, listed: KeyValues) -> Key:
     """Public if the key's values are few and known without looking at the data."""
     if scalar.type is SqlType.INTERVAL:
@@ -70,11 +78,12 @@ def public_values(scalar: Scalar, domains: Domains, listed: KeyValues) -> tuple[
     values = listed.of(scalar)
     if values is None or len(values) > MOST_KEYS:
         return None
-    spelled = (_canonical(v, scalar, domains) for v in values)
+    spelled = (canonical(v, scalar, domains) for v in values)
     return tuple({key_identity(v): v for v in spelled}.values())
 
 
-def _canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
+def canonical(value: Value, scalar: Scalar, domains: Domains) -> Value:
+    """One spelling of a key's value."""
     if isinstance(value, str) and isinstance(scalar, ColumnRef) and domains.column(scalar).case_blind:
         return lower(value)
     if isinstance(value, int) and scalar.type.is_number and not scalar.type.is_integer:
@@ -113,17 +122,30 @@ def domain_filters(keys: tuple[Key, ...], domains: Domains) -> tuple[tuple[Colum
     )
 
 
-def public_size(keys: tuple[Key, ...]) -> int:
+def public_size(keys: tuple[Key, ...], joints: tuple[Joint, ...] = ()) -> int:
     """How many combinations of the public keys there are, at least 1."""
-    return max(1, math.prod(len(k.values) for k in keys if isinstance(k, PublicKey)))
+    return max(1, math.prod(len(values) for _, values in _factors(keys, joints)))
 
 
-def public_product(keys: tuple[Key, ...]) -> tuple[tuple[KeyValue, ...], ...]:
-    """Every combination of the public keys, in order. Raises BadGroups when they are too many."""
-    parts = [k.values for k in keys if isinstance(k, PublicKey)]
-    if math.prod(len(p) for p in parts) > MOST_KEYS:
+def public_product(keys: tuple[Key, ...], joints: tuple[Joint, ...] = ()) -> tuple[tuple[KeyValue, ...], ...]:
+    """Every combination of the public keys that a row may have. Raises BadGroups when they are too many."""
+    factors = _factors(keys, joints)
+    if public_size(keys, joints) > MOST_KEYS:
         raise BadGroups(
             f"the grouping has more than {MOST_KEYS} possible public keys",
             hint="Group by fewer columns, or by coarser values such as date_trunc('month', x).",
         )
-    return tuple(product(*parts))
+    order = [place for places, _ in factors for place in places]
+    back = sorted(range(len(order)), key=order.__getitem__)
+    flat = (tuple(v for part in parts for v in part) for parts in product(*(values for _, values in factors)))
+    return tuple(tuple(values[i] for i in back) for values in flat) if joints else tuple(flat)
+
+
+def _factors(
+    keys: tuple[Key, ...], joints: tuple[Joint, ...]
+) -> list[tuple[tuple[int, ...], tuple[tuple[KeyValue, ...], ...]]]:
+    """What combines freely: values of one key, and of keys that belong together."""
+    joined = {place for joint in joints for place in joint.places}
+    public = enumerate(k for k in keys if isinstance(k, PublicKey))
+    alone = [((place,), tuple((v,) for v in key.values)) for place, key in public if place not in joined]
+    return [*((j.places, j.values) for j in joints), *alone]

@@ -34,7 +34,7 @@ def plan_quantiles(asked: Quantiles, statement: Statement, pico: int, factor: in
     """Bounds, grid and SQL of quantiles of one measure. factor: by how many units neighbours differ."""
     analysed = statement.analysed
     has_private_keys = any(isinstance(k, PrivateKey) for k in analysed.keys)
-    most = most_cells(max(1, len(public_product(analysed.keys))), has_private_keys=has_private_keys)
+    most = most_cells(max(1, len(public_product(analysed.keys, analysed.joints))), has_private_keys=has_private_keys)
     grid = grid_of(asked.of, asked.where, analysed, statement.time_zone, most)
     move = analysed.bounds.rows_per_group * factor
     if move > MOST_MOVE:

@@ -162,7 +162,7 @@ def plan_analysed(
         sensitivity=sensitivity,
         scale=scale,
         selection=selection,
-        public_keys=public_product(analysed.keys),
+        public_keys=public_product(analysed.keys, analysed.joints),
         cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
         sum_choices=choices(totals, analysed.owned.block.aggregates, ways[0][:2], ways[-1][:2], noise_unit),
         sql=render(statement) if vector.moments else "",
@@ -257,5 +257,6 @@ def _fingerprint(plan: ReleasePlan) -> str:
         [repr(key_identity(v)) for v in k.values] if isinstance(k, PublicKey) else "private" for k in plan.analysed.keys
     ]
     stages = [plan.sql, *(identity(p) for p in plan.parts)]
+    keys += [[repr(tuple(map(key_identity, v))) for v in joint.values] for joint in plan.analysed.joints]
     content = [stages, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
