@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -301,10 +301,12 @@ def hushql(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def children_of(pid: int) -> tuple[int, ...]:
-    """Direct children, whichever of its threads has started them."""
+    """Direct children, whichever of its threads has started them; none of what has ended meanwhile."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(word) for word in (task / "children").read_text().split()]
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found += [int(word) for word in (task / "children").read_text().split()]
     return tuple(found)
 
 
