@@ -199,6 +199,7 @@ def test_quantiles_in_pure_accounting_leave_averages_as_they_are() -> None:
     ("query", "says"),
     [
         ("select max(weight) from users", "no bounds"),
+        ("select max(born) from users", 'no bounds are known for "users"."born"'),
         ("select min(born) from users", "no bounds"),
         ("select max(city) from users", "max of text is not supported"),
         ("select min(age > 5) from users", "min of boolean"),
