@@ -12,7 +12,7 @@ from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
-from proxy.wire.expect import PLAIN, Entry, Kind, Show
+from proxy.wire.expect import PLAIN, Entry, Kind, Show, Ticket
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
 from proxy.wire.flow import Flow, FrontSaidNo
 from proxy.wire.frames import Frame, Oversized
@@ -27,6 +27,8 @@ _QUERY = ord("Q")
 _BIND = ord("B")
 _TERMINATE = ord("X")
 _FLUSH = ord("H")
+_DESCRIBE = ord("D")
+_EXECUTE = ord("E")
 _KINDS = {
     _QUERY: Kind.QUERY,
     ord("P"): Kind.PARSE,
@@ -54,6 +56,7 @@ class Dispatch:
         """take_sync: take the client's next message if it is a Sync that has arrived."""
         self.has_terminated = False
         self._has_left_portal = False  # a Query may have left an unnamed portal
+        self._closing = Ticket()  # of the Close of that
         self._channel = channel
         self._book = channel.book
         self._understanding = understanding
@@ -189,6 +192,8 @@ class Dispatch:
 
     def _describe(self, raw: bytes) -> Outcome:
         named = messages.parse_named(raw[HEADER_BYTES:])
+        if not named.is_statement and self._is_unsure(named.name):
+            return self._handle_settled(Frame(_DESCRIBE, raw))
         portal = None if named.is_statement else self._book.portal(named.name)
         if not named.is_statement:
             self._close_left_portal(named.name)
@@ -200,6 +205,8 @@ class Dispatch:
 
     def _execute(self, raw: bytes) -> Outcome:
         name = messages.parse_execute(raw[HEADER_BYTES:]).portal
+        if self._is_unsure(name):
+            return self._handle_settled(Frame(_EXECUTE, raw))
         portal = self._book.portal(name)
         if portal is not None and not portal.has_run:
             return execute_private(self._channel, self._understanding, self._reader, self._take_sync, name, portal, raw)
@@ -215,8 +222,19 @@ class Dispatch:
         """
         if not name and self._has_left_portal:
             self._has_left_portal = False
-            close = Entry(kind=Kind.CLOSE, show=Show.NOTHING, undo=self._leave_portal)
+            self._closing = Ticket()
+            close = Entry(kind=Kind.CLOSE, show=Show.NOTHING, tickets=(self._closing,), undo=self._leave_portal)
             self._channel.send(messages.close_portal(UNNAMED), close)
+
+    def _is_unsure(self, name: bytes) -> bool:
+        """Whether a Sync was sent behind a Close that the front may yet skip: what goes by no name is not known."""
+        return not (name or self._closing.is_done) and any(e.kind is Kind.SYNC for e in self._channel.queue)
+
+    def _handle_settled(self, frame: Frame) -> Flow[None]:
+        yield from settle(self._channel)
+        outcome = self.handle(frame)
+        if not isinstance(outcome, Done):
+            yield from outcome
 
     def _leave_portal(self) -> None:
         """The front has skipped the message that would have closed it."""

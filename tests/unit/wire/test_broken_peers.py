@@ -208,3 +208,16 @@ def test_the_portal_of_a_failed_query_is_closed_again_if_closing_it_was_skipped(
     made.from_front(error("current transaction is aborted", "25P02") + build(b"Z", b"E"))
     made.from_client(messages.execute(b""))
     assert made.take_front() == messages.close_portal(b"") + messages.execute(b"")
+
+
+@pytest.mark.parametrize("ask", [messages.execute(b""), messages.describe_portal(b"")])
+@pytest.mark.parametrize("is_skipped", [True, False])
+def test_what_goes_by_no_name_is_not_asked_for_until_it_is_known(ask: bytes, *, is_skipped: bool) -> None:
+    """Sent ahead, before the error has come that the Close was skipped for."""
+    made = failed_in_a_block()
+    first = messages.parse(b"", b"nope") if is_skipped else messages.close_statement(b"x")
+    made.from_client(first + UNNAMED + messages.SYNC + ask)
+    assert kinds(made.take_front()) == kinds(first) + "CBSCH"
+    aborted = error("current transaction is aborted", "25P02")
+    made.from_front((aborted if is_skipped else THREE + THREE + TWO) + build(b"Z", b"E") + THREE)
+    assert made.take_front() == (messages.close_portal(b"") if is_skipped else b"") + ask
