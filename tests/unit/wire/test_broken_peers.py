@@ -7,6 +7,7 @@ import pytest
 from proxy.errors import ShuttingDown
 from proxy.wire import messages
 from proxy.wire.exchange import Asking, Piece
+from proxy.wire.flow import AskRelease
 from proxy.wire.messages import Bind, build
 from proxy.wire.relay import Relay
 from tests.unit.wire.make import (
@@ -191,6 +192,7 @@ def failed_in_a_block() -> Relay:
     return made
 
 
+FAILED = build(b"Z", b"E")
 UNNAMED = messages.bind(Bind(portal=b"", statement=b"", formats=(), values=(), result_formats=()))
 
 
@@ -221,3 +223,25 @@ def test_what_goes_by_no_name_is_not_asked_for_until_it_is_known(ask: bytes, *, 
     aborted = error("current transaction is aborted", "25P02")
     made.from_front((aborted if is_skipped else THREE + THREE + TWO) + build(b"Z", b"E") + THREE)
     assert made.take_front() == (messages.close_portal(b"") if is_skipped else b"") + ask
+
+
+def test_a_private_portal_without_a_name_is_computed_once_it_is_known() -> None:
+    """Nothing is asked of the session, which would charge for it, before the front has told what the portal is."""
+    made = relay()
+    made.from_client(messages.parse(b"p", PRIVATE.encode()))
+    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.take_ask()
+    made.answer((PIECE,))
+    made.from_client(messages.SYNC + messages.query(b"rollback to a"))
+    made.from_front(READY + error("savepoint does not exist", "3B001") + FAILED)
+    made.take_front()
+    bound = messages.bind(Bind(portal=b"", statement=b"p", formats=(), values=(), result_formats=()))
+    made.from_client(bound + messages.SYNC + messages.execute(b""))
+    assert kinds(made.take_front()) == "CDCPBCSCH"
+    made.take_client()
+    made.from_front(THREE + DESCRIBED[len(ONE) :] + THREE + ONE + TWO + THREE + FAILED + THREE)
+    assert kinds(made.take_client()) == "2Z"
+    assert kinds(made.take_front()) == "DCPBECCH"
+    made.from_front(error("current transaction is aborted", "25P02"))
+    assert kinds(made.take_client()) == "E"
+    assert not isinstance(made.take_ask(), AskRelease)
