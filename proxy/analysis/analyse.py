@@ -91,7 +91,7 @@ def analyse(
             hint="Group by a column with listed values, or fix the keys with WHERE column IN (...).",
         )
     constant = all(is_constant(k.scalar, owned) for k in keys)
-    joints = () if every_key else joints_of(keys, domains, listed)
+    joints = () if every_key else joints_of(keys, domains, listed, owned.enforced_constants)
     bounds = _bounds(owned, keys, joints, constant=constant, lowered=lowered)
     return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant, joints=joints,
                     beside=tuple(k for s, k in classified.items() if s not in block.keys))  # fmt: skip

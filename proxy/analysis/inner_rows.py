@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
@@ -14,7 +15,7 @@ from proxy.analysis.rows_together import known_together
 from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
-from proxy.policy.model import Bounded, Column, FromPolicy, Limit, Table
+from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, Table, Unknown
 from proxy.sql.algebra import (
     Beside,
     Block,
@@ -164,13 +165,22 @@ def _window_column(window: WindowValue, domains: Domains) -> Column:
             source = domains.column(argument)
             return replace(source, name=window.name, nullable=True, hidden=False)
         case Beside(argument=argument):
-            return Column(name=window.name, type=window.type, domain=domains.of(argument))
+            return Column(name=window.name, type=window.type, domain=_with_two_ends(domains.of(argument)))
         case UnitValue() as value:
             column = replace(value_column(value, domains), name=window.name)
             is_empty = isinstance(window.frame, Frame) and window.frame.may_be_empty
             return _of_no_rows(column, value) if is_empty else column
         case _ as never:
             assert_never(never)
+
+
+def _with_two_ends(domain: Domain) -> Domain:
+    """A domain as a column has it: what conditions bound on one side only is not known."""
+    match domain:
+        case Bounded(int() | float() as lo, int() | float() as hi) if not (math.isfinite(lo) and math.isfinite(hi)):
+            return Unknown()
+        case _:
+            return domain
 
 
 def _of_no_rows(column: Column, value: UnitValue) -> Column:

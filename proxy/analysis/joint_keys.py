@@ -23,8 +23,14 @@ _MOST_PARTS = 100  # of the keys' expressions
 _MOST_READERS = 3
 
 
-def joints_of(keys: Sequence[Key], domains: Domains, listed: KeyValues) -> tuple[Joint, ...]:
-    """One for each column that several public keys are computed from, if not all combinations are possible."""
+def joints_of(
+    keys: Sequence[Key], domains: Domains, listed: KeyValues, enforced: frozenset[ColumnRef]
+) -> tuple[Joint, ...]:
+    """One for each column that several public keys are computed from, if not all combinations are possible.
+
+    enforced: columns that are said to be the same in all rows of a unit. Each key is the least of a unit's there, and
+    where the data do not keep the word, two keys need not be of one row.
+    """
     public = [k for k in keys if isinstance(k, PublicKey)]
     by_column: dict[ColumnRef, list[int]] = {}
     for place, key in enumerate(public):
@@ -36,7 +42,7 @@ def joints_of(keys: Sequence[Key], domains: Domains, listed: KeyValues) -> tuple
     found = (
         _joint(column, places, [public[p] for p in places], domains, listed)
         for column, places in by_column.items()
-        if len(places) > 1 and not domains.column(column).case_blind
+        if len(places) > 1 and column not in enforced and not domains.column(column).case_blind
     )
     return tuple(j for j in found if j is not None)
 

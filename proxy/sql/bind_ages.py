@@ -107,11 +107,6 @@ def _passed(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     return _between(value, binder.call(node, "date_trunc month", value))
 
 
-def _is_early(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) -> Scalar:
-    """Whether the last month is not whole."""
-    return binder.call(node, "<", _passed(binder, node, end), _passed(binder, node, start))
-
-
 def _months(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) -> Scalar:
     """Months from start to end. The last counts once its day and time of day are reached."""
 
@@ -121,9 +116,7 @@ def _months(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) ->
         return binder.call(node, "integer +", binder.call(node, "integer *", year, whole(12)), month)
 
     total = binder.call(node, "integer -", number(end), number(start))
-    is_early = _is_early(binder, node, end, start)
-    less = binder.call(node, "integer -", total, whole(1))
-    return _choice((is_early, less), (binder.call(node, "not", is_early), total))
+    return binder.call(node, "integer -", total, _if_early(binder, node, end, start, whole(1)))
 
 
 def _rest(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) -> Scalar:
@@ -131,11 +124,15 @@ def _rest(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) -> S
     passed = binder.call(node, "integer -", _passed(binder, node, end), _passed(binder, node, start))
     first = binder.call(node, "date_trunc month", start)
     length = _between(binder.call(node, "time + interval", first, Span(1, 0, 0)), first)
-    is_early = _is_early(binder, node, end, start)
-    filled = binder.call(node, "integer +", passed, length)
-    rest = _choice((is_early, filled), (binder.call(node, "not", is_early), passed))
+    rest = binder.call(node, "integer +", passed, _if_early(binder, node, end, start, length))
     bounded = binder.call(node, "least", binder.call(node, "greatest", rest, whole(0)), whole(_MOST_REST))
-    return _choice((binder.call(node, "not", binder.call(node, "is null", rest)), bounded))
+    return _choice((binder.call(node, "not", binder.call(node, "is null", passed)), bounded))
+
+
+def _if_early(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar, value: Scalar) -> Scalar:
+    """The value where the last month is not whole, else 0. NULL is said by what it is added to."""
+    is_early = binder.call(node, "<", _passed(binder, node, end), _passed(binder, node, start))
+    return Case(((is_early, value),), whole(0), SqlType.INT8)
 
 
 def _compared(binder: Binder, node: exp.Expression, end: Scalar, start: Scalar) -> Scalar:

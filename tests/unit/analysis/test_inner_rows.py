@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from proxy.errors import UnitNotJoined
+from proxy.policy.model import Bounded
 from tests.unit.plan.shop import plan
 
 
@@ -23,3 +26,13 @@ def test_rows_found_along_a_path_have_the_unit_at_its_end() -> None:
     assert (found.bounds.rows, found.bounds.groups) == (101, 1)
     (scan,) = found.owned.block.scans
     assert [c.name for c in scan.table.columns if c.key] == ["user_id"]
+
+
+def test_a_value_that_a_condition_bounds_on_one_side_has_no_domain_as_a_column() -> None:
+    inner = "select user_id, first_value(case when store_id >= 5 then store_id end) over (partition by user_id) as w"
+    outer = f"select user_id, first_value(w <= 2.5) over (partition by user_id) as b from ({inner} from orders) i"
+    found = plan(f"select count(*) from ({outer}) q where b")
+    columns = [c for scan in found.analysed.owned.block.every_scan for c in scan.table.columns]
+    assert [c.domain for c in columns if c.name.startswith("first_value(CASE") or "first_value(...)" in c.name]
+    ends = [end for c in columns if isinstance(c.domain, Bounded) for end in (c.domain.lo, c.domain.hi)]
+    assert all(math.isfinite(end) for end in ends if isinstance(end, (int, float)))

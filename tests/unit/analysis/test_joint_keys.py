@@ -7,6 +7,8 @@ from datetime import date
 import pytest
 
 from proxy.analysis.analyse import Analysed
+from proxy.analysis.joint_keys import joints_of
+from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import PublicKey, key_identity, public_product, public_size
 from proxy.sql.algebra import columns_of
 from proxy.sqltypes import Value
@@ -57,6 +59,15 @@ def _identity(value: Stored) -> object:
 
 def _moment(identity: object) -> object:
     return times.moment_of(identity) if isinstance(identity, date) else identity
+
+
+def test_keys_of_a_column_that_is_only_said_to_be_constant_combine_freely() -> None:
+    """Each of them is the least of a unit's rows, which need not be the same row."""
+    found = analysed("age, -age")
+    (column,) = columns_of(found.keys[0].scalar)
+    listed = KeyValues(found.domains)
+    assert joints_of(found.keys, found.domains, listed, frozenset())
+    assert not joints_of(found.keys, found.domains, listed, frozenset((column,)))
 
 
 def test_conditions_leave_fewer_combinations() -> None:
