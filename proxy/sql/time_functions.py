@@ -13,6 +13,7 @@ from proxy.sqltypes import Family, SqlType
 
 _TIME = Family.TIME
 _FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "quarter", "week", "dow", "isodow", "doy")
+_OF_WEEKS = ("week", "isoyear")
 _SIGNS = {"+": 1, "-": -1}
 _CLOCK = ("hour", "minute", "second", "milliseconds", "microseconds")
 # the number of a span of years, and how many years of it are past
@@ -29,6 +30,13 @@ _DAYS = "TRY_CAST(TRY_CAST({1} AS DECIMAL(8, 0)) AS INTEGER)"
 _FARTHEST_S = "9e11"  # seconds from 1970: as far as a double counts microseconds
 
 
+def _apart(unit: str) -> str:
+    """The argument. DuckDB plans with a column's least and greatest values, of which it also takes the week: outside of
+    TRY, and the week of its first date raises. What comes out of TRY has no such values.
+    """
+    return "TRY({0})" if unit in _OF_WEEKS else "{0}"
+
+
 def rows() -> tuple[Function, ...]:
     def field(name: str, number: str, whole: Whole = Whole.NO) -> Function:
         """A field is a numeric, as a product with it is: with a whole number of the engine's it could overflow."""
@@ -39,14 +47,14 @@ def rows() -> tuple[Function, ...]:
                         may_raise=leaves_calendar)  # fmt: skip
 
     return (
-        *(field(name, f"extract({name} FROM {{0}})", Whole.YES) for name in _FIELDS),
+        *(field(name, f"extract({name} FROM {_apart(name)})", Whole.YES) for name in _FIELDS),
         *(field(name, _OUR_ERA.format(number), Whole.YES) for name, (number, _) in _SPANS.items()),
         field("second", "extract(microseconds FROM {0}) / 1e6"),
         field("milliseconds", "extract(microseconds FROM {0}) / 1e3"),
         field("microseconds", "extract(microseconds FROM {0})", Whole.YES),
         field("epoch", "epoch({0})"),
         *(
-            Function(name=f"date_trunc {unit}", types=types.truncation, duckdb=f"date_trunc('{unit}', {{0}})",
+            Function(name=f"date_trunc {unit}", types=types.truncation, duckdb=f"date_trunc('{unit}', {_apart(unit)})",
                      domain=times.truncated(unit), may_raise=leaves_calendar)
             for unit in times.TRUNCATION_UNITS if unit not in _SPANS
         ),
