@@ -24,12 +24,12 @@ from tests.fuzz.worlds import NOBODY, Stored, World, make_world
 Fails = Callable[[World, str], bool]
 
 
-def shrunk(failure: Failure, how: str) -> str:
-    """The smallest failing case found, as text: the query and the rows that are left."""
+def shrunk(failure: Failure, how: str, of: type[Examiner] = Examiner) -> str:
+    """The smallest failing case found, as text: the query and the rows that are left. of: what it failed in."""
     world, rng = make_world(failure.seed), random.Random(f"query {failure.seed} {failure.number}")
     query = make_query(world, rng)
     lowered = make_context(world, rng).lowered
-    world, query = smallest(world, query, lambda w, q: fails(w, q, context_of(w, lowered), how))
+    world, query = smallest(world, query, lambda w, q: fails(w, q, context_of(w, lowered), how, of))
     lines = [f"  {name}: {stored.rows}" for name, stored in world.data.items() if stored.rows and name in query.split()]
     return "\n".join([f"smallest: {query}", *lines])
 
@@ -46,10 +46,10 @@ def smallest(world: World, query: str, fails: Fails) -> tuple[World, str]:
     return world, query
 
 
-def fails(world: World, query: str, context: PlanContext, how: str) -> bool:
+def fails(world: World, query: str, context: PlanContext, how: str, of: type[Examiner] = Examiner) -> bool:
     """Whether a promise is broken; a refusal is none."""
     try:
-        examine(world, query, context, how)
+        examine(world, query, context, how, of)
     except Broken:
         return True
     except HushError:
@@ -57,9 +57,9 @@ def fails(world: World, query: str, context: PlanContext, how: str) -> bool:
     return False
 
 
-def examine(world: World, query: str, context: PlanContext, how: str) -> None:
+def examine(world: World, query: str, context: PlanContext, how: str, of: type[Examiner] = Examiner) -> None:
     """Raises Broken, or HushError when the query is refused."""
-    with Examiner(world) as examiner:
+    with of(world) as examiner:
         if how in ("meaning", "both"):
             examiner.meaning(query, context)
         if how in ("sensitivity", "both"):

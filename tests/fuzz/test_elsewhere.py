@@ -9,6 +9,7 @@ import pytest
 
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
 from tests.fuzz.examine import QUERIES, report, run_worlds
+from tests.fuzz.shrink import shrunk
 from tests.fuzz.test_sensitivity import LONG_CASES, LONG_CHUNK, LONG_SEED
 
 WORLDS = range(90_000, 90_004)
@@ -31,5 +32,5 @@ def test_engine_and_oracle_agree_in_every_integer() -> None:
 def test_many_random_queries(part: int) -> None:
     first = LONG_SEED + part * LONG_CHUNK
     for how, of in (("sensitivity", PostgresExaminer), ("meaning", PlainPostgresExaminer)):
-        tally = run_worlds(range(first, first + LONG_CHUNK), how, of=of)
-        assert not tally.failures, report(tally)
+        tally = run_worlds(range(first, first + LONG_CHUNK), how, stop=True, of=of)
+        assert not tally.failures, f"{report(tally)}\n{shrunk(tally.failures[0], how, of)}"

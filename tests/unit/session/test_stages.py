@@ -69,6 +69,9 @@ class World:
         wanted = ("user", f"shop/{login}") if login else ("dataset", "shop")
         return sum(t.spent.pico for t in self.ledger.all_accounts() if (t.kind.value, t.name) == wanted) / 1e12
 
+    def spent_by_sessions(self) -> list[int]:
+        return [t.spent.pico for t in self.ledger.all_accounts() if t.kind.value == "session"]
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
@@ -197,6 +200,18 @@ def test_what_cannot_be_paid_for_as_a_whole_is_not_begun(world: World) -> None:
     with pytest.raises(BudgetSpent, match="user"):
         begin(world.session("boss"), epsilon=3)
     assert world.spent("boss") == spent, "the first stage was at hand, and could have been paid for alone"
+
+
+def test_a_session_that_cannot_pay_for_all_does_not_pay_for_a_stage_that_is_at_hand(world: World) -> None:
+    budgets = replace(policy().budgets, session=EpsilonLimit(1.05))
+    world.dataset.current = replace(version(replace(policy(), budgets=budgets)), engine=world.engine)
+    answer(world)
+    answer(world, "select count(*) from orders", epsilon=0.5, session="2")
+    spent = world.spent_by_sessions()
+    with pytest.raises(BudgetSpent, match="session") as refused:
+        begin(world.session("ann", "2"))
+    assert "Nothing was charged" in refused.value.detail
+    assert world.spent_by_sessions() == spent, "what is left would pay for the first stage alone"
 
 
 def test_a_dataset_that_is_spent_refuses_the_first_stage_whoever_has_asked_for_it(world: World) -> None:

@@ -74,3 +74,15 @@ def test_a_call_has_that_type_in_postgresql_too() -> None:
     with private_server().owner() as connection:
         assert not wrong(asked, "pg_typeof", lambda sql: connection.execute(sql.encode()).fetchall()[0], POSTGRES)
     assert len(asked) > 800
+
+
+def test_both_engines_say_alike_which_doubles_are_numbers() -> None:
+    doubles = {"NaN": False, "Infinity": False, "-Infinity": False, "1.7976931348623157e308": True,
+               "-1.7976931348623157e308": True, "5e-324": True, "-0.0": True, "0.0": True}  # fmt: skip
+    ours = [DUCKDB.finite(f"'{d}'::DOUBLE") for d in (*doubles, "NULL")]
+    theirs = [POSTGRES.finite(f"'{d}'::FLOAT8") for d in (*doubles, "NULL")]
+    sql = "SELECT {}".format
+    with duckdb.connect() as connection, private_server().owner() as server:
+        found = [connection.execute(sql(", ".join(ours).replace("'NULL'", "NULL"))).fetchone()]
+        found.append(server.execute(sql(", ".join(theirs).replace("'NULL'", "NULL")).encode()).fetchone())
+    assert found == [(*doubles.values(), None)] * 2
