@@ -17,7 +17,7 @@ SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench tpch clients fuzz audit mutants wire-fuzz format lock clean
+.PHONY: help demo test check bench tpch clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -72,6 +72,9 @@ wire-fuzz: $(STAMP) ## ten million made-up messages through the relay (SEED=0, M
 
 reconstruct: $(STAMP) ## solve for secrets from ten thousand noisy sums, write docs/reconstruction.md
 	$(BIN)/python -m tests.audit.reconstruct --write
+
+timing: $(STAMP) ## how long answers take with and without a person, write docs/timing.md
+	$(BIN)/python -m benchmarks.timing
 
 mutants: $(STAMP) ## make mistakes in a copy of the tree, see them caught, write docs/mutants.md
 	$(BIN)/python -m tests.mutants --write

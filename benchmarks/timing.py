@@ -1,4 +1,4 @@
-"""`python -m benchmarks.timing`: do answers take longer because of one person, and what does the time grid hide of it?
+"""`make timing`: do answers take longer because of one person, and what does the time grid hide of it?
 
 Two proxies serve databases that differ in one person, chosen so that each statement has the most to do for that person
 alone. The same statement goes to one and the other in an order that is tossed for each pair, so that whatever else
@@ -140,13 +140,14 @@ def main() -> None:
 def written(found: list[Timed], pairs: int, load: float) -> str:
     return f"""# What the time of an answer tells
 
-Written by `python -m benchmarks.timing`: milliseconds until an answer, from two proxies whose data differ in one person
+Written by `make timing`: milliseconds until an answer, from two proxies whose data differ in one person
 who makes the statement as slow as one person can. {pairs} pairs for each line, in an order that was tossed; the median,
 and between which times nine of ten answers came. There were {os.cpu_count()} processors, and at the start {load:.1f}
 other processes that wanted one.
 
 The distance is that of the two distribution functions (Kolmogorov and Smirnov): 0 is alike, 1 is told apart by a single
-answer. By chance alone it is above {1.63 * (2 / pairs) ** 0.5:.2f} once in a hundred lines.
+answer. By chance alone it is above {1.63 * (2 / pairs) ** 0.5:.2f} once in a hundred lines; more often on a busy machine,
+where what follows each other is slow together.
 
 | the person has | grid | with the person | without | distance |
 | --- | --- | --- | --- | --- |
