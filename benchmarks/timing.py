@@ -146,8 +146,8 @@ and between which times nine of ten answers came. There were {os.cpu_count()} pr
 other processes that wanted one.
 
 The distance is that of the two distribution functions (Kolmogorov and Smirnov): 0 is alike, 1 is told apart by a single
-answer. By chance alone it is above {1.63 * (2 / pairs) ** 0.5:.2f} once in a hundred lines; more often on a busy machine,
-where what follows each other is slow together.
+answer. By chance alone it is above {1.63 * (2 / pairs) ** 0.5:.2f} once in a hundred lines; more often on a
+busy machine, where what follows each other is slow together.
 
 | the person has | grid | with the person | without | distance |
 | --- | --- | --- | --- | --- |
