@@ -23,9 +23,9 @@ MOST_DENOMINATOR = 10**6  # of a fraction
 _NEAR_AN_END = Fraction(1, 20)  # closer to an end than this, the wanted rank is kept away from it
 _MOST_OFFSET = 1 << 45
 _FINENESS = 16  # pieces of a cell where several fractions share one histogram
-_FAR = 1 << 41  # weights beyond which no score gets worse; times the denominator it fits into 61 bits
+FAR = 1 << 41  # weights beyond which no score gets worse; times the denominator it fits into 61 bits
 MOST_MOVE = 1 << 28  # rows of a unit in a group, so that sensitivities are 63-bit integers
-_UP = 1.0 + 2.0**-40
+UP = 1.0 + 2.0**-40
 _DOWN = 1.0 - 2.0**-40
 
 Weights = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ class Ladder:
 
     fractions: rising, distinct, 0 for the least value and 1 for the largest. move: most rows that neighbours can add to
     one group. groups: the squares (pure: the sizes) of their shares in that move add up to at most this, over all
-    groups. amount: rho or epsilon for all of it, rounded down.
+    groups. amount: rho or epsilon for all of it, rounded down. bracketed: the fractions whose ends are drawn as well.
     """
 
     distribution: Distribution
@@ -63,10 +63,13 @@ class Ladder:
     move: int
     groups: int
     amount: float
+    bracketed: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.fractions or list(self.fractions) != sorted(set(self.fractions)):
             raise ValueError("fractions are distinct and rise")
+        if list(self.bracketed) != [f for f in self.fractions if f in self.bracketed]:
+            raise ValueError("ends are those of fractions, in their order")
         if self.fractions[0] < 0 or self.fractions[-1] > 1:
             raise ValueError("a fraction lies between 0 and 1")
         if max(f.denominator for f in self.fractions) > MOST_DENOMINATOR:
@@ -84,6 +87,16 @@ class Ladder:
         return len(self.fractions).bit_length()
 
     @property
+    def ends(self) -> int:
+        """How many ends are drawn: the least value has none below it, the largest none above."""
+        return sum((f > 0) + (f < 1) for f in self.bracketed)
+
+    @property
+    def draws(self) -> int:
+        """How many draws one row takes part in."""
+        return self.levels + self.ends
+
+    @property
     def fineness(self) -> int:
         """Pieces of a cell. The weight of a cell is spread evenly over them, so that a cell can be divided."""
         return 1 if len(self.fractions) == 1 else _FINENESS
@@ -91,7 +104,7 @@ class Ladder:
     @property
     def charge(self) -> float:
         """Rho or epsilon of one draw for neighbours that fill the group, rounded down."""
-        return self.amount / (self.levels * self.groups) * _DOWN
+        return self.amount / (self.draws * self.groups) * _DOWN
 
     @property
     def epsilon(self) -> float:
@@ -107,7 +120,7 @@ class Ladder:
     @property
     def offset(self) -> int:
         """Rows that the least and the largest value are kept away from the end of the data, rounded up."""
-        return min(_MOST_OFFSET, math.ceil(2.0 * self.move / self.epsilon * math.log(self.cells * self.fineness) * _UP))
+        return min(_MOST_OFFSET, math.ceil(2.0 * self.move / self.epsilon * math.log(self.cells * self.fineness) * UP))
 
     def rank_error_up(self, fraction: Fraction, confidence: float) -> float:
         """Rows between the wanted rank and the chosen cell, with at least this probability.
@@ -117,7 +130,7 @@ class Ladder:
         """
         steepest = Fraction(1) if self.levels > 1 or is_near_end(fraction) else max(fraction, 1 - fraction)
         reach = math.log(self.cells * self.fineness) + math.log(self.levels) - math.log1p(-confidence)
-        return self.levels * 2.0 * self.move * float(steepest) / self.epsilon * reach * _UP
+        return self.levels * 2.0 * self.move * float(steepest) / self.epsilon * reach * UP
 
 
 def is_near_end(fraction: Fraction) -> bool:
@@ -179,7 +192,7 @@ def draw_of(ladder: Ladder, fraction: Fraction) -> Draw:
     return Draw(
         distribution=ladder.distribution,
         sensitivity=sensitivity,
-        scale=2.0 * sensitivity / ladder.epsilon * _UP,
+        scale=2.0 * sensitivity / ladder.epsilon * UP,
         charge=ladder.charge,
     )
 
@@ -190,12 +203,16 @@ def scores(ladder: Ladder, weights: Weights, fraction: Fraction) -> Weights:
     In units of a weight divided by the fraction's denominator, exact integers; far away no score gets worse.
     """
     p, whole = fraction.numerator, fraction.denominator
+    rank, rest = _wanted(int(weights.sum()), p, whole, ladder)
+    return -distances(weights, rank, rest, whole)
+
+
+def distances(weights: Weights, rank: int, rest: int, whole: int) -> Weights:
+    """How far each cell's ranks are from rank + rest/whole, times `whole`; far away it gets no larger."""
     ends = np.cumsum(weights)
-    rank, rest = _wanted(int(ends[-1]), p, whole, ladder)
-    above = np.clip(ends - weights - rank, -_FAR, _FAR) * whole - rest
-    below = np.clip(rank - ends, -_FAR, _FAR) * whole + rest
-    distance = np.maximum(0, np.maximum(above, below))
-    found: Weights = -np.minimum(distance, (_FAR - 1) * whole)
+    above = np.clip(ends - weights - rank, -FAR, FAR) * whole - rest
+    below = np.clip(rank - ends, -FAR, FAR) * whole + rest
+    found: Weights = np.minimum(np.maximum(0, np.maximum(above, below)), (FAR - 1) * whole)
     return found
 
 

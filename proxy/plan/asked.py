@@ -23,11 +23,15 @@ class DistinctValues:
 
 @dataclass(frozen=True, slots=True)
 class Quantiles:
-    """The values of `of` below which these fractions of the rows that pass `where` lie, NULL aside."""
+    """The values of `of` below which these fractions of the rows that pass `where` lie, NULL aside.
+
+    bracketed: those of the fractions whose 95 % intervals are wanted as well.
+    """
 
     where: Scalar
     of: Scalar
     fractions: tuple[Fraction, ...]
+    bracketed: tuple[Fraction, ...] = ()
 
 
 Asked = DistinctValues | Quantiles
@@ -59,5 +63,6 @@ def _distinct(aggregate: Aggregate) -> DistinctValues:
 def _quantiles(aggregate: Aggregate, aggregates: tuple[Aggregate, ...]) -> Quantiles:
     """All quantiles of one measure of the same rows: together they cost less than each by itself."""
     where, of = aggregate.where, aggregate.argument
-    alike = {a.fraction for a in aggregates if a.kind.is_quantile and (a.where, a.argument) == (where, of)}
-    return Quantiles(where, of, tuple(sorted(alike)))
+    alike = [a for a in aggregates if a.kind.is_quantile and (a.where, a.argument) == (where, of)]
+    fractions, bracketed = {a.fraction for a in alike}, {a.fraction for a in alike if a.is_bracketed}
+    return Quantiles(where, of, tuple(sorted(fractions)), tuple(sorted(bracketed)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import assert_never
 
-from proxy.dp.quantiles import is_near_end
+from proxy.dp.brackets import reach_of
+from proxy.dp.quantiles import ROW_WEIGHT, is_near_end
 from proxy.plan.asked import Quantiles
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.grid import describe as describe_grid
@@ -120,4 +121,6 @@ def describe_choice(part: QuantilePart, fraction: Fraction) -> str:
     text = "approximate: a public value of the grid, chosen by ranks"
     if is_near_end(fraction):
         text += f", {part.ladder.offset} rows or more from the end; NULL where the noisy count is below that"
+    if fraction in part.ladder.bracketed:
+        text += f"; interval from cells {-(-reach_of(part.ladder, fraction) // ROW_WEIGHT)} rows before and behind"
     return text

@@ -91,7 +91,7 @@ def _noise_of_part(part: Part, *, pure: bool) -> Json:
         case DistinctPart(sensitivity=sensitivity, sd=sd):
             return {"sensitivity": sensitivity, "norm": "l1" if pure else "l2", "sd": sd}
         case QuantilePart(ladder=ladder):
-            return {"draws": ladder.levels, "epsilon_of_a_draw": ladder.epsilon}
+            return {"draws": ladder.draws, "epsilon_of_a_draw": ladder.epsilon}
         case _ as never:
             assert_never(never)
 

@@ -1,7 +1,8 @@
 """Among which public values are the quantiles of a measure looked for?
 
 A grid divides the domain of the measure into cells of one width. Every row is in one of them, and an answer is the
-middle of a cell: a public value, whatever the rows hold. Depends on policy and query only.
+middle of a cell: a public value, whatever the rows hold. Depends on policy and query only. `ends` of a grid are those
+of a run of its cells.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ class Wholes:
         first = self.low + cell * self.step
         return (first + min(first + self.step - 1, self.high)) // 2
 
+    def ends(self, first: int, last: int) -> tuple[int, int]:
+        return self.low + first * self.step, min(self.low + (last + 1) * self.step - 1, self.high)
+
 
 @dataclass(frozen=True, slots=True)
 class Reals:
@@ -69,6 +73,11 @@ class Reals:
         middle = _EXACT.add(low, _EXACT.multiply(self.step, Decimal(cell) + Decimal("0.5")))
         return min(middle, Decimal(repr(self.high)))
 
+    def ends(self, first: int, last: int) -> tuple[Decimal, Decimal]:
+        low = Decimal(repr(self.low))
+        at = [_EXACT.add(low, _EXACT.multiply(self.step, Decimal(cell))) for cell in (first, last + 1)]
+        return at[0], min(at[1], Decimal(repr(self.high)))
+
 
 @dataclass(frozen=True, slots=True)
 class Days:
@@ -86,6 +95,10 @@ class Days:
         first = self.low + timedelta(days=cell * self.step)
         return first + timedelta(days=min(self.step - 1, (self.high - first).days) // 2)
 
+    def ends(self, first: int, last: int) -> tuple[date, date]:
+        days = min((last + 1) * self.step - 1, (self.high - self.low).days)
+        return self.low + timedelta(days=first * self.step), self.low + timedelta(days=days)
+
 
 @dataclass(frozen=True, slots=True)
 class Moments:
@@ -102,6 +115,10 @@ class Moments:
     def value(self, cell: int) -> datetime:
         first = self.low + timedelta(microseconds=cell * self.step)
         return first + min(timedelta(microseconds=self.step), self.high - first) // 2
+
+    def ends(self, first: int, last: int) -> tuple[datetime, datetime]:
+        step = timedelta(microseconds=self.step)
+        return self.low + first * step, self.low + min((last + 1) * step, self.high - self.low)
 
 
 Grid = Wholes | Reals | Days | Moments

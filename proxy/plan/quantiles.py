@@ -45,7 +45,7 @@ def plan_quantiles(asked: Quantiles, statement: Statement, pico: int, factor: in
     groups = min(analysed.bounds.groups, -(-analysed.bounds.rows // analysed.bounds.rows_per_group))
     ladder = Ladder(
         distribution=statement.distribution, fractions=asked.fractions, cells=grid.cells, move=move,
-        groups=groups, amount=of_pico_down(pico),
+        groups=groups, amount=of_pico_down(pico), bracketed=asked.bracketed,
     )  # fmt: skip
     present = asked.of if analysed.domains.may_be_null(asked.of) else TRUE
     sql = histogram(statement, RowCount(asked.where, present), asked.of, grid, groups)

@@ -23,7 +23,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.release.combined import combined_figures
 from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
-from proxy.release.ranks import answers, ends
+from proxy.release.ranks import RankedColumn, ranked_column
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
@@ -67,13 +67,13 @@ def finish(
     """
     vectors = vectors_of(plan, cells) if vectors is None else vectors
     figures: list[list[Figure]] = []
-    ranked: dict[int, list[KeyValue]] = {}
+    ranked: dict[int, RankedColumn] = {}
     for recipe in plan.vector.finishes:
         check()
         if isinstance(recipe, Ranked):
             part = _quantiles(recipe, plan)
-            ranked[len(figures)] = answers(recipe, part, cells, _linear(recipe.number, vectors, plan))
-            figures.append([ends(part)] * len(cells.cells))
+            ranked[len(figures)] = ranked_column(recipe, part, cells, _linear(recipe.number, vectors, plan))
+            figures.append([])
             continue
         if isinstance(recipe, Apart):
             figures.append(_apart(recipe, plan, cells, nonnegative=nonnegative))
@@ -88,13 +88,14 @@ def finish(
                 values = tuple(_key_text(c.key[column.number], column.type, time_zone) for c in cells.cells)
             case Carries.GROUPING:
                 values = ("0",) * len(cells.cells)
-            case Carries.VALUE if column.number in ranked:
-                values = tuple(_key_text(v, column.type, time_zone) for v in ranked[column.number])
-            case Carries.VALUE:
-                values = tuple(_value_text(f, column.type) for f in figures[column.number])
             case _ if column.formula is not None:
                 of = combined_figures(column.formula, plan, cells, vectors)
                 values = tuple(_part_text(f, column.carries) for f in of)
+            case _ if column.number in ranked:
+                told = ranked[column.number].shown(column.carries)
+                values = tuple(_key_text(v, column.type, time_zone) for v in told)
+            case Carries.VALUE:
+                values = tuple(_value_text(f, column.type) for f in figures[column.number])
             case _:
                 values = tuple(_part_text(f, column.carries) for f in figures[column.number])
         released.append(Released(column, values))

@@ -5,23 +5,23 @@ The one place where choices meet private results. Nothing of a histogram is read
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from proxy.analysis.keys import NULL_KEY, KeyValue
 from proxy.dp.accuracy import Noisy
+from proxy.dp.brackets import brackets
 from proxy.dp.quantiles import Choose, Weights, is_near_end, select
 from proxy.errors import BadGroups
-from proxy.plan.grid import Days, Moments, Reals, Wholes
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Ranked
 from proxy.plan.release_plan import ReleasePlan
-from proxy.release.figure import Figure
 from proxy.release.keys import identity, read_integer, read_key
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import RawResult
+from proxy.sql.block import Carries
 
 MOST_CELLS = 1 << 22  # of all groups that are shown
 
@@ -42,7 +42,7 @@ def check_sizes(plan: ReleasePlan, cells: NoisyCells) -> None:
 def chosen(
     part: QuantilePart, cells: NoisyCells, raw: RawResult, choose: Choose, check: Callable[[], None]
 ) -> list[tuple[int, ...]]:
-    """The number of the chosen cell of each fraction, for each emitted key.
+    """The number of the chosen cell of each fraction, then those of the ends that are wanted, for each emitted key.
 
     Claim: for databases that differ in one unit (or the policy's group) this is close at the part's share of the cost,
     if `raw` is the result of the part's own SQL and `choose` draws as it is told. See docs/claims/quantiles.md.
@@ -54,7 +54,8 @@ def chosen(
     results = []
     for cell in cells.cells:
         check()
-        results.append(select(part.ladder, _weights(part, found.get(identity(cell.key), [])), choose))
+        weights = _weights(part, found.get(identity(cell.key), []))
+        results.append((*select(part.ladder, weights, choose), *brackets(part.ladder, weights, choose)))
     return results
 
 
@@ -69,8 +70,34 @@ def _weights(part: QuantilePart, rows: Rows) -> Weights:
     return weights
 
 
-def answers(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers: list[Noisy]) -> list[KeyValue]:
-    """The values of one quantile; NULL where the noisy number of rows says that there is none."""
+@dataclass(frozen=True, slots=True)
+class RankedColumn:
+    """One quantile in each cell, NULL where the noisy number of rows says that there is none, and its 95 % interval."""
+
+    values: list[KeyValue]
+    lows: list[KeyValue]
+    highs: list[KeyValue]
+
+    def shown(self, carries: Carries) -> list[KeyValue]:
+        match carries:
+            case Carries.VALUE:
+                return self.values
+            case Carries.LOW:
+                return self.lows
+            case Carries.HIGH:
+                return self.highs
+            case _:
+                return [NULL_KEY] * len(self.values)
+
+
+def ranked_column(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers: list[Noisy]) -> RankedColumn:
+    """What is shown of one quantile. numbers: the noisy rows that it is of."""
+    intervals = [_interval(recipe, part, cell.parts[recipe.part]) for cell in cells.cells]
+    lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
+    return RankedColumn(_answers(recipe, part, cells, numbers), lows, highs)
+
+
+def _answers(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers: list[Noisy]) -> list[KeyValue]:
     offset = part.ladder.offset if is_near_end(part.asked.fractions[recipe.place]) else 0
     found: list[KeyValue] = []
     for cell, number in zip(cells.cells, numbers, strict=True):
@@ -79,10 +106,15 @@ def answers(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers: list
     return found
 
 
-def ends(part: QuantilePart) -> Figure:
-    """What is said about the value of every quantile: that it is between the ends of the grid, if they are numbers."""
-    match part.grid:
-        case Wholes(low, high) | Reals(low, high):
-            return Figure(None, math.inf, float(low), float(high))
-        case Days() | Moments():
-            return Figure(None, math.inf, -math.inf, math.inf)
+def _interval(recipe: Ranked, part: QuantilePart, chosen: tuple[int, ...]) -> tuple[KeyValue, KeyValue]:
+    """The ends of one quantile's interval, and of the grid where none were drawn or there is no such end.
+
+    It holds the answer: ends and answer are drawn each for itself.
+    """
+    fractions, bracketed, last = part.ladder.fractions, part.ladder.bracketed, part.grid.cells - 1
+    cell, fraction = chosen[recipe.place], fractions[recipe.place]
+    if fraction not in bracketed:
+        return part.grid.ends(0, last)
+    place = len(fractions) + 2 * bracketed.index(fraction)
+    low, high = chosen[place : place + 2]
+    return part.grid.ends(max(0, min(low, cell)), min(last, max(high, cell)))

@@ -182,7 +182,7 @@ class Aggregate:
     """One aggregate call of a block. `argument` is TRUE for COUNT(*), the unit for COUNT(DISTINCT unit).
 
     beside: X of an aggregate of two measures f(Y, X), whose argument is Y; TRUE for all others.
-    fraction: of the rows below a quantile.
+    fraction: of the rows below a quantile. is_bracketed: whether the ends of a quantile's interval are wanted as well.
     """
 
     kind: AggregateKind
@@ -191,6 +191,7 @@ class Aggregate:
     type: SqlType
     beside: Scalar = TRUE
     fraction: Fraction = Fraction(0)
+    is_bracketed: bool = False
 
     @property
     def arguments(self) -> tuple[Scalar, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -47,6 +47,9 @@ class Carries(enum.Enum):
     HIGH = "high"
     SD = "sd"
     GROUPING = "g"
+
+
+_ENDS = frozenset((Carries.LOW, Carries.HIGH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     _check_below(select, clauses, text.tokens)
     above = _Above(scope, keys, text, source)
     above.visit_select(select, names)
-    rows, aggregates = scope.rows, tuple(above.aggregates)
+    rows, aggregates = scope.rows, above.all_aggregates()
     asked = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates, sets=sets)
     block = canonical(asked)
     columns = tuple(dict.fromkeys(above.columns))
@@ -353,6 +356,11 @@ class _Above:
             self._formulas.append(formula)
         return Injected(carries, self._formulas.index(formula), SqlType.FLOAT8, formula=formula)
 
+    def all_aggregates(self) -> tuple[Aggregate, ...]:
+        """In the order of their numbers. A quantile whose interval is asked for is released with it."""
+        ends = {c.number for c in self.columns if c.carries in _ENDS and c.formula is None}
+        return tuple(replace(a, is_bracketed=a.kind.is_quantile and i in ends) for i, a in enumerate(self.aggregates))
+
     def _bound_in_formula(self, node: exp.Expr) -> tuple[int, Aggregate]:
         number = self._one_injected(Carries.SD, node).number
         return number, self.aggregates[number]
@@ -369,7 +377,8 @@ class _Above:
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)
-        return Injected(carries, number, aggregate.type if carries is Carries.VALUE else SqlType.FLOAT8)
+        is_time = aggregate.type.is_time and carries in _ENDS
+        return Injected(carries, number, aggregate.type if is_time or carries is Carries.VALUE else SqlType.FLOAT8)
 
 
 def constant_text(scalar: Literal | Null) -> str:

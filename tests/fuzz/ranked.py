@@ -14,6 +14,7 @@ import numpy as np
 
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import of_pico_down
+from proxy.dp.brackets import draw_of_end, end_scores, reach_of
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Ladder, Weights, draw_of, scores, select
 from proxy.errors import HushError
@@ -23,6 +24,7 @@ from proxy.policy.model import Neighbors
 from proxy.release.finish import Release, finish
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
+from proxy.sql.algebra import Aggregate
 from proxy.sql.block import BoundBlock
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
@@ -51,6 +53,7 @@ class _QuantileWriter(Writer):
         if rng.random() < 0.3:
             aggregates.append("count(*)")
         items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
+        items += _ends_of(aggregates)
         where = [*self._from.conditions, *(self._bool(1) for _ in range(rng.choice((0, 0, 1))))]
         text = f"{self._from.prefix}select {', '.join(items)} from {self._from.text}"
         text += " where " + " and ".join(f"({w})" for w in where) if where else ""
@@ -72,6 +75,13 @@ class _QuantileWriter(Writer):
             f"percentile_disc({fraction}) within group (order by {of}{order})",
         ))  # fmt: skip
         return f"{call} filter (where {self._bool(1)})" if rng.random() < 0.25 else call
+
+
+def _ends_of(aggregates: list[str]) -> list[str]:
+    """The ends of some of the intervals, from random numbers of their own."""
+    rng = random.Random(f"ends {aggregates}")
+    wanted = [a for a in aggregates if "array" not in a and rng.random() < 0.4]
+    return [f"hush.{rng.choice(('low', 'high'))}({a}) as e{i}" for i, a in enumerate(wanted)]
 
 
 def make_quantiles(world: World, rng: random.Random) -> str:
@@ -196,6 +206,12 @@ def _check_scores(
         moved = np.abs(scores(ladder, ours, fraction) - scores(ladder, theirs, fraction)).max()
         if int(moved) > draw_of(ladder, fraction).sensitivity * share:
             raise Broken("a score moves by more than its sensitivity")
+    for fraction in ladder.bracketed:
+        reach = reach_of(ladder, fraction)
+        for away in (-reach, reach):
+            pair = [end_scores(_dense(part, cells), fraction, away) for cells in (whole, less)]
+            if int(np.abs(pair[0] - pair[1]).max()) > draw_of_end(ladder, fraction).sensitivity * share:
+                raise Broken("the score of an end moves by more than its sensitivity")
 
 
 def _dense(part: QuantilePart, cells: Mapping[int, int]) -> Weights:
@@ -210,13 +226,20 @@ def _check_charge(of: Ranks, part: QuantilePart) -> None:
     factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
     if ladder.move != of.plan.analysed.bounds.rows_per_group * factor:
         raise Broken("the move of neighbours is not C times their number")
-    levels = math.ceil(math.log2(len(part.asked.fractions) + 1))
-    if ladder.levels != levels or Fraction(ladder.charge) * levels * ladder.groups > Fraction(of_pico_down(part.pico)):
+    wanted = [a.fraction for a in of.plan.analysed.owned.block.aggregates if _is_bracketed(a, part)]
+    ends = sum((f > 0) + (f < 1) for f in set(wanted))
+    draws = math.ceil(math.log2(len(part.asked.fractions) + 1)) + ends
+    if ladder.draws != draws or Fraction(ladder.charge) * draws * ladder.groups > Fraction(of_pico_down(part.pico)):
         raise Broken("the draws cost more than the part's share")
     cost = ladder.epsilon if ladder.distribution is Distribution.LAPLACE else ladder.epsilon**2 / 8
-    draw = draw_of(ladder, Fraction(1, 2))
-    if not cost <= ladder.charge or not 2 * draw.sensitivity / draw.scale <= ladder.epsilon:
-        raise Broken("a draw costs more than its charge")
+    for draw in (draw_of(ladder, Fraction(1, 2)), draw_of_end(ladder, Fraction(1, 2))):
+        if not cost <= ladder.charge or not 2 * draw.sensitivity / draw.scale <= ladder.epsilon:
+            raise Broken("a draw costs more than its charge")
+
+
+def _is_bracketed(aggregate: Aggregate, part: QuantilePart) -> bool:
+    rows = (aggregate.where, aggregate.argument)
+    return aggregate.kind.is_quantile and aggregate.is_bracketed and rows == (part.asked.where, part.asked.of)
 
 
 # --- meaning --------------------------------------------------------------------------------------------------
@@ -240,7 +263,7 @@ def check_meaning(of: Ranks) -> None:
 def _check_rank(ladder: Ladder, weights: Weights, rows: int) -> None:
     """Of one fraction, the best cell is where the wanted rank is, ends aside, which are kept away from it."""
     fraction = Fraction(1, 2)
-    exact = replace(ladder, fractions=(fraction,), amount=1e12)
+    exact = replace(ladder, fractions=(fraction,), bracketed=(), amount=1e12)
     (cell,) = select(exact, weights, lambda given, _: int(given.argmax()))
     below, within = int(weights[:cell].sum()), int(weights[cell])
     if not below <= fraction * int(weights.sum()) <= below + within:

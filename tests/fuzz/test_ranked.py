@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from proxy.dp import quantiles
+from proxy.dp import brackets, quantiles
 from proxy.dp.quantiles import Draw, Ladder, select
 from proxy.plan.histogram import histogram
 from proxy.plan.quantiles import plan_quantiles
@@ -111,6 +111,28 @@ def ranks_near_an_end_move_like_others(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("tests.fuzz.ranked.draw_of", draw_of)
 
 
+def ends_of_intervals_are_free(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ladder, "ends", 0)
+
+
+def the_rank_of_an_end_moves_with_all_rows(patch: pytest.MonkeyPatch) -> None:
+    original = brackets.end_scores
+
+    def scores(histogram: Any, fraction: Fraction, away: int) -> Any:
+        return original(histogram, fraction, away + int(histogram.sum()))
+
+    patch.setattr("tests.fuzz.ranked.end_scores", scores)
+
+
+def ends_are_moved_to_cells_with_rows(patch: pytest.MonkeyPatch) -> None:
+    def moved(ladder: Ladder, weights: Any, choose: Any) -> tuple[int, ...]:
+        held = weights.nonzero()[0].tolist()
+        found = brackets.brackets(ladder, weights, choose)
+        return tuple(min(held, key=lambda h: abs(h - c), default=c) for c in found)
+
+    patch.setattr("proxy.release.ranks.brackets", moved)
+
+
 def answers_are_moved_to_cells_with_rows(patch: pytest.MonkeyPatch) -> None:
     def moved(ladder: Ladder, weights: Any, choose: Any) -> tuple[int, ...]:
         held = weights.nonzero()[0].tolist()
@@ -135,6 +157,9 @@ PLANTS: tuple[tuple[Plant, Callable[[Ranks], None]], ...] = (
     (all_fractions_are_charged_as_one, check_bounds),
     (the_smaller_side_of_a_fraction_is_its_sensitivity, check_bounds),
     (ranks_near_an_end_move_like_others, check_bounds),
+    (ends_of_intervals_are_free, check_bounds),
+    (the_rank_of_an_end_moves_with_all_rows, check_bounds),
+    (ends_are_moved_to_cells_with_rows, check_meaning),
     (answers_are_moved_to_cells_with_rows, check_meaning),
     (rows_without_value_are_in_no_cell, check_meaning),
     (cells_of_a_group_are_counted_instead_of_rows, check_bounds),

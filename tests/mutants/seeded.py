@@ -18,6 +18,7 @@ _MECHANISMS = "tests/unit/dp/test_mechanisms.py"
 _ACCOUNTING = "tests/unit/dp/test_accounting.py"
 _SAMPLERS = "tests/unit/dp/test_samplers.py"
 _CHOICE = "tests/unit/dp/test_quantiles.py"
+_ENDS = "tests/unit/dp/test_brackets.py"
 _NOISY = "tests/unit/release/test_noisy.py"
 _PARTS = "tests/unit/release/test_parts.py"
 _UNITS = "tests/unit/analysis/test_units.py"
@@ -160,8 +161,8 @@ SEEDED = (
            "",
            _SAMPLERS),
     Seeded("noise", "a choice is half as random", "dp/quantiles.py",
-           "scale=2.0 * sensitivity / ladder.epsilon * _UP",
-           "scale=sensitivity / ladder.epsilon * _UP",
+           "scale=2.0 * sensitivity / ladder.epsilon * UP",
+           "scale=sensitivity / ladder.epsilon * UP",
            _CHOICE),
     Seeded("noise", "a score near an end may move further than its sensitivity", "dp/quantiles.py",
            "steepest = whole if is_near_end(fraction) else max(p, whole - p)",
@@ -206,12 +207,20 @@ SEEDED = (
            "share, rest = pico, 0",
            _DISTINCT),
     Seeded("splitting", "the levels of several quantiles are not divided", "dp/quantiles.py",
-           "self.amount / (self.levels * self.groups) * _DOWN",
+           "self.amount / (self.draws * self.groups) * _DOWN",
            "self.amount / self.groups * _DOWN",
            _CHOICE),
+    Seeded("splitting", "the ends of intervals are free", "dp/quantiles.py",
+           "return self.levels + self.ends",
+           "return self.levels",
+           _ENDS),
+    Seeded("noise", "a lower end is drawn without what is below the data", "dp/brackets.py",
+           "beyond = max(0, min(rank, FAR) * whole + rest)",
+           "beyond = FAR * whole",
+           _ENDS),
     Seeded("splitting", "quantiles of many groups are charged as one", "dp/quantiles.py",
-           "self.amount / (self.levels * self.groups) * _DOWN",
-           "self.amount / self.levels * _DOWN",
+           "self.amount / (self.draws * self.groups) * _DOWN",
+           "self.amount / self.draws * _DOWN",
            _CHOICE),
     Seeded("splitting", "each release of a statement gets the whole charge", "session/answer.py",
            "share = whole // max(1, releases)",

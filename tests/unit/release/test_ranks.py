@@ -74,13 +74,41 @@ def test_answers_have_the_type_that_postgresql_gives() -> None:
         ("2024-01-01 00:05:00 Asia/Tokyo",), ("0.01",)]  # fmt: skip
 
 
-def test_the_ends_of_the_domain_are_told_and_nothing_else() -> None:
+KINDS = (SqlType.FLOAT8, SqlType.DATE)
+MIDDLE = "percentile_cont(0.5) within group (order by age)"
+
+
+def test_the_ends_of_the_domain_are_told_where_none_were_asked_for() -> None:
     of = plan("select max(age), min(joined) from users", PRECISE)
     cells = answered(of, [(0, *counted(of, 1000, 1000))], [(30, 1024 * 1000)], [(31, 1024 * 1000)])
-    kinds = (SqlType.FLOAT8, SqlType.FLOAT8)
-    assert shown(of, cells, *kinds, carries=Carries.LOW) == [("0.0",), (None,)]
-    assert shown(of, cells, *kinds, carries=Carries.HIGH) == [("110.0",), (None,)]
-    assert shown(of, cells, *kinds, carries=Carries.SD) == [(None,), (None,)]
+    assert shown(of, cells, *KINDS, carries=Carries.LOW) == [("0.0",), ("2019-01-01",)]
+    assert shown(of, cells, *KINDS, carries=Carries.HIGH) == [("110.0",), ("2020-12-31",)]
+    assert shown(of, cells, *KINDS, carries=Carries.SD) == [(None,), (None,)]
+
+
+def test_ends_that_are_asked_for_are_those_of_drawn_cells() -> None:
+    of = plan(f"select {MIDDLE}, min(joined), hush.low({MIDDLE}), hush.high(min(joined)) from users", PRECISE)
+    ages = [(a, 1024 * 50) for a in range(20)] + [(100, 1024)]
+    cells = answered(of, [(0, *counted(of, 1001, 1001))], ages, [(31, 1024 * 1000)])
+    assert [len(p) for p in cells.cells[0].parts] == [3, 3]
+    (middle,), _ = shown(of, cells, *KINDS)
+    (low,), (first,) = shown(of, cells, *KINDS, carries=Carries.LOW)
+    (high,), (last,) = shown(of, cells, *KINDS, carries=Carries.HIGH)
+    assert (low, middle, high) == ("9.0", "10.0", "10.0")
+    assert (first, last) == ("2019-01-01", "2019-02-01")  # below the least value there is none
+    assert shown(of, cells, *KINDS, carries=Carries.SD) == [(None,), (None,)]
+
+
+def test_an_interval_holds_its_answer() -> None:
+    """Ends and answer are drawn apart, so that one may lie beyond the other."""
+    of = plan(f"select {MIDDLE}, hush.low({MIDDLE}) from users", PRECISE)
+    for crossed in ((7, 9, 3), (7, 12, 111), (7, 0, 3)):
+        draws = iter(crossed)
+        cells = answered(of, [(0, *counted(of, 1000))], [(7, 1024)], choose=lambda *_, draws=draws: next(draws))
+        ends = [shown(of, cells, SqlType.FLOAT8, carries=c)[0][0] for c in (Carries.LOW, Carries.HIGH)]
+        # before the candidates of a lower end stands what is below the domain
+        wanted = (min(7, max(0, crossed[1] - 1)), max(7, min(110, crossed[2])))
+        assert ends == [f"{end:.1f}" for end in wanted]
 
 
 def test_too_few_rows_have_no_quantile() -> None:

@@ -156,7 +156,8 @@ def _limits(part: Part) -> str:
             return f"{limits.values}/{limits.groups}/{limits.in_all}"
         case QuantilePart(grid=grid, ladder=ladder):
             fractions = " ".join(f"{float(f):g}" for f in ladder.fractions)
-            return f"{fractions} of {grid.cells} values, {ladder.move}/{ladder.groups}"
+            ends = "".join(f", ends of {float(f):g}" for f in ladder.bracketed)
+            return f"{fractions} of {grid.cells} values, {ladder.move}/{ladder.groups}{ends}"
         case _ as never:
             assert_never(never)
 
