@@ -20,6 +20,7 @@ from proxy.dp.samplers import choose
 from tests.unit.dp.test_quantiles import (
     HALF,
     QUARTERS,
+    Law,
     best,
     gumbel_law,
     histogram,
@@ -50,7 +51,7 @@ def test_an_end_is_as_private_as_its_charge(fraction: Fraction, move: int) -> No
         of = bracketed(fraction, move=move, amount=amount)
         for base, more in neighbours(move, 4):
             for left, right in zip(laws(of, base, fraction), laws(of, more, fraction), strict=True):
-                pair = [{(i,): p for i, p in enumerate(law)} for law in (left, right)]
+                pair: list[Law] = [{(i,): p for i, p in enumerate(law)} for law in (left, right)]
                 for order in (1.01, 2.0, 8.0):
                     assert renyi(pair[0], pair[1], order) <= order * of.charge * (1 + 1e-9)
                     assert renyi(pair[1], pair[0], order) <= order * of.charge * (1 + 1e-9)
