@@ -18,7 +18,8 @@ _TEXTS = frozenset((SqlType.TEXT, SqlType.VARCHAR))
 
 def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan:
     """Claim: each row is a row of one branch, with the unit it has there; a unit has at most the sum of what it has in
-    the branches. What is declared of a column is what is declared of it in any branch.
+    the branches, or as the most it has in one of them, if it has rows in one only. What is declared of a column is what
+    is declared of it in any branch.
     """
     units = [_unit(o) for o in owned]
     types = _types_of_units(units)
@@ -32,12 +33,14 @@ def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan
     ownership = scan.table.ownership
     if isinstance(ownership, UnitColumns):
         known |= {n: Column(name=n, type=t, key=True) for n, t in zip(ownership.columns, types, strict=True)}
+    whole = max if rows.is_unit_in_one_branch else sum
     table = replace(
         scan.table, columns=tuple(known[c.name] for c in scan.table.columns),
-        rows_per_unit=FromPolicy(sum(map(_rows, owned))),
-        rows_per_group=FromPolicy(sum(_limited(o, o.bounds_from.rows_per_group) for o in owned)),
-        groups_per_unit=FromPolicy(sum(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
-        keys_per_unit=sum(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
+        unit_unique=rows.is_unit_in_one_branch and all(o.is_one_row_per_unit for o in owned),
+        rows_per_unit=FromPolicy(whole(map(_rows, owned))),
+        rows_per_group=FromPolicy(whole(_limited(o, o.bounds_from.rows_per_group) for o in owned)),
+        groups_per_unit=FromPolicy(whole(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
+        keys_per_unit=whole(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
     )  # fmt: skip
     return replace(scan, table=table, rows=replace(rows, branches=branches))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proxy.errors import PolicyForbids
 from proxy.policy.model import UnitColumns
-from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, columns_in_order
+from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, children
 from proxy.sql.links import equality
 
 
@@ -16,13 +16,19 @@ def is_unit_value(block: Block, reference: ColumnRef) -> bool:
     return owned or (column is not None and column.key and not table.is_public)
 
 
-def _null_tested(condition: Scalar) -> frozenset[ColumnRef]:
-    """Columns of which a condition asks for nothing but whether they are NULL, which names nobody."""
-    match condition:
-        case Call("is null", (ColumnRef() as column,)) | Call("not", (Call("is null", (ColumnRef() as column,)),)):
-            return frozenset((column,))
-        case _:
+def shown(scalar: Scalar) -> tuple[ColumnRef, ...]:
+    """The columns of which a scalar tells more than whether they are NULL, which names nobody; always in one order."""
+    return tuple(sorted(_shown(scalar), key=lambda c: (c.scan, c.name)))
+
+
+def _shown(scalar: Scalar) -> frozenset[ColumnRef]:
+    match scalar:
+        case ColumnRef():
+            return frozenset((scalar,))
+        case Call("is null", (ColumnRef(),)):
             return frozenset()
+        case _:
+            return frozenset().union(*map(_shown, children(scalar)))
 
 
 def check_condition(block: Block, condition: Scalar) -> None:
@@ -30,11 +36,8 @@ def check_condition(block: Block, condition: Scalar) -> None:
     pair = equality(condition)
     if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
         return
-    told = _null_tested(condition)
-    for reference in columns_in_order(condition):
+    for reference in shown(condition):
         table = block.scan(reference.scan).table
-        if reference in told:
-            continue
         if is_unit_value(block, reference) and not table.unit_filter_allowed:
             raise PolicyForbids(
                 f'"{table.name}"."{reference.name}" identifies the privacy unit and may only be joined or counted',

@@ -25,7 +25,7 @@ from proxy.analysis.meeting import (
     unit_columns,
 )
 from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
-from proxy.analysis.unit_uses import check_condition, is_unit_value
+from proxy.analysis.unit_uses import check_condition, is_unit_value, shown
 from proxy.errors import BadGroups, UnitNotJoined
 from proxy.policy.model import FromPolicy, PublicTable, RowUnit, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import (
@@ -37,7 +37,6 @@ from proxy.sql.algebra import (
     JoinKind,
     Scalar,
     Scan,
-    columns_in_order,
     columns_of,
     conjunction,
     conjuncts,
@@ -233,7 +232,7 @@ def _check_unit_unused(block: Block) -> None:
     for condition in block.conditions:
         check_condition(block, condition)
     for key in block.keys:
-        for reference in columns_in_order(key):
+        for reference in shown(key):
             if is_unit_value(block, reference):
                 raise BadGroups(
                     f'grouping by "{reference.name}" would show one group per unit',

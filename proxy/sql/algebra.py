@@ -365,10 +365,14 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The rows of several blocks. columns: names of those beside the unit's."""
+    """The rows of several blocks. columns: names of those beside the unit's.
+
+    is_unit_in_one_branch: whether no unit has rows in two of them.
+    """
 
     columns: tuple[str, ...]
     branches: tuple[Branch, ...]
+    is_unit_in_one_branch: bool = False
 
 
 STORED = Stored()

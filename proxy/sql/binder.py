@@ -77,6 +77,10 @@ class Binder:
         self._rules = rules
         self._weights = _Weights()
 
+    def knowing(self, rules: Mapping[type, Rule]) -> Binder:
+        """The same binder with further rules, or others."""
+        return Binder(self.resolve, self.constants, self.source, {**self._rules, **rules})
+
     def scalar(self, node: exp.Expression) -> Scalar:
         """The node's meaning; an untyped string becomes text. Raises Unsupported."""
         bound = self.bind(node)

@@ -85,14 +85,14 @@ def _even(query: exp.Expression, found: Constants) -> Constants:
     return found
 
 
-def meet(left: Joined, rows: Sequence[Named], node: exp.Join, binder: joins.MakeBinder) -> Joined:
+def meet(left: Joined, rows: Sequence[Named], node: exp.Join, making: joins.Making) -> Joined:
     """`left` joined with rows of constants, each of them a relation of its own. Raises Unsupported."""
     side = joins.side_of(node)
     if side in ("RIGHT", "FULL"):
         raise refuse(node, "an outer join that keeps rows of constants is not supported with private rows",
                      joins.AGGREGATE_FIRST)  # fmt: skip
     kept.plain(left.rows, node)
-    met = [joins.join(left, row, _inner(node), binder) for row in rows]
+    met = [joins.join(left, row, _inner(node), making) for row in rows]
     before = len(left.rows.where)
     conditions = tuple(conjunction(m.rows.where[before:]) for m in met)
     if len(rows) > 1 and not _are_apart(conditions):
@@ -101,7 +101,11 @@ def meet(left: Joined, rows: Sequence[Named], node: exp.Join, binder: joins.Make
         (name, _chosen(node, conditions, [r.rows.columns[i][1] for r in rows], is_kept=side == "LEFT"))
         for i, (name, _) in enumerate(rows[0].rows.columns)
     ]
-    where = () if side == "LEFT" else requirements(reduce(lambda a, b: binder(left).call(node, "or", a, b), conditions))
+    where = (
+        ()
+        if side == "LEFT"
+        else requirements(reduce(lambda a, b: making.binder(left).call(node, "or", a, b), conditions))
+    )
     relation = Named(rows[0].alias, Rows(scans=(), columns=tuple(columns)))
     both = joins.with_columns(left, relation, node)
     return replace(both, rows=replace(both.rows, where=(*left.rows.where, *where)))

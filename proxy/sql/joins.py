@@ -7,28 +7,42 @@ products and filters of other columns commute with a left join.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from proxy.sql import kept
-from proxy.sql.algebra import Call, Join, JoinKind, Null, Scalar, Scan
+from proxy.sql.algebra import Call, Join, JoinKind, Scalar, Scan
 from proxy.sql.binder import Binder
 from proxy.sql.factored import requirements
+from proxy.sql.full_joins import full
 from proxy.sql.links import link
-from proxy.sql.missing import without
+from proxy.sql.met_columns import where_met
 from proxy.sql.names import identifier
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Kept, Named, Rows
+from proxy.sql.unions import TogetherRows
 from proxy.sqltypes import SqlType
 
-MakeBinder = Callable[[Joined], Binder]
 _KINDS = ("", "INNER", "CROSS", "OUTER")
 AGGREGATE_FIRST = (
     "Aggregate first and join the result: SELECT s.x, t.n FROM stores s LEFT JOIN (SELECT store_id, count(*) AS n FROM"
     " orders GROUP BY store_id) t ON t.store_id = s.store_id."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a join needs of the statement around it.
+
+    binder: over a FROM clause. together, fresh: for rows that may lack either side; one scan of several rows, and the
+    number of a new scan.
+    """
+
+    binder: Callable[[Joined], Binder]
+    together: Callable[[exp.Expression, Sequence[Rows]], TogetherRows]
+    fresh: Callable[[], int]
 
 
 def alone(relation: Named) -> Joined:
@@ -47,15 +61,22 @@ def is_comma(join: exp.Join) -> bool:
     return not any(join.args.get(part) for part in ("kind", "side", "method", "on", "using"))
 
 
-def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Joined:
-    """`left` joined with one more relation. binder: over a FROM clause. Raises Unsupported."""
+def join(left: Joined, right: Named, node: exp.Join, making: Making) -> Joined:
+    """`left` joined with one more relation. Raises Unsupported."""
     side = side_of(node)
     shared = _shared_names(left, right, node)
     both = product(left, alone(right), node)
-    on = [_equal(left, right, name, node, binder(both)) for name in shared]
+    on = [_equal(left, right, name, node, making.binder(both)) for name in shared]
     if node.args.get("on") is not None:
-        on += requirements(binder(both).condition(node.args["on"]))
+        on += requirements(making.binder(both).condition(node.args["on"]))
+    if side in ("RIGHT", "FULL"):
+        left = where_met(left, on, node)
+    if side in ("LEFT", "FULL"):
+        (right,) = where_met(alone(right), on, node).relations
     columns = _columns(left, right, shared, side)
+    relations = (*left.relations, right)
+    if side == "FULL" and left.rows.has_units and right.rows.has_units:
+        return _full_join(left, right, columns, tuple(on), node, making)
     if side == "LEFT":
         rows = _outer(left.rows, right.rows, tuple(on), columns, node)
     elif side == "RIGHT":
@@ -64,7 +85,7 @@ def join(left: Joined, right: Named, node: exp.Join, binder: MakeBinder) -> Join
         rows = _full(left.rows, right.rows, tuple(on), columns, node)
     else:
         rows = _combined(left.rows, right.rows, tuple(on), columns, node)
-    return Joined(both.relations, rows)
+    return Joined(relations, rows)
 
 
 def with_columns(left: Joined, right: Named, node: exp.Join) -> Joined:
@@ -147,13 +168,23 @@ def _outer(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, no
     return rows if first.kept is None else replace(rows, kept=kept.stays(first.kept, met, on, node))
 
 
+def _full_join(
+    left: Joined, right: Named, columns: _Columns, on: tuple[Scalar, ...], node: exp.Expression, making: Making
+) -> Joined:
+    """Every row of two private sides."""
+    sides = kept.plain(left.rows, node), kept.plain(right.rows, node)
+    both = Joined((*left.relations, right), Rows(scans=(), columns=columns))
+    return full(
+        both, _left(*sides, on, (), node), sides, on, node, lambda parts: making.together(node, parts), making.fresh
+    )
+
+
 def _full(left: Rows, right: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:
     """Every row of both sides, one of which is public."""
     first, met = (left, right) if left.has_units else (right, left)
     if met.has_units or not first.has_units:
         raise refuse(node, "FULL JOIN of private rows is not supported",
-                     "Its rows may lack either side, and with it their unit. Use a LEFT JOIN from each side and add"
-                     " the aggregates.")  # fmt: skip
+                     AGGREGATE_FIRST)  # fmt: skip
     rows = _left(kept.plain(first, node), met, on, columns, node)
     return replace(rows, kept=Kept(replace(met, columns=()), is_full=True))
 
@@ -173,9 +204,6 @@ def _left(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, nod
     if len(met.scans) != 1 or met.joins:
         raise refuse(node, "an outer join to a join is not supported over private rows",
                      "Join one table after the other: a LEFT JOIN b ON ... LEFT JOIN c ON ...")  # fmt: skip
-    if not all(isinstance(without(scalar, lambda _: True), Null) for _, scalar in met.columns):
-        raise refuse(node, "an outer join to a sub-select with computed columns is not supported over private rows",
-                     "Select plain columns in it, and compute from them outside.")  # fmt: skip
     added = Join(JoinKind.LEFT, (nullable(met.scans[0]),), (*met.where, *on))
     return Rows(scans=first.scans, joins=(*first.joins, added), where=first.where, columns=columns)
 

@@ -158,7 +158,7 @@ class GroupedRows:
         """Those of all scalars, with aggregates and with expressions that are grouped by."""
         aggregates: dict[type, Rule] = {exp.Filter: self._aggregate, **dict.fromkeys(KINDS, self._aggregate)}
         if all(isinstance(key, ColumnRef) for _, key in self._keys):
-            return {**RULES, **aggregates}
+            return {**RULES, exp.Coalesce: self._or_key(RULES[exp.Coalesce]), **aggregates}
         return {**{kind: self._or_key(rule) for kind, rule in RULES.items()}, **aggregates}
 
     def _or_key(self, rule: Rule) -> Rule:

@@ -17,7 +17,7 @@ from sqlglot.tokenizer_core import Token
 from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, kept, subqueries
 from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan
-from proxy.sql.bind import RULES, make_binder
+from proxy.sql.bind import RULES
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
@@ -25,13 +25,14 @@ from proxy.sql.constant_rows import bound_rows, constants_of, meet
 from proxy.sql.constants import Constants
 from proxy.sql.correlated import single_row
 from proxy.sql.factored import requirements
+from proxy.sql.full_joins import coalescing
 from proxy.sql.group_items import grouping
 from proxy.sql.names import fold, identifier, is_here, table_name
 from proxy.sql.per_unit import check_order, distinct, grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, is_single_row, membership
-from proxy.sql.unions import branches_of, together
+from proxy.sql.unions import TogetherRows, branches_of, together
 from proxy.sql.unknown_names import unknown_column
 from proxy.sql.windows import Windows, has_window
 from proxy.sql.words import construct
@@ -104,7 +105,7 @@ class Scopes:
         def value(inner: Binder, node: exp.Expression) -> Scalar:
             return self._value(node, ctes, inner, plain, found, joined.rows)
 
-        binder = Binder(plain.resolve, self._constants, self._source, {**RULES, exp.Subquery: value})
+        binder = plain.knowing({exp.Subquery: value})
         rows = joined.rows
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
@@ -173,6 +174,7 @@ class Scopes:
         first, others = self._rows_first(clause.this, select.args.get("joins") or (), ctes)
         found = [joins.alone(self._relation(first, ctes))]
         seen = {found[0].relations[0].alias}
+        making = joins.Making(self._binder, self._together, self._number)
         for node, join in others:
             constants = self._constants_in(node, ctes)
             if constants:
@@ -186,11 +188,11 @@ class Scopes:
                 raise refuse(node, f'table name "{relation.alias}" specified more than once')
             seen.add(relation.alias)
             if constants:
-                found[-1] = meet(found[-1], constants, join, self._binder)
+                found[-1] = meet(found[-1], constants, join, making)
             elif joins.is_comma(join) or not relation.rows.scans:
                 found.append(joins.alone(relation))
             else:
-                found[-1] = joins.join(found[-1], relation, join, self._binder)
+                found[-1] = joins.join(found[-1], relation, join, making)
         return self._all(found, select)
 
     @staticmethod
@@ -305,10 +307,15 @@ class Scopes:
         if isinstance(query, exp.Select):
             return self.subselect(query, ctes)
         parts = [kept.plain(self.subselect(branch, ctes), branch) for branch in branches_of(query)]
-        number = self._number()
-        binder = self._binder(Joined((), Rows(scans=(), columns=())))
-        rows = together(query, parts, number, binder, self._ownership(parts[0].scans[0].table))
+        rows = together(query, self._together(query, parts), parts)
         return self._distinct(rows, query) if query.args.get("distinct") else rows
+
+    def _together(self, query: exp.Expression, parts: Sequence[Rows]) -> TogetherRows:
+        """The rows of these parts, as one scan."""
+        binder = self._binder(Joined((), Rows(scans=(), columns=())))
+        tables = [s.table for s in parts[0].scans]
+        unit = self._ownership(next((t for t in tables if not t.is_public), tables[0]))
+        return TogetherRows(query, parts, self._number(), binder, unit)
 
     def _ownership(self, table: Table) -> Ownership:
         """Where the unit of a table's rows stands, in the table at the end of its path."""
@@ -377,7 +384,8 @@ class Scopes:
                 raise unknown_column(node, prefix, name, columns)
             return found[0]
 
-        return make_binder(resolve, self._constants, self._source)
+        rules = {**RULES, exp.Coalesce: coalescing(RULES[exp.Coalesce], joined.rows)}
+        return Binder(resolve, self._constants, self._source, rules)
 
 
 def _renamed(node: exp.Expression, rows: Rows, names: tuple[str, ...]) -> Rows:

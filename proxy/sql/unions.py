@@ -62,12 +62,11 @@ def _branches(query: exp.Expression, *, may_drop: bool) -> Iterator[exp.Select]:
             yield from _branches(side, may_drop=may_drop)
 
 
-def together(query: exp.Expression, parts: Sequence[Rows], number: int, binder: Binder, unit: Ownership) -> Rows:
-    """The rows of all parts. number: of the scan. unit: where that of the first part stands. Raises Unsupported."""
+def together(query: exp.Expression, made: TogetherRows, parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, with the columns that they have in common. Raises Unsupported."""
     widths = {len(rows.columns) for rows in parts}
     if len(widths) > 1:
         raise refuse(query, "each UNION query must have the same number of columns")
-    made = _Together(query, parts, number, binder, unit)
     columns = tuple((name, made.column(i, name)) for i, (name, _) in enumerate(parts[0].columns))
     return Rows(scans=(made.scan(),), columns=columns)
 
@@ -81,7 +80,9 @@ class _Held:
     joins: frozenset[tuple[str, str]] = frozenset()
 
 
-class _Together:
+class TogetherRows:
+    """The scan that rows of several parts become. number: of it. unit: where that of the first part stands."""
+
     def __init__(
         self, query: exp.Expression, parts: Sequence[Rows], number: int, binder: Binder, unit: Ownership
     ) -> None:
@@ -128,6 +129,15 @@ class _Together:
                     return columns.index(scalar.name) if scalar.name in columns else None
         return None
 
+    def held(self, column: ColumnRef, parts: tuple[ColumnRef | Null, ...]) -> Scalar:
+        """A column that each part has or lacks, called like `column`."""
+        if parts not in self._held:
+            joins = [_joins(rows, c) for rows, c in zip(self._parts, parts, strict=True) if isinstance(c, ColumnRef)]
+            stored = Column(name=self._unused(column.name), type=stored_type(column.type))
+            self._held[parts] = _Held(stored, parts, frozenset.intersection(*joins))
+        held = self._held[parts].column
+        return self._binder.convert(self._query, ColumnRef(self._number, held.name, held.type), column.type)
+
     def _merged(self, parts: tuple[ColumnRef, ...], name: str, kind: SqlType) -> Scalar:
         """A column that every branch stores."""
         if parts not in self._held:
@@ -168,7 +178,7 @@ class _Together:
 
     # --- the scan -------------------------------------------------------------------------------------------
 
-    def scan(self) -> Scan:
+    def scan(self, *, is_unit_in_one_branch: bool = False) -> Scan:
         held = tuple(self._held.values())
         branches = tuple(
             Branch(Block(scans=r.scans, joins=r.joins, where=r.where, keys=(), aggregates=()), (),
@@ -182,7 +192,8 @@ class _Together:
             joins=tuple(JoinKey(h.column.name, *j) for h in held for j in sorted(h.joins)),
             columns=(*units, *(h.column for h in held)),
         )  # fmt: skip
-        return Scan(self._number, table, Together(tuple(h.column.name for h in held), branches))
+        names = tuple(h.column.name for h in held)
+        return Scan(self._number, table, Together(names, branches, is_unit_in_one_branch))
 
 
 def _joins(rows: Rows, column: ColumnRef) -> frozenset[tuple[str, str]]:

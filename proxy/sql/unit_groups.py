@@ -28,6 +28,8 @@ def is_distinct(select: exp.Select) -> bool:
 
 
 def _is_unit(node: exp.Expression, units: frozenset[str]) -> bool:
+    if isinstance(node, exp.Coalesce):  # of both sides of a FULL JOIN
+        return all(_is_unit(part, units) for part in (node.this, *node.expressions))
     return isinstance(node, exp.Column) and identifier(node.this) in units
 
 

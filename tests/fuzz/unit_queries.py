@@ -30,10 +30,10 @@ class UnitWriter(Writer):
             return self._around()
         rows = self._rows_of_units(rng.choice((0, 0, 1)))
         if rng.random() < 0.7:
-            return From(f"({rows.text}) q", _under("q", rows), "q.u0")
+            return From(f"({rows.text}) q", under("q", rows), "q.u0")
         table, how = rng.choice("pe"), rng.choice(("", "left "))
         on = " and ".join(f"x.{c} = q.{c}" for c in self._units())
-        columns = (*_under("q", rows), *self._columns(table, "x"))
+        columns = (*under("q", rows), *self._columns(table, "x"))
         return From(f"{table} x {how}join ({rows.text}) q on {on}", columns, self._unit(table, "x"))
 
     def _around(self) -> From:
@@ -106,7 +106,7 @@ class UnitWriter(Writer):
     def _below(self, depth: int) -> From:
         if depth > 0:
             rows = self._rows_of_units(depth - 1)
-            return From(f"({rows.text}) i", _under("i", rows), "i.u0")
+            return From(f"({rows.text}) i", under("i", rows), "i.u0")
         table = self._rng.choice("peee")
         if table == "e" and self._rng.random() < 0.2:
             columns = (*self._columns("e", "e"), *self._columns("d", "d"))
@@ -194,5 +194,5 @@ class UnitWriter(Writer):
         return (f"{text} filter (where {self._bool(1)})" if rng.random() < 0.2 else text), kind
 
 
-def _under(alias: str, rows: From) -> tuple[Name, ...]:
+def under(alias: str, rows: From) -> tuple[Name, ...]:
     return tuple(Name(f"{alias}.{c.text}", c.type, c.domain) for c in rows.columns)
