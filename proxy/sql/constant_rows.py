@@ -93,7 +93,7 @@ def meet(left: Joined, rows: Sequence[Named], node: exp.Join, making: joins.Maki
                      joins.AGGREGATE_FIRST)  # fmt: skip
     kept.plain(left.rows, node)
     met = [joins.join(left, row, _inner(node), making) for row in rows]
-    before = len(left.rows.where)
+    before, binder = len(left.rows.where), making.binder(left)
     conditions = tuple(conjunction(m.rows.where[before:]) for m in met)
     if len(rows) > 1 and not _are_apart(conditions):
         raise refuse(node, "private rows that may meet more than one row of constants are not supported", _HINT)
@@ -101,11 +101,7 @@ def meet(left: Joined, rows: Sequence[Named], node: exp.Join, making: joins.Maki
         (name, _chosen(node, conditions, [r.rows.columns[i][1] for r in rows], is_kept=side == "LEFT"))
         for i, (name, _) in enumerate(rows[0].rows.columns)
     ]
-    where = (
-        ()
-        if side == "LEFT"
-        else requirements(reduce(lambda a, b: making.binder(left).call(node, "or", a, b), conditions))
-    )
+    where = () if side == "LEFT" else requirements(reduce(lambda a, b: binder.call(node, "or", a, b), conditions))
     relation = Named(rows[0].alias, Rows(scans=(), columns=tuple(columns)))
     both = joins.with_columns(left, relation, node)
     return replace(both, rows=replace(both.rows, where=(*left.rows.where, *where)))
