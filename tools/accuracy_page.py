@@ -9,8 +9,8 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from benchmarks.accuracy.row import Row
 from tools.sources import ROOT
 
 RESULT = ROOT / "benchmarks" / "results" / "accuracy.json"
@@ -23,32 +23,12 @@ _LEAST = 0.001  # where the picture's axis begins
 _LEFT, _WIDTH, _LINE = 330, 420, 16
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the table."""
-
-    question: str
-    data: str
-    bounds: str
-    epsilon: float
-    ours: float
-    others: dict[str, float]
-
-    @property
-    def best(self) -> str:
-        return min(self.others, key=self.others.__getitem__)
-
-    @property
-    def ratio(self) -> float:
-        return self.ours / self.others[self.best]
-
-
-def lines() -> list[Line]:
+def lines() -> list[Row]:
     """The figures that were kept."""
-    return [Line(**row) for row in json.loads(RESULT.read_text(encoding="utf-8"))]
+    return [Row(**row) for row in json.loads(RESULT.read_text(encoding="utf-8"))]
 
 
-def table(found: Iterable[Line]) -> str:
+def table(found: Iterable[Row]) -> str:
     """The text that belongs between the markers."""
     rows = [
         "| question | data | bounds | epsilon | error | best other way | its error | ratio |",
@@ -62,7 +42,7 @@ def table(found: Iterable[Line]) -> str:
     return "\n".join(rows)
 
 
-def picture(found: Sequence[Line]) -> str:
+def picture(found: Sequence[Row]) -> str:
     """A bar for each line, as long as its ratio on a logarithmic axis; the line at 1 is the best other way."""
     height = _LINE * (len(found) + 3)
     size = f'width="{_LEFT + _WIDTH + 90}" height="{height}"'
@@ -92,7 +72,7 @@ def _length(ratio: float) -> float:
     return _WIDTH * decades / 3.2
 
 
-def page(text: str, found: Sequence[Line]) -> str:
+def page(text: str, found: Sequence[Row]) -> str:
     """The page with the table of these figures. ValueError if it has no place for one."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accuracy.data import bounds_of, flat, skewed
-from benchmarks.accuracy.questions import Row, asked_of
+from benchmarks.accuracy.questions import asked_of
+from benchmarks.accuracy.row import Row
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "accuracy.json"
 MOST, MOST_GENEROUS = 1.03, 1 / 1.7  # times the error of the best other way; where bounds are generous and data skewed

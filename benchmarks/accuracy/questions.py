@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.accuracy.data import Bounds, Rows
 from benchmarks.accuracy.others import Sampled, all_together, cut_at_zero, equal_weights, groups_of
 from benchmarks.accuracy.ours import PRIVACY, Product, Values
+from benchmarks.accuracy.row import Row
 from proxy.dp.accounting import PICO, knob_pico
 
 LEARNINGS, ANSWERS = 20, 25  # draws of learned bounds, and answers with each
@@ -19,23 +20,6 @@ _FOR_LEARNING = 20
 COUNT = "SELECT count(*) FROM orders"
 SUM = "SELECT sum(amount) FROM orders"
 JOINT = "SELECT count(*), sum(amount), avg(amount) FROM orders"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One line of the table: errors of the product and of each other way, in the unit of the answer or relative."""
-
-    question: str
-    data: str
-    bounds: str
-    epsilon: float
-    ours: float
-    others: dict[str, float]
-
-    @property
-    def ratio(self) -> float:
-        """The product's error over that of the best other way."""
-        return self.ours / min(self.others.values())
 
 
 Way = Callable[[], Values]

@@ -152,7 +152,7 @@ class _Reader:
         """EXECUTE is what it executes, with its values written out; errors in the call are the front's to find."""
         call = call_of(split_statements(wrapped.text)[0])
         prepared = self._kept.prepared.get(call.name)
-        if prepared is None or len(prepared.types) != len(call.arguments) or call.has_query:
+        if prepared is None or len(prepared.types) != len(call.arguments) or call.cannot_run:
             return _forwarded(statement)
         text = prepared_text(prepared.source, call.name)
         if not any(self._names_private(s) for s in split_statements(text)):

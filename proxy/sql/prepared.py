@@ -24,11 +24,11 @@ _QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """EXECUTE of a name with the texts of its arguments. has_query: one of them is a sub-query, which SQL forbids."""
+    """EXECUTE of a name with the texts of its arguments. cannot_run: one has a sub-query or a parameter."""
 
     name: str
     arguments: tuple[str, ...]
-    has_query: bool
+    cannot_run: bool
 
 
 def call_of(statement: Statement) -> Call:
@@ -44,8 +44,12 @@ def call_of(statement: Statement) -> Call:
             arguments.append(statement.text[held[start].start : held[position].start])
             start = position + 1
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0)
-    has_query = any(t.text.upper() in _QUERIES and t.token_type is not TokenType.STRING for t in held[2:])
-    return Call(_name(held[1]), tuple(a for a in arguments if a.strip()), has_query)
+    cannot_run = any(t.token_type is TokenType.PARAMETER or _is_query(t) for t in held[2:])
+    return Call(_name(held[1]), tuple(a for a in arguments if a.strip()), cannot_run)
+
+
+def _is_query(token: Token) -> bool:
+    return token.text.upper() in _QUERIES and token.token_type is not TokenType.STRING
 
 
 def prepared_text(source: str, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -80,20 +80,6 @@ class PostgresDatabases(Databases):
 
     def close(self) -> None:
         self._server.close()
-
-    def everybody(self) -> frozenset[int]:
-        return frozenset(range(self._world.units))
-
-    def run(self, sql: str, units: Iterable[int], kept: Sequence[list[object]] = ()) -> list[tuple[object, ...]]:
-        """See `duck.Databases.run`. Raises psycopg.Error."""
-        chosen = frozenset(units)
-        if kept:
-            return self._run(sql, chosen, kept)
-        if sql != self._asked:
-            self._asked, self._found = sql, {}
-        if chosen not in self._found:
-            self._found[chosen] = self._run(sql, chosen, ())
-        return self._found[chosen]
 
     def _run(self, sql: str, units: frozenset[int], kept: Sequence[list[object]]) -> list[tuple[object, ...]]:
         there = sql.replace('"public".', f'"{self._schema(units)}".')

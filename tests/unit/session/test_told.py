@@ -144,7 +144,7 @@ def test_argument_of_several_values_is_refused() -> None:
 
 @pytest.mark.parametrize("text", [
     "SELECT * FROM pub", "EXECUTE pub", "EXECUTE other", "EXECUTE p(1)", "EXECUTE p((SELECT 1), 'x')", "EXECUTE w",
-    "SELECT v.x FROM stores AS v", "WITH v AS (SELECT 1) SELECT * FROM v",
+    "EXECUTE p($1, 'x')", "SELECT v.x FROM stores AS v", "WITH v AS (SELECT 1) SELECT * FROM v",
 ])  # fmt: skip
 def test_what_is_not_private_goes_to_the_front(text: str) -> None:
     found = piece(text)

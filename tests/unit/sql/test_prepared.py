@@ -25,12 +25,14 @@ def call(text: str) -> Call:
     ],
 )
 def test_call_is_a_name_and_its_arguments(text: str, name: str, arguments: tuple[str, ...]) -> None:
-    assert call(text) == Call(name, arguments, has_query=False)
+    assert call(text) == Call(name, arguments, cannot_run=False)
 
 
 def test_query_among_the_arguments_is_noticed() -> None:
-    assert call("EXECUTE p((SELECT 1))").has_query
-    assert not call("EXECUTE p('SELECT')").has_query
+    assert call("EXECUTE p((SELECT 1))").cannot_run
+    assert call("EXECUTE p(1, $1 + 2)").cannot_run
+    assert not call("EXECUTE p('$1')").cannot_run
+    assert not call("EXECUTE p('SELECT')").cannot_run
 
 
 @pytest.mark.parametrize("text", ["EXECUTE", "EXECUTE p 1", "EXECUTE p(1) x", "EXECUTE p.q(1)"])
