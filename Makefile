@@ -7,8 +7,8 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# workers of the test run; tests of one file stay together
-JOBS ?= 2
+# workers of the test run, twice as many as two processors: many tests wait; tests of one file stay together
+JOBS ?= 4
 
 ADULT ?=
 ENGINE ?= duckdb

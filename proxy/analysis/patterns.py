@@ -27,22 +27,24 @@ class _Told:
     """Which of these conditions are told apart. Some that could be are not, when telling all would take too long."""
 
     def __init__(self, conditions: Sequence[Scalar]) -> None:
-        self._parts = [conjuncts(c) for c in conditions]
+        self._parts = [[(part, _allowed(part)) for part in conjuncts(c)] for c in conditions]
         self._left = _MOST_COMPARISONS
 
     def apart(self, left: int, right: int) -> bool:
         """Whether no row can pass both conditions of these numbers."""
         ours, theirs = self._parts[left], self._parts[right]
         self._left -= len(ours) * len(theirs)
-        return self._left >= 0 and any(_contradict(a, b) for a in ours for b in theirs)
+        return self._left >= 0 and any(_contradict(*a, *b) for a in ours for b in theirs)
 
 
-def _contradict(left: Scalar, right: Scalar) -> bool:
-    if Call("not", (left,), left.type) == right or Call("not", (right,), right.type) == left:
+_Allowed = tuple[Scalar, tuple[Value, ...] | str] | None  # what is tested, and its values or how; None: not known
+
+
+def _contradict(left: Scalar, ours: _Allowed, right: Scalar, theirs: _Allowed) -> bool:
+    if _is_denial(left, right) or _is_denial(right, left):
         return True
-    if _is_null_test(left, right) or _is_null_test(right, left):
+    if _is_null_test(left, theirs) or _is_null_test(right, ours):
         return True
-    ours, theirs = _allowed(left), _allowed(right)
     if ours is None or theirs is None or ours[0] != theirs[0]:
         return False
     if isinstance(ours[1], tuple) and isinstance(theirs[1], tuple):
@@ -50,15 +52,17 @@ def _contradict(left: Scalar, right: Scalar) -> bool:
     return _range_contradiction(left, right)
 
 
-def _is_null_test(null: Scalar, present: Scalar) -> bool:
+def _is_denial(denied: Scalar, of: Scalar) -> bool:
+    return isinstance(denied, Call) and denied.function == "not" and denied.args == (of,)
+
+
+def _is_null_test(null: Scalar, present: _Allowed) -> bool:
     """x IS NULL against a comparison of x, which needs x to be present."""
-    if not (isinstance(null, Call) and null.function == "is null"):
-        return False
-    allowed = _allowed(present)
-    return allowed is not None and allowed[0] == null.args[0]
+    is_test = isinstance(null, Call) and null.function == "is null"
+    return is_test and present is not None and present[0] == null.args[0]
 
 
-def _allowed(condition: Scalar) -> tuple[Scalar, tuple[Value, ...] | str] | None:
+def _allowed(condition: Scalar) -> _Allowed:
     match condition:
         case Member(argument, items):
             return argument, tuple(i.value for i in items)

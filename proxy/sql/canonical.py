@@ -81,14 +81,14 @@ def canonical_scalar(scalar: Scalar) -> Scalar:
         case Case(branches, otherwise, kind):
             told = tuple((canonical_scalar(c), canonical_scalar(v)) for c, v in branches)
             return Case(told, canonical_scalar(otherwise), kind)
+        case Call("and" | "or" as function):  # a long chain is taken apart once, not once for each link
+            return _nested(function, _sorted(tuple(canonical_scalar(part) for part in _flat(scalar, function))))
         case Call(function, args, kind):
             return _call(Call(function, tuple(canonical_scalar(a) for a in args), kind))
 
 
 def _call(call: Call) -> Scalar:
     match call:
-        case Call("and" | "or" as function):
-            return _nested(function, _sorted(_flat(call, function)))
         case Call("+" | "*" | "integer +" | "integer *", args) if all(map(_is_plain_number, args)):
             return replace(call, args=tuple(sorted(call.args, key=repr)))
         case Call("=" | "<>" | "<" | "<=" | ">" | ">=", (Literal(), right)) if not isinstance(right, Literal):
@@ -111,9 +111,14 @@ def _mirrored(call: Call) -> Call:
 
 
 def _flat(scalar: Scalar, function: str) -> tuple[Scalar, ...]:
-    if isinstance(scalar, Call) and scalar.function == function:
-        return tuple(part for a in scalar.args for part in _flat(a, function))
-    return (scalar,)
+    found, rest = [], [scalar]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, Call) and part.function == function:
+            rest.extend(reversed(part.args))
+        else:
+            found.append(part)
+    return tuple(found)
 
 
 def _nested(function: str, parts: tuple[Scalar, ...]) -> Scalar:

@@ -6,6 +6,7 @@ A SELECT that cannot be located beyond doubt is refused.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ _TRAILERS = frozenset((TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, To
 def locate_selects(tree: exp.Expression, tokens: tuple[Token, ...]) -> dict[int, TextSpan]:
     """Spans by `id()` of each Select node. Raises Unsupported when tree and text do not match."""
     positions = {id(n): _first(n) for n in tree.walk()}
-    selects = _in_text_order(tree, positions)
+    selects = _in_text_order(tree, _least(tree, positions))
     starts = [i for i, t in enumerate(tokens) if t.token_type is TokenType.SELECT]
     if len(selects) != len(starts):
         raise refuse(tree, "the statement's SELECTs cannot be told apart", "Write it without unusual syntax.")
@@ -52,9 +53,14 @@ def _first(node: exp.Expr) -> int | None:
     return start if isinstance(start, int) else None
 
 
-def _least(node: exp.Expression, positions: dict[int, int | None]) -> float:
-    found = [p for n in node.walk() if (p := positions[id(n)]) is not None]
-    return min(found) if found else float("inf")
+def _least(tree: exp.Expression, positions: dict[int, int | None]) -> dict[int, float]:
+    """Where the first part of each node stands in the text, by `id()` of the node."""
+    found: dict[int, float] = {}
+    for node in reversed(list(tree.bfs())):  # parts before what they are parts of
+        own = positions[id(node)]
+        parts = (found[id(part)] for part in _children(node))
+        found[id(node)] = min(parts, default=math.inf) if own is None else min((own, *parts))
+    return found
 
 
 def _children(node: exp.Expression) -> list[exp.Expression]:
@@ -66,14 +72,14 @@ def _own_parts(select: exp.Select) -> list[exp.Expression]:
     return [c for c in _children(select) if c is not clause]
 
 
-def _in_text_order(node: exp.Expression, positions: dict[int, int | None]) -> list[exp.Select]:
+def _in_text_order(node: exp.Expression, least: dict[int, float]) -> list[exp.Select]:
     clause = node.args.get("with_")
-    found = [] if clause is None else _in_text_order(clause, positions)
+    found = [] if clause is None else _in_text_order(clause, least)
     if isinstance(node, exp.Select):
         found.append(node)
     rest = [c for c in _children(node) if c is not clause]
-    for child in sorted(rest, key=lambda c: _least(c, positions)):
-        found += _in_text_order(child, positions)
+    for child in sorted(rest, key=lambda c: least[id(c)]):
+        found += _in_text_order(child, least)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import time
+import sys
 
 import pytest
 
@@ -11,6 +11,27 @@ from proxy.errors import Unsupported
 from tests.unit.plan.shop import plan
 
 DEEP = 25
+
+
+MOST_CALLS = 15_000_000  # of functions: a few seconds' work, and the same number on every machine
+
+
+def calls_to_plan(query: str) -> int:
+    """How many functions are called until a query is planned or refused."""
+    found = 0
+
+    def see(_frame: object, event: str, _argument: object) -> None:
+        nonlocal found
+        found += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        with contextlib.suppress(Unsupported):
+            plan(query)
+    finally:
+        sys.setprofile(before)
+    return found
 
 
 def doubled(levels: int) -> str:
@@ -43,10 +64,9 @@ ENDLESS = {
 
 @pytest.mark.parametrize("case", ENDLESS)
 def test_endless_work_is_refused(case: str) -> None:
-    started = time.process_time()  # work, not waiting for a busy machine
+    assert calls_to_plan(ENDLESS[case]) < MOST_CALLS
     with pytest.raises(Unsupported):
         plan(ENDLESS[case])
-    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize(
@@ -71,12 +91,10 @@ CHOICES = ("CASE WHEN c > 1 THEN c ELSE c END", "CASE WHEN c > 1 AND c < 50 THEN
 def test_choices_of_choices_are_planned_in_good_time(choice: str) -> None:
     """Each level names the column of the one inside under two conditions, and each of these under two more."""
     inner = "SELECT user_id, age AS c FROM users"
-    started = time.process_time()
-    for level in range(8):
+    for level in range(7):
         inner = f"SELECT user_id, {choice} AS c FROM ({inner}) AS t{level}"
-        with contextlib.suppress(Unsupported):  # the last ones are too large
-            plan(f"SELECT sum(c) FILTER (WHERE c > 5 AND c < 10) FROM ({inner}) AS t WHERE c > 3")
-    assert time.process_time() - started < 10
+        asked = f"SELECT sum(c) FILTER (WHERE c > 5 AND c < 10) FROM ({inner}) AS t WHERE c > 3"
+        assert calls_to_plan(asked) < MOST_CALLS
 
 
 @pytest.mark.parametrize(("filters", "tests"), [(16, 150), (100, 20)])
@@ -84,6 +102,4 @@ def test_many_filters_of_many_tests_are_planned_in_good_time(filters: int, tests
     """Every test of one filter may exclude every test of another."""
     conditions = [" AND ".join(f"age <> {i + j}" for j in range(tests)) for i in range(filters)]
     counts = ", ".join(f"count(*) FILTER (WHERE {c})" for c in conditions)
-    started = time.process_time()
-    plan(f"SELECT {counts} FROM users")
-    assert time.process_time() - started < 20
+    assert calls_to_plan(f"SELECT {counts} FROM users") < MOST_CALLS

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import places
 from tests.e2e.served import (
     ROOT,
     Document,
@@ -39,11 +40,12 @@ LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsil
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path) -> Iterator[Served]:
     """Datasets: shop (private, plenty of budget), truth (its public twin), spend (shop with little), adult; elsewhere
-    is shop once more, with its rows in a PostgreSQL. No noise is far out: see `tests.e2e.tamed`.
+    is shop once more, with its rows in a PostgreSQL. No noise is far out: see `tests.e2e.tamed`. Lines are counted in
+    the proxies that single tests start.
     """
     folder = tmp_path_factory.mktemp("served")
     policies = write_policies(folder)
-    environment = {"ADULT_CSV": str(adult_csv), "ELSEWHERE_DSN": private_rows()}
+    environment = {**places.UNCOUNTED, "ADULT_CSV": str(adult_csv), "ELSEWHERE_DSN": private_rows()}
     with serving(folder, policies, environment, ("-m", "tests.e2e.tamed")) as running:
         yield running
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import assert_never
 from zoneinfo import ZoneInfo
@@ -86,6 +87,7 @@ def cases() -> list[Case]:
     return found
 
 
+@cache
 def policy() -> Policy:
     return read_policy(CASES / "shop.yaml", {})
 
