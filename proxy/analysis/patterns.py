@@ -58,8 +58,9 @@ def _is_denial(denied: Scalar, of: Scalar) -> bool:
 
 def _is_null_test(null: Scalar, present: _Allowed) -> bool:
     """x IS NULL against a comparison of x, which needs x to be present."""
-    is_test = isinstance(null, Call) and null.function == "is null"
-    return is_test and present is not None and present[0] == null.args[0]
+    if not (isinstance(null, Call) and null.function == "is null"):
+        return False
+    return present is not None and present[0] == null.args[0]
 
 
 def _allowed(condition: Scalar) -> _Allowed:

@@ -63,7 +63,7 @@ def _least(tree: exp.Expression, positions: dict[int, int | None]) -> dict[int, 
     return found
 
 
-def _children(node: exp.Expression) -> list[exp.Expression]:
+def _children(node: exp.Expr) -> list[exp.Expression]:
     return list(node.iter_expressions())
 
 
