@@ -58,12 +58,12 @@ def _least(tree: exp.Expression, positions: dict[int, int | None]) -> dict[int, 
     found: dict[int, float] = {}
     for node in reversed(list(tree.bfs())):  # parts before what they are parts of
         own = positions[id(node)]
-        parts = (found[id(part)] for part in _children(node))
+        parts = (found[id(part)] for part in node.iter_expressions())
         found[id(node)] = min(parts, default=math.inf) if own is None else min((own, *parts))
     return found
 
 
-def _children(node: exp.Expr) -> list[exp.Expression]:
+def _children(node: exp.Expression) -> list[exp.Expression]:
     return list(node.iter_expressions())
 
 
