@@ -36,6 +36,14 @@ _SETTINGS = {
     "jit": "off",
 }
 
+# A row for each unit is kept while rows are grouped; 4 MB, which servers come with, send those of 50,000 units to disk
+# and back. Who runs the server says less or more with `alter role ... set work_mem`.
+# pg_settings would be kept as a whole first, on disk where the login has little memory.
+_MORE_MEMORY = """
+select set_config('work_mem', '64MB', false) from (select pg_show_all_settings() as found) as s
+where (found).name = 'work_mem' and (found).source in ('default', 'configuration file', 'command line')
+  and (found).setting::int < 65536"""
+
 _TOO_MUCH = """
 select array_remove(array[
   case when rolsuper then 'is a superuser' end,
@@ -72,6 +80,7 @@ def connect(source: PostgresSource, zone: str) -> Connection:
     try:
         settings = _SETTINGS | {"TimeZone": zone}
         connection.execute("; ".join(f"set {n} = {text_literal(v)}" for n, v in settings.items()).encode())
+        connection.execute(_MORE_MEMORY.encode())
         connection.adapters.register_loader("numeric", _Whole)
         connection.prepare_threshold = None
     except BaseException:

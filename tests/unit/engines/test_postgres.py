@@ -13,6 +13,7 @@ import pytest
 
 from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.postgres import PostgresEngine
+from proxy.engines.postgres_open import connect
 from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, PostgresSource, Table, UnitColumns, UnitVia
@@ -112,6 +113,18 @@ def test_a_session_reads_only_and_trusts_no_name_of_the_data(run: Run) -> None:
     for sql in ("insert into public.writable values (1)", "select * from users", "select 1; select 2"):
         with pytest.raises(EngineStopped):
             run(sql)
+
+
+def test_rows_are_grouped_in_more_memory_unless_the_server_says_how_much(server: PrivateServer) -> None:
+    said = {"set work_mem = '9MB'": "9MB", "set work_mem = '80MB'": "80MB", "reset work_mem": "64MB"}
+    for words, used in said.items():
+        with server.owner(DATABASE) as owner:
+            owner.execute(f"alter role {LOGIN} {words}".encode())
+        with connect(PostgresSource(server.dsn(DATABASE, LOGIN)), "UTC") as session:
+            assert session.execute(b"show work_mem").fetchone() == (used,)
+    chosen = PostgresSource(f"{server.dsn(DATABASE, LOGIN)} options='-c work_mem=5MB'")
+    with connect(chosen, "UTC") as session:
+        assert session.execute(b"show work_mem").fetchone() == ("5MB",)
 
 
 def test_stages_see_one_snapshot_and_kept_keys(
