@@ -18,10 +18,12 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from proxy.admin.bounds_file import keep_learned, path_of
+from proxy.admin.bounds_file import keep_learned, path_of, read_learned
+from proxy.admin.control import Control
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
 from proxy.admin.learn_command import Taught, wishes_of
+from proxy.admin.learn_request import Learning, learned_elsewhere
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
@@ -37,6 +39,7 @@ from proxy.front.front import Front, FrontOptions
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
 from proxy.ledger.base import Ledger
+from proxy.ledger.directory import DirectoryInUse
 from proxy.ledger.postgres import PostgresLedger
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
@@ -119,6 +122,10 @@ class Proxy:
         running.add_done_callback(_watch_ended)
         self._undo.push_async_callback(_cancelled, running)
         self._undo.enter_context(poked_by_hangup(watch))
+        learning = Learning(
+            state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, learn=learn_sizes
+        )
+        self._undo.callback((await Control.start(self._config.state, learning.answer)).close)
         return server
 
     def _secret(self, name: str) -> bytes:
@@ -298,15 +305,23 @@ def _tell(event: FrontEvent) -> None:
 
 def explain(request: ExplainRequest) -> str:
     """The text of `hushql explain`. Raises HushError."""
-    return dry_run(read_policy(request.policy, os.environ), request.sql, as_json=request.as_json)
+    policy = read_policy(request.policy, os.environ)
+    learned = read_learned(path_of(request.state, policy.dataset), policy)[0] if request.state else ()
+    return dry_run(policy, request.sql, as_json=request.as_json, learned=learned)
 
 
 def learn(config: LearnConfig) -> Taught:
-    """Do what `hushql learn-bounds` asks, and keep it for the next start. Raises HushError."""
+    """Do what `hushql learn-bounds` asks and keep it, or have the proxy do so that owns the files. Raises HushError."""
     policy = read_policy(config.policy, os.environ)
     wishes = wishes_of(config, policy)
     with contextlib.ExitStack() as undo:
-        ledger = _open_ledger(config.state, config.ledger)
+        try:
+            ledger = _open_ledger(config.state, config.ledger)
+        except DirectoryInUse:
+            lesson = learned_elsewhere(config, policy)
+            if lesson is None:
+                raise
+            return Taught(policy, lesson)
         undo.callback(ledger.close)
         remove_spilled(config.state)
         opener = Opener(

@@ -178,11 +178,15 @@ class DemoConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainRequest:
-    """Options of `hushql explain`: the privacy plan of a statement, without data and without charge."""
+    """Options of `hushql explain`: the privacy plan of a statement, without data and without charge.
+
+    state: whose learned bounds are used; with None, none are.
+    """
 
     policy: Path
     sql: str
     as_json: bool = False
+    state: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,8 +52,8 @@ def register(app: typer.Typer, run: Callable[[LearnConfig], Taught]) -> None:
     ) -> None:
         """Learn how many rows a person usually has, from noisy answers that the dataset's account pays for.
 
-        Stop the proxy first: its next start uses what was learned. Everybody who may ask then sees what follows from
-        it, beside what their own budget pays for.
+        A running proxy that owns the state directory does it and uses it at once; else its next start does. Everybody
+        who may ask then sees what follows from it, beside what their own budget pays for.
         """
         config = LearnConfig(
             policy=policy,

@@ -169,10 +169,14 @@ def _register_explain(app: typer.Typer, runners: Runners) -> None:
         sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement, or - for standard input.")],
         policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy.", show_default=False)],
         as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+        state: Annotated[
+            Path | None,
+            typer.Option("--state", metavar="DIR", help="Use the bounds learned there.", envvar="HUSHQL_STATE"),
+        ] = None,
     ) -> None:
         """Show the privacy plan of a statement: noise, bounds, charge. Touches no data and costs nothing."""
         text = sys.stdin.read() if sql == "-" else sql
-        typer.echo(runners.explain(ExplainRequest(policy=policy, sql=text, as_json=as_json)))
+        typer.echo(runners.explain(ExplainRequest(policy=policy, sql=text, as_json=as_json, state=state)))
 
 
 def _tls(cert: Path | None, key: Path | None, *, is_required: bool) -> Tls:

@@ -15,6 +15,10 @@ from proxy.errors import ConfigError
 LOCK_NAME = "lock"
 
 
+class DirectoryInUse(ConfigError):
+    """A running process owns the directory."""
+
+
 class OwnedDirectory:
     """A directory of mode 0700, made if absent, locked for this process until `close`."""
 
@@ -42,7 +46,7 @@ class OwnedDirectory:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(self._lock, 20, 0).decode("ascii", "replace").strip()
-            raise ConfigError(
+            raise DirectoryInUse(
                 f"state directory {self.path} is in use by process {owner or 'unknown'}",
                 hint="Stop that process first, or give each its own state directory.",
             ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,7 @@ from proxy.dp.selection import delta_share
 from proxy.errors import HushError, Unsupported
 from proxy.front.relations import RELATIONS
 from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.learned import LearnedTable, usable
 from proxy.plan.release_plan import PlanContext
 from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import EpsilonLimit, Policy
@@ -27,7 +29,7 @@ from proxy.sql.table_command import write_out
 from proxy.sql.unknown_names import check_tables
 
 
-def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
+def dry_run(policy: Policy, sql: str, *, as_json: bool, learned: Sequence[LearnedTable] = ()) -> str:
     """The privacy plan of one statement at the policy's default epsilon. Raises HushError.
 
     Keys that public tables are joined on count as unique: a served dataset checks that on its data.
@@ -42,7 +44,7 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
             if not {t.text.lower() for t in statements[0].tokens} & {name.lower() for name in private}:
                 check_tables(written.statement, policy.tables)
                 raise _no_plan(private)
-            plans = _plans(policy, written.statement)
+            plans = _plans(policy, written.statement, learned)
     except HushError as error:
         error.position = statements[0].start + written.original(error.position) if error.position else 0
         raise
@@ -55,7 +57,7 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool) -> str:
     return "\n".join(lines)
 
 
-def _plans(policy: Policy, statement: Statement) -> list[Plan]:
+def _plans(policy: Policy, statement: Statement, learned: Sequence[LearnedTable]) -> list[Plan]:
     catalog = Catalog(policy.tables, policy.dataset)
     cut = split(statement, catalog, frozenset(RELATIONS))
     if not cut.blocks:
@@ -65,7 +67,8 @@ def _plans(policy: Policy, statement: Statement) -> list[Plan]:
     share = share_of(knob_pico(policy.privacy, policy.privacy.query_epsilon), len({b.block for b in bound}))
     unique = {(k.table, k.ref_column) for t in policy.tables.values() for k in t.joins}
     context = PlanContext(
-        tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy, lowered=Lowered(),
+        tables=policy.tables, unique=UniqueKeys(frozenset(unique)), privacy=policy.privacy,
+        lowered=Lowered(learned=usable(learned, policy.privacy, share)),
         pico=share, atto_for_keys=_delta(policy, share), salt="", dialect=dialect_of(policy.source),
     )  # fmt: skip
     return [plan_block(b.block, context) for b in bound]

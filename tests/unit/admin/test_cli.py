@@ -130,10 +130,10 @@ def test_explain(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command("explain", "--policy", SHOP, "--json", "select 1") == 0
     assert command.out == "the plan\n"
     monkeypatch.setattr("sys.stdin", io.StringIO("select 2"))
-    assert command("explain", "--policy", SHOP, "-") == 0
+    assert command("explain", "--policy", SHOP, "--state", "s", "-") == 0
     assert command.explained == [
         ExplainRequest(policy=Path(SHOP), sql="select 1", as_json=True),
-        ExplainRequest(policy=Path(SHOP), sql="select 2"),
+        ExplainRequest(policy=Path(SHOP), sql="select 2", state=Path("s")),
     ]
 
 

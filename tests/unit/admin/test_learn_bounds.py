@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +16,21 @@ import numpy as np
 import pytest
 
 from proxy import app
+from proxy.admin import control
 from proxy.admin.bounds_file import keep_learned, path_of, read_learned
 from proxy.admin.files import read_policy
-from proxy.admin.hosting import Opener
+from proxy.admin.hosting import Hosted, Opener, PublicSource
 from proxy.admin.learn_command import Taught, wishes_of
-from proxy.config import LearnConfig
+from proxy.admin.learn_request import Learning
+from proxy.config import ExplainRequest, LearnConfig
 from proxy.dp.accounting import knob_pico
+from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import Draw, Weights
 from proxy.errors import BudgetSpent, ConfigError, HushError
+from proxy.front.front import Front
 from proxy.ledger import replay
 from proxy.ledger.base import Ledger
+from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.learned import LearnedBound, LearnedTable
@@ -33,6 +39,7 @@ from proxy.session.answer import plan_statement
 from proxy.session.asker import Asker
 from proxy.session.dataset import Dataset, Version
 from proxy.session.learning import learn
+from proxy.session.plancache import PlanCache
 from proxy.session.settings import read_settings
 from proxy.sql.parse import split_statements
 from proxy.sql.split import split
@@ -238,6 +245,77 @@ def test_statements_use_what_was_learned_and_say_so(version: Version) -> None:
         told = " ".join(" ".join(planned_lines(version, "select count(*) from orders", epsilon)).split())
         assert f"Bounds: {most} rows per unit, {most} per group" in told
         assert (f"{rows} of 1000 rows learned from data version 1" in told) == (most == rows)
+
+
+def test_explain_without_a_server_uses_them_where_it_is_told_where_they_are(version: Version, filled: Path) -> None:
+    asked = ExplainRequest(policy=filled / "p.yaml", sql="select count(*) from orders", state=filled / "state")
+    told = [" ".join(app.explain(replace(asked, state=s)).split()) for s in (None, asked.state)]
+    assert ["of 1000 rows learned from data version 1" in t for t in told] == [False, True]
+
+
+# --- beside a running proxy -------------------------------------------------------------------------------
+
+
+def beside_a_proxy(folder: Path, ask: Callable[[], object]) -> Dataset:
+    """The dataset of a proxy that owns the state directory while `ask` is called on another thread."""
+
+    async def serve() -> Dataset:
+        with closing(SqliteLedger(folder / "state")) as ledger:
+            opener = Opener(state=folder / "state", users=config(folder).users, open_engine=app._open_engine,
+                            secret=lambda _: bytes(32))  # fmt: skip
+            dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
+            hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
+                            front=cast(Front, None), public=PublicSource(dataset.current.engine),
+                            plans=PlanCache())  # fmt: skip
+            noise = {d: NoNoise() for d in Distribution}
+            learning = Learning(state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise,
+                                learn=lambda v, ledger, n, w, e: learn(v, ledger, n, w, e, best))  # fmt: skip
+            listening = await control.Control.start(folder / "state", learning.answer)
+            try:
+                await asyncio.to_thread(ask)
+            finally:
+                listening.close()
+                dataset.current.engine.close()
+            return dataset
+
+    return asyncio.run(serve())
+
+
+def test_a_running_proxy_learns_charges_and_uses_it_at_once(filled: Path) -> None:
+    taught: list[Taught] = []
+    asked = config(filled, columns=(("orders", "amount"),))
+    dataset = beside_a_proxy(filled, lambda: taught.append(app.learn(asked)))
+    lesson = taught[0].lesson
+    assert [t.table for t in lesson.tables] == ["orders", "items"]
+    assert dataset.current.learned == lesson.tables
+    assert read_learned(path_of(filled / "state", "shop"), policy_of(filled)) == (lesson.tables, ())
+    assert spent(filled) == lesson.pico > 0
+    assert not (filled / "state" / "control").exists()
+    again = app.learn(asked).lesson
+    assert (again.tables, again.reused) == (lesson.tables, lesson.pico), "the same as without a proxy, and paid"
+
+
+def test_what_a_running_proxy_refuses_is_said(filled: Path) -> None:
+    def ask() -> None:
+        with pytest.raises(ConfigError, match="budget of this dataset is spent"):
+            app.learn(config(filled, epsilon=50.0))
+        text = (filled / "p.yaml").read_text()
+        changes = {"dataset: shop": "dataset: more", '"1"': '"2"'}
+        for (old, new), said in zip(changes.items(), ("does not serve a dataset", "another policy"), strict=True):
+            (filled / "p.yaml").write_text(text.replace(old, new))
+            with pytest.raises(ConfigError, match=said):
+                app.learn(config(filled))
+        (filled / "p.yaml").write_text(text)
+        assert "does not know this request" in str(control.ask(filled / "state", '{"please": 1}'))
+
+    dataset = beside_a_proxy(filled, ask)
+    assert dataset.current.learned == ()
+    assert spent(filled) == 0
+
+
+def test_a_directory_whose_owner_cannot_be_asked_is_in_use(filled: Path) -> None:
+    with closing(SqliteLedger(filled / "state")), pytest.raises(ConfigError, match="in use by process"):
+        app.learn(config(filled))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""How does `hushql learn-bounds` have a running proxy learn, and what does the proxy do then?
+
+The proxy charges through its own ledger, the one writer of it, keeps what was learned, and uses it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from proxy.admin.bounds_file import keep_learned, path_of, read_learned
+from proxy.admin.control import ask
+from proxy.admin.hosting import Hosted
+from proxy.admin.learn_command import wishes_of
+from proxy.config import LearnConfig
+from proxy.dp.mechanisms import Distribution, distribution_of
+from proxy.dp.samplers import Noise
+from proxy.errors import ConfigError, HushError
+from proxy.ledger.base import Ledger
+from proxy.policy.model import Policy
+from proxy.session.dataset import Version
+from proxy.session.learning import Lesson, Wish
+
+_log = logging.getLogger("hushql")
+_LESSON = TypeAdapter(Lesson)
+Learn = Callable[[Version, Ledger, Noise, Sequence[Wish], float], Lesson]
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Request(_Said):
+    """digest, data_version: of the policy that the command read."""
+
+    dataset: str
+    digest: str
+    data_version: str
+    epsilon: float
+    tables: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+
+
+class _Reply(_Said):
+    """lesson: JSON of what was learned, or "" and what went wrong."""
+
+    lesson: str = ""
+    message: str = ""
+    detail: str = ""
+    hint: str = ""
+
+
+def learned_elsewhere(config: LearnConfig, policy: Policy) -> Lesson | None:
+    """What the proxy that owns the state directory learned; None if it cannot be asked. Raises ConfigError."""
+    request = _Request(
+        dataset=policy.dataset, digest=policy.digest, data_version=policy.data_version, epsilon=config.epsilon,
+        tables=config.tables, columns=config.columns,
+    )  # fmt: skip
+    text = ask(config.state, request.model_dump_json())
+    if text is None:
+        return None
+    reply = _Reply.model_validate_json(text)
+    if not reply.lesson:
+        raise ConfigError(reply.message, detail=reply.detail, hint=reply.hint)
+    return _LESSON.validate_json(reply.lesson)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """The running proxy's part."""
+
+    state: Path
+    hosted: Sequence[Hosted]
+    ledger: Ledger
+    noise: Mapping[Distribution, Noise]
+    learn: Learn
+
+    async def answer(self, line: str) -> str:
+        """The reply to a command's request."""
+        try:
+            request = _Request.model_validate_json(line)
+        except ValidationError:
+            return _Reply(message="the running proxy does not know this request",
+                          hint="Use the command of the version that is running.").model_dump_json()  # fmt: skip
+        try:
+            lesson = await self._learned(request)
+        except HushError as error:
+            return _Reply(message=error.message, detail=error.detail, hint=error.hint).model_dump_json()
+        return _Reply(lesson=_LESSON.dump_json(lesson).decode()).model_dump_json()
+
+    async def _learned(self, request: _Request) -> Lesson:
+        hosted = next((h for h in self.hosted if h.name == request.dataset), None)
+        if hosted is None:
+            raise ConfigError(
+                f'the proxy that owns this state directory does not serve a dataset "{request.dataset}"',
+                hint="Give the state directory of the one that does, or stop that proxy first.",
+            )
+        version = hosted.dataset.current
+        if (version.policy.digest, version.policy.data_version) != (request.digest, request.data_version):
+            raise ConfigError(
+                "the running proxy has another policy in force than this file",
+                hint="Give the file that it serves; if that was edited, see its log for why it was not taken.",
+            )
+        config = LearnConfig(
+            policy=hosted.path, state=self.state, epsilon=request.epsilon, tables=request.tables,
+            columns=request.columns,
+        )  # fmt: skip
+        wishes = wishes_of(config, version.policy)
+        noise = self.noise[distribution_of(version.policy.privacy.accounting)]
+        lesson = await asyncio.to_thread(self.learn, version, self.ledger, noise, wishes, request.epsilon)
+        path = path_of(self.state, request.dataset)
+        keep_learned(path, version.policy, lesson.tables)
+        # a reload may have come between: what fits the policy that is in force now is used
+        now = hosted.dataset.current
+        hosted.dataset.swap(replace(now, learned=read_learned(path, now.policy)[0]))
+        _log.info("%s: bounds were learned at epsilon %g and are in use", request.dataset, request.epsilon)
+        return lesson
