@@ -25,6 +25,7 @@ from proxy.sql.algebra import (
 )
 from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
 from proxy.sql.bind_rows import row_of, text_of_row
+from proxy.sql.bind_waits import measured
 from proxy.sql.binder import Binder
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
@@ -100,7 +101,7 @@ def _count(node: exp.Count, binder: Binder, where: Scalar) -> Aggregate:
         if row is not None:
             return _count_distinct(node, text_of_row(binder, node, row), where)
         return _count_distinct(node, *_chosen(binder.scalar(node.this.expressions[0]), where))
-    argument, where = _chosen(binder.scalar(node.this), where)
+    argument, where = _chosen(measured(binder, node.this)[0], where)
     if isinstance(argument, Literal):
         return Aggregate(AggregateKind.COUNT_ROWS, TRUE, where, SqlType.INT8)
     if not columns_of(argument):
@@ -128,11 +129,15 @@ def _count_distinct(node: exp.Count, argument: Scalar, where: Scalar) -> Aggrega
 def _one_number(node: exp.Expression, binder: Binder, where: Scalar, name: str) -> Aggregate:
     only(node, "this")
     _check_plain(node, f"{name}(x)")
-    argument = binder.scalar(node.this)
+    kind = _OF_ONE_NUMBER[name]
+    is_wait = False
+    if kind in (AggregateKind.SUM, AggregateKind.AVG):
+        argument, is_wait = measured(binder, node.this)
+    else:
+        argument = binder.scalar(node.this)
     if not argument.type.is_number:
         raise refuse(node, f"{name}({argument.type.pg_name}) is not supported", "Aggregate a number.")
-    kind = _OF_ONE_NUMBER[name]
-    return Aggregate(kind, argument, where, _result_type(kind, argument.type))
+    return Aggregate(kind, argument, where, SqlType.INTERVAL if is_wait else _result_type(kind, argument.type))
 
 
 def _two_numbers(node: exp.Expression, binder: Binder, where: Scalar, name: str) -> Aggregate:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from proxy.sql.algebra import Aggregate, AggregateKind, Literal, Scalar
 from proxy.sql.bind_quantified import elements
 from proxy.sql.bind_values import parameter
+from proxy.sql.bind_waits import measured
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
@@ -51,7 +52,7 @@ def bind_end(node: exp.Expression, binder: Binder, where: Scalar, name: str) -> 
             raise refuse(node, f"{name} takes one expression", f"Write {name}(x).")
         argument = argument.expressions[0]
     kind, fraction = _ENDS[name]
-    return _quantile(node, binder.scalar(argument), where, kind, fraction)
+    return _quantile(node, measured(binder, argument), where, kind, fraction)
 
 
 def bind_within(node: exp.WithinGroup, binder: Binder, where: Scalar, name: str) -> Aggregate | Several:
@@ -66,21 +67,28 @@ def bind_within(node: exp.WithinGroup, binder: Binder, where: Scalar, name: str)
         raise refuse(node, f"{name} takes one fraction and is ordered by one expression", _WRITE)
     only(order, "expressions")
     only(ordered, "this", "desc", "nulls_first")
-    plain = _quantile(node, binder.scalar(ordered.this), where, _KINDS[name], Fraction(0))
+    plain = _quantile(node, measured(binder, ordered.this), where, _KINDS[name], Fraction(0))
     fractions, is_array = _fractions(call.this, binder)
     found = tuple(replace(plain, fraction=1 - f if ordered.args.get("desc") else f) for f in fractions)
     return Several(found) if is_array else found[0]
 
 
-def _quantile(node: exp.Expression, of: Scalar, where: Scalar, kind: AggregateKind, fraction: Fraction) -> Aggregate:
-    """A quantile in PostgreSQL's type. Raises Unsupported."""
+def _quantile(
+    node: exp.Expression, found: tuple[Scalar, bool], where: Scalar, kind: AggregateKind, fraction: Fraction
+) -> Aggregate:
+    """A quantile in PostgreSQL's type. found: of what, and whether these are the seconds of a difference of times.
+
+    Raises Unsupported.
+    """
+    of, is_wait = found
     what = f"{kind.value} of {of.type.pg_name} is not supported over private rows"
     if not (of.type.is_number or of.type.is_time):
         raise refuse(node, what, _TEXTS)
     is_between = kind is AggregateKind.PERCENTILE_CONT
     if is_between and not of.type.is_number:
         raise refuse(node, what, "Use percentile_disc for dates and times.")
-    return Aggregate(kind, of, where, SqlType.FLOAT8 if is_between else of.type, fraction=fraction)
+    result = SqlType.INTERVAL if is_wait else SqlType.FLOAT8 if is_between else of.type
+    return Aggregate(kind, of, where, result, fraction=fraction)
 
 
 def _fractions(node: exp.Expression, binder: Binder) -> tuple[tuple[Fraction, ...], bool]:

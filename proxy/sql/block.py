@@ -17,6 +17,7 @@ from proxy.errors import BadGroups, HushError, NotAggregate
 from proxy.sql.algebra import Aggregate, Block, Literal, Null, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.bind_quantiles import Several
+from proxy.sql.bind_waits import as_seconds, spelled
 from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
@@ -317,11 +318,15 @@ class _Above:
             self._groupings.append(keys)
         return Injected(Carries.GROUPING, self._groupings.index(keys), SqlType.INT4, keys)
 
-    def _replace(self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False) -> None:
+    def _replace(
+        self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False, is_wait: bool = False
+    ) -> None:
+        """Put columns in the place of an expression. is_wait: as intervals, from their seconds."""
         self.columns += columns
         if len(self.columns) > _MOST_PIECES:
             raise refuse(node, f"more than {_MOST_PIECES} aggregates and keys in one SELECT are not supported")
-        text = ", ".join(f"{quote(RESERVED)}.{quote(c.name)}" for c in columns)
+        texts = [f"{quote(RESERVED)}.{quote(c.name)}" for c in columns]
+        text = ", ".join(map(spelled, texts) if is_wait else texts)
         self._write(node, f"ARRAY[{text}]" if is_array else text)
 
     def _write(self, node: exp.Expression, text: str) -> None:
@@ -346,11 +351,12 @@ class _Above:
         found = bind_aggregate(node, self._binder, self._source)
         several = found.aggregates if isinstance(found, Several) else (found,)
         columns = tuple(self._injected(Carries.VALUE, a, node) for a in several)
-        self._replace(node, columns, is_array=isinstance(found, Several))
+        is_wait = any(a.type is SqlType.INTERVAL for a in several)
+        self._replace(node, columns, is_array=isinstance(found, Several), is_wait=is_wait)
 
     def _interval(self, carries: Carries, node: exp.Expr) -> Injected:
         if is_aggregate_value(node):
-            return self._one_injected(carries, node)
+            return self._one_injected(carries, node)[0]
         formula = read_formula(node, self._bound_in_formula)
         if formula not in self._formulas:
             self._formulas.append(formula)
@@ -362,18 +368,23 @@ class _Above:
         return tuple(replace(a, is_bracketed=a.kind.is_quantile and i in ends) for i, a in enumerate(self.aggregates))
 
     def _bound_in_formula(self, node: exp.Expr) -> tuple[int, Aggregate]:
-        number = self._one_injected(Carries.SD, node).number
-        return number, self.aggregates[number]
+        injected, is_wait = self._one_injected(Carries.SD, node)
+        if is_wait:
+            raise refuse(node, "an aggregate of differences of times has no interval in arithmetic",
+                         "Aggregate EXTRACT(epoch FROM x - y).")  # fmt: skip
+        return injected.number, self.aggregates[injected.number]
 
-    def _one_injected(self, carries: Carries, node: exp.Expr) -> Injected:
+    def _one_injected(self, carries: Carries, node: exp.Expr) -> tuple[Injected, bool]:
+        """What one aggregate carries, and whether that is a number of seconds."""
         found = bind_aggregate(node, self._binder, self._source)
         if isinstance(found, Several):
             raise refuse(node, f"hush.{carries.value} takes one aggregate", "Write one call for each fraction.")
-        return self._injected(carries, found, node)
+        return self._injected(carries, found, node), found.type is SqlType.INTERVAL
 
     def _injected(self, carries: Carries, aggregate: Aggregate, node: exp.Expr) -> Injected:
         if self._scope.joined.kept is not None:
             check_aggregate(self._scope.joined.kept, aggregate, node)
+        aggregate = as_seconds(aggregate)
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         number = self.aggregates.index(aggregate)

@@ -125,6 +125,8 @@ def _named(rows: Rows, name: str, where: str, node: exp.Join) -> Scalar:
     found = [scalar for column, scalar in rows.columns if column == name]
     if not found:
         raise refuse(node, f'column "{name}" specified in USING clause does not exist in {where} table')
+    if found[0].type is SqlType.INTERVAL:
+        raise refuse(node, "a difference of times is not a value here", "Join by other columns.")
     if len(found) > 1:
         raise refuse(node, f'common column name "{name}" appears more than once in {where} table',
                      "Write JOIN ... ON a.x = b.x.")  # fmt: skip

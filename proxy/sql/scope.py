@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, kept, subqueries
-from proxy.sql.algebra import ColumnRef, Join, Scalar, Scan
+from proxy.sql.algebra import Call, ColumnRef, Join, Scalar, Scan
 from proxy.sql.bind import RULES
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
@@ -142,7 +142,8 @@ class Scopes:
         return single_row(query, kept.plain(scope.rows, query), scope.binder, self._number(), self._named)
 
     def _named(self, node: exp.Expression, binder: Binder) -> tuple[str, Scalar]:
-        return output_name(node, self._source), binder.scalar(node.this if isinstance(node, exp.Alias) else node)
+        inner = node.this if isinstance(node, exp.Alias) else node
+        return output_name(node, self._source), _value(inner, binder)
 
     def _with_membership(self, rows: Rows, asked: Membership, ctes: Ctes, binder: Binder) -> Rows:
         found = [subqueries.join_of(asked, self._set(asked, ctes, binder), binder)]
@@ -332,7 +333,7 @@ class Scopes:
         if has_window(select):
             rows = self._windowed(select, scope)
         else:
-            columns = [c for item in select.expressions for c in _item(item, scope, self._source)]
+            columns = [c for item in select.expressions for c in _item(item, scope, self._source, intervals=True)]
             rows = replace(scope.rows, columns=tuple(columns))
         check_order(select, scope.binder, {name for name, _ in rows.columns})
         return self._distinct(rows, select.args["distinct"]) if select.args.get("distinct") else rows
@@ -354,7 +355,7 @@ class Scopes:
         found = Windows(lambda: kept.plain(scope.rows, select), scope.binder, self._number())
         relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
         inner = Scope(relations, found.passed(scope.rows), found.inner())
-        columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source))
+        columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source, intervals=True))
         return found.rows(columns)
 
     def _number(self) -> int:
@@ -396,7 +397,8 @@ def _renamed(node: exp.Expression, rows: Rows, names: tuple[str, ...]) -> Rows:
     return replace(rows, columns=tuple(renamed))
 
 
-def _item(item: exp.Expression, scope: Scope, source: str) -> list[tuple[str, Scalar]]:
+def _item(item: exp.Expression, scope: Scope, source: str, *, intervals: bool = False) -> list[tuple[str, Scalar]]:
+    """The columns of a select item. intervals: whether it may be a difference of times."""
     if isinstance(item, exp.Star):
         only(item)
         return list(scope.rows.columns)
@@ -406,9 +408,15 @@ def _item(item: exp.Expression, scope: Scope, source: str) -> list[tuple[str, Sc
             if relation.alias == prefix:
                 return list(relation.rows.columns)
         raise refuse(item, f'missing FROM-clause entry for table "{prefix}"')
-    if isinstance(item, exp.Alias):
-        return [(identifier(item.args["alias"]), scope.binder.scalar(item.this))]
-    return [(output_name(item, source), scope.binder.scalar(item))]
+    inner, name = (item.this, identifier(item.args["alias"])) if isinstance(item, exp.Alias) else (
+        item, output_name(item, source))  # fmt: skip
+    return [(name, _value(inner, scope.binder) if intervals else scope.binder.scalar(inner))]
+
+
+def _value(node: exp.Expression, binder: Binder) -> Scalar:
+    """A column of a sub-select, which may be a difference of times: where it is read shows what becomes of it."""
+    bound = binder.bind(node, intervals=True)
+    return bound if isinstance(bound, Call) else binder.scalar(node)
 
 
 def ctes_of(node: exp.Expression, outer: Ctes) -> Ctes:

@@ -114,6 +114,8 @@ class TogetherRows:
         place = {self._place_in_unit(s, rows) for s, rows in zip(found, self._parts, strict=True)}
         if len(place) == 1 and (only_place := place.pop()) is not None:
             return ColumnRef(self._number, self._units[only_place], self._unit_types[only_place])
+        if any(s.type is SqlType.INTERVAL for s in found):
+            raise refuse(self._query, "a difference of times is not a value here", "Write EXTRACT(epoch FROM x - y).")
         united = self._binder.united(self._query, [(s, self._query) for s in found])
         plain = [s for s in united if isinstance(s, ColumnRef)]
         if len(plain) == len(united) and (kind := _stored_as(tuple(c.type for c in plain))) is not None:

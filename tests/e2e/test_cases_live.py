@@ -9,6 +9,7 @@ about texts and about NULLs. What is computed from several numbers may be off by
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -27,7 +28,7 @@ DEVIATIONS = 6.0
 #: Every average is over more rows than this, where the case does not say its own "rows_of_average".
 ROWS_OF_AN_AVERAGE = 200
 #: What rounding and the printed digits add, by the type of the column; other numbers are keys and are exact.
-ROUNDED = {"bigint": 0.5, "numeric": 0.1, "double precision": 0.1, "real": 0.1}
+ROUNDED = {"bigint": 0.5, "numeric": 0.1, "double precision": 0.1, "real": 0.1, "interval": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +168,8 @@ def compares(how: str, rows: list[Row], true_rows: list[Row], within: list[float
 
 
 def _near(value: object, true: object, within: float) -> bool:
+    if isinstance(value, timedelta) and isinstance(true, timedelta):
+        return abs((value - true).total_seconds()) <= within
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return value == true
     return isinstance(true, (int, float, Decimal)) and abs(float(value) - float(true)) <= within
