@@ -85,6 +85,35 @@ SIMPLE = (
     "SELECT * FROM hush.policy ORDER BY 1, 2",
 )  # fmt: skip
 
+#: Of public rows that an outer join keeps, rows of units in an order, keys of one column, and stages.
+COMPOSED = (
+    "SELECT label, count(p.pid), sum(p.v), avg(p.num) FROM labels l LEFT JOIN people p ON p.kind = l.kind GROUP BY 1",
+    "SELECT label, count(p.pid) FROM labels l LEFT JOIN people p ON p.kind = l.kind AND p.name = 'alice' GROUP BY 1",
+    "SELECT label, count(p.pid) FROM people p FULL JOIN labels l ON p.kind = l.kind AND p.w > 1e300 GROUP BY 1",
+    "SELECT label, count(*) FROM labels l LEFT JOIN people p ON p.kind = l.kind WHERE p.pid IS NULL GROUP BY 1",
+    "SELECT upper(label), label, p.ok, count(*) FROM people p JOIN labels USING (kind) GROUP BY 1, 2, 3",
+    "SELECT t, count(*) FROM (SELECT pid, ntile(3) OVER (PARTITION BY pid ORDER BY x) AS t FROM events) z GROUP BY 1",
+    ("SELECT sum(r + c) FROM (SELECT pid, percent_rank() OVER (PARTITION BY pid ORDER BY at DESC) AS r,"
+     " cume_dist() OVER (PARTITION BY pid ORDER BY what, n) AS c FROM events) z"),
+    ("SELECT t, count(*) FROM (SELECT pid, nth_value(n, 2) OVER (PARTITION BY pid ORDER BY x ROWS BETWEEN"
+     " UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS t FROM events) z GROUP BY t ORDER BY t"),
+    "SELECT date_trunc('month', at) AS m, extract(quarter FROM at) AS q, count(*) FROM events GROUP BY 1, 2 ORDER BY 1",
+    "SELECT n % 2 AS a, n % 3 AS b, n > 4 AS c, count(*) FROM events GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
+    "SELECT n % 2 AS a, count(*) FROM events GROUP BY 1 ORDER BY 1",
+    "SET hush.intervals = on",
+    "SELECT kind, percentile_disc(0.5) WITHIN GROUP (ORDER BY v) AS noisy, max(v) FROM people GROUP BY 1 ORDER BY 1",
+    "RESET hush.intervals",
+    "CREATE TEMP TABLE kept AS SELECT label, count(*) AS noisy FROM people JOIN labels USING (kind) GROUP BY 1",
+    "SELECT label FROM kept ORDER BY 1",
+    "SELECT kind, count(*) FROM people WHERE v > (SELECT avg(v) FROM people) GROUP BY 1 ORDER BY 1",
+    "SELECT count(*) FROM people WHERE v > (SELECT max(w) FROM people)",
+    "EXPLAIN SELECT label, count(p.pid) FROM labels l LEFT JOIN people p ON p.kind = l.kind GROUP BY 1",
+    "BEGIN; DECLARE k CURSOR FOR SELECT label, count(p.pid) FROM people p RIGHT JOIN labels l USING (kind) GROUP BY 1",
+    "FETCH 2 FROM k",
+    "FETCH ALL FROM k; COMMIT",
+    "SELECT account, rho_spent, delta_spent FROM hush.budget ORDER BY account",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Copied:
@@ -192,6 +221,11 @@ def simple(client: RawClient, reader: Reader) -> None:
         reader.read(client.query(sql))
 
 
+def composed(client: RawClient, reader: Reader) -> None:
+    for sql in COMPOSED:
+        reader.read(client.query(sql))
+
+
 def copies(client: RawClient, reader: Reader) -> None:
     for copied in COPIES:
         reader.read_copy(client.query(copied.sql), copied)
@@ -209,7 +243,7 @@ def exhaustion(client: RawClient, reader: Reader) -> None:
         reader.read(client.query(sql))
 
 
-@pytest.mark.parametrize("script", [simple, copies, extended, exhaustion])
+@pytest.mark.parametrize("script", [simple, composed, copies, extended, exhaustion])
 def test_all_messages_are_the_same_with_and_without_a_person(
     script: Callable[[RawClient, Reader], None], attacked: Attacked
 ) -> None:
