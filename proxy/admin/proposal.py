@@ -154,10 +154,12 @@ def _chosen(
             )
         chosen = by_name[candidates[0]]
         return chosen, chosen.primary
-    name, _, column = (wanted, "", "") if wanted in by_name else wanted.rpartition(".")
-    if name not in by_name:
-        raise ConfigError(f"there is no table {name or wanted}", hint=f"Tables: {', '.join(sorted(by_name)[:20])}.")
-    table = by_name[name]
+    called = {".".join(t.relation): t for t in found} | by_name
+    name, _, column = (wanted, "", "") if wanted in called else wanted.rpartition(".")
+    if name not in called:
+        either = f", and no table {name} with a column {column}" if name else ""
+        raise ConfigError(f"there is no table {wanted}{either}", hint=f"Tables: {', '.join(sorted(by_name)[:20])}.")
+    table = called[name]
     if column and column not in {c.name for c in table.columns}:
         raise ConfigError(f"table {name} has no column {column}")
     if not column and not table.primary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,12 +15,11 @@ from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import FromPolicy, Limit, Privacy, Table
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.describe import describe_scalar
-from proxy.sql.dialect import quote
 from proxy.sql.intervals import number_range
+from proxy.sql.names import spelled
 
 _LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _LONGEST_SHOWN = 60
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +162,7 @@ def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> 
             " WHERE total BETWEEN 0 AND 1000.",
         )  # fmt: skip
     table, column = scan.table.name, unbounded[0].name
-    name = _spelled(column)
+    name = spelled(column)
     raise MissingBounds(
         f'no bounds are known for "{table}"."{column}"', detail=detail,
         hint=f"Add a condition with numbers of your own, WHERE {name} BETWEEN 0 AND 100, or clamp it,"
@@ -178,8 +176,3 @@ def _shown(scalar: Scalar) -> str:
     text = describe_scalar(scalar)
     is_plain = len(text) <= _LONGEST_SHOWN and not any(name in text for name in ("cast_", "position("))
     return text if is_plain else "<expression>"
-
-
-def _spelled(name: str) -> str:
-    """An identifier as it is written in SQL."""
-    return name if _PLAIN.fullmatch(name) else quote(name)

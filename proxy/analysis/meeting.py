@@ -9,6 +9,7 @@ from proxy.errors import UnitNotJoined
 from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, Stored, columns_of
 from proxy.sql.links import link
+from proxy.sql.names import spelled
 
 Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
 
@@ -165,7 +166,7 @@ def declared_key(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinK
 def declared_advice(table: Table, private: tuple[Scan, ...]) -> str:
     """Conditions that would join a public table."""
     return ", ".join(
-        f"{s.table.name}.{k.column} = {k.table}.{k.ref_column}"
+        f"{_column_name(s.table.name, k.column)} = {_column_name(k.table, k.ref_column)}"
         for s in private for k in s.table.joins if k.table == table.name
     )  # fmt: skip
 
@@ -174,7 +175,13 @@ def unit_advice(left: Table, right: Table) -> str:
     """A condition that would join two private tables."""
     for child, parent in ((left, right), (right, left)):
         if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
-            return f"{child.name}.{child.ownership.on} = {parent.name}.{child.ownership.parent_key}"
-    ours = left.ownership.columns if isinstance(left.ownership, UnitColumns) else ("<unit>",)
-    theirs = right.ownership.columns if isinstance(right.ownership, UnitColumns) else ("<unit>",)
-    return " AND ".join(f"{left.name}.{a} = {right.name}.{b}" for a, b in zip(ours, theirs, strict=False))
+            ours = _column_name(child.name, child.ownership.on)
+            return f"{ours} = {_column_name(parent.name, child.ownership.parent_key)}"
+    mine, theirs = ((t.ownership.columns if isinstance(t.ownership, UnitColumns) else ()) for t in (left, right))
+    names = ("a", "b") if left.name == right.name else (left.name, right.name)
+    same = (f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in zip(mine, theirs, strict=False))
+    return (" AND ".join(same) or "a common key of the unit") + (", a and b being the two" if names[0] == "a" else "")
+
+
+def _column_name(table: str, column: str) -> str:
+    return f"{spelled(table)}.{spelled(column)}"

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
+
+from proxy.sql.dialect import quote
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+#: PostgreSQL's words that name no column unless they are quoted.
+_TAKEN = """
+all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation
+column concurrently constraint create cross current_catalog current_date current_role current_schema
+current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for
+foreign freeze from full grant group having ilike in initially inner intersect into is isnull join lateral
+leading left like limit localtime localtimestamp natural not notnull null offset on only or order outer overlaps
+placing primary references returning right select session_user similar some symmetric system_user table
+tablesample then to trailing true union unique user using variadic verbose when where window with
+"""
+_QUOTED = frozenset(_TAKEN.split())
 
 
 def identifier(node: exp.Expression | None) -> str:
@@ -16,6 +33,11 @@ def identifier(node: exp.Expression | None) -> str:
 def fold(text: str) -> str:
     """Lower case as PostgreSQL folds names: ASCII letters only."""
     return text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
+
+
+def spelled(name: str) -> str:
+    """A name as a client has to write it."""
+    return name if _PLAIN.fullmatch(name) and name not in _QUOTED else quote(name)
 
 
 def is_here(node: exp.Expression, database: str) -> bool:

@@ -113,6 +113,9 @@ def test_a_postgres_server_is_proposed_as_its_login_sees_it(
     for words in ("mail: citext cannot be served", "tags: text[] cannot be served", "a: another column has this name"):
         assert words in text
     assert "host=" not in text
+    for name in ("crm.Customers", "crm.Customers.id"):  # as PostgreSQL calls it, beside the policy's own name
+        assert command("policy", "init", "--from", dsn, "--unit", name) == 0
+        assert "# Customers are, and" in command.out
     assert command("policy", "init", "--from", f"{dsn} password=hunter2") == 0
     assert 'dsn: "${INIT_SHOP_DSN}" # DECIDE' in command.out
     assert "hunter2" not in command.out + command.err
@@ -145,6 +148,7 @@ def test_files_say_names_and_a_person_says_whose_rows_they_are(command: CommandL
         (["--from", "no.duckdb"], "cannot be opened as a DuckDB database"),
         (["--from", "empty.duckdb"], "no table is there"),
         (["--from", "some.duckdb", "--unit", "b"], "there is no table b"),
+        (["--from", "some.duckdb", "--unit", "c.b.x"], "there is no table c.b.x, and no table c.b with a column x"),
         (["--from", "some.duckdb", "--unit", "a"], "table a has no primary key"),
         (["--from", "some.duckdb", "--unit", "a.z"], "table a has no column z"),
         (["--from", "one.csv", "--from", "x/one.csv"], "two files have one name"),

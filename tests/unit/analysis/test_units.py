@@ -8,6 +8,7 @@ from types import MappingProxyType
 import duckdb
 import pytest
 
+from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
 from proxy.policy.model import Bounded, Column, FromPolicy, Table, UnitColumns
@@ -241,3 +242,15 @@ def test_facts_of_a_unit_are_constant() -> None:
     assert plan(query, of).analysed.has_constant_keys
     query = "select o.status, count(*) from users u left join orders o on o.user_id = u.user_id group by 1"
     assert not plan(query, of).analysed.has_constant_keys
+
+
+def test_the_condition_that_is_missing_is_written_as_sql() -> None:
+    odd = replace(ORDERS, name="Late orders", ownership=UnitColumns(("user",)), columns=(
+        *ORDERS.columns, Column(name="user", type=SqlType.INT4, key=True)))  # fmt: skip
+    between = unit_advice(TABLES["users"], odd), unit_advice(odd, odd), unit_advice(TABLES["items"], ORDERS)
+    assert between == (
+        'users.user_id = "Late orders"."user"',
+        'a."user" = b."user", a and b being the two',
+        "items.order_id = orders.order_id",
+    )
+    assert unit_advice(TABLES["users"], TABLES["items"]) == "a common key of the unit"

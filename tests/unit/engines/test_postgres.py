@@ -18,6 +18,7 @@ from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, PostgresSource, Table, UnitColumns, UnitVia
 from proxy.release.raw import Kept, RawResult
+from proxy.sql.names import spelled
 from proxy.sqltypes import SqlType
 from tests.postgres_server import PrivateServer, private_server, start_server
 from tests.unit.engines.make import CITIES, ITEMS, ORDERS, USERS, first_stage, paying, policy, renamed
@@ -340,3 +341,13 @@ def test_a_database_in_another_encoding_is_refused(server: PrivateServer) -> Non
     source = PostgresSource(server.dsn("latin"))
     with pytest.raises(ConfigError, match="does not keep its texts in UTF8"):
         PostgresEngine(policy(source), source)
+
+
+def test_hints_quote_the_names_that_have_to_be_quoted(server: PrivateServer) -> None:
+    with server.owner() as owner:
+        words = owner.execute("select word, catcode in ('R', 'T') from pg_get_keywords()").fetchall()
+    wrong = [word for word, is_taken in words if (spelled(word) != word) != is_taken]
+    assert wrong == []
+    assert [*map(spelled, ("user_id", "User", "co\"l", "a b", "ünï", "2x"))] == [
+        "user_id", '"User"', '"co""l"', '"a b"', '"ünï"', '"2x"',
+    ]  # fmt: skip
