@@ -29,6 +29,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("queries_left", SqlType.INT8),
             ("window_ends", SqlType.TIMESTAMPTZ),
             ("lifetime_epsilon", SqlType.FLOAT8),
+            ("everyone_epsilon", SqlType.FLOAT8),
         ),
         "history": (
             ("at", SqlType.TIMESTAMPTZ),

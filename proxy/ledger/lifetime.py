@@ -24,8 +24,16 @@ def lifetime_epsilon(balance: Balance, balances: Sequence[Balance], privacy: Pri
     account = balance.account
     if account.limited and account.refresh is Refresh.LIFETIME:
         return epsilon_spent(privacy, balance.limit.pico)
-    above = [b for b in balances if b.account.kind is AccountKind.DATASET and b is not balance]
-    return min((lifetime_epsilon(b, (), privacy) for b in above), default=math.inf)
+    return everyone_epsilon([b for b in balances if b is not balance], privacy)
+
+
+def everyone_epsilon(balances: Sequence[Balance], privacy: Privacy) -> float:
+    """The most epsilon that all logins together are ever shown; infinite if nothing bounds it.
+
+    A promise of the policy and of top-ups: what was spent is not in it.
+    """
+    dataset = (b for b in balances if b.account.kind is AccountKind.DATASET)
+    return min((lifetime_epsilon(b, (), privacy) for b in dataset), default=math.inf)
 
 
 def worst_case_lines(policy: Policy, users: Users | None = None) -> Iterable[str]:

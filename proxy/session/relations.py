@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
-from proxy.ledger.lifetime import lifetime_epsilon
+from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon
 from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import told_of
@@ -93,6 +93,7 @@ def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob
         str(left.pico // knob) if account.limited else None,
         window_ends(balance) if refreshes(balance) else None,
         number(lifetime_epsilon(balance, balances, privacy)) if account.limited else None,
+        number(everyone_epsilon(balances, privacy)),
     )
 
 

@@ -136,6 +136,7 @@ def test_a_budget_that_comes_back_is_told_with_its_worst_case_everywhere(served:
         assert float(mine["lifetime_epsilon"]) == pytest.approx(20)
         assert session["window_ends"] is None
         assert float(session["lifetime_epsilon"]) == pytest.approx(2)
+        assert mine["everyone_epsilon"] == session["everyone_epsilon"] == pytest.approx(20)
         lines = [str(row[0]) for row in client.execute(f"EXPLAIN {ONE_PERSON}")]
         assert "Remaining, user: epsilon 2.941 of 3 this month (at worst 20 over the lifetime)" in lines
         (document,) = client.execute(f"EXPLAIN (FORMAT JSON) {ONE_PERSON}").fetchall()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from proxy.dp.accounting import epsilon_spent, limit_pico
 from proxy.ledger.base import Balance
-from proxy.ledger.lifetime import lifetime_epsilon, worst_case_lines
+from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon, worst_case_lines
 from proxy.ledger.tabs import Running, in_rho
 from proxy.ledger.windows import day_of, first_day, most_in_a_year, window_end
 from proxy.plan.charge import Account, AccountKind, Cost
@@ -103,6 +104,10 @@ def test_a_lifetime_is_bounded_by_its_own_limit_or_the_datasets() -> None:
     for kept in (again, balance(AccountKind.DATASET, 0, Refresh.LIFETIME)):
         assert math.isinf(lifetime_epsilon(month, (kept, month), PRIVACY))
         assert math.isinf(lifetime_epsilon(kept, (kept, month), PRIVACY))
+        assert math.isinf(everyone_epsilon((kept, plain), PRIVACY))
+    assert everyone_epsilon((plain, dataset), PRIVACY) == epsilon_spent(PRIVACY, dataset.limit.pico)
+    spent = replace(dataset, spent=dataset.limit)
+    assert everyone_epsilon((spent,), PRIVACY) == everyone_epsilon((dataset,), PRIVACY), "others' spending is not in it"
 
 
 def test_each_limit_that_comes_back_has_its_sentence() -> None:
