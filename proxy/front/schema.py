@@ -45,6 +45,7 @@ GUARD = "hush_guard"  # its name stands in the front's error text, which the rel
 GUARD_RELATION = f"information_schema.{GUARD}"  # a schema that listings leave out
 _SHADOW_CHECK = "information_schema.hush_refuse_shadow"
 _MAX_LISTED = 20  # values of a domain that a comment spells out
+_TIMES = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
 
 
 def schema_sql(policy: Policy, visible: Visibility) -> str:
@@ -194,7 +195,10 @@ def _hush_sql() -> str:
         statements.append(_comment("TABLE", relation, RELATION_COMMENTS[name]))
         statements.extend(_access_sql(relation, is_guarded=True))
     for name, meaning in FUNCTIONS.items():
-        statements.append(_function_sql(name, meaning))
+        statements.append(_function_sql(name, meaning, "anyelement", SqlType.FLOAT8.pg_name))
+        # the ends of an interval of times are times
+        times = (t.pg_name for t in _TIMES if name != "sd")
+        statements.extend(_function_sql(name, meaning, t, t) for t in times)
     for name, columns in CALLS.items():
         statements.append(_call_sql(name, columns))
     return "\n".join(statements)
@@ -214,11 +218,11 @@ def _call_sql(name: str, columns: tuple[tuple[str, SqlType], ...]) -> str:
     )
 
 
-def _function_sql(name: str, meaning: str) -> str:
+def _function_sql(name: str, meaning: str, of: str, returns: str) -> str:
     """VOLATILE, so that planning never runs the body: Parse, Describe and EXPLAIN work, execution raises."""
-    function = f"{SCHEMA}.{quote_name(name)}(anyelement)"
+    function = f"{SCHEMA}.{quote_name(name)}({of})"
     return (
-        f"CREATE FUNCTION {function} RETURNS double precision LANGUAGE plpgsql VOLATILE PARALLEL SAFE"
+        f"CREATE FUNCTION {function} RETURNS {returns} LANGUAGE plpgsql VOLATILE PARALLEL SAFE"
         f" SET search_path = pg_catalog AS $body$BEGIN RAISE EXCEPTION USING ERRCODE = 'DP006',"
         f" MESSAGE = 'hush.{name} must stand around an aggregate of a private table in the select list',"
         f" HINT = 'For example: SELECT count(*), hush.{name}(count(*)) FROM a_private_table.'; END$body$;\n"
