@@ -4,6 +4,9 @@
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# tests start hundreds of processes, each of which would compile every module again
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
