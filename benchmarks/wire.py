@@ -74,14 +74,21 @@ def _private(client: psycopg.Connection, runs: int) -> Iterator[FixedCost]:
 
 def _public(client: psycopg.Connection, direct: psycopg.Connection, runs: int) -> Iterator[FixedCost]:
     for name, sql in (("public table", "SELECT count(*) FROM stores"), ("no table", "SELECT 1")):
-        pair = interleaved(lambda s=sql: direct.execute(s), lambda s=sql: client.execute(s), runs)  # type: ignore[misc]
+        works: tuple[Work, Work] = (lambda s=sql: direct.execute(s), lambda s=sql: client.execute(s))  # type: ignore[misc]
+        for work in works:
+            _warm(work)
+        pair = interleaved(*works, runs)
         yield FixedCost(f"{name}, direct to PostgreSQL", pair.plain_ms, 0.0)
         yield FixedCost(f"{name}, relay over direct", pair.other_ms - pair.plain_ms, 0.2)
 
 
-def _median(work: Work, runs: int) -> float:
+def _warm(work: Work) -> None:
     for _ in range(_WARM_UP):
         work()
+
+
+def _median(work: Work, runs: int) -> float:
+    _warm(work)
     return statistics.median(milliseconds(work) for _ in range(runs))
 
 
