@@ -103,6 +103,8 @@ class Binder:
         rule = self._rules.get(type(node))
         if rule is None:
             raise unknown(node)
+        if any(is_needed and node.args.get(name) is None for name, is_needed in node.arg_types.items()):
+            raise refuse(node, f"{construct(node)} lacks an argument")
         bound = rule(self, node)
         if isinstance(bound, Literal):
             return self._in_zone(bound, node)

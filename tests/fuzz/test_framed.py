@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-
 import pytest
 
-from proxy.policy.model import UnitColumns
-from tests.fuzz.examine import Make, report, run_worlds
+from tests.fuzz.examine import Make
 from tests.fuzz.framed_queries import make_framed_query, make_share_query
-from tests.fuzz.worlds import World
+from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
 
-QUERIES = 10  # of one world
 WORLDS = range(90_000, 90_008)
-CHUNK = 4
 MOST_WORLDS = 40
-Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 @pytest.mark.parametrize("first", WORLDS[::CHUNK])
 def test_frames_keep_all_promises(first: int) -> None:
-    tally = run_worlds(range(first, first + CHUNK), "both", QUERIES, make=make_framed_query)
-    assert not tally.failures, report(tally)
-    assert tally.planned > CHUNK * QUERIES / 3, "the grammar makes too few queries that can be planned"
+    keep_promises(range(first, first + CHUNK), make_framed_query)
 
 
 def test_tiles_and_shares_keep_all_promises() -> None:
-    tally = run_worlds(range(92_000, 92_004), "both", QUERIES, make=make_share_query)
-    assert not tally.failures, report(tally)
-    assert tally.planned > 4 * QUERIES / 3, "the grammar makes too few queries that can be planned"
+    keep_promises(range(92_000, 92_004), make_share_query)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("make", [make_framed_query, make_share_query])
 def test_more_frames(make: Make) -> None:
-    tally = run_worlds(range(91_000, 91_300), "both", QUERIES, make=make)
-    assert not tally.failures, report(tally)
+    keep_promises(range(91_000, 91_300), make)
 
 
 def frames_are_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -60,21 +48,9 @@ PLANTS: tuple[tuple[Plant, str, str], ...] = (
 )  # fmt: skip
 
 
-def _always(query: str) -> Make:
-    def make(world: World, _: random.Random) -> str:
-        ownership = world.tables["e"].ownership
-        assert isinstance(ownership, UnitColumns)
-        return query.format(u=", ".join(ownership.columns))
-
-    return make
-
-
 @pytest.mark.parametrize(
     ("plant", "how", "query"), PLANTS, ids=[f"{p.__name__}{n}" for n, (p, _, _) in enumerate(PLANTS)]
 )
 def test_a_planted_mistake_is_found(plant: Plant, how: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    for seed in range(WORLDS.start, WORLDS.start + MOST_WORLDS):
-        if run_worlds((seed,), how, queries=2, stop=True, make=_always(query)).failures:
-            return
-    pytest.fail(f"{MOST_WORLDS} worlds did not show it")
+    find_mistake(range(WORLDS.start, WORLDS.start + MOST_WORLDS), how, always(query))

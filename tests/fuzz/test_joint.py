@@ -11,24 +11,20 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.keys import KeyValue, PublicKey
 from proxy.sql.algebra import Scalar
 from proxy.sqltypes import Value
-from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.joint_queries import make_joint_query
+from tests.fuzz.promises import QUERIES, find_mistake, keep_promises
 
-QUERIES = 10  # of one world
 WORLDS = range(95_000, 95_005)
 MOST_WORLDS = 40
 
 
 def test_keys_of_one_column_keep_all_promises() -> None:
-    tally = run_worlds(WORLDS, "both", QUERIES, make=make_joint_query)
-    assert not tally.failures, report(tally)
-    assert tally.planned > len(WORLDS) * QUERIES / 3, "the grammar makes too few queries that can be planned"
+    keep_promises(WORLDS, make_joint_query)
 
 
 @pytest.mark.long
 def test_more_keys_of_one_column() -> None:
-    tally = run_worlds(range(96_000, 96_300), "both", QUERIES, make=make_joint_query)
-    assert not tally.failures, report(tally)
+    keep_promises(range(96_000, 96_300), make_joint_query)
 
 
 def test_a_forgotten_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +36,4 @@ def test_a_forgotten_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(keys, part, values[1:], domains)
 
     monkeypatch.setattr(joint_keys, "_combinations", forgetful)
-    for seed in range(WORLDS.start, WORLDS.start + MOST_WORLDS):
-        if run_worlds((seed,), "meaning", QUERIES, stop=True, make=make_joint_query).failures:
-            return
-    pytest.fail(f"{MOST_WORLDS} worlds did not show it")
+    find_mistake(range(WORLDS.start, WORLDS.start + MOST_WORLDS), "meaning", make_joint_query, QUERIES)
