@@ -10,8 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# workers of the test run, twice as many as two processors: many tests wait; tests of one file stay together
-JOBS ?= 4
+# workers of the test run, more than two processors: many tests wait; tests of one file stay together
+JOBS ?= 3
 
 ADULT ?=
 ENGINE ?= duckdb

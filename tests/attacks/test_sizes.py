@@ -13,11 +13,11 @@ from tests.unit.plan.shop import plan
 DEEP = 25
 
 
-MOST_CALLS = 15_000_000  # of functions: a few seconds' work, and the same number on every machine
+MOST_CALLS = 10_000_000  # of functions: a few seconds' work, and the same number on every machine
 
 
-def calls_to_plan(query: str) -> int:
-    """How many functions are called until a query is planned or refused."""
+def calls_to_plan(query: str, *, is_refused: bool = False) -> int:
+    """How many functions are called until a query is planned, or refused if it must be."""
     found = 0
 
     def see(_frame: object, event: str, _argument: object) -> None:
@@ -27,7 +27,7 @@ def calls_to_plan(query: str) -> int:
     before = sys.getprofile()
     sys.setprofile(see)
     try:
-        with contextlib.suppress(Unsupported):
+        with pytest.raises(Unsupported) if is_refused else contextlib.suppress(Unsupported):
             plan(query)
     finally:
         sys.setprofile(before)
@@ -64,9 +64,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("case", ENDLESS)
 def test_endless_work_is_refused(case: str) -> None:
-    assert calls_to_plan(ENDLESS[case]) < MOST_CALLS
-    with pytest.raises(Unsupported):
-        plan(ENDLESS[case])
+    assert calls_to_plan(ENDLESS[case], is_refused=True) < MOST_CALLS
 
 
 @pytest.mark.parametrize(
@@ -91,13 +89,13 @@ CHOICES = ("CASE WHEN c > 1 THEN c ELSE c END", "CASE WHEN c > 1 AND c < 50 THEN
 def test_choices_of_choices_are_planned_in_good_time(choice: str) -> None:
     """Each level names the column of the one inside under two conditions, and each of these under two more."""
     inner = "SELECT user_id, age AS c FROM users"
-    for level in range(7):
+    for level in range(6):
         inner = f"SELECT user_id, {choice} AS c FROM ({inner}) AS t{level}"
         asked = f"SELECT sum(c) FILTER (WHERE c > 5 AND c < 10) FROM ({inner}) AS t WHERE c > 3"
         assert calls_to_plan(asked) < MOST_CALLS
 
 
-@pytest.mark.parametrize(("filters", "tests"), [(16, 150), (100, 20)])
+@pytest.mark.parametrize(("filters", "tests"), [(16, 100), (60, 20)])
 def test_many_filters_of_many_tests_are_planned_in_good_time(filters: int, tests: int) -> None:
     """Every test of one filter may exclude every test of another."""
     conditions = [" AND ".join(f"age <> {i + j}" for j in range(tests)) for i in range(filters)]

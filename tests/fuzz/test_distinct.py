@@ -13,7 +13,7 @@ from tests.fuzz.examine import QUERIES, Make, report, run_worlds
 from tests.fuzz.promises import CHUNK, find_mistake, keep_promises
 from tests.fuzz.worlds import World
 
-WORLDS = 12
+WORLDS = 8
 MOST_WORLDS = 60
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.examine import QUERIES, report, run_worlds
 
-WORLDS = 70
+WORLDS = 60
 CHUNK = 5
 
 

@@ -22,7 +22,7 @@ from tests.fuzz.examine import report
 from tests.fuzz.ranked import QUERIES, Ranks, check_bounds, check_meaning, run_quantiles
 from tests.fuzz.test_sensitivity import LONG_CASES, LONG_SEED
 
-WORLDS = 16
+WORLDS = 8
 CHUNK = 4
 FIRST = 40_000
 MOST_WORLDS = 10

@@ -9,7 +9,7 @@ from tests.fuzz.promises import CHUNK, always, find_mistake, keep_promises
 from tests.fuzz.unit_mutants import PLANTS, Plant
 from tests.fuzz.unit_queries import make_unit_query
 
-WORLDS = range(50_000, 50_020)
+WORLDS = range(50_000, 50_008)
 MOST_WORLDS = 40
 
 
@@ -21,7 +21,7 @@ def test_rows_of_units_keep_all_promises(first: int) -> None:
 @pytest.mark.parametrize(("plant", "how", "query"), PLANTS, ids=[p.__name__ for p, _, _ in PLANTS])
 def test_a_planted_mistake_is_found(plant: Plant, how: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    find_mistake(WORLDS[:MOST_WORLDS], how, always(query), may_raise=True)
+    find_mistake(range(WORLDS.start, WORLDS.start + MOST_WORLDS), how, always(query), may_raise=True)
 
 
 @pytest.mark.parametrize("query", sorted({query for _, _, query in PLANTS}))
