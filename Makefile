@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# workers of the test run, more than two processors: many tests wait; tests that share servers stay together
+# workers of the test run, more than two processors: many tests wait; tests of one file stay together
 JOBS ?= 4
 
 ADULT ?=
@@ -35,7 +35,7 @@ demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1
 
 test: $(STAMP) ## run the tests with their coverage gates
 	@rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=
 	$(BIN)/coverage json -q -o .coverage.json
 	$(BIN)/python -m tools.coverage_gates .coverage.json
 

@@ -26,10 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # The relay is tested in a thread that lives on, whose lines are counted until the first test that is not to be counted.
 FIRST = "tests/wire"
-# Tests of a folder that share servers stay together, and begin early.
-TOGETHER = ("tests/e2e", "tests/attacks")
 # Tests that wait for other processes, the longest first; and how many files like others one of tests/fuzz is worth.
-WAITING = (*TOGETHER, "tests/faults", "tests/front")
+WAITING = ("tests/faults", "tests/e2e", "tests/attacks", "tests/front")
 FUZZ, WORTH = "tests/fuzz", 20
 
 
@@ -37,8 +35,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix files that wait with files that compute, so that no processor is idle; small ones come at the end."""
     places = places_of(dict.fromkeys(_file(item) for item in items))
     items.sort(key=lambda item: places[_file(item)])
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(next(filter(item.nodeid.startswith, TOGETHER), _file(item))))
 
 
 def places_of(files: Iterable[str]) -> dict[str, float]:

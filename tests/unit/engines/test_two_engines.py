@@ -16,8 +16,6 @@ from proxy.sql.postgres_functions import SPELLINGS
 from tests.unit.engines.two_engines import Rows, TwoEngines, policy, statements, unbounded
 from tests.unit.sql.corpus import Case, cases
 
-pytestmark = pytest.mark.no_cover  # other tests reach the same lines, without ten thousand expressions
-
 ACCEPTED = [case for case in cases() if not case.is_refused and not case.told]  # of several stages none is known
 _EVERY = 24  # of the cases in an ordinary run; all of them in the long one
 
