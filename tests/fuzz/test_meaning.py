@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.examine import QUERIES, report, run_worlds
 
-WORLDS = 60
+WORLDS = 40
 CHUNK = 5
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz.examine import QUERIES, report, run_worlds
 from tests.fuzz.shrink import shrunk
 
-WORLDS = 40
+WORLDS = 72
 CHUNK = 4
 FIRST = 10_000  # other worlds than those of the oracle
 
