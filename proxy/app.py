@@ -29,7 +29,7 @@ from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import BinariesIn, ExplainRequest, LearnConfig, LedgerAt, LedgerInState, Listen, NoTls, ServeConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
-from proxy.dp.samplers import NoisePool, salt_bytes
+from proxy.dp.samplers import NoisePool, batches_of, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.engines.postgres import PostgresEngine
@@ -93,7 +93,7 @@ class Proxy:
         self._ledger = _open_ledger(self._config.state, self._config.ledger)
         self._undo.callback(self._ledger.close)
         remove_spilled(self._config.state)
-        self._noise = {d: NoisePool(d) for d in Distribution}
+        self._noise = {d: NoisePool(d, batches_ahead=batches_of(self._config.noise_ahead)) for d in Distribution}
         for pool in self._noise.values():
             self._undo.callback(pool.close)
         for _, policy in policies:
@@ -331,7 +331,7 @@ def learn(config: LearnConfig) -> Taught:
         version = asyncio.run(opener.open(policy))
         undo.callback(version.engine.close)
         check_promise(ledger, version)
-        pool = NoisePool(distribution_of(policy.privacy.accounting))
+        pool = NoisePool(distribution_of(policy.privacy.accounting), batches_ahead=1)
         undo.callback(pool.close)
         lesson = learn_sizes(version, ledger, pool, wishes, config.epsilon)
         keep_learned(path_of(config.state, policy.dataset), policy, lesson.tables)

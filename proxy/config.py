@@ -16,6 +16,9 @@ from proxy.errors import ConfigError
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%a-z]+\]|[^\s:\[\]]+):(?P<port>\d{1,5})")
 _LARGEST_PORT = 65535
+#: Three quarters are the largest public domain with three moments a key, and more: 4 MiB.
+NOISE_AHEAD = 524_288
+_MOST_NOISE_AHEAD = 2**27
 _OTHERS = 0o077  # rights of group and everybody
 
 
@@ -120,6 +123,7 @@ class ServeConfig:
     """Options of `hushql serve`. state: directory of ledger, releases and salt, for this process alone.
 
     metrics: where Prometheus reads counters of operation; nothing in them depends on private data.
+    noise_ahead: how many values of noise are drawn before they are needed, of 8 bytes and some microseconds each.
     """
 
     policies: tuple[Path, ...]
@@ -130,9 +134,14 @@ class ServeConfig:
     users: UsersSource = field(default_factory=UsersOfPolicy)
     metrics: NoMetrics | Listen = field(default_factory=NoMetrics)
     ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
+    noise_ahead: int = NOISE_AHEAD
     log_level: LogLevel = LogLevel.INFO
 
     def __post_init__(self) -> None:
+        if not 1 <= self.noise_ahead <= _MOST_NOISE_AHEAD:
+            raise ConfigError(
+                f"{self.noise_ahead} values of noise are out of range", hint=f"Use 1 to {_MOST_NOISE_AHEAD}."
+            )
         if not self.policies:
             raise ConfigError("no policy is given", hint="Name at least one policy file.")
         for i, policy in enumerate(self.policies):

@@ -61,8 +61,8 @@ def private_server() -> PrivateServer:
     return server
 
 
-def start_server() -> PrivateServer:
-    """A server of one's own, to be stopped by whoever started it."""
+def start_server(*, most_kilobytes: int = 0) -> PrivateServer:
+    """A server of one's own, to be stopped by whoever started it. most_kilobytes: memory of each of its processes."""
     directory = Path(tempfile.mkdtemp(prefix="hush-private-", dir=places.fast()))
     directory.chmod(0o755)
     account, home, bin_dir = _account(), directory / "server", wheel_directory()[0]
@@ -80,6 +80,8 @@ def start_server() -> PrivateServer:
     arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     with (directory / "server.log").open("wb") as log:
         command = [str(bin_dir / "postgres"), "-D", str(home / "data"), *arguments]
+        if most_kilobytes:
+            command = ["/bin/sh", "-c", f'ulimit -v {most_kilobytes} && exec "$@"', "sh", *command]
         process = subprocess.Popen(command, stdout=log, stderr=log, **own)
     server = PrivateServer(home, process)
     _wait_until_ready(server)

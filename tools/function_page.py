@@ -97,7 +97,7 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
     (
         "Choices",
         (
-            Form("`CASE WHEN a THEN x ELSE y END`", ("CASE WHEN true THEN {0} ELSE {1} END",),
+            Form("`CASE WHEN a THEN x ELSE y END`", ("CASE WHEN {0} IS NULL THEN {0} ELSE {1} END",),
                  "public groups too where x and y are constants"),
             Form("`coalesce(x, y, ...)`", ("coalesce({0}, {1})",)),
             Form("`nullif(x, y)`", ("nullif({0}, {1})",), "NULL where the two are equal"),
@@ -220,6 +220,9 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
                  "a year has 365.25 days, a month 30", (TIME, TIME)),
             Form("`age(x, y) < INTERVAL '1 year'`, `<=`, `BETWEEN`, ...", ("age({0}, {1}) < INTERVAL '1 year'",),
                  "a month has 30 days where ages are compared", (TIME, TIME)),
+            Form("`coalesce(x - y, INTERVAL '0') < INTERVAL '1 day'`, `CASE ... END < ...`, ...",
+                 ("coalesce({0}::timestamp - {1}::timestamp, INTERVAL '0') < INTERVAL '1 day'",),
+                 "also `greatest`, `least`, `nullif`, sums and whole multiples of intervals", (TIME, TIME)),
             Form("`x + INTERVAL '3 months'`, `x - INTERVAL '1 day'`",
                  ("{0} + INTERVAL '3 months'", "{0} - INTERVAL '1 day'"), "NULL past the ends of the calendar"),
             Form("`x + y * INTERVAL '5 minutes'`", ("{0} + {1} * INTERVAL '5 minutes'", "{0} - {1} * INTERVAL '1 day'"),

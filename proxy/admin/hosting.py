@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,6 +58,14 @@ class Opener:
             with contextlib.suppress(HushError):
                 (await opening).engine.close()
             raise
+
+    def with_learned(self, version: Version) -> Version:
+        """The version with what was learned meanwhile, if its file can be read: an opening takes its time."""
+        try:
+            learned, _ = read_learned(path_of(self.state, version.policy.dataset), version.policy)
+        except HushError:
+            return version
+        return replace(version, learned=learned)
 
     def users_path(self, policy: Policy) -> Path:
         return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
@@ -141,7 +149,7 @@ class Hosted:
             version.engine.close()
             raise
         self.awaited = frozenset()
-        return self.dataset.swap(version)
+        return self.dataset.swap(opener.with_learned(version))
 
 
 def check_promise(ledger: Ledger, version: Version) -> None:

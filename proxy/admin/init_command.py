@@ -18,6 +18,7 @@ from rich.progress import Progress
 from proxy.admin.files import replace_text
 from proxy.admin.proposal import LeftOut, Proposal, propose
 from proxy.admin.proposal_text import MARK, PlacedSource, write, yaml_text
+from proxy.admin.proposal_unclear import Unclear
 from proxy.engines.described import FoundTable
 from proxy.engines.described import Progress as Told
 from proxy.engines.duckdb_described import describe_database, describe_file
@@ -153,9 +154,10 @@ def _dataset_name(name: str) -> str:
 
 def _tell(proposal: Proposal, text: str, where: str) -> None:
     """What was made, and what of it cannot be read as a policy yet, on standard error."""
-    left_out = sum(isinstance(t.owner, LeftOut) for t in proposal.tables)
+    left_out = sum(isinstance(t.owner, (LeftOut, Unclear)) for t in proposal.tables)
+    listed = len(proposal.tables) - left_out
     typer.echo(
-        f"{where}: {len(proposal.tables) - left_out} tables of {proposal.unit_table}, {left_out} left out,"
+        f"{where}: {listed} table{'' if listed == 1 else 's'} of {proposal.unit_table}, {left_out} left out,"
         f" {text.count(MARK) - 1} decisions are yours (look for {MARK})",
         err=True,
     )

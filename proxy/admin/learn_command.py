@@ -140,7 +140,7 @@ def _of_values(of: Largest, table: Table) -> str:
     assert ends is not None, "what was asked of has bounds"
     low, high = max(ends[0], -of.bound.value), min(ends[1], of.bound.value)
     if (low, high) == ends or low > high:
-        return f"{name}: the policy's bounds [{ends[0]:g}, {ends[1]:g}] are not too wide"
+        return f"{name}: nothing narrower than the policy's bounds [{ends[0]:g}, {ends[1]:g}] is told by this epsilon"
     return (
         f"{name}: all but about {of.bound.above} units have only values within [{low:g}, {high:g}]; to use that, write"
         f" bounds: [{low:g}, {high:g}] at tables.{of.table}.columns.{of.column}"

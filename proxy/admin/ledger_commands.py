@@ -79,9 +79,13 @@ def top_up(
     state: StateOption = None,
     ledger: LedgerOption = "",
     delta: Annotated[float, typer.Option("--delta", help="Also for groups with unlisted keys.")] = 0.0,
+    users: Annotated[
+        Path | None,
+        typer.Option("--users", metavar="FILE", help="Where the logins are.", show_default="the policy's users_file"),
+    ] = None,
 ) -> None:
     """Add to what one account may spend, also while the proxy runs: for good, or in the present window."""
-    wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason)
+    wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason, users=users)
     gift, read = gift_of(wish)
     typer.echo(told(grant(place_of(state, ledger), gift), read))
 

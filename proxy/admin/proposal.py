@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from proxy.admin.proposal_unclear import Unclear, unclear_tables
 from proxy.engines.described import FoundColumn, FoundTable, Reference, Unservable
 from proxy.errors import ConfigError
 from proxy.policy.columns import RESERVED_PREFIXES
@@ -66,7 +67,7 @@ class ProposedTable:
 
     name: str
     found: FoundTable
-    owner: Own | Via | LeftOut
+    owner: Own | Via | LeftOut | Unclear
     keys: frozenset[str] = frozenset()
     joins: tuple[tuple[str, str, str], ...] = ()
     others: tuple[str, ...] = ()
@@ -95,10 +96,12 @@ def propose(found: Sequence[FoundTable], wanted: str) -> Proposal:
     unit, columns = _chosen(found, names, candidates, wanted)
     owners = _owners(found, names, unit, columns)
     keys = {t.relation: _keys(t, found) for t in found}
+    told = {relation: owner.columns if isinstance(owner, Own) else () for relation, owner in owners.items()}
+    ways: Mapping[tuple[str, ...], Own | Via | Unclear] = {**owners, **unclear_tables(found, names, told)}
     tables = []
     for table in found:
-        owner = owners.get(table.relation, LeftOut(f"no foreign key leads to {names[unit.relation]}"))
-        own = frozenset(owner.columns) if isinstance(owner, Own) else frozenset[str]()
+        owner = ways.get(table.relation, LeftOut(f"no foreign key leads to {names[unit.relation]}"))
+        own = frozenset(owner.columns) if isinstance(owner, (Own, Unclear)) else frozenset[str]()
         joins = tuple(_joins(table, found, names, owners)) if table.relation in owners else ()
         tables.append(
             ProposedTable(
@@ -184,8 +187,8 @@ def _owners(
             if owner is not None:
                 owners[table.relation] = owner
                 is_changed = True
-    for table in found:
-        if table.relation not in owners and columns != ("id",) and _have_same_type(table, columns, unit, columns):
+    for table in (t for t in found if t.relation not in owners and not t.is_view and columns != ("id",)):
+        if _have_same_type(table, columns, unit, columns):
             owners[table.relation] = Own(columns, is_guessed=True)
     return owners
 
@@ -213,7 +216,7 @@ def _others(
     table: FoundTable,
     names: Mapping[tuple[str, ...], str],
     owners: Mapping[tuple[str, ...], Own | Via],
-    owner: Own | Via | LeftOut,
+    owner: Own | Via | LeftOut | Unclear,
 ) -> Iterator[str]:
     used = owner.columns if isinstance(owner, Own) else (owner.on,) if isinstance(owner, Via) else ()
     for reference in table.references:

@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from proxy.admin.proposal import DEFAULT_SCHEMAS, LeftOut, Own, Proposal, ProposedTable, Via
+from proxy.admin.proposal_unclear import Unclear
 from proxy.engines.described import FoundColumn, Unservable
 from proxy.policy.columns import MAX_NAME_BYTES
 from proxy.sqltypes import TYPE_NAMES, SqlType
@@ -48,7 +50,10 @@ def _head(proposal: Proposal, dataset: str, source: PlacedSource) -> Iterator[st
     yield "version: 1"
     yield f"dataset: {yaml_text(dataset)}"
     yield "source:"
-    yield from (f"  {line}" for line in source.lines)
+    closed = {yaml_text(t.name) for t in proposal.tables if isinstance(t.owner, (LeftOut, Unclear))}
+    for line in source.lines:  # each file is of one table
+        is_closed = line.startswith(" ") and line.strip().partition(":")[0] in closed
+        yield f"    # {line.strip()}" if is_closed else f"  {line}"
     yield '  data_version: "1" # another label whenever the data change: stored answers are not given again then'
     yield ""
     yield "privacy:"
@@ -76,10 +81,20 @@ def _tables(proposal: Proposal) -> Iterator[str]:
     yield "tables:"
     listed = {t.name: _listed_columns(t) for t in proposal.tables}
     for table in proposal.tables:
-        owner = table.owner
-        lines = _left_out(table, owner) if isinstance(owner, LeftOut) else _table(table, listed)
-        yield from (f"  {line}".rstrip() for line in lines)
+        yield from (f"  {line}".rstrip() for line in _said(table, listed))
         yield ""
+
+
+def _said(table: ProposedTable, listed: dict[str, frozenset[str]]) -> Iterator[str]:
+    match table.owner:
+        case LeftOut() as left_out:
+            return _left_out(table, left_out)
+        case Unclear() as unclear:
+            return _unclear(table, unclear)
+        case Own() | Via():
+            return _table(table, listed)
+        case _ as never:
+            assert_never(never)
 
 
 def _left_out(table: ProposedTable, owner: LeftOut) -> Iterator[str]:
@@ -94,6 +109,22 @@ def _left_out(table: ProposedTable, owner: LeftOut) -> Iterator[str]:
     for column in table.found.columns:
         if _is_servable(column):
             yield f"#     {yaml_text(column.name)}: {{{', '.join(_facts(column, is_key=False))}}}"
+
+
+def _unclear(table: ProposedTable, owner: Unclear) -> Iterator[str]:
+    yield f"# {_shown(table.name)}: {_shown(owner.reason)}, so it is left out."
+    yield f"# {MARK}: which column says whose row it is? Name it, and take the # away."
+    if table.found.is_view:
+        yield "# But only if each row is made of that unit's rows alone, and nothing that it computes can fail."
+    if not _is_name(table.name):
+        return
+    names = [*map(yaml_text, owner.columns)] or ['"?"']
+    yield f"# {yaml_text(table.name)}:"
+    yield from (f"#   {line}" for line in _relation(table))
+    yield f"#   unit: {names[0] if len(names) == 1 else _list(names)}"
+    yield "#   max_rows_per_unit: 100"
+    yield "#   columns:"
+    yield from (f"#     {line}" for column in table.found.columns for line in _column(table, column))
 
 
 def _table(table: ProposedTable, listed: dict[str, frozenset[str]]) -> Iterator[str]:
@@ -135,7 +166,7 @@ def _owner(table: ProposedTable) -> Iterator[str]:
             yield f"unit: {names if len(columns) == 1 else f'[{names}]'}{why}"
         case Via(parent, on):
             yield f"unit: {{via: {yaml_text(parent)}, on: {yaml_text(on)}}}"
-        case LeftOut():
+        case LeftOut() | Unclear():
             raise AssertionError("a table that is left out has no owner")
     if table.others:
         ways = "; ".join(map(_shown, table.others))

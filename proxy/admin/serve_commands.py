@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from proxy.config import (
+    NOISE_AHEAD,
     AdultFile,
     BinariesIn,
     DemoConfig,
@@ -87,6 +88,12 @@ LedgerUrl = Annotated[
         envvar="HUSHQL_LEDGER", show_default="in --state",
     ),
 ]  # fmt: skip
+NoiseAhead = Annotated[
+    int,
+    typer.Option(
+        "--noise-ahead", metavar="N", help="Values of noise drawn ahead of need.", envvar="HUSHQL_NOISE_AHEAD"
+    ),
+]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
 
 
@@ -110,6 +117,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         users: UsersFile = None,
         metrics: MetricsAt = "",
         ledger: LedgerUrl = "",
+        noise_ahead: NoiseAhead = NOISE_AHEAD,
         log_level: Level = LogLevel.INFO,
     ) -> None:
         """Serve policies to PostgreSQL clients until told to end (SIGINT, SIGTERM); SIGHUP reloads policies."""
@@ -122,6 +130,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             users=UsersOfPolicy() if users is None else UsersAt(users),
             metrics=parse_listen(metrics) if metrics else NoMetrics(),
             ledger=ledger_of(ledger),
+            noise_ahead=noise_ahead,
             log_level=log_level,
         )
         check_files(config)

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from proxy.admin.files import read_policy
+from proxy.admin.files import read_policy, read_users
 from proxy.dp.accounting import as_written, atto_down, epsilon_spent, limit_pico
 from proxy.errors import ConfigError
 from proxy.ledger.base import Gift, Total
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.model import Accounting, Policy
+from proxy.policy.users import UNCHECKED
 
 _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUp:
-    """The options of the command."""
+    """The options of the command. users: where the logins stand; with None, in the policy's file if it is there."""
 
     policy: Path
     kind: AccountKind
@@ -28,6 +29,7 @@ class TopUp:
     epsilon: float
     delta: float
     reason: str
+    users: Path | None = None
 
 
 def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
@@ -38,6 +40,7 @@ def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
         forms = {AccountKind.DATASET: "", AccountKind.ROLE: "/ROLE", AccountKind.USER: "/LOGIN"}
         form = policy.dataset + forms.get(wish.kind, "/LOGIN/SESSION")
         raise ConfigError(f"'{wish.account}' is no {wish.kind} account of this policy", hint=f"Write {form}.")
+    _check_known(wish, policy)
     if not 0 < wish.epsilon <= _LARGEST_EPSILON or not 0 <= wish.delta <= _LARGEST_DELTA:
         raise ConfigError(f"epsilon is more than 0 and at most {_LARGEST_EPSILON:g}, delta 0 to {_LARGEST_DELTA:g}")
     if wish.delta and privacy.accounting is Accounting.PURE:
@@ -65,6 +68,17 @@ def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
     if parts[0] != dataset or not all(parts):
         return False
     return len(parts) == 1 if kind is AccountKind.DATASET else (len(parts) == 2) is (kind is not AccountKind.SESSION)
+
+
+def _check_known(wish: TopUp, policy: Policy) -> None:
+    """Raises ConfigError for the account of a login or role that is not there: a grant is never taken back."""
+    path = wish.users or Path(policy.users_file)
+    if wish.kind is AccountKind.DATASET or (wish.users is None and not path.exists()):
+        return
+    users, name = read_users(path, UNCHECKED), wish.account.split("/")[1]
+    kind, known = ("role", set(users.roles)) if wish.kind is AccountKind.ROLE else ("login", set(users.logins))
+    if name not in known:
+        raise ConfigError(f"there is no {kind} {name} in {path}", hint="Are they in another file? Say --users FILE.")
 
 
 def _operator() -> str:

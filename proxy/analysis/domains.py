@@ -25,11 +25,13 @@ from proxy.sql.algebra import (
     children,
     conjuncts,
 )
+from proxy.sql.decided import decided
 from proxy.sql.domain_rules import Argument
 from proxy.sql.factored import alternatives
 from proxy.sql.function import Nulls
 from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import union
+from proxy.sql.intervals import time_range, union
+from proxy.sqltypes import SqlType
 
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only
@@ -145,9 +147,19 @@ class Domains:
             case Nulls.WITH_ANY:
                 return any(self.may_be_null(a) for a in call.args)
             case Nulls.WITH_ANY_OR_NO_ANSWER:
-                return True
+                return not self._has_answer(call) or any(self.may_be_null(a) for a in call.args)
             case _ as never:
                 assert_never(never)
+
+    def _has_answer(self, call: Call) -> bool:
+        """Whether a call whose arguments are there is known to have an answer: of the commonest keys."""
+        match call:
+            case Call("integer %", (_, Literal(divisor))):
+                return divisor != 0
+            case Call("cast time to date", (moment,)):
+                return time_range(self.of(moment)) is not None
+            case _:
+                return False
 
     def may_raise(self, scalar: Scalar) -> bool:
         """Whether DuckDB could raise computing the scalar itself, its parts aside; such a call is rendered in TRY."""
@@ -166,13 +178,19 @@ def _argument(scalar: Scalar, domain: Domain) -> Argument:
 
 
 def _implies_present(condition: Scalar, scalar: Scalar) -> bool:
-    match condition:
+    if condition == scalar:
+        return True
+    match decided(condition):
         case Member(argument):
             return argument == scalar
         case Call("=" | "<>" | "<" | "<=" | ">" | ">=", args):
             return scalar in args
         case Call("not", (Call("is null", (argument,)),)):
             return argument == scalar
+        case Call("not", (Member() | Call("=" | "<>" | "<" | "<=" | ">" | ">=") | ColumnRef() as inner,)):
+            return _implies_present(inner, scalar)  # NOT of NULL is NULL
+        case Call("not", (Call("or") as inner,)):
+            return any(_implies_present(Call("not", (a,), SqlType.BOOL), scalar) for a in alternatives(inner))
         case Call("or"):
             return all(any(_implies_present(p, scalar) for p in conjuncts(a)) for a in alternatives(condition))
         case _:

@@ -13,9 +13,9 @@ from proxy.sql.algebra import Call, ColumnRef, Literal, Null, Scalar, Span, chil
 from proxy.sql.intervals import time_range
 from proxy.sql.time_rules import next_step, truncate_time
 
-_UNITS = ("minute", "hour", "day", "month", "year")  # each starts where those before it do
+UNITS = ("minute", "hour", "day", "month", "year")  # each starts where those before it do
 _COARSER = {"quarter": "month", "decade": "year", "century": "year", "millennium": "year"}
-_FIELDS = {"hour": "hour", "minute": "minute", "month": "month", "quarter": "month", "year": "year", "decade": "year",
+FIELDS = {"hour": "hour", "minute": "minute", "month": "month", "quarter": "month", "year": "year", "decade": "year",
            "century": "year", "millennium": "year",
            **dict.fromkeys(("day", "dow", "isodow", "doy", "week", "isoyear"), "day")}  # fmt: skip
 _SAME = ("cast time to timestamp", "cast time to timestamptz")
@@ -24,8 +24,8 @@ _FINEST = ""
 
 def moments(scalars: Sequence[Scalar], column: ColumnRef, domain: Domain, most: int) -> tuple[datetime, ...] | None:
     """The starts of all minutes, hours, days, months or years of the column's domain, if it is read by them."""
-    ends, unit = time_range(domain), _finest([u for s in scalars if (u := _grain(s, column)) is not None])
-    if ends is None or unit not in _UNITS:
+    ends, unit = time_range(domain), _finest([u for s in scalars if (u := grain(s, column)) is not None])
+    if ends is None or unit not in UNITS:
         return None
     found = [truncate_time(unit, ends[0])]
     last = truncate_time(unit, ends[1])
@@ -34,7 +34,7 @@ def moments(scalars: Sequence[Scalar], column: ColumnRef, domain: Domain, most: 
     return tuple(found) if len(found) <= most else None
 
 
-def _grain(scalar: Scalar, column: ColumnRef) -> str | None:
+def grain(scalar: Scalar, column: ColumnRef) -> str | None:
     """The finest unit by which the column is read; none where it is not read, "" where it is read as it is."""
     match scalar:
         case ColumnRef():
@@ -44,12 +44,12 @@ def _grain(scalar: Scalar, column: ColumnRef) -> str | None:
             if name == "date_trunc":
                 return _finest([_COARSER.get(word, "day" if word == "week" else word)])
             if name == "extract":
-                return _FIELDS.get(word, _FINEST)
+                return FIELDS.get(word, _FINEST)
             return {"cast time to date": "day", "is null": None}.get(function, _FINEST)
         case Literal() | Null() | Span():
             return None
         case _:
-            return _finest([unit for child in children(scalar) if (unit := _grain(child, column)) is not None])
+            return _finest([unit for child in children(scalar) if (unit := grain(child, column)) is not None])
 
 
 def _is_column(scalar: Scalar, column: ColumnRef) -> bool:
@@ -63,4 +63,4 @@ def _is_column(scalar: Scalar, column: ColumnRef) -> bool:
 def _finest(units: list[str]) -> str | None:
     if not units:
         return None
-    return _FINEST if not all(u in _UNITS for u in units) else min(units, key=_UNITS.index)
+    return _FINEST if not all(u in UNITS for u in units) else min(units, key=UNITS.index)

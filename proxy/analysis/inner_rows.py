@@ -89,7 +89,7 @@ def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
             check_condition(owned.block, key)
         column = scan.table.column(name)
         assert column is not None, "the binder gave each key a column"
-        known[name] = _key_column(column, key, domains)
+        known[name] = _key_column(column, key, owned.block, domains)
     bounds = _with_bounds(scan.table, owned, _most_rows(rows, domains, most))
     columns = tuple(known.get(c.name, c) for c in scan.table.columns)
     return replace(scan, table=replace(bounds, columns=columns), rows=replace(rows, block=owned.block, values=values))
@@ -106,11 +106,15 @@ def _counts_column(value: UnitValue) -> bool:
     return counts and isinstance(value.argument, ColumnRef)
 
 
-def _key_column(column: Column, key: Scalar, domains: Domains) -> Column:
-    """Keys are told apart as they are stored, so the policy's facts of a plain column are those of the key."""
+def _key_column(column: Column, key: Scalar, block: Block, domains: Domains) -> Column:
+    """Keys are told apart as they are stored, so the policy's facts of a plain column are those of the key.
+
+    What shows the unit goes on to do so, also the unit of a row that an outer join has met.
+    """
     if isinstance(key, ColumnRef):
         source = domains.column(key)
-        return replace(source, name=column.name, type=column.type, key=column.key, sum_bounds=column.sum_bounds)
+        is_key = source.key or is_unit_value(block, key)
+        return replace(source, name=column.name, type=column.type, key=is_key, sum_bounds=column.sum_bounds)
     return replace(column, domain=closed(domains.of(key)), nullable=domains.may_be_null(key))
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.decided import decided
 from proxy.sql.factored import alternatives
 from proxy.sql.intervals import as_datetime, half_open
 from proxy.sqltypes import SqlType, Value
@@ -25,15 +26,23 @@ _STEP = {SqlType.DATE: timedelta(days=1), SqlType.TIMESTAMP: timedelta(microseco
 
 def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
     """The domain of a scalar, cut by one condition that every row passes."""
-    match condition:
+    if condition == scalar:
+        return _cut(domain, (True,), scalar.type)
+    match decided(condition):
         case Member(argument, items) if argument == scalar:
             return _cut(domain, tuple(i.value for i in items), scalar.type)
         case Call("=", (left, Literal(value))) | Call("=", (Literal(value), left)) if left == scalar:
             return _cut(domain, (value,), scalar.type)
+        case Call("<>" | "is distinct from", (left, Literal(value))) if left == scalar:
+            return _without(domain, value, scalar.type)
+        case Call("<>" | "is distinct from", (Literal(value), left)) if left == scalar:
+            return _without(domain, value, scalar.type)
         case Call("<" | "<=" | ">" | ">=" as op, (left, Literal(value))) if left == scalar:
             return _limit(domain, op, value, scalar.type)
         case Call("<" | "<=" | ">" | ">=" as op, (Literal(value), left)) if left == scalar:
             return _limit(domain, _MIRRORED[op], value, scalar.type)
+        case Call("not", (inner,)) if inner == scalar:
+            return _cut(domain, (False,), scalar.type)
         case Call("not", (inner,)):
             for implied in negations(inner):
                 domain = narrow(domain, scalar, implied)
@@ -50,11 +59,15 @@ def _either(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
     for alternative in alternatives(condition):
         left = domain
         for part in conjuncts(alternative):
-            left = narrow(left, scalar, part)
+            left = Listed(()) if part == _missing(scalar) else narrow(left, scalar, part)
         if not isinstance(left, Listed) or left == domain:
             return domain
         found += left.values
     return _cut(domain, tuple(found), scalar.type)
+
+
+def _missing(scalar: Scalar) -> Scalar:
+    return Call("is null", (scalar,), SqlType.BOOL)
 
 
 def negations(condition: Scalar) -> tuple[Scalar, ...]:
@@ -66,6 +79,8 @@ def negations(condition: Scalar) -> tuple[Scalar, ...]:
             return (*negations(left), *negations(right))
         case Call("not", (inner,)):
             return conjuncts(inner)
+        case Member(argument, items):
+            return tuple(Call("<>", (argument, item), SqlType.BOOL) for item in items)
         case _:
             return ()
 
@@ -82,6 +97,13 @@ def _cut(domain: Domain, constants: tuple[Value, ...], kind: SqlType) -> Domain:
             return Listed(tuple(dict.fromkeys(v for v in values if inside(v, domain))))
         case Unknown():
             return Listed(tuple(dict.fromkeys(values)))
+
+
+def _without(domain: Domain, constant: Value, kind: SqlType) -> Domain:
+    """The values of a list that are not this one."""
+    if not isinstance(domain, Listed) or (kind.is_integer and _is_blurred(constant)):
+        return domain
+    return Listed(tuple(k for k in domain.values if not same_value(k, constant)))
 
 
 def _is_blurred(constant: Value) -> bool:

@@ -23,10 +23,9 @@ import opendp.prelude as opendp
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.dp.quantiles import Draw, Weights
 
-__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "choose", "salt_bytes"]
+__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "batches_of", "choose", "salt_bytes"]
 
 _BATCH = 4096  # values per call of the sampler: about 50 ms
-_BATCHES_AHEAD = 128  # 4 MiB: three quarters are the largest public domain with three moments a key, and more
 _LOW = 8  # below an eighth of a full pool the background draws without a pause
 _PAUSE_S = 2.0  # else after each batch: a proxy that just began should not look busy
 _CLOSE_TIMEOUT_S = 5.0
@@ -41,6 +40,11 @@ class Noise(Protocol):
     def take(self, n: int) -> tuple[int, ...]:
         """The next n values: all or none, and none of them ever again."""
         ...
+
+
+def batches_of(values: int) -> int:
+    """How many batches of a pool hold this many values, from 1."""
+    return max(1, -(-values // _BATCH))
 
 
 def salt_bytes(size: int = 32) -> bytes:
@@ -72,7 +76,7 @@ class NoisePool:
     time shows only how many batches were needed.
     """
 
-    def __init__(self, distribution: Distribution, *, batch: int = _BATCH, batches_ahead: int = _BATCHES_AHEAD) -> None:
+    def __init__(self, distribution: Distribution, *, batch: int = _BATCH, batches_ahead: int) -> None:
         if batch < 1 or batches_ahead < 1:
             raise ValueError("a pool holds at least one batch of one value")
         self._draw = _sampler(distribution, float(SCALE))

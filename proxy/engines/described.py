@@ -42,13 +42,18 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundTable:
-    """relation: schema and name. unique: columns of constraints, the primary key's among them."""
+    """relation: schema and name. unique: columns of constraints, the primary key's among them.
+
+    reads: the tables that a view reads.
+    """
 
     relation: tuple[str, ...]
     columns: tuple[FoundColumn, ...]
     primary: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
     references: tuple[Reference, ...] = ()
+    is_view: bool = False
+    reads: tuple[tuple[str, ...], ...] = ()
 
 
 def about(name: str, facts: Mapping[str, Said]) -> Said:

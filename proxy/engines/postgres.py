@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -31,7 +33,9 @@ _PUBLIC_BATCH = 2000
 _MOST_IDLE = 8
 _CANCEL_S = 5.0
 _CHECK_S = 60.0
+_REPEAT_S = 0.2
 _GRACE_S = 2.0  # the server ends by itself what we could not cancel
+_PATIENCE_S = 5.0  # with a server that does neither
 _BEGIN = "begin isolation level repeatable read read only"
 
 
@@ -50,12 +54,14 @@ class PostgresEngine:
     @contextmanager
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
         """Run reserved SELECTs in one transaction. See `base.Engine.stages`."""
-        with self._connected(timeout_s) as connection:
-            interrupt = _Interrupt(connection)
-            with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
-                yield PostgresStages(connection, reserved, watch)
-            if interrupt.was_used:  # it may still arrive, and would hit whoever is next
-                connection.close()
+        interrupt = _Interrupt()
+        with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
+            try:
+                with self._connected(timeout_s, interrupt) as connection:
+                    yield PostgresStages(connection, reserved, watch)
+            except EngineStopped:
+                watch.check()  # interrupted for a reason that has a better name
+                raise
 
     def check_facts(self, policy: Policy) -> Facts:
         """See `base.Engine.check_facts`. Raises ConfigError."""
@@ -103,26 +109,29 @@ class PostgresEngine:
             connection.close()
 
     @contextmanager
-    def _connected(self, timeout_s: float) -> Iterator[Connection]:
+    def _connected(self, timeout_s: float, interrupt: _Interrupt | None = None) -> Iterator[Connection]:
         """A session in a transaction. It serves the next statement too, unless this one fails. 0: without a time-out.
 
-        Raises EngineStopped when there is no server.
+        interrupt: aimed at the session while it has one. Raises EngineStopped when there is no server.
         """
-        connection = self._begun(timeout_s)
+        interrupt = interrupt or _Interrupt()
+        connection = self._begun(timeout_s, interrupt)
+        is_kept = False
         try:
             yield connection
-            if not connection.closed:
+            with contextlib.suppress(psycopg.Error):
                 connection.execute("rollback")
-        except BaseException:
-            connection.close()
-            raise
+                is_kept = True
+        finally:
+            if interrupt.let_go() or not is_kept:  # what was asked for may still arrive, and would hit whoever is next
+                connection.close()
         with self._lock:
             if not self._is_closed and not connection.closed and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
 
-    def _begun(self, timeout_s: float) -> Connection:
+    def _begun(self, timeout_s: float, interrupt: _Interrupt) -> Connection:
         """An idle session, or a new one where the server has ended those that were idle."""
         milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
         begin = f"{_BEGIN}; set local statement_timeout = {milliseconds}".encode()
@@ -134,34 +143,64 @@ class PostgresEngine:
             failure = ""
             try:
                 connection = idle if idle is not None else connect(self._source, self._zone)
+                interrupt.aim(connection)
                 connection.execute(begin)
                 return connection
             except psycopg.Error as error:
                 failure = type(error).__name__
-            if idle is None:
+            was_used = interrupt.let_go()
+            if idle is not None:
+                idle.close()
+            if idle is None or was_used:
                 raise EngineStopped(failure)  # outside the handler, so that libpq's words do not hang on it
-            idle.close()
 
 
 class _Interrupt:
-    """Asks the server to stop a statement: on a thread of its own, as that takes a connection of its own."""
+    """Asks the server to stop what a session does, and lets the session go if the server does not listen.
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._thread = threading.Thread(target=self._cancel, name="engine-cancel", daemon=True)
-        self.was_used = False
-        self._next_s = 0.0
+    Asking takes a connection of its own, so a thread of its own does it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._thread: threading.Thread | None = None
+        self._next_s, self._breaks_s = 0.0, 0.0
+
+    def aim(self, connection: Connection) -> None:
+        with self._lock:
+            self._connection = connection
+
+    def let_go(self) -> bool:
+        """Leave the session alone from now on. Whether it was interrupted."""
+        with self._lock:
+            self._connection = None
+            return self._thread is not None
 
     def __call__(self) -> None:
-        if time.monotonic() >= self._next_s and not self._thread.is_alive():
-            self.was_used = True
-            self._next_s = time.monotonic() + 0.2
-            self._thread = threading.Thread(target=self._cancel, name="engine-cancel", daemon=True)
-            self._thread.start()
+        with self._lock:
+            now_s, connection = time.monotonic(), self._connection
+            if connection is None or (self._thread is not None and now_s < self._next_s):
+                return
+            if self._thread is None:
+                self._breaks_s = now_s + _PATIENCE_S
+            elif now_s >= self._breaks_s:
+                _break(connection)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=_cancel, args=[connection], name="engine-cancel", daemon=True)
+                self._thread.start()
+            self._next_s = now_s + _REPEAT_S
 
-    def _cancel(self) -> None:
-        with contextlib.suppress(psycopg.Error):
-            self._connection.cancel_safe(timeout=_CANCEL_S)
+
+def _cancel(connection: Connection) -> None:
+    with contextlib.suppress(psycopg.Error):
+        connection.cancel_safe(timeout=_CANCEL_S)
+
+
+def _break(connection: Connection) -> None:
+    """End the way to the server, so that nobody waits for it: its process stands still, or its machine is gone."""
+    with contextlib.suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as way:
+        way.shutdown(socket.SHUT_RDWR)
 
 
 class PostgresStages:

@@ -17,8 +17,9 @@ _CONNECT_S = 20
 _READ_ONLY = "-c default_transaction_read_only=on -c statement_timeout=60s"
 
 _TABLES = """
-select c.oid, n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-where c.relkind in ('r', 'p', 'f') and not c.relispartition
+select c.oid, n.nspname, c.relname, c.relkind in ('v', 'm') from pg_catalog.pg_class c
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p', 'f', 'v', 'm') and not c.relispartition
   and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
   and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_any_column_privilege(c.oid, 'select')
 order by 2, 3"""
@@ -52,18 +53,28 @@ left join pg_catalog.pg_namespace n on n.oid = other.relnamespace
 where k.conrelid = %(table)s and k.contype in ('c', 'f', 'p', 'u') and k.convalidated and k.conparentid = 0
 order by k.contype, k.conname"""
 
+_READS = """
+with recursive read(oid) as (
+  select %(table)s::oid
+  union
+  select d.refobjid from read join pg_catalog.pg_rewrite r on r.ev_class = read.oid
+  join pg_catalog.pg_depend d on d.objid = r.oid and d.classid = 'pg_catalog.pg_rewrite'::regclass
+    and d.refclassid = 'pg_catalog.pg_class'::regclass)
+select n.nspname, c.relname from read join pg_catalog.pg_class c on c.oid = read.oid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f') order by 1, 2"""
+
 _ENUM = "e"
 
 
 def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
-    """The tables that the login may read, in all schemas. Raises ConfigError, which never shows the DSN."""
+    """The tables and views that the login may read, in all schemas. Raises ConfigError, which never shows the DSN."""
     failure = ""
     try:
         with psycopg.connect(dsn, connect_timeout=_CONNECT_S, options=_READ_ONLY, autocommit=True) as connection:
             names = connection.execute(_TABLES).fetchall()
             tables = []
-            for number, (oid, schema, name) in enumerate(names, start=1):
-                tables.append(_table(connection, oid, (str(schema), str(name))))
+            for number, (oid, schema, name, is_view) in enumerate(names, start=1):
+                tables.append(_table(connection, oid, (str(schema), str(name)), is_view=bool(is_view)))
                 progress(number, len(names))
             return tuple(tables)
     except psycopg.Error as error:
@@ -73,10 +84,11 @@ def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
     )
 
 
-def _table(connection: Connection, oid: object, relation: tuple[str, ...]) -> FoundTable:
+def _table(connection: Connection, oid: object, relation: tuple[str, ...], *, is_view: bool) -> FoundTable:
     constraints = connection.execute(_CONSTRAINTS, {"table": oid}).fetchall()
     checked = _combined([str(row[1]) for row in constraints if row[0] == "c"])
     rows = connection.execute(_COLUMNS, {"table": oid}).fetchall()
+    reads = connection.execute(_READS, {"table": oid}).fetchall() if is_view else []
     keys = [(row[0], _names(row[2])) for row in constraints if row[0] in ("p", "u")]
     return FoundTable(
         relation=relation,
@@ -88,6 +100,8 @@ def _table(connection: Connection, oid: object, relation: tuple[str, ...]) -> Fo
             for row in constraints
             if row[0] == "f"
         ),
+        is_view=is_view,
+        reads=tuple((str(schema), str(name)) for schema, name in reads),
     )
 
 

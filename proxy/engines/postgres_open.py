@@ -22,7 +22,10 @@ Connection = psycopg.Connection[tuple[object, ...]]
 OLDEST = 15
 _ENCODING = "UTF8"
 # a server that is gone without a word is noticed within a minute
-_DEFAULTS = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+_DEFAULTS = {
+    "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}  # fmt: skip
 _SETTINGS = {
     "default_transaction_read_only": "on",
     "default_transaction_isolation": "repeatable read",

@@ -1,152 +1,184 @@
-"""Can a question be answered from the release of another one, and with how much noise?
+"""Can a question be answered from the releases of others, and with how much noise?
 
-By adding up cells of a finer grouping over public keys, by leaving out groups, by changing the order of keys, by
-another aggregate of the same moments, or from one of several grouping sets. The rows must be the same, apart from
-conditions that only choose groups, and a unit that the question would count in full must have been counted in full by
-the release. See docs/claims/reuse.md.
+From one release, or from two that have its moments together: by adding up cells of a finer grouping over public keys,
+by leaving out groups, by changing the order of keys, by other aggregates that follow from the moments, or from one of
+several grouping sets. The rows must be the same, apart from conditions that only choose cells, and a unit that the
+question would count in full must have been counted in full by the release. See docs/claims/reuse.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
-from proxy.analysis.analyse import Analysed
-from proxy.analysis.keys import KeyValue, PublicKey, key_identity
-from proxy.plan.moments import MomentVector, UnitCount, UnitTotal, condition_of, is_linear
+from proxy.errors import HushError
+from proxy.plan.expressed import Expressed, NotExpressed
+from proxy.plan.gathered import Gathering, Groups
+from proxy.plan.moments import Moment, MomentVector, is_linear
 from proxy.plan.noise import noise_of
-from proxy.plan.release_plan import AllKeys, ReleasePlan, vector_of
+from proxy.plan.recipes import Finish
+from proxy.plan.release_plan import ReleasePlan, vector_of
+from proxy.plan.same_groups import (
+    Chosen,
+    carried,
+    chosen,
+    error_ratios,
+    moment_conditions,
+    placed,
+    threshold_ratio,
+)
 from proxy.plan.sets import Plan, SetsPlan
-from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
-from proxy.sqltypes import SqlType
 
 _ROUNDING = 1.0 - 2.0**-30
-# of a key that a condition may choose groups by: the engine compares it as Python does
-_COMPARED = frozenset(
-    (SqlType.BOOL, SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.TEXT, SqlType.VARCHAR, SqlType.DATE)
-)
-Key = tuple[KeyValue, ...]
-StoredKey = Key  # of several grouping sets it begins with the number of its set
+Counts = tuple[int, ...]  # of cells that are added up for a group, by source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A release that an answer is computed from.
+
+    plan: what was released, and paid, maybe with other grouping sets. of, number: the one of these that is read.
+    groups: each key of the answer with those of the cells that add up to it. chosen: in their place where groups are
+    private, and known from the release alone.
+    """
+
+    plan: Plan
+    of: ReleasePlan
+    groups: Groups
+    number: int | None = None
+    chosen: Chosen | None = None
+
+    @property
+    def added(self) -> int:
+        """The most cells that are added up for one group."""
+        return max((len(cells) for _, cells in self.groups), default=1)
+
+    @property
+    def is_of_single_cells(self) -> bool:
+        """Whether each group is a cell of the release as it is."""
+        return all(len(cells) == 1 for _, cells in self.groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """An answer computed from the release of another question.
+    """An answer computed from the releases of other questions.
 
-    source: what was released, and paid, maybe with other grouping sets. shown: how it is finished, with its noise.
-    groups: each key with those of the source's cells that add up to it.
+    shown: how it is finished, with the noise of the group that most cells are added up for. noise: the largest of an
+    output, relative to that of a new release.
     """
 
-    source: Plan
+    sources: tuple[Source, ...]
     shown: ReleasePlan
-    groups: tuple[tuple[Key, tuple[StoredKey, ...]], ...]
+    noise: float
 
     @property
-    def noise(self) -> float:
-        """The variance of a sum, relative to that of other answers of the same question."""
-        return self.shown.added / self.shown.cost.pico
+    def plans(self) -> tuple[Plan, ...]:
+        """What must have been released and paid."""
+        return tuple(s.plan for s in self.sources)
+
+    @property
+    def is_of_a_set(self) -> bool:
+        """Whether each group is a cell of one of several grouping sets, as it is."""
+        one = self.sources[0]
+        return len(self.sources) == 1 and one.number is not None and bool(one.groups) and one.is_of_single_cells
+
+    def counts(self) -> tuple[Counts, ...]:
+        """How many cells are added up for each group."""
+        return tuple(zip(*([len(cells) for _, cells in s.groups] for s in self.sources), strict=True))
+
+    def shown_of(self, counts: Counts) -> ReleasePlan:
+        """How groups of so many cells are finished."""
+        return replace(self.shown, added=max(counts), agreed=_sds(self.sources, counts))
 
 
-def derive(wanted: ReleasePlan, source: Plan, factor: float, if_cheaper: float = 1.0) -> Derived | None:
-    """The answer of `wanted` from the release of `source`, None if it cannot be had or is too noisy.
+def derive(wanted: ReleasePlan, sources: Sequence[Plan], factor: float, if_cheaper: float = 1.0) -> tuple[Derived, ...]:
+    """The answers of `wanted` that follow from one of the releases or, if none does, from two; the least noisy first.
 
     factor: how many times the noise of a fresh release is acceptable. if_cheaper: that of a source which cost less than
     `wanted` would; who asks for more accuracy gets it.
     """
-    most = factor if source.cost.pico >= wanted.cost.pico else if_cheaper
-    if not isinstance(source, SetsPlan):
-        return _derive(wanted, source, most)
-    found = [(n, d) for n, s in enumerate(source.sets) if n not in source.together
-             if (d := _derive(wanted, s.plan, most)) is not None]  # fmt: skip
+    gathering = Gathering(wanted)
+    fit = [s for plan in sources for s in _fitting(wanted, plan, gathering)]
+    found = list(_acceptable(wanted, [(s,) for s in fit], factor, if_cheaper))
     if not found:
-        return None
-    number, best = min(found, key=lambda item: item[1].noise)
-    groups = tuple((key, tuple((number, *cell) for cell in cells)) for key, cells in best.groups)
-    return replace(best, source=source, groups=groups)
+        public = [s for s in fit if s.chosen is None and not wanted.parts]
+        pairs = [
+            p
+            for p in combinations(public, 2)
+            if p[0].plan.fingerprint != p[1].plan.fingerprint and _count_alike(p[0].of, p[1].of)
+        ]
+        found = list(_acceptable(wanted, pairs, factor, if_cheaper))
+    return tuple(sorted(found, key=lambda d: d.noise))
 
 
-def _derive(wanted: ReleasePlan, source: ReleasePlan, most: float) -> Derived | None:
-    groups = _groups(wanted, source)
-    if not groups:
+def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[Source]:
+    """The release, or those of its sets, whose cells make up the groups that are wanted."""
+    if not isinstance(plan, SetsPlan):
+        sets: list[tuple[int | None, ReleasePlan]] = [(None, plan)]
+    else:
+        sets = [(n, one.plan) for n, one in enumerate(plan.sets) if n not in plan.together]
+    for number, of in sets:
+        groups = _groups(wanted, of, gathering)
+        own = chosen(wanted, of)
+        if groups or own is not None:
+            yield Source(plan=plan, of=of, groups=groups, number=number, chosen=own)
+
+
+def _groups(wanted: ReleasePlan, source: ReleasePlan, gathering: Gathering) -> Groups:
+    """The cells that make up the groups, if units count in them as they would in a fresh release."""
+    groups = gathering.groups(source)
+    added = max((len(cells) for _, cells in groups), default=0)
+    return groups if groups and _counts_as_much(wanted, source, added) else ()
+
+
+def _acceptable(
+    wanted: ReleasePlan, several: Sequence[tuple[Source, ...]], factor: float, if_cheaper: float
+) -> Iterator[Derived]:
+    """Those of the answers whose noise is acceptable."""
+    for sources in several:
+        is_cheaper = min(s.plan.cost.pico for s in sources) < wanted.cost.pico
+        found = _derived(wanted, sources)
+        if found is not None and found.noise <= (if_cheaper if is_cheaper else factor) / _ROUNDING:
+            yield found
+
+
+def _derived(wanted: ReleasePlan, sources: tuple[Source, ...]) -> Derived | None:
+    """The answer from the moments of all sources and the parts of the first, None if they do not give it."""
+    first = sources[0].of
+    parts = carried(wanted, first)
+    if parts is None or (parts and not sources[0].is_of_single_cells):
         return None
-    added = len(groups[0][1])
-    if any(len(cells) != added for _, cells in groups) or not _counts_as_much(wanted, source, added):
+    moments = tuple(m for s in sources for m in s.of.vector.moments)
+    sds = _sds(sources, tuple(s.added for s in sources))
+    found = _finishes(wanted, first, moments, sds)
+    if found is None:
         return None
-    vector = _vector(wanted, source)
-    if vector is None:
-        return None
+    finishes, near = found
+    finishes = tuple(placed(f, wanted, first, parts) for f in finishes)
+    weights = tuple(w * s.of.scale / first.scale for s in sources for w in s.of.allocation.weights)
     shown = replace(
-        wanted, vector=vector, allocation=source.allocation, scale=source.scale, sensitivity=source.sensitivity,
-        sql=source.sql, cost=source.cost, fingerprint=source.fingerprint, sum_choices=(), added=added,
+        wanted, vector=MomentVector(moments, finishes), allocation=replace(first.allocation, weights=weights),
+        scale=first.scale, sensitivity=first.sensitivity, sql=first.sql, cost=first.cost, fingerprint=first.fingerprint,
+        sum_choices=(), added=max(s.added for s in sources), agreed=sds, parts=first.parts, selection=first.selection,
     )  # fmt: skip
-    return Derived(source=source, shown=shown, groups=groups) if _is_near(wanted, shown, most) else None
+    fresh = [noise_of(f, wanted.sds) for f in wanted.vector.finishes]
+    ratios = [_ratio(noise_of(a, sds), b) for a, b in zip(near, fresh, strict=True)]
+    noise = max((*ratios, *error_ratios(wanted, first, parts), threshold_ratio(wanted, first)), default=1.0)
+    return Derived(sources=sources, shown=shown, noise=noise)
 
 
-def _is_near(wanted: ReleasePlan, shown: ReleasePlan, most: float) -> bool:
-    """Whether no number's noise is more than `most` times that of a fresh release."""
-    ours, fresh = shown.sds, wanted.sds
-    pairs = zip(shown.vector.finishes, wanted.vector.finishes, strict=True)
-    return all(noise_of(a, ours) <= most * noise_of(b, fresh) / _ROUNDING for a, b in pairs)
+def _ratio(ours: float, fresh: float) -> float:
+    """How many times the noise of a new answer; an answer without noise, as of a constant, is derived as it is."""
+    if fresh > 0:
+        return ours / fresh
+    return math.inf if ours > 0 else 0.0
 
 
-# --- which cells ------------------------------------------------------------------------------------------
-
-
-def _groups(wanted: ReleasePlan, source: ReleasePlan) -> tuple[tuple[Key, tuple[Key, ...]], ...]:
-    """Each key of `wanted` with the source's keys that make it up; nothing if the rows are not the same."""
-    if wanted.parts or not isinstance(wanted.selection, AllKeys) or not isinstance(source.selection, AllKeys):
-        return ()
-    ours, theirs = wanted.analysed.owned.block, source.analysed.owned.block
-    if (ours.scans, ours.joins) != (theirs.scans, theirs.joins) or not set(theirs.where) <= set(ours.where):
-        return ()
-    finer = [k for k in source.analysed.keys if isinstance(k, PublicKey)]
-    scalars = [k.scalar for k in finer]
-    if any(k.scalar not in scalars for k in wanted.analysed.keys):
-        return ()
-    places = [scalars.index(k.scalar) for k in wanted.analysed.keys]
-    left = source.public_keys
-    for condition in set(ours.where) - set(theirs.where):
-        chosen = _chosen(condition, scalars, source.analysed)
-        if chosen is None:
-            return ()
-        place, values = chosen
-        left = tuple(key for key in left if key_identity(key[place]) in values)
-    return _gathered(wanted, left, places)
-
-
-def _gathered(
-    wanted: ReleasePlan, cells: Sequence[Key], places: Sequence[int]
-) -> tuple[tuple[Key, tuple[Key, ...]], ...]:
-    """Nothing unless the cells make up exactly the keys that are wanted."""
-    found: dict[tuple[object, ...], list[Key]] = {}
-    for cell in cells:
-        found.setdefault(tuple(key_identity(cell[place]) for place in places), []).append(cell)
-    keys = {tuple(map(key_identity, key)): key for key in wanted.public_keys}
-    return tuple((key, tuple(found[i])) for i, key in keys.items()) if keys.keys() == found.keys() else ()
-
-
-def _chosen(condition: Scalar, keys: list[Scalar], analysed: Analysed) -> tuple[int, frozenset[object]] | None:
-    """The key that a condition is about, and the values that pass; None if it does more than choose groups."""
-    match condition:
-        case Call("=", (scalar, Literal() as value)):
-            items: tuple[Literal, ...] = (value,)
-        case Member(scalar, items):
-            pass
-        case Call("not", (scalar,)) if scalar.type is SqlType.BOOL:
-            items = (Literal(False, SqlType.BOOL),)
-        case _:
-            scalar, items = condition, (Literal(True, SqlType.BOOL),)
-    if scalar not in keys or not _is_compared_plainly(scalar, items, analysed):
-        return None
-    return keys.index(scalar), frozenset(key_identity(i.value) for i in items)
-
-
-def _is_compared_plainly(scalar: Scalar, items: tuple[Literal, ...], analysed: Analysed) -> bool:
-    if scalar.type not in _COMPARED or any(i.type.family is not scalar.type.family for i in items):
-        return False
-    if any(type(i.value) is float for i in items):
-        return False
-    return not (isinstance(scalar, ColumnRef) and analysed.domains.column(scalar).case_blind)
+def _sds(sources: Sequence[Source], counts: Counts) -> tuple[float, ...]:
+    """The noise of each moment; noises of different cells are independent."""
+    return tuple(math.sqrt(n) * sd for s, n in zip(sources, counts, strict=True) for sd in s.of.sds)
 
 
 # --- which rows count -------------------------------------------------------------------------------------
@@ -167,25 +199,41 @@ def _counts_as_much(wanted: ReleasePlan, source: ReleasePlan, added: int) -> boo
     if counts_all_rows:
         return True
     has_all_groups = bounds.groups >= min(bounds.rows, len(source.public_keys))
-    is_same_rows = _conditions(source) <= _conditions(wanted)
+    is_same_rows = moment_conditions(source) <= moment_conditions(wanted)
     return added == 1 and bounds.rows_per_group >= ours.bounds.rows_per_group and has_all_groups and is_same_rows
 
 
-def _conditions(plan: ReleasePlan) -> set[Scalar]:
-    """Which rows count for some moment."""
-    return {condition_of(m) for m in plan.vector.moments if not isinstance(m, (UnitCount, UnitTotal))}
+def _count_alike(one: ReleasePlan, other: ReleasePlan) -> bool:
+    """Whether every unit counts alike in two releases, also one that is above its bounds: quotients rest on it.
+
+    It has one row, or it is in one group of each, where its rows weigh what C and their number say.
+    """
+    ours, theirs = one.analysed, other.analysed
+    if ours.owned.is_one_row_per_unit and theirs.owned.is_one_row_per_unit:
+        return True
+    return (
+        ours.has_constant_keys
+        and theirs.has_constant_keys
+        and ours.bounds.rows_per_group == theirs.bounds.rows_per_group
+        and moment_conditions(one) == moment_conditions(other)
+    )
 
 
 # --- which numbers ----------------------------------------------------------------------------------------
 
 
-def _vector(wanted: ReleasePlan, source: ReleasePlan) -> MomentVector | None:
-    """The source's moments with the recipes of `wanted`; None if they do not give all of its aggregates."""
-    theirs, ours = source.analysed.owned, wanted.analysed.owned
-    both = tuple(dict.fromkeys((*theirs.block.aggregates, *ours.block.aggregates)))
-    owned = replace(theirs, block=replace(theirs.block, aggregates=both))
-    joint = vector_of(replace(source.analysed, owned=owned), source.distribution)
-    if joint.moments != source.vector.moments:
+def _finishes(
+    wanted: ReleasePlan, source: ReleasePlan, moments: tuple[Moment, ...], sds: tuple[float, ...]
+) -> tuple[tuple[Finish, ...], tuple[Finish, ...]] | None:
+    """The recipes of `wanted` over the moments, and those whose noise is compared; None if they do not give all of its
+    aggregates. The bounds of measures are those of the source.
+    """
+    theirs = source.analysed.owned
+    owned = replace(theirs, block=replace(theirs.block, aggregates=wanted.analysed.owned.block.aggregates))
+    try:
+        vector = vector_of(replace(source.analysed, owned=owned), source.distribution)
+        known = Expressed(moments, sds, source.analysed.domains.may_be_null)
+        shown = tuple(known.finish(f, vector.moments) for f in vector.finishes)
+        return shown, tuple(known.near(f, vector.moments) for f in vector.finishes)
+    except (NotExpressed, HushError):
         return None
-    finishes = tuple(joint.finishes[both.index(a)] for a in ours.block.aggregates)
-    return MomentVector(joint.moments, finishes)

@@ -15,9 +15,11 @@ from proxy.dp.accounting import of_pico_down
 from proxy.dp.mechanisms import Distribution, grid_scale, noise_sd
 from proxy.plan.asked import DistinctValues
 from proxy.plan.part_rows import part_rows
-from proxy.plan.terms import Statement, Terms, salted
+from proxy.plan.salting import salted
+from proxy.plan.terms import Statement, Terms
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.intervals import number_range
+from proxy.sqltypes import SqlType
 
 _NO_BOUND = 2**62
 
@@ -117,7 +119,8 @@ class _Writer:
             above += f" OR sum(n) > {limits.in_all}"
             in_all = f", row_number() OVER (PARTITION BY {unit} ORDER BY {', '.join(['h', 'x', *keys])}) AS t"
             within = f" WHERE t <= {limits.in_all}"
-        hashed = f"SELECT *, {salted(self._statement.salt, [*units, *keys, 'x'])} AS h FROM {self._entered()}"
+        values = [*self._named_keys(), ("x", self._asked.of.type)]
+        hashed = f"SELECT *, {salted(self._statement, self._terms, values)} AS h FROM {self._entered()}"
         placed = (
             f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed}) AS hashed"
         )
@@ -137,10 +140,14 @@ class _Writer:
         dialect = self._terms.dialect
         if not keys:
             return dialect.matched("held", "many", units, is_there=True)
-        order = ", ".join([salted(self._statement.salt, [*units, *keys]), *keys])
+        order = ", ".join([salted(self._statement, self._terms, self._named_keys()), *keys])
         place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
         alike = [f"held.{k} IS NOT DISTINCT FROM entered.{k}" for k in keys]
         same = " AND ".join([*(f"held.{u} = entered.{u}" for u in units), *alike])
         placed = f"SELECT groups.*, {place} AS g FROM {dialect.matched('groups', 'many', units, is_there=True)}"
         entered = f"SELECT * FROM ({placed}) AS placed WHERE g <= {self._limits.groups}"
         return f"held {dialect.half_join(f'({entered}) AS entered', same)}"
+
+    def _named_keys(self) -> list[tuple[str, SqlType]]:
+        keys = self._statement.analysed.keys
+        return [(name, k.scalar.type) for name, k in zip(self._terms.keys, keys, strict=True)]

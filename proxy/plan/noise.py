@@ -19,8 +19,9 @@ def noise_of(recipe: Finish, sds: tuple[float, ...]) -> float:
             return 0.0
         case Count(form) | Total(form):
             return sd_of(form, sds)
-        case Mean(total=total, half=half):
-            return sd_of(total, sds) * half
+        case Mean(number=number, total=total, middle=middle, half=half):
+            apart = math.fsum(recipe.ends) / 2.0 - middle  # of the average whose noise is stated
+            return math.hypot(sd_of(total, sds) * half, sd_of(number, sds) * apart)
         case Spread() | Relation():
             return sd_over_even_values(recipe, sds)
         case Verdict():

@@ -102,8 +102,9 @@ def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
         case Total(value, sign):
             never = {1: "; never negative", -1: "; never positive", 0: ""}[sign]
             return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}{never}"
-        case Mean(middle=middle, half=half):
-            return f"values clamped to {_interval(middle, half)}"
+        case Mean():
+            lo, hi = recipe.ends
+            return f"values clamped to [{lo:g}, {hi:g}]"
         case Spread(measured=measured):
             return f"values clamped to {_measured(measured)}; {_EVEN}"
         case Relation(y=y, x=x):

@@ -6,8 +6,8 @@ Recipes name moments by number; they hold public numbers only. What is done with
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 
@@ -51,12 +51,19 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """middle + half * total/number, clamped to [lo, hi]."""
+    """middle + half * total/number, clamped to its ends. least, most: of total/number."""
 
     number: Linear
     total: Linear
     middle: float
     half: float
+    least: float = -1.0
+    most: float = 1.0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of all values."""
+        return self.middle + self.half * self.least, self.middle + self.half * self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +176,12 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             terms[place[index]] = terms.get(place[index], 0.0) + coefficient
         return Linear(tuple(sorted(terms.items())))
 
+    return substituted(finish, move)
+
+
+def substituted(finish: Finish, move: Callable[[Linear], Linear]) -> Finish:
+    """The recipe with other linear forms in the place of its own."""
+
     def measure(of: Measured) -> Measured:
         return Measured(move(of.total), move(of.squares), of.middle, of.half)
 
@@ -177,8 +190,8 @@ def moved(finish: Finish, place: Mapping[int, int]) -> Finish:
             return Count(move(number))
         case Total(value, sign):
             return Total(move(value), sign)
-        case Mean(number, total, middle, half):
-            return Mean(move(number), move(total), middle, half)
+        case Mean(number=number, total=total):
+            return replace(finish, number=move(number), total=move(total))
         case Spread(kind, number, measured, is_sample):
             return Spread(kind, move(number), measure(measured), is_sample)
         case Relation(kind, number, y, x, products, is_sample):

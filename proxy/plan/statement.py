@@ -24,9 +24,12 @@ from proxy.plan.moments import (
     UnitCount,
     UnitTotal,
 )
+from proxy.plan.salting import salted
 from proxy.plan.selectivity import expects_few_rows, most_values
-from proxy.plan.terms import Statement, Terms, salted
+from proxy.plan.terms import Statement, Terms
 from proxy.sql.algebra import TRUE
+
+_READABLE = 2_000  # characters of a statement that may compute a measure more than once
 
 
 def render(statement: Statement) -> str:
@@ -61,22 +64,34 @@ class _Writer:
     # --- shapes -----------------------------------------------------------------------------------------
 
     def _one_row(self) -> str:
-        sums = [self._one_row_sum(i, m) for i, m in enumerate(self._statement.moments)]
-        keys = [f"{text} AS {name}" for text, name in zip(self._terms.short_key_texts(), self._terms.keys, strict=True)]
-        group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
-        return self._with_parts([*keys, *sums], f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}{group}")
+        rows = f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}"
+        keys, held = self._terms.short_key_texts(), self._terms.held()
+        text = self._summed(self._terms, keys, rows)
+        if not held or len(text) <= _READABLE:
+            return text
+        named = zip([*keys, *held], [*self._terms.keys, *held.values()], strict=True)
+        columns = ", ".join(f"{value} AS {name}" for value, name in named)
+        rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
+        return self._summed(Terms(self._statement, held), self._terms.keys, rows)
 
-    def _one_row_sum(self, index: int, moment: Moment) -> str:
+    def _summed(self, terms: Terms, keys: list[str], rows: str) -> str:
+        """Sums over rows that are a unit each. keys: texts over them."""
+        sums = [self._one_row_sum(terms, i, m) for i, m in enumerate(self._statement.moments)]
+        named = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
+        group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
+        return self._with_parts([*named, *sums], f"{rows}{group}")
+
+    def _one_row_sum(self, terms: Terms, index: int, moment: Moment) -> str:
         if isinstance(moment, UnitCount):
             assert moment.per_part, "with one row per unit, units are counted as rows"
             return f"0 AS m{index}"
         assert not isinstance(moment, UnitTotal), "with one row per unit, a unit's sum is a row's value"
-        condition = self._terms.filter(moment)
+        condition = terms.filter(moment)
         if isinstance(moment, RowCount):
             each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
             return f"count(*){condition} * {each}::{self._dialect.huge} AS m{index}"
         factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
-        return f"sum(trunc({self._terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
+        return f"sum(trunc({terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
 
     def _one_cell(self) -> str:
         cell = self.cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
@@ -221,7 +236,8 @@ class _Writer:
         if not private:
             return []
         units, limit = ", ".join(self._terms.units), self._analysed.bounds.keys
-        order = f"{salted(self._statement.salt, [*self._terms.units, *private])}, {', '.join(private)}"
+        kinds = [(n, k.scalar.type) for n, k in zip(self._terms.keys, self._analysed.keys, strict=True) if n in private]
+        order = f"{salted(self._statement, self._terms, kinds)}, {', '.join(private)}"
         moments = (f"m{i}" for i in range(len(self._statement.moments)))
         columns = ", ".join([*self._terms.units, *self._terms.keys, "n", *moments])
         held = f"count(DISTINCT row({', '.join(private)}))" if self._is_mixed else "count(*)"

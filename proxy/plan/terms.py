@@ -58,12 +58,13 @@ from proxy.sql.algebra import (
     conjuncts,
 )
 from proxy.sql.describe import spell_frame
-from proxy.sql.dialect import DUCKDB, Dialect, double, quote, text_literal
+from proxy.sql.dialect import DUCKDB, Dialect, double, quote
 from proxy.sql.links import link
 from proxy.sql.render import Renderer, middle_of
 from proxy.sqltypes import SqlType
 
 _HALVES = {JoinKind.SEMI: "EXISTS", JoinKind.ANTI: "NOT EXISTS"}
+_READABLE = 1_000  # characters of conditions that may stand there more than once
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 
 
@@ -84,12 +85,6 @@ class Statement:
     dialect: Dialect = DUCKDB
 
 
-def salted(salt: str, columns: list[str]) -> str:
-    """A hash of columns of SQL that nobody without the dataset's salt can foresee; it orders what a bound cuts off."""
-    spelled = " || ".join(f"coalesce(length({c}::VARCHAR) || ':' || {c}::VARCHAR, '-')" for c in columns)
-    return f"md5({text_literal(salt)} || {spelled})"
-
-
 class Terms:
     """The expressions of one statement."""
 
@@ -107,15 +102,21 @@ class Terms:
     # --- rows -----------------------------------------------------------------------------------------------
 
     def held(self) -> dict[str, str]:
-        """Measures and conditions to be computed once for each row, and names for them; none where there is no sum.
+        """Measures and conditions to be computed once for each row, and names for them; none where these are few.
 
         The engine sees no common parts inside CASE and FILTER.
         """
         values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
-        if not values or self._is_one_numeric():
+        conditions = dict.fromkeys(c for m in self._s.moments for c in self._tests(m, values))
+        if self._is_one_numeric() or (not values and sum(map(len, conditions)) < _READABLE):
             return {}
-        conditions = dict.fromkeys(c for m in self._s.moments if (c := self.condition(m)) != "TRUE")
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
+
+    def _tests(self, moment: Moment, values: Mapping[str, None]) -> list[str]:
+        """The tests of rows in a moment's condition, those aside which can be told by the values."""
+        where, needed, _ = self._rows_asked(moment)
+        tests = [self._present(s) for s in in_order(needed) if s != TRUE and self._double(s) not in values]
+        return [self.renderer.condition(where), *tests] if conjuncts(where) else tests
 
     def _is_one_numeric(self) -> bool:
         """Whether all that is computed of a row is one integer of a numeric column, which then reads it once."""
@@ -216,11 +217,14 @@ class Terms:
     def _windowed(self, scan: Scan, rows: Windowed) -> str:
         """Rows of each unit with window functions over its own rows; passed columns as they are stored."""
         chosen = [f"s{c.scan}.{quote(c.name)} AS {quote(name)}" for name, c in rows.passed]
+        shared: dict[str, str] = {}  # windows that several functions are over, or one that is written more than once
         for window in rows.windows:
-            over = f" OVER ({self._window(window, rows.block)})"
+            text = f"({self._window(window, rows.block)})"
+            over = shared.setdefault(text, f"w{len(shared)}") if isinstance(window.of, UnitValue) else text
             column = self._a.domains.column(ColumnRef(scan.number, window.name, window.type))
-            chosen.append(f"{self._window_value(window, column, over)} AS {quote(window.name)}")
-        return self._chosen(chosen, rows.block)
+            chosen.append(f"{self._window_value(window, column, f' OVER {over}')} AS {quote(window.name)}")
+        named = ", ".join(f"{name} AS {text}" for text, name in shared.items())
+        return self._chosen(chosen, rows.block) + (f"\n  WINDOW {named}" if named else "")
 
     def _together(self, scan: Scan, rows: Together) -> str:
         """The rows of each branch, one after the other; columns as they are computed with."""
@@ -255,7 +259,7 @@ class Terms:
                 return f"least({place.value}(){over}, {window.most}::BIGINT)"
             case Beside(row, argument, distance):
                 text = f"s{argument.scan}.{quote(argument.name)}" if isinstance(argument, ColumnRef) else (
-                    self.renderer.measure(argument))  # fmt: skip
+                    f"({self.renderer.measure(argument)})::{self.dialect.types[argument.type]}")  # fmt: skip
                 return f"{row.value}({text}{f', {distance}' if row in _AT_A_DISTANCE else ''}){over}"
             case UnitValue() as value:
                 counted = self.filter(RowCount(value.where, value.argument)) + over
@@ -284,27 +288,29 @@ class Terms:
 
     def condition(self, moment: Moment) -> str:
         """Which rows the moment is about; TRUE for all."""
-        text = self._condition(moment)
-        return self._held.get(text, text)
+        where, needed, is_absent = self._rows_asked(moment)
+        return self._rows(where, needed, absent=is_absent)
 
-    def _condition(self, moment: Moment) -> str:
+    def _rows_asked(self, moment: Moment) -> tuple[Scalar, tuple[Scalar, ...], bool]:
+        """The moment's condition, the measures that its rows have, and whether they lack some of them instead."""
         match moment:
             case RowCount(where, of, absent, given):
-                return self._rows(where, (of, given), absent=absent)
+                return where, (of, given), absent
             case ScaledSum(where, of, given=given):
-                return self._rows(where, (of if self._may_lack(of) else TRUE, given))
+                return where, (of if self._may_lack(of) else TRUE, given), False
             case HalfSum() | QuarterSum() | SquareSum() | ProductSum():
-                return self._condition(rows_of(moment))
+                return self._rows_asked(rows_of(moment))
             case UnitCount(where):
-                return self.renderer.condition(where)
+                return where, (), False
             case UnitTotal(scaled):
-                return self._condition(scaled)
+                return self._rows_asked(scaled)
             case _ as never:
                 assert_never(never)
 
     def _rows(self, where: Scalar, needed: tuple[Scalar, ...], *, absent: bool = False) -> str:
         """Which rows pass `where` and have all that is needed or, if `absent`, not all of it."""
-        parts = [self.renderer.condition(where)] if conjuncts(where) else []
+        text = self.renderer.condition(where)
+        parts = [self._held.get(text, text)] if conjuncts(where) else []
         present = " AND ".join(self._present(s) for s in in_order(needed) if s != TRUE)
         if present:
             parts.append(f"NOT ({present})" if absent else present)
@@ -322,9 +328,12 @@ class Terms:
         """TRUE or FALSE, never NULL: whether a measure has a value."""
         plain = isinstance(scalar, ColumnRef) and scalar.type.is_number
         text = self.renderer.unclamped(scalar) if plain else self.renderer.measure(scalar)
+        text = self._held.get(self.dialect.as_double(text), text) if scalar.type.is_number else text
         if scalar.type.is_number and not scalar.type.is_integer:
-            return f"coalesce({self.dialect.finite(text)}, FALSE)"
-        return f"({text} IS NOT NULL)"
+            test = f"coalesce({self.dialect.finite(text)}, FALSE)"
+        else:
+            test = f"({text} IS NOT NULL)"
+        return self._held.get(test, test)
 
     def row_integer(self, moment: RowSum) -> str:
         """A row's moment as an integer of 2^-30: clamped, truncated toward zero, 0 where it has no value.
@@ -472,7 +481,8 @@ def is_told_by_place(window: WindowValue) -> bool:
         case Beside():
             return True
         case UnitValue():
-            return isinstance(window.frame, Frame) and window.frame != _ALL_ROWS
+            frame = window.frame
+            return isinstance(frame, Frame) and frame != _ALL_ROWS and not frame.by_peers
         case _ as never:
             assert_never(never)
 

@@ -10,9 +10,9 @@ import math
 from typing import assert_never
 
 from proxy.policy.model import Bounded, Column
-from proxy.sql.algebra import UnitValue, UnitValueKind
+from proxy.sql.algebra import ColumnRef, UnitValue, UnitValueKind
 from proxy.sql.dialect import double
-from proxy.sql.render import Renderer
+from proxy.sql.render import Renderer, middle_of, numeric_ends
 from proxy.sqltypes import SqlType
 
 _DECIMALS = 12
@@ -59,13 +59,26 @@ def unit_value(value: UnitValue, column: Column, renderer: Renderer, counted: st
 
 
 def _row(value: UnitValue, renderer: Renderer) -> str:
-    text = renderer.measure(value.argument)
     if value.argument.type.is_integer:
-        return f"({text})::BIGINT"
+        return f"({renderer.measure(value.argument)})::BIGINT"
     dialect, (lo, hi) = renderer.dialect, value.ends
-    number = dialect.as_double(text)
+    number, otherwise = _number(value, renderer)
     inside = f"least(greatest({number}, {dialect.double(lo)}), {dialect.double(hi)})"
-    return f"CASE WHEN {dialect.finite(number)} THEN {dialect.rounded(inside, scale_of(value))} END"
+    return f"CASE WHEN {dialect.finite(number)} THEN {dialect.rounded(inside, scale_of(value))}{otherwise} END"
+
+
+def _number(value: UnitValue, renderer: Renderer) -> tuple[str, str]:
+    """What is added of a row, and the ELSE of rows without it: a column that is clamped right after needs no clamp of
+    its own.
+    """
+    of, dialect = value.argument, renderer.dialect
+    domain = renderer.column(of).domain if isinstance(of, ColumnRef) else None
+    if not isinstance(of, ColumnRef) or not isinstance(domain, Bounded) or numeric_ends(domain, of.type) != value.ends:
+        return dialect.as_double(renderer.measure(of)), ""
+    if renderer.column(of).nullable:
+        return renderer.unclamped(of), ""
+    middle = dialect.double(float(middle_of(domain, of.type)))
+    return renderer.unclamped(of), f" ELSE {dialect.rounded(middle, scale_of(value))}"
 
 
 def _double_of(renderer: Renderer) -> str:

@@ -17,6 +17,7 @@ from proxy.analysis.keys import PublicKey, key_identity
 from proxy.dp.margins import Table, agreed_sds, agreeing, settle
 from proxy.plan.moments import Moment
 from proxy.plan.recipes import Count, Total
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import GroupingSet, SetsPlan
 from proxy.release.noisy import Check, NoisyCells
 
@@ -34,6 +35,10 @@ class Adjusted:
     vectors: list[list[float]]
     sds: dict[int, float] = field(default_factory=dict)
     settled: dict[int, list[float | None]] = field(default_factory=dict)
+
+    def agreed(self, plan: ReleasePlan) -> tuple[float, ...]:
+        """The noise of each moment of the set's plan."""
+        return tuple(self.sds.get(i, sd) for i, sd in enumerate(plan.sds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,12 +182,13 @@ def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int) -> list[Figure]:
 
 def _mean(recipe: Mean, number: Noisy, total: Noisy) -> Figure:
     """NULL when the noisy count is below max(1, 2 sd): a test of noisy numbers only."""
-    lo, hi = recipe.middle - recipe.half, recipe.middle + recipe.half
+    lo, hi = recipe.ends
     if number.value < max(1.0, 2 * number.sd):
         return Figure(None, math.inf, lo, hi)
     value = recipe.middle + recipe.half * total.value / number.value
     interval = mean_interval_95(total=total, count=number, middle=recipe.middle, half=recipe.half)
-    return Figure(min(max(value, lo), hi), recipe.half * ratio_sd(total, number), interval.low, interval.high)
+    value, low, high = (min(max(v, lo), hi) for v in (value, interval.low, interval.high))
+    return Figure(value, recipe.half * ratio_sd(total, number), low, high)
 
 
 # --- text -----------------------------------------------------------------------------------------------

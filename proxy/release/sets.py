@@ -58,19 +58,26 @@ def finish_plan(
     """
     if not isinstance(plan, SetsPlan):
         return finish(plan, cells, columns, nonnegative=nonnegative, time_zone=time_zone, check=check)
+    finished = []
+    each = adjusted_sets(plan, cells, is_consistent=is_consistent, nonnegative=nonnegative, check=check)
+    for one, (own, of) in zip(plan.sets, each, strict=True):
+        there = tuple(c for c in (_within(c, one) for c in columns) if c is not None)
+        finished.append(
+            finish(replace(one.plan, agreed=of.agreed(one.plan)), own, there, nonnegative=nonnegative,
+                   time_zone=time_zone, check=check, vectors=of.vectors, settled=of.settled)
+        )  # fmt: skip
+    return _together(plan, columns, finished)
+
+
+def adjusted_sets(
+    plan: SetsPlan, cells: NoisyCells, *, is_consistent: bool, nonnegative: bool, check: Check = lambda: None
+) -> list[tuple[NoisyCells, Adjusted]]:
+    """The cells of each set, and what is shown of them."""
     of_sets = [_of_set(cells, number) for number in range(len(plan.sets))]
     adjusted = [Adjusted(vectors_of(p, c)) for p, c in zip(plan.plans, of_sets, strict=True)]
     if is_consistent:
         make_consistent(plan, of_sets, adjusted, nonnegative=nonnegative, check=check)
-    finished = []
-    for one, own, of in zip(plan.sets, of_sets, adjusted, strict=True):
-        there = tuple(c for c in (_within(c, one) for c in columns) if c is not None)
-        sds = tuple(of.sds.get(i, sd) for i, sd in enumerate(one.plan.sds))
-        finished.append(
-            finish(replace(one.plan, agreed=sds), own, there, nonnegative=nonnegative, time_zone=time_zone, check=check,
-                   vectors=of.vectors, settled=of.settled)
-        )  # fmt: skip
-    return _together(plan, columns, finished)
+    return list(zip(of_sets, adjusted, strict=True))
 
 
 def _of_set(cells: NoisyCells, number: int) -> NoisyCells:

@@ -25,7 +25,7 @@ from proxy.plan.learned import usable
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, plan_block
-from proxy.release.derived import derived_cells
+from proxy.release.derived import finish_derived
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
@@ -62,8 +62,8 @@ class Planned:
     derived: Mapping[int, Derived] = field(default_factory=lambda: MappingProxyType({}))
 
     def distinct(self) -> tuple[Plan, ...]:
-        """Plans that publish different numbers."""
-        return _distinct(self.plans)
+        """Plans that publish different numbers, those included that answers are computed from."""
+        return _distinct((*(p for d in self.derived.values() for p in d.plans), *self.plans))
 
     def cost(self) -> Cost:
         total = Cost(0, 0)
@@ -242,17 +242,9 @@ def answer_statement(
             }
     cells = {**stage.cells, **computed}
     with noting_failure(paid.stage, asker.dataset.ledger):
-        releases = tuple(
-            finish_plan(
-                *_read(planned, place, cells),
-                block.columns,
-                is_consistent=settings.is_consistent,
-                nonnegative=settings.is_nonnegative and not query.feeds_aggregation,
-                time_zone=asker.version.policy.privacy.time_zone,
-                check=cancellation.check,
-            )
-            for place, block in enumerate(planned.blocks)
-        )
+        nonnegative = settings.is_nonnegative and not query.feeds_aggregation
+        finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative)
+        releases = tuple(finishing.release(place) for place in range(len(planned.blocks)))
         asker.dataset.ledger.settle(paid.stage.statement)
     note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
@@ -261,11 +253,31 @@ def answer_statement(
     return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells), is_charged=is_charged)
 
 
-def _read(planned: Planned, place: int, cells: Mapping[str, NoisyCells]) -> tuple[Plan, NoisyCells]:
-    """How a block's answer is finished, and from which numbers."""
-    plan, derived = planned.plans[place], planned.derived.get(place)
-    found = cells[plan.fingerprint]
-    return (plan, found) if derived is None else (derived.shown, derived_cells(derived, found))
+@dataclass(frozen=True, slots=True)
+class _Finishing:
+    """How the answer of each block is made of what was released. cells: by fingerprint."""
+
+    planned: Planned
+    cells: Mapping[str, NoisyCells]
+    asker: Asker
+    cancellation: Cancellation
+    is_consistent: bool
+    nonnegative: bool
+
+    def release(self, place: int) -> Release:
+        plan, columns = self.planned.plans[place], self.planned.blocks[place].columns
+        zone, check = self.asker.version.policy.privacy.time_zone, self.cancellation.check
+        derived = self.planned.derived.get(place)
+        if derived is None:
+            return finish_plan(
+                plan, self.cells[plan.fingerprint], columns, is_consistent=self.is_consistent,
+                nonnegative=self.nonnegative, time_zone=zone, check=check,
+            )  # fmt: skip
+        found = [self.cells[p.fingerprint] for p in derived.plans]
+        return finish_derived(
+            derived, found, columns, nonnegative=self.nonnegative, time_zone=zone, check=check,
+            is_consistent=self.is_consistent,
+        )  # fmt: skip
 
 
 def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:

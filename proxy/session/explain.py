@@ -11,6 +11,7 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.plan.charge import Cost
+from proxy.plan.derive import Derived
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
 from proxy.plan.explain_lines import charge_text
@@ -40,8 +41,7 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     for release in releases:
         lines += plan_lines(release)
         if release["added_up"] is not None:
-            cells = f", {release['added_up']} of its numbers added up for each" if release["added_up"] != 1 else ""
-            lines.append(f"  Reuse: computed from a release that your accounts paid for{cells}; hush.fresh asks anew")
+            lines.append(f"  Reuse: computed from {_sources(release)}; hush.fresh asks anew")
         elif release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
     return lines + _later_lines(_listed(data, "later"))
@@ -56,8 +56,8 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     """The privacy plan as data."""
     privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
     releases: list[Json] = [
-        {**explain_plan(shown, privacy), "reused": _is_free(plan, asker, fresh=is_fresh), "added_up": added}
-        for plan, shown, added in _shown(planned)
+        {**explain_plan(shown, privacy), "reused": _is_free(plans, asker, fresh=is_fresh), **_computed(derived)}
+        for plans, shown, derived in _shown(planned)
     ]
     due = dues(asked.requests, asker, fresh=is_fresh)
     charged = own_cost(due)
@@ -78,21 +78,36 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     }
 
 
-def _shown(planned: Planned) -> list[tuple[Plan, Plan, int | None]]:
-    """Each release with how it is read, and how many of its numbers are added up if that is another question's."""
-    found: dict[object, tuple[Plan, Plan, int | None]] = {}
+def _computed(derived: Derived | None) -> Json:
+    """From how many releases of other questions a release is computed, and how many numbers are added up for each."""
+    if derived is None:
+        return {"computed_from": 0, "added_up": None}
+    return {"computed_from": len(derived.sources), "added_up": derived.shown.added}
+
+
+def _sources(release: Json) -> str:
+    count, added = release["computed_from"], release["added_up"]
+    which, whose = ("a release", "its") if count == 1 else (f"{count} releases", "their")
+    cells = f", up to {added} of {whose} numbers added up for each" if added != 1 else ""
+    return f"{which} that your accounts paid for{cells}"
+
+
+def _shown(planned: Planned) -> list[tuple[tuple[Plan, ...], Plan, Derived | None]]:
+    """The releases of each block with how they are read."""
+    found: dict[object, tuple[tuple[Plan, ...], Plan, Derived | None]] = {}
     for place, plan in enumerate(planned.plans):
         derived = planned.derived.get(place)
         if derived is None:
-            found[plan.fingerprint] = (plan, plan, None)
+            found[plan.fingerprint] = ((plan,), plan, None)
         else:
-            found[plan.fingerprint, derived.shown.vector.finishes] = (plan, derived.shown, derived.shown.added)
+            of = (*(p.fingerprint for p in derived.plans), derived.shown.vector.finishes)
+            found[of] = (derived.plans, derived.shown, derived)
     return list(found.values())
 
 
-def _is_free(plan: Plan, asker: Asker, *, fresh: bool) -> bool:
-    """Whether the asker's own accounts have paid for a release."""
-    return own_cost(dues((request_of(plan, asker.version),), asker, fresh=fresh)) == NOTHING
+def _is_free(plans: tuple[Plan, ...], asker: Asker, *, fresh: bool) -> bool:
+    """Whether the asker's own accounts have paid for releases."""
+    return own_cost(dues(tuple(request_of(p, asker.version) for p in plans), asker, fresh=fresh)) == NOTHING
 
 
 def _later_lines(later: list[Json]) -> list[str]:

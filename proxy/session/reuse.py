@@ -42,7 +42,7 @@ def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequen
              for i, p in enumerate(planned.plans)}  # fmt: skip
     return replace(
         planned,
-        plans=tuple(found[i].source if i in found else plan for i, plan in enumerate(planned.plans)),
+        plans=tuple(found[i].plans[0] if i in found else plan for i, plan in enumerate(planned.plans)),
         derived=MappingProxyType(found),
         outputs=tuple(o for p in shown.values() for o in output_noises(p)),
     )
@@ -57,14 +57,14 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
     ):
         return None
     sources = (*filter(is_source, assumed), *known.sources(asker.owner))
-    found = [d for s in sources if (d := derive(plan, s, factor)) is not None]
+    found = derive(plan, sources, factor)
     if not found:
         return None
-    best = min(found, key=lambda d: d.noise)
     own = tuple(a for a in asker.accounts if a.kind is AccountKind.USER)
     if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), Stored):
         return None  # its own answer is there
-    return best if best.source in assumed or _is_paid(best.source, plan, asker) else None
+    best = found[0]
+    return best if all(s in assumed or _is_paid(s, plan, asker) for s in best.plans) else None
 
 
 def _is_paid(source: Plan, plan: ReleasePlan, asker: Asker) -> bool:

@@ -20,7 +20,7 @@ from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, Planned, answer_statement, is_paid, plan_statement, together
 from proxy.session.asker import Asker
-from proxy.session.contract import Array, Asking, Field, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.session.contract import Asking, Field, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
@@ -31,20 +31,17 @@ from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
+from proxy.session.spliced import asking, block_patches, explained, probed, spliced
 from proxy.session.stages import Progress, asked_now, begun, next_part, ready, rehearse, resumed
 from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.session.told import Answers, Noted, Taken
-from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
-from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
+from proxy.sql.splice import Patch, system_template
 from proxy.sql.split import Split
-from proxy.sql.stages import StageText
 from proxy.sql.wrappers import EXPLAINS, Wrapper
-from proxy.sqltypes import SqlType
 
 Result = TypeVar("Result")
 Given = TypeVar("Given")
-_NOWHERE = TextSpan(0, 0)
 _MOST_NAMES = 1000
 _LONG_CHARS = 20_000
 _WORDS = re.compile(r"\w+")
@@ -170,7 +167,7 @@ class ClientSession:
             if is_explain:
                 return await self._explained(progress, (), asker, settings, len(parameters), piece.text)
             self._metrics.statement(StatementKind.PROBE)
-            return _probed(handle, handle.query, len(parameters))
+            return probed(handle, handle.query, len(parameters))
         query = handle.query
         if query.stages:
             await self._rehearse(progress, asker, settings, parameters)
@@ -187,7 +184,7 @@ class ClientSession:
         if not planned.blocks and progress.asked is None:
             self._metrics.statement(StatementKind.RELATION)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, parameters))
-            return _spliced(handle, patches, len(parameters), ())
+            return spliced(handle, patches, len(parameters), ())
         return await self._answered(progress, query, planned, asker, settings, parameters, piece)
 
     async def _rehearse(
@@ -226,16 +223,16 @@ class ClientSession:
             """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
             now_planned = ready(progress, planned, asker, settings)
             answer = answer_statement(query, now_planned, asker, settings, cancellation, piece.text, progress.stage)
-            patches, count = _block_patches(query, now_planned, answer), len(parameters)
+            patches, count = block_patches(query, now_planned, answer), len(parameters)
             if progress.asked is not None:
                 now = replace(progress, stage=answer.next, earlier=(*progress.earlier, now_planned))
-                return answer, None, _asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
+                return answer, None, asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
             receipt = charged(answer.next, asker)
             whole = together((*progress.earlier, now_planned))
             last = _last_query(whole, receipt)
             patches = (*patches, *self._system(query, asker, settings, (last,), parameters))
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
-            return answer, last, _spliced(progress.handle, patches, count, notices)
+            return answer, last, spliced(progress.handle, patches, count, notices)
 
         try:
             answer, last, result = await self._wait(work)
@@ -310,7 +307,7 @@ class ClientSession:
             return explain(found, asked_now(progress, found, asker, text), asker, viewer, settings)
 
         lines = await self._wait(work)
-        return _lines(lines, "json" if is_json else "text", count)
+        return explained(lines, "json" if is_json else "text", count)
 
     # --- threads ----------------------------------------------------------------------------------------
 
@@ -361,61 +358,8 @@ def _notices(
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 
-# --- splicing ---------------------------------------------------------------------------------------------
-
-
-def _block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
-    patches = []
-    for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
-        columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
-        patches.append(Patch(text.span, bound.outer, bound.marker, columns, bound.inner))
-    patches += [erase(e) for e in query.emptied]
-    return tuple(patches)
-
-
-def _probed(handle: Understood, query: Probe, count: int) -> Spliced:
-    patches = []
-    for empty in query.tables:
-        columns = tuple(InjectedColumn(c.name, c.type, ()) for c in empty.table.columns if not c.hidden)
-        template, marker = system_template(empty.table.name, columns, needs_alias=empty.needs_alias)
-        patches.append(Patch(empty.span, template, marker, columns))
-    notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
-                    detail="Ask for aggregates, such as count(*).")  # fmt: skip
-    return _spliced(handle, tuple(patches), count, (notice,) if query.hides_rows else ())
-
-
-def _spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices: tuple[Notice, ...]) -> Spliced:
-    text = splice(handle.query.text, patches, count + 1)
-    literal = f"{handle.wrapped.before}{text.with_literals}{handle.wrapped.after}"
-    if handle.wrapped.wrapper is not Wrapper.NONE:
-        return Spliced(sql=literal, literal_sql=literal, arrays=(), notices=notices)
-    return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
-
-
-def _asking(stage: StageText, query: Split, patches: tuple[Patch, ...], count: int, piece: Piece) -> Asking:
-    """What the front is asked for the value of a stage."""
-    text = splice(query.text, patches, count + 1)
-    return Asking(sql=stage.asking(text.with_parameters), arrays=_arrays(text), piece=piece)
-
-
-def _arrays(text: SplicedText) -> tuple[Array, ...]:
-    return tuple(
-        Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
-    )
-
-
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
     return [explain_json(planned, asked, asker, viewer, settings)]
-
-
-def _lines(lines: list[str], kind: str, count: int) -> Spliced:
-    column = InjectedColumn("line", SqlType.TEXT, tuple(lines))
-    source, marker = system_template("plan", (column,), needs_alias=True)
-    template = f'SELECT plan.line::pg_catalog.{kind} AS "QUERY PLAN" FROM {source}'
-    text = splice("", (Patch(_NOWHERE, template, marker, (column,)),), count + 1)
-    return Spliced(
-        sql=text.with_parameters, literal_sql=text.with_literals, arrays=_arrays(text), notices=(), tag="EXPLAIN"
-    )
 
 
 def _depends_on_time(text: str) -> bool:

@@ -15,8 +15,7 @@ from proxy.plan.derive import Derived, derive
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import MIN_QUERY_EPSILON
-from proxy.release.derived import derived_cells
-from proxy.release.finish import finish
+from proxy.release.derived import finish_derived
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.sql.block import Carries, Injected
@@ -121,19 +120,19 @@ def shown_of(plan: Plan, sources: Sequence[Plan], load: Callable[[Plan], Stored 
     if isinstance(plan, SetsPlan):
         return (None,) * sum(len(output_noise(p)) for p in plan.plans)
     nothing = (None,) * len(plan.vector.finishes)
-    found = [d for s in sources if (d := derive(plan, s, math.inf, math.inf)) is not None]
-    if not found:
+    if plan.parts:
         return nothing
-    best = min(found, key=lambda d: d.noise)
-    stored = load(best.source)
-    return nothing if stored is None else _told(best, NoisyCells.of_payload(stored.payload))
+    found = derive(plan, sources, math.inf, math.inf)
+    stored = [load(p) for p in found[0].plans] if found else [None]
+    there = [NoisyCells.of_payload(s.payload) for s in stored if s is not None]
+    return _told(found[0], there) if len(there) == len(stored) else nothing
 
 
-def _told(derived: Derived, cells: NoisyCells) -> tuple[Shown | None, ...]:
+def _told(derived: Derived, cells: Sequence[NoisyCells]) -> tuple[Shown | None, ...]:
     plan, places = derived.shown, range(len(derived.shown.vector.finishes))
     parts = (Carries.VALUE, Carries.LOW, Carries.HIGH)
     columns = tuple(Injected(part, place, SqlType.FLOAT8) for place in places for part in parts)
-    found = finish(plan, derived_cells(derived, cells), columns, nonnegative=False, time_zone="UTC").columns
+    found = finish_derived(derived, cells, columns, nonnegative=False, time_zone="UTC").columns
     stated = [o.half_width_95 for o in output_noise(plan)]
     return tuple(_of_groups(*(found[3 * place + i].values for i in range(3)), stated=stated[place]) for place in places)
 

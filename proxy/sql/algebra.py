@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import assert_never
 
@@ -59,6 +59,10 @@ class Call:
     function: str
     args: tuple[Scalar, ...]
     type: SqlType
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash or _remembered(self, (self.function, self.args, self.type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,10 @@ class Case:
     branches: tuple[tuple[Scalar, Scalar], ...]
     otherwise: Scalar
     type: SqlType
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash or _remembered(self, (self.branches, self.otherwise, self.type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +85,21 @@ class Member:
     argument: Scalar
     items: tuple[Literal, ...]
     type: SqlType = SqlType.BOOL
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash or _remembered(self, (self.argument, self.items, self.type))
 
 
 Scalar = ColumnRef | Literal | Null | Span | Call | Case | Member
+
+
+def _remembered(scalar: Call | Case | Member, parts: object) -> int:
+    """The hash of a scalar, computed once: that of a deep one walks all of it."""
+    found = hash(parts) or 1
+    object.__setattr__(scalar, "_hash", found)
+    return found
+
 
 TRUE = Literal(True, SqlType.BOOL)
 
@@ -114,18 +134,24 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
 
 def with_columns(scalar: Scalar, changed: Callable[[ColumnRef], Scalar]) -> Scalar:
     """The scalar with each column replaced."""
+    return with_parts(scalar, lambda part: changed(part) if isinstance(part, ColumnRef) else None)
+
+
+def with_parts(scalar: Scalar, changed: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """The scalar with each outermost part replaced for which there is something else."""
+    other = changed(scalar)
+    if other is not None:
+        return other
     match scalar:
-        case ColumnRef():
-            return changed(scalar)
-        case Literal() | Null() | Span():
+        case ColumnRef() | Literal() | Null() | Span():
             return scalar
         case Call(function, args, kind):
-            return Call(function, tuple(with_columns(a, changed) for a in args), kind)
+            return Call(function, tuple(with_parts(a, changed) for a in args), kind)
         case Case(branches, otherwise, kind):
-            replaced = tuple((with_columns(c, changed), with_columns(v, changed)) for c, v in branches)
-            return Case(replaced, with_columns(otherwise, changed), kind)
+            replaced = tuple((with_parts(c, changed), with_parts(v, changed)) for c, v in branches)
+            return Case(replaced, with_parts(otherwise, changed), kind)
         case Member(argument, items):
-            return Member(with_columns(argument, changed), items)
+            return Member(with_parts(argument, changed), items)
 
 
 def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
@@ -294,10 +320,14 @@ class UpToPeers:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The rows from `start` to `end` rows after this one; None for the first and the last of all."""
+    """The rows from `start` to `end` rows after this one; None for the first and the last of all.
+
+    by_peers: groups of rows that the order calls equal are counted, not rows.
+    """
 
     start: int | None
     end: int | None
+    by_peers: bool = False
 
     @property
     def may_be_empty(self) -> bool:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Scalar
+from proxy.sql.bind_ages import age
 from proxy.sql.bind_made import made_timestamp
 from proxy.sql.bind_zones import at_zone
 from proxy.sql.binder import Binder, Rule, unknown
@@ -60,18 +61,13 @@ def _timezone(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expressi
     return at_zone(binder, node, parts[1], parts[0])
 
 
-def _age(_binder: Binder, node: exp.Expression, _parts: Sequence[exp.Expression]) -> Scalar:
-    raise refuse(node, "an age is not a value here",
-                 "Compare it, age(x) > INTERVAL '1 year', or take a field, EXTRACT(year FROM age(x)).")  # fmt: skip
-
-
 def _make_instant(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
     return binder.convert(node, made_timestamp(binder, node, parts), SqlType.TIMESTAMPTZ)
 
 
 _NAMED: Mapping[str, Named] = MappingProxyType({
     "octet_length": _octet_length, "num_nulls": _counted, "num_nonnulls": _counted,
-    "make_date": _make_date, "timezone": _timezone, "age": _age,
+    "make_date": _make_date, "timezone": _timezone, "age": age,
     "make_timestamptz": _make_instant,
 })  # fmt: skip
 RULES: Mapping[type, Rule] = MappingProxyType({exp.Anonymous: _call})

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Case, Null, Scalar
+from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.refusal import only
 from proxy.sql.signatures import common_type
@@ -18,15 +18,30 @@ def _case(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "ifs", "default")
     for branch in node.args["ifs"]:
         only(branch, "this", "true")
-    conditions = _conditions(binder, node)
+    tests = conditions(binder, node)
     default = node.args.get("default") or exp.Null()
     values = binder.together(node, *(b.args["true"] for b in node.args["ifs"]), default)
     wanted = common_type(tuple(v.type for v in values if not isinstance(v, Null)) or (SqlType.TEXT,))
     assert wanted is not None
-    return Case(tuple(zip(conditions, values[:-1], strict=True)), values[-1], wanted)
+    branches, otherwise = _decided(tuple(zip(tests, values[:-1], strict=True)), values[-1])
+    return Case(branches, otherwise, wanted) if branches or otherwise.type is not wanted else otherwise
 
 
-def _conditions(binder: Binder, node: exp.Expression) -> tuple[Scalar, ...]:
+def _decided(
+    branches: tuple[tuple[Scalar, Scalar], ...], default: Scalar
+) -> tuple[tuple[tuple[Scalar, Scalar], ...], Scalar]:
+    """The branches that rows can still take, and what all others get: tools write positions as CASE over constants."""
+    kept: list[tuple[Scalar, Scalar]] = []
+    for condition, value in branches:
+        if isinstance(condition, Literal) and condition.value is True:
+            return tuple(kept), value
+        if not isinstance(condition, Literal | Null):
+            kept.append((condition, value))
+    return tuple(kept), default
+
+
+def conditions(binder: Binder, node: exp.Expression) -> tuple[Scalar, ...]:
+    """When each branch of a CASE is taken; CASE x WHEN y asks whether x = y."""
     branches = [branch.this for branch in node.args["ifs"]]
     if node.this is None:
         return tuple(binder.condition(b) for b in branches)

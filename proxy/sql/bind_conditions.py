@@ -8,12 +8,14 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Literal, Member, Null, Scalar, conjunction
+from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, conjunction
 from proxy.sql.bind_durations import Side, compared, side
+from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
-from proxy.sql.bind_spans import unwrapped
+from proxy.sql.bind_spans import length_of, unwrapped
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.constants import Untyped
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct
@@ -79,7 +81,10 @@ def _is_null(binder: Binder, node: exp.Expression) -> Scalar:
             found = _regular(binder, exp.RegexpLike(this=value, expression=pattern))
             return binder.call(node, "is distinct from", found, Literal(True, SqlType.BOOL))
         case _:
-            return binder.call(node, "is null", binder.scalar(node.this))
+            of = bind_interval(binder, node.this)
+            if isinstance(of, Call) and of.type is SqlType.INTERVAL:
+                return binder.call(node, "is null", length_of(of))
+            return binder.call(node, "is null", binder.scalar(node.this) if isinstance(of, Untyped) else of)
 
 
 def _distinct_from(binder: Binder, node: exp.Expression) -> Scalar:

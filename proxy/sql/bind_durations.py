@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
-from proxy.sql.bind_ages import DAY, HOUR, MINUTE, is_age, microseconds_of_age, whole
+from proxy.sql.bind_ages import DAY, whole
+from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_spans import Duration, compare_differences, is_difference, unwrapped
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Untyped
@@ -19,11 +20,9 @@ Side = tuple[Bound | Duration, exp.Expression]
 def side(binder: Binder, node: exp.Expression) -> Side:
     """One side of a comparison, which may be a difference of times."""
     inner = unwrapped(node)
-    if is_age(inner):
-        return Duration(microseconds_of_age(binder, inner)), node
     if is_time_of_day(inner):
         return time_of_day(binder, inner), node
-    return binder.bind(inner, intervals=True), node
+    return bind_interval(binder, inner), node
 
 
 def compared(binder: Binder, node: exp.Expression, operator: str, left: Side, right: Side) -> Scalar:
@@ -62,11 +61,4 @@ def time_of_day(binder: Binder, node: exp.Expression) -> Duration:
         return _constant(node, text)
     if isinstance(value, Untyped) or value.type not in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
         raise refuse(node, "a time of day is taken of a timestamp")
-
-    def field(name: str, size: int) -> Scalar:
-        number = binder.convert(node, binder.call(node, f"extract {name}", value), SqlType.INT8)
-        return binder.call(node, "integer *", number, whole(size)) if size > 1 else number
-
-    hours = binder.call(node, "integer +", field("hour", HOUR), field("minute", MINUTE))
-    total = binder.call(node, "integer +", hours, field("microseconds", 1))
-    return Duration(total, is_time_of_day=True)
+    return Duration(binder.call(node, "time of day", value), is_time_of_day=True)

@@ -50,7 +50,7 @@ def formatted_number(binder: Binder, node: exp.Expression, value: Scalar, form: 
     if found is None or value.type not in _EXACT:
         raise refuse(node, f"this format of {value.type.pg_name} is not supported over private rows", _HINT)
     whole = value if value.type.is_integer else binder.call(node, "round", value)
-    number = binder.convert(node, whole, SqlType.INT8)
+    number = whole if whole.type.is_integer else binder.convert(node, whole, SqlType.INT8)
     size = binder.call(node, "integer abs", number)
     digits, width = _digits(binder, node, size, found[2]), len(found[2]) + 1
     signed = _signed(binder, node, number, digits)
@@ -63,11 +63,14 @@ def _digits(binder: Binder, node: exp.Expression, size: Scalar, form: str) -> Sc
     """The digits, with zeros before them from the first 0 of the format on."""
     shown = max(len(form) - form.find("0"), 1) if "0" in form else 1
     text = binder.convert(node, size, SqlType.TEXT)
-    zeros = binder.call(node, "lpad", text, Literal(shown, SqlType.INT4), Literal("0", SqlType.TEXT))
-    few, fits = _below(binder, node, size, shown), _below(binder, node, size, len(form))
-    too_many = Literal("#" * len(form), SqlType.TEXT)
-    return Case(((few, zeros), (fits, text), (binder.call(node, "not", fits), too_many)), Null(SqlType.TEXT),
-                SqlType.TEXT)  # fmt: skip
+    fits, branches = _below(binder, node, size, len(form)), []
+    if shown > 1:
+        zeros = binder.call(node, "lpad", text, Literal(shown, SqlType.INT4), Literal("0", SqlType.TEXT))
+        branches.append((_below(binder, node, size, shown), zeros))
+    if shown < len(form) or shown == 1:
+        branches.append((fits, text))
+    branches.append((binder.call(node, "not", fits), Literal("#" * len(form), SqlType.TEXT)))
+    return Case(tuple(branches), Null(SqlType.TEXT), SqlType.TEXT)
 
 
 def _below(binder: Binder, node: exp.Expression, size: Scalar, digits: int) -> Scalar:
@@ -76,9 +79,8 @@ def _below(binder: Binder, node: exp.Expression, size: Scalar, digits: int) -> S
 
 def _signed(binder: Binder, node: exp.Expression, number: Scalar, digits: Scalar) -> Scalar:
     is_negative = binder.call(node, "<", number, Literal(0, SqlType.INT8))
-    minus = binder.call(node, "||", Literal("-", SqlType.TEXT), digits)
-    branches = ((is_negative, minus), (binder.call(node, "not", is_negative), digits))
-    return Case(branches, Null(SqlType.TEXT), SqlType.TEXT)
+    sign = Case(((is_negative, Literal("-", SqlType.TEXT)),), Literal("", SqlType.TEXT), SqlType.TEXT)
+    return binder.call(node, "||", sign, digits)
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({exp.TimestampFromParts: _make_timestamp})

@@ -76,7 +76,12 @@ def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Par
         case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
             only(array, "this", "to")
             kind, inner = cast_type(node, element), elements(binder, node, array.this)
-            return [(_converted(binder, bound, kind, item), item) for bound, item in inner]
+            is_split = isinstance(array.this, exp.StringToArray)  # whose texts are read as the type then
+            return [(_converted(binder, bound, kind, item, as_text=is_split), item) for bound, item in inner]
+        case exp.StringToArray(this=exp.Literal() as text, expression=exp.Literal() as comma) if comma.name:
+            only(array, "this", "expression")
+            parts = text.name.split(comma.name) if text.name else []
+            return [(Literal(part, SqlType.TEXT), array) for part in parts]
         case exp.Literal(args={"is_string": True}):
             found = _written_out(str(array.this).strip())
             if found is not None:
@@ -101,8 +106,10 @@ def _written_out(text: str) -> list[str] | None:
     return found
 
 
-def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression) -> Bound:
+def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression, *, as_text: bool) -> Bound:
     match bound:
+        case Literal(str() as text) if as_text:
+            return coerce_text(text, kind, node)
         case Untyped(text):
             return coerce_text(text, kind, node)
         case Literal():

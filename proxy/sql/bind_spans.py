@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeGuard
 
 from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Scalar, Span
-from proxy.sql.bind_ages import DAY, DAYS_OF_MONTH, HOUR, MINUTE, SECOND, whole
+from proxy.sql.bind_ages import AGE, DAY, DAYS_OF_MONTH, HOUR, MINUTE, SECOND, field_of_age, in_units, whole
 from proxy.sql.bind_zones import policy_zone
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.constants import Untyped, coerce_text
@@ -26,6 +25,7 @@ from proxy.sqltypes import SqlType
 
 _FIELDS = {"day": (DAY, 0), "hour": (HOUR, DAY), "minute": (MINUTE, HOUR)}
 _SECONDS = {"second": SECOND, "milliseconds": 1000, "microseconds": 1}
+MADE = "interval"  # the function's name in the algebra: an interval of so many microseconds, made of others
 
 
 def unwrapped(node: exp.Expression) -> exp.Expression:
@@ -57,12 +57,12 @@ def is_difference(bound: Bound | Duration) -> TypeGuard[Call | Duration]:
     return isinstance(bound, Duration) or (isinstance(bound, Call) and bound.type is SqlType.INTERVAL)
 
 
-def _microseconds(bound: Bound | Duration) -> Scalar | None:
+def microseconds(bound: Bound | Duration) -> Scalar | None:
     """Of a difference, or of the constant interval it is compared with: months have 30 days, and days 24 hours."""
     if isinstance(bound, Duration):
         return bound.microseconds
     if isinstance(bound, Call) and bound.type is SqlType.INTERVAL:
-        return replace(bound, type=SqlType.INT8)
+        return length_of(bound)
     span = parse_span(bound.text, "") if isinstance(bound, Untyped) else bound
     if not isinstance(span, Span):
         return None
@@ -70,11 +70,16 @@ def _microseconds(bound: Bound | Duration) -> Scalar | None:
     return whole(total) if abs(total) < 2**62 else None
 
 
+def length_of(interval: Call) -> Scalar:
+    """Of a difference, an age or what is made of them."""
+    return replace(interval, type=SqlType.INT8)
+
+
 def compare_differences(
     binder: Binder, node: exp.Expression, operator: str, sides: tuple[Bound | Duration, Bound | Duration]
 ) -> Scalar:
     """A comparison with a difference of times on one side."""
-    left, right = (_microseconds(side) for side in sides)
+    left, right = (microseconds(side) for side in sides)
     if left is None or right is None:
         raise refuse(node, "a difference of times is compared with a constant interval, or another difference")
     return binder.call(node, operator, left, right)
@@ -82,8 +87,12 @@ def compare_differences(
 
 def field_of_difference(binder: Binder, node: exp.Expression, field: str, bound: Call | Duration) -> Scalar:
     """EXTRACT(field FROM a - b)."""
-    total = _microseconds(bound)
+    if isinstance(bound, Call) and bound.function == AGE:
+        return field_of_age(binder, node, field, bound)
+    total = microseconds(bound)
     assert total is not None, "the caller has looked"
+    if isinstance(bound, Call) and bound.function == MADE and field != "epoch":
+        raise refuse(node, f"{field} is not taken of an interval that is made of others", "Take epoch.")
     if field in _FIELDS:
         size, above = _FIELDS[field]
         rest = binder.call(node, "integer %", total, whole(above)) if above else total
@@ -91,8 +100,7 @@ def field_of_difference(binder: Binder, node: exp.Expression, field: str, bound:
     if field not in (*_SECONDS, "epoch"):
         raise refuse(node, f"{field} is not taken of a difference of times", "Use epoch, day, hour, minute or second.")
     rest = total if field == "epoch" else binder.call(node, "integer %", total, whole(MINUTE))
-    number, size = binder.convert(node, rest, SqlType.NUMERIC), _SECONDS.get(field, SECOND)
-    return binder.call(node, "/", number, Literal(Decimal(size), SqlType.NUMERIC)) if size > 1 else number
+    return in_units(binder, node, rest, _SECONDS.get(field, SECOND))
 
 
 # --- multiples and bins ------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar, Span
-from proxy.sql.bind_ages import field_of_age, is_age
 from proxy.sql.bind_durations import is_time_of_day, time_of_day
+from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_spans import difference, field_of_difference, is_difference, unwrapped
 from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
@@ -124,11 +124,9 @@ def _extract(binder: Binder, node: exp.Expression) -> Scalar:
 
 
 def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expression) -> Scalar:
-    if is_age(part):
-        return field_of_age(binder, part, field)
     if is_time_of_day(part):
         return field_of_difference(binder, node, field, time_of_day(binder, part))
-    bound = binder.bind(part, intervals=True)
+    bound = bind_interval(binder, part)
     if is_difference(bound):
         return field_of_difference(binder, node, field, bound)
     if isinstance(bound, Untyped):

@@ -67,6 +67,12 @@ def unknown(node: exp.Expression) -> Unsupported:
     )
 
 
+_INTERVALS = {
+    "an age": "Compare it, age(x) > INTERVAL '1 year', or take a field, EXTRACT(year FROM age(x)).",
+    "a difference of times": "Write EXTRACT(epoch FROM x - y), compare it with an interval, or subtract dates.",
+}
+
+
 class Binder:
     """Binds scalars. resolve: turns a column name into a scalar of the scope. rules: by the exact class of a node."""
 
@@ -109,9 +115,13 @@ class Binder:
         if isinstance(bound, Literal):
             return self._in_zone(bound, node)
         if isinstance(bound, Call) and bound.type is SqlType.INTERVAL and not intervals:
-            hint = "Write EXTRACT(epoch FROM x - y), compare it with an interval, or subtract dates."
-            raise refuse(node, "a difference of times is not a value here", hint)
-        if not isinstance(bound, Untyped) and self._weights.of(bound) > MOST_WEIGHT:
+            what = "an age" if bound.function == "age" else "a difference of times"
+            raise refuse(node, f"{what} is not a value here", _INTERVALS[what])
+        return bound if isinstance(bound, Untyped) else self.limited(node, bound)
+
+    def limited(self, node: exp.Expression, bound: Scalar) -> Scalar:
+        """The same, if it is not too large. Raises Unsupported."""
+        if self._weights.of(bound) > MOST_WEIGHT:
             raise refuse(node, "this expression is too large", "Use fewer nested functions and sub-selects.")
         return bound
 
@@ -193,6 +203,9 @@ class Binder:
             source = "date"
         if wanted.is_text and value.type is SqlType.TIMESTAMP:
             source = "timestamp"
+        if wanted.is_text and source == "number":
+            what = f"{value.type.pg_name} as text is not supported: how each number was stored decides its digits"
+            raise refuse(node, what, "Write round(x)::text, floor(x)::text, or group by the number itself.")
         target = _SHORT_NAMES.get(wanted, wanted.pg_name)
         return self.call(node, f"cast {source} to {target}", value)
 

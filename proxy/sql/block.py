@@ -319,14 +319,15 @@ class _Above:
         return Injected(Carries.GROUPING, self._groupings.index(keys), SqlType.INT4, keys)
 
     def _replace(
-        self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False, is_wait: bool = False
-    ) -> None:
-        """Put columns in the place of an expression. is_wait: as intervals, from their seconds."""
+        self, node: exp.Expression, columns: tuple[Injected, ...], *, is_array: bool = False,
+        waits: tuple[Scalar, ...] = (),
+    ) -> None:  # fmt: skip
+        """Put columns in the place of an expression. waits: of what they are seconds, if they are to be intervals."""
         self.columns += columns
         if len(self.columns) > _MOST_PIECES:
             raise refuse(node, f"more than {_MOST_PIECES} aggregates and keys in one SELECT are not supported")
         texts = [f"{quote(RESERVED)}.{quote(c.name)}" for c in columns]
-        text = ", ".join(map(spelled, texts) if is_wait else texts)
+        text = ", ".join(map(spelled, texts, waits) if waits else texts)
         self._write(node, f"ARRAY[{text}]" if is_array else text)
 
     def _write(self, node: exp.Expression, text: str) -> None:
@@ -351,8 +352,8 @@ class _Above:
         found = bind_aggregate(node, self._binder, self._source)
         several = found.aggregates if isinstance(found, Several) else (found,)
         columns = tuple(self._injected(Carries.VALUE, a, node) for a in several)
-        is_wait = any(a.type is SqlType.INTERVAL for a in several)
-        self._replace(node, columns, is_array=isinstance(found, Several), is_wait=is_wait)
+        waits = tuple(a.argument for a in several if a.type is SqlType.INTERVAL)
+        self._replace(node, columns, is_array=isinstance(found, Several), waits=waits)
 
     def _interval(self, carries: Carries, node: exp.Expr) -> Injected:
         if is_aggregate_value(node):

@@ -18,6 +18,7 @@ from sqlglot import exp
 from proxy.sql import joins, kept
 from proxy.sql.algebra import Call, Case, Literal, Null, Scalar, conjunction, conjuncts
 from proxy.sql.binder import Binder
+from proxy.sql.decided import NEVER, decided
 from proxy.sql.factored import requirements
 from proxy.sql.names import identifier
 from proxy.sql.refusal import only, refuse
@@ -27,6 +28,7 @@ from proxy.sqltypes import SqlType, Value
 
 _MOST_ROWS = 100
 _HINT = "Join them ON x = v.c with different values, or ON x BETWEEN v.low AND v.high with ranges that do not overlap."
+_MISSING = object()  # what is to be NULL equals nothing
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -94,14 +96,15 @@ def meet(left: Joined, rows: Sequence[Named], node: exp.Join, making: joins.Maki
     kept.plain(left.rows, node)
     met = [joins.join(left, row, _inner(node), making) for row in rows]
     before, binder = len(left.rows.where), making.binder(left)
-    conditions = tuple(conjunction(m.rows.where[before:]) for m in met)
-    if len(rows) > 1 and not _are_apart(conditions):
+    conditions = tuple(decided(conjunction(m.rows.where[before:])) for m in met)
+    if not _are_apart([c for c in conditions if c != NEVER]):
         raise refuse(node, "private rows that may meet more than one row of constants are not supported", _HINT)
     columns = [
         (name, _chosen(node, conditions, [r.rows.columns[i][1] for r in rows], is_kept=side == "LEFT"))
         for i, (name, _) in enumerate(rows[0].rows.columns)
     ]
-    where = () if side == "LEFT" else requirements(reduce(lambda a, b: binder.call(node, "or", a, b), conditions))
+    some = decided(reduce(lambda a, b: binder.call(node, "or", a, b), conditions))
+    where = () if side == "LEFT" else requirements(some)
     relation = Named(rows[0].alias, Rows(scans=(), columns=tuple(columns)))
     both = joins.with_columns(left, relation, node)
     return replace(both, rows=replace(both.rows, where=(*left.rows.where, *where)))
@@ -121,10 +124,11 @@ def _chosen(node: exp.Join, conditions: Sequence[Scalar], values: Sequence[Scala
     wanted = common_type(kinds)
     if wanted is None:
         raise refuse(node, f"VALUES types {' and '.join(k.pg_name for k in kinds)} cannot be matched")
-    otherwise: Scalar = Null(wanted) if is_kept else values[-1]
-    branches = tuple(zip(conditions, values, strict=True))
-    branches = branches if is_kept else branches[:-1]
-    return Case(branches, otherwise, wanted) if branches else otherwise
+    branches = tuple((c, v) for c, v in zip(conditions, values, strict=True) if c != NEVER)
+    if is_kept or not branches:
+        return Case(branches, Null(wanted), wanted) if branches else Null(wanted)
+    *others, (_, last) = branches
+    return Case(tuple(others), last, wanted) if others else last
 
 
 # --- no row meets two -------------------------------------------------------------------------------------
@@ -145,6 +149,8 @@ class _Range:
 
 def _are_apart(conditions: Sequence[Scalar]) -> bool:
     """Whether no row passes two of the conditions: they want different values of one expression, or other ranges."""
+    if len(conditions) < 2:
+        return True
     values, ranges = [_values(c) for c in conditions], [_ranges(c) for c in conditions]
     return any(len({one.get(x) for one in values} - {None}) == len(values) for x in values[0]) or any(
         _are_disjoint([one[x] for one in ranges if x in one], len(ranges)) for x in ranges[0]
@@ -156,9 +162,12 @@ def _are_disjoint(ranges: Sequence[_Range], count: int) -> bool:
     return len(ranges) == count and all(a.ends_before(b) for a, b in pairwise(ordered))
 
 
-def _values(condition: Scalar) -> dict[Scalar, Value]:
+def _values(condition: Scalar) -> dict[Scalar, object]:
     """What expressions are to equal. Blanks at the end of a text make no difference to some types."""
-    return {x: v.rstrip(" ") if isinstance(v, str) else v for x, op, v in _comparisons(condition) if op == "="}
+    missing = {x.args[0]: _MISSING for x in conjuncts(condition) if isinstance(x, Call) and x.function == "is null"}
+    return missing | {
+        x: v.rstrip(" ") if isinstance(v, str) else v for x, op, v in _comparisons(condition) if op == "="
+    }
 
 
 def _ranges(condition: Scalar) -> dict[Scalar, _Range]:

@@ -43,7 +43,7 @@ def describe_scalar(scalar: Scalar) -> str:
             return f"{describe_scalar(argument)} IN ({', '.join(describe_scalar(i) for i in items)})"
         case Case(branches, otherwise):
             whens = " ".join(f"WHEN {describe_scalar(c)} THEN {describe_scalar(v)}" for c, v in branches)
-            return f"CASE {whens} ELSE {describe_scalar(otherwise)} END"
+            return f"CASE {whens} ELSE {describe_scalar(otherwise)} END" if whens else describe_scalar(otherwise)
         case Call("is null", (argument,)):
             return f"{describe_scalar(argument)} IS NULL"
         case Call(function, args):
@@ -93,7 +93,7 @@ def spell_frame(frame: Frame) -> str:
     """The frame as SQL."""
     ends = ("UNBOUNDED PRECEDING" if frame.start is None else _row(frame.start),
             "UNBOUNDED FOLLOWING" if frame.end is None else _row(frame.end))  # fmt: skip
-    return f"ROWS BETWEEN {ends[0]} AND {ends[1]}"
+    return f"{'GROUPS' if frame.by_peers else 'ROWS'} BETWEEN {ends[0]} AND {ends[1]}"
 
 
 def _row(after: int) -> str:

@@ -1,7 +1,7 @@
 """Which rows around a row does the frame of a window function take?
 
-Frames are counted in rows of the unit. Those by values are accepted where they mean the default, or
-all rows.
+Frames are counted in rows of the unit, or in groups of rows that are equal in the window's order. Those by values are
+accepted where they end with such a group.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from proxy.sql.algebra import Frame, UpToPeers
 from proxy.sql.refusal import only, refuse
 
 _FARTHEST = 1000
-_HINT = "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, with UNBOUNDED or numbers from 0 to 1000."
+_HINT = "Write ROWS or GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW, with UNBOUNDED or numbers from 0 to 1000."
 
 
 def frame_of(spec: exp.Expression | None) -> Frame | UpToPeers:
@@ -21,14 +21,16 @@ def frame_of(spec: exp.Expression | None) -> Frame | UpToPeers:
         return UpToPeers()
     only(spec, "kind", "start", "start_side", "end", "end_side")
     start, end = _end(spec, "start", -1), _end(spec, "end", 1)
-    if str(spec.args.get("kind")).upper() != "ROWS":
-        if (start, end) == (None, 0):
-            return UpToPeers()
-        if (start, end) != (None, None):
-            raise refuse(spec, "a frame by values is not supported over private rows", _HINT)
     if start is not None and end is not None and start > end:
         raise refuse(spec, "a frame that ends before it starts is not supported", _HINT)
-    return Frame(start, end)
+    kind = str(spec.args.get("kind")).upper()
+    if kind == "ROWS":
+        return Frame(start, end)
+    if kind == "RANGE" and (start or end):
+        raise refuse(spec, "a frame by values is not supported over private rows", _HINT)
+    if (start, end) == (None, 0):
+        return UpToPeers()
+    return Frame(start, end, by_peers=(start, end) != (None, None))
 
 
 def _end(spec: exp.Expression, name: str, unbounded: int) -> int | None:

@@ -74,23 +74,19 @@ _SAME_WHOLE = images.whole(lambda numbers: numbers[0])
 
 
 def _casts_to_integers() -> tuple[Function, ...]:
-    def rows(kind: SqlType, limit: int) -> tuple[Function, ...]:
-        inside = f"CASE WHEN {{0}} >= {-limit} AND {{0}} < {limit} THEN %s END"
+    """What has no such whole number is NULL. Each argument is written once: casts stand in casts."""
+
+    def rows(kind: SqlType, engine: str) -> tuple[Function, ...]:
         near, to = domains.whole(domains.rounded), f"to {kind.pg_name}"
+        cast = f"TRY_CAST(%s AS {engine}){'' if engine == 'BIGINT' else '::BIGINT'}"
         return (
-            _cast(f"number {to}", kind, _NUMBER, inside % "TRY_CAST(round({0}) AS BIGINT)", near, _SAME_WHOLE),
-            _cast(f"real {to}", kind, _NUMBER, inside % "TRY_CAST(round_even({0}, 0) AS BIGINT)", near, _SAME_WHOLE),
-            _cast(
-                f"text {to}",
-                kind,
-                _TEXT,
-                f"CASE WHEN regexp_matches({{0}}, '{DIGITS}') AND "
-                f"TRY_CAST({{0}} AS BIGINT) BETWEEN {-limit} AND {limit - 1} THEN TRY_CAST({{0}} AS BIGINT) END",
-            ),
+            _cast(f"number {to}", kind, _NUMBER, cast % "round({0})", near, _SAME_WHOLE),
+            _cast(f"real {to}", kind, _NUMBER, cast % "round_even({0}, 0)", near, _SAME_WHOLE),
+            _cast(f"text {to}", kind, _TEXT, cast % f"regexp_extract({{0}}, '{DIGITS}')"),
             _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1)),
         )
 
-    return (*rows(SqlType.INT2, 2**15), *rows(SqlType.INT4, 2**31), *rows(SqlType.INT8, 2**63))
+    return (*rows(SqlType.INT2, "SMALLINT"), *rows(SqlType.INT4, "INTEGER"), *rows(SqlType.INT8, "BIGINT"))
 
 
 def _casts() -> tuple[Function, ...]:
@@ -98,7 +94,7 @@ def _casts() -> tuple[Function, ...]:
         row for kind in (SqlType.NUMERIC, SqlType.FLOAT8) for row in (
             _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, _SAME_WHOLE, Whole.KEPT),
             _cast(f"text to {kind.pg_name}", kind, _TEXT,
-                  f"CASE WHEN regexp_matches({{0}}, '{_NUMERAL}') THEN TRY_CAST({{0}} AS DOUBLE) END"),
+                  f"TRY_CAST(regexp_extract({{0}}, '{_NUMERAL}') AS DOUBLE)"),
         )
     )  # fmt: skip
     texts = tuple(

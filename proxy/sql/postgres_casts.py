@@ -23,10 +23,9 @@ def _read(longest: int, pattern: str) -> str:
 
 def _to_integer(limit: int) -> tuple[Spelling, Spelling, Spelling]:
     """Casts of a number, halves away from zero, of a double, halves to the even neighbour, and of a text."""
-    ends = f"{{0}} >= {-limit} AND {{0}} < {limit}"
-    whole = f"CASE WHEN {ends} THEN {{0}} END"
-    away = f"CASE WHEN {ends} THEN CASE WHEN {AWAY} < {limit} THEN ({AWAY})::BIGINT END END"
-    even = f"CASE WHEN {ends} THEN CASE WHEN round({{0}}) < {limit} THEN round({{0}})::BIGINT END END"
+    whole = f"CASE WHEN {{0}} BETWEEN {-limit} AND {limit - 1} THEN {{0}} END"
+    away, even = (f"(SELECT CASE WHEN n >= {-limit} AND n < {limit} THEN n::BIGINT END FROM (SELECT {n} AS n OFFSET 0)"
+                  " AS rounded)" for n in (AWAY, "round({0})"))  # fmt: skip
     digits = f"SELECT (p[1] || p[2])::NUMERIC AS n FROM {_read(_LONGEST_WRITTEN, _WHOLE)} OFFSET 0"
     read = f"(SELECT CASE WHEN n BETWEEN {-limit} AND {limit - 1} THEN n::BIGINT END FROM ({digits}) AS number)"
     return Spelling(away, whole=whole), Spelling(even, whole=whole), Spelling(read)

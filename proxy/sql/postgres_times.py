@@ -87,6 +87,11 @@ def _format(args: Arguments) -> Arguments:
     return args[0], literal("".join(parts))
 
 
+def _of_age(number: str) -> Spelling:
+    inside = f"CASE WHEN {IN_CALENDAR} AND {{1}} BETWEEN {FIRST} AND {LAST} THEN age({{0}}, {{1}}) END"
+    return Spelling(f"(SELECT ({number})::BIGINT FROM (SELECT {inside} AS a OFFSET 0) AS aged)")
+
+
 _OF_OUR_ERA = "CASE WHEN " + IN_OUR_ERA.replace("{0}", "{{0}}") + " THEN {} END"
 _DIFFERENCE = "((extract(epoch FROM {0}) - extract(epoch FROM {%s})) * 1000000)::BIGINT"
 _MICROSECOND = "INTERVAL '1 microsecond'"
@@ -114,6 +119,16 @@ SPELLINGS = MappingProxyType({
     "time - time": Spelling(
         _DIFFERENCE % 1,
         f"CASE WHEN {IN_CALENDAR} AND {{1}} BETWEEN {FIRST} AND {LAST} THEN {_DIFFERENCE % 1} END",
+    ),
+    # ages of times in the calendar
+    "age": _of_age("((extract(year FROM a) * 12 + extract(month FROM a)) * 2592000 + extract(day FROM a) * 86400"
+                   " + extract(hour FROM a) * 3600 + extract(minute FROM a) * 60) * 1000000"
+                   " + extract(microseconds FROM a)"),
+    **{f"age {name}": _of_age(f"extract({name} FROM a)")
+       for name in ("year", "month", "day", "hour", "minute", "microseconds")},
+    "interval": Spelling("{0}"),
+    "time of day": Spelling(
+        "CASE WHEN isfinite({0}) THEN (extract(epoch FROM ({0})::TIMESTAMP::TIME) * 1000000)::BIGINT END",
     ),
     # the remainder is below the stride, which a double holds to the microsecond
     "date_bin": Spelling(

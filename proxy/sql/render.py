@@ -52,7 +52,7 @@ class Renderer:
         dialect: Dialect = DUCKDB,
     ) -> None:  # fmt: skip
         self.dialect = dialect
-        self._column = column
+        self.column = column
         self._may_raise = may_raise
         self._zone = time_zone
 
@@ -89,14 +89,14 @@ class Renderer:
     def key(self, scalar: Scalar) -> str:
         """A grouping key in its one canonical spelling."""
         text = self.inner_key(scalar)
-        if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
+        if isinstance(scalar, ColumnRef) and self.column(scalar).case_blind:
             text = self.dialect.lower(text)
         return text
 
     def inner_key(self, scalar: Scalar) -> str:
         """A key of a unit's own rows, which may be a key again: one spelling of each value, letters as they are."""
         text = self._spell(scalar, Reading.KEY)
-        if scalar.type in _WITH_FRACTIONS:
+        if scalar.type in _WITH_FRACTIONS and not isinstance(scalar, Null):
             return self.dialect.one_spelling(text)
         return text
 
@@ -113,7 +113,7 @@ class Renderer:
         The statement drops rows outside the list, so that NULL stands for NULL alone. Its order is the list's.
         """
         if isinstance(scalar, ColumnRef) and scalar.type in (SqlType.TEXT, SqlType.VARCHAR):
-            column = self._column(scalar)
+            column = self.column(scalar)
             values = column.domain.values if isinstance(column.domain, Listed) else ()
             texts = [v for v in dict.fromkeys(values) if isinstance(v, str) and v.isprintable()]
             if not column.case_blind and 0 < len(texts) == len(values) <= _ONE_BYTE:
@@ -133,7 +133,7 @@ class Renderer:
     def told_apart(self, scalar: Scalar) -> str:
         """A value to be counted once however often it is there, in its one spelling; NULL outside its domain."""
         text = self._spell(scalar, Reading.TEST)
-        if isinstance(scalar, ColumnRef) and self._column(scalar).case_blind:
+        if isinstance(scalar, ColumnRef) and self.column(scalar).case_blind:
             text = self.dialect.lower(text)
         return self.dialect.one_spelling(text) if scalar.type in _WITH_FRACTIONS else text
 
@@ -166,13 +166,13 @@ class Renderer:
 
     def _is_read_whole(self, column: ColumnRef) -> bool:
         """Whether reading a column in a test gives NULL for stored NULLs only."""
-        bounded = isinstance(self._column(column).domain, (Bounded, Listed))
+        bounded = isinstance(self.column(column).domain, (Bounded, Listed))
         return not bounded and column.type is not SqlType.TIMESTAMPTZ
 
     def _compare_column(self, op: str, column: ColumnRef, literal: Literal) -> str:
         """column op constant, with only those sides of the domain check that the comparison leaves open."""
         text = f"({self._compared(column, op, literal)}"
-        match self._column(column).domain:
+        match self.column(column).domain:
             case Bounded(lo, hi):
                 if op not in ("<", "<=", "=") or (op != "=" and not _is_at_most(literal.value, hi, hi)):
                     text += f" AND {self._end(column, '<=', hi)}"
@@ -180,6 +180,8 @@ class Renderer:
                     text += f" AND {self._end(column, '>=', lo)}"
                 if op == "=":
                     text += f" AND {self._inside(self._raw(column), Bounded(lo, hi), column.type)}"
+            case Listed(values) if op == "=" and isinstance(literal.value, str) and literal.value in values:
+                pass
             case Listed() as listed:
                 text += f" AND {self._inside(self._raw(column), listed, column.type)}"
             case Unknown():
@@ -208,7 +210,7 @@ class Renderer:
 
     def _member_column(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
         text = f"({self._is_member(column, items)}"
-        domain = self._column(column).domain
+        domain = self.column(column).domain
         if not isinstance(domain, Unknown):
             text += f" AND {self._inside(self._raw(column), domain, column.type)}"
         return text + ")"
@@ -226,7 +228,7 @@ class Renderer:
         """A test that is NULL where a column is, in its domain."""
         conditions = []
         for column in columns:
-            domain = self._column(column).domain
+            domain = self.column(column).domain
             inside = self._inside(self._raw(column), domain, column.type)
             conditions.append(f"{_stored(column)} IS NOT NULL" if isinstance(domain, Unknown) else inside)
         return f"CASE WHEN {' AND '.join(conditions)} THEN {test} END"
@@ -246,7 +248,7 @@ class Renderer:
 
     def _read(self, reference: ColumnRef, reading: Reading) -> str:
         raw = self._raw(reference)
-        column = self._column(reference)
+        column = self.column(reference)
         if reading is Reading.KEY or not isinstance(column.domain, (Bounded, Listed)):
             return raw
         if reading is Reading.TEST or not reference.type.is_number:
@@ -350,7 +352,10 @@ class Renderer:
             f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{self.dialect.types[kind]}"
             for c, v in branches
         )
-        text = f"CASE {whens} ELSE {self._spell(otherwise, reading)}::{self.dialect.types[kind]} END"
+        other = f"{self._spell(otherwise, reading)}::{self.dialect.types[kind]}"
+        if not branches:  # constants decided all others, and its type is theirs
+            return other
+        text = f"CASE {whens} ELSE {other} END"
         # DuckDB 2.0 raises when statistics of the rows turn a CASE of texts into NULL inside a comparison; TRY hides it
         return self.dialect.total(text) if kind.is_text else text
 

@@ -18,6 +18,7 @@ from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, kept, subqueries
 from proxy.sql.algebra import Call, ColumnRef, Join, Scalar, Scan
 from proxy.sql.bind import RULES
+from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.binder import Binder, Resolve
 from proxy.sql.complete import check_complete
@@ -415,7 +416,7 @@ def _item(item: exp.Expression, scope: Scope, source: str, *, intervals: bool = 
 
 def _value(node: exp.Expression, binder: Binder) -> Scalar:
     """A column of a sub-select, which may be a difference of times: where it is read shows what becomes of it."""
-    bound = binder.bind(node, intervals=True)
+    bound = bind_interval(binder, node)
     return bound if isinstance(bound, Call) else binder.scalar(node)
 
 

@@ -26,6 +26,11 @@ def between(arguments: Arguments) -> Domain:
     return Bounded((end[0] - start[1]) // _MICROSECOND, (end[1] - start[0]) // _MICROSECOND)
 
 
+def times_of_day(_: Arguments) -> Domain:
+    """Microseconds since midnight."""
+    return Bounded(0, 86_399_999_999)
+
+
 def moved_often(sign: int) -> DomainRule:
     """A time plus or minus so many intervals."""
 

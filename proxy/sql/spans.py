@@ -23,6 +23,7 @@ _UNITS = {
     "year": (12, 0, 0),
 }
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+_NUMBER = re.compile(r"\s*[+-]?\d+(?:\.\d+)?\s*")
 _CLOCK = re.compile(r"\s*([+-]?)(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:\.\d{1,6})?))?\s*")
 _LARGEST = 2**31 - 1
 
@@ -40,9 +41,9 @@ def parse_span(text: str, unit: str) -> Span | None:
     """The interval written as `INTERVAL 'text' unit`; None when it is not understood.
 
     Fractions are accepted for units of fixed length below a day only. A time of day stands alone: the parser drops
-    the one of INTERVAL '1 day 02:30'.
+    the one of INTERVAL '1 day 02:30'. A number alone is one of seconds.
     """
-    whole = f"{text} {unit}" if unit else text
+    whole = f"{text} {unit}" if unit else f"{text} second" if _NUMBER.fullmatch(text) else text
     clock = parse_clock(whole)
     if clock is not None:
         return Span(0, 0, clock)

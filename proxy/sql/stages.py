@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import assert_never
 
 from sqlglot import exp
@@ -24,6 +25,8 @@ from proxy.sql.scope import Cte, Ctes
 from proxy.sqltypes import TYPE_NAMES, SqlType
 
 MOST_VALUES = 1000
+#: Parts of made up values, and of others that are far from them.
+_OTHERS = (("true", "false"), ("2020-01-01", "2024-06-01"), ("''", "'other'"), ("1", "30000"))
 _ARRAY_WORDS = {"ANY", "SOME", "ALL"}
 
 Row = tuple[str | None, ...]
@@ -106,8 +109,19 @@ class StageText:
         return {"character": "bpchar"}.get(name, name)  # a character without a length has one
 
     def stand_in(self, values: Sequence[str]) -> str:
-        """The same with values made up, one for each column."""
-        return self._said([values or ["true"]], f"ARRAY[{', '.join(values)}]")
+        """The same with values made up, one for each column; in a second row others, if there may well be one."""
+        rows = [values or ["true"], *([list(map(_another, values))] if self._has_groups else [])]
+        return self._said(rows, f"ARRAY[{', '.join(values)}]")
+
+    @property
+    def _has_groups(self) -> bool:
+        """Whether its rows are those of a SELECT with GROUP BY and without LIMIT 1, as far as the text tells."""
+        tokens = split_statements(self.text)[0].tokens
+        if self.form is not Form.ROWS or "".join(t.text for t in tokens[1:4]).upper() != "*FROM(":
+            return False
+        depths = list(accumulate((t.text == "(") - (t.text == ")") for t in tokens))
+        words = [t.text.upper() for t, depth in zip(tokens, depths, strict=True) if depth == 1]
+        return "GROUP BY" in words and ("LIMIT", "1") not in pairwise(words)
 
     def _said(self, rows: Sequence[Sequence[str]], array: str) -> str:
         match self.form:
@@ -123,6 +137,11 @@ class StageText:
                 return f"{whole} AS {quote(self.alias)}" if self.alias else whole
             case _ as never:
                 assert_never(never)
+
+
+def _another(value: str) -> str:
+    """A value of the same type that is not equal to a made up one, nor close to it. Of NULL there is one."""
+    return next((value.replace(one, other, 1) for one, other in _OTHERS if one in value), value)
 
 
 @dataclass(frozen=True, slots=True)

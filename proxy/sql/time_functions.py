@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from proxy.policy.model import Domain
+from proxy.sql import age_rules as ages
+from proxy.sql import domain_rules as domains
 from proxy.sql import images, zones
 from proxy.sql import signatures as types
 from proxy.sql import span_rules as spans
@@ -77,7 +79,7 @@ def rows() -> tuple[Function, ...]:
                      duckdb=f"{{0}} {sign} {{1}}", image=images.moved(factor), may_raise=arrives_outside)
             for sign, factor in _SIGNS.items()
         ),
-        *_spans(), *_zones(),
+        *_spans(), *_ages(), *_zones(),
         Function(name="to_char", types=types.fixed(SqlType.TEXT, _TIME, Family.TEXT), domain=times.formatted,
                  duckdb=f"CASE WHEN {{0}} BETWEEN {_FIRST} AND {_LAST} THEN strftime({{0}}, {{1}}) END",
                  image=images.formatted, may_raise=leaves_calendar),
@@ -100,6 +102,25 @@ def _spans() -> tuple[Function, ...]:
         Function(name="to_timestamp", types=types.one_number, domain=spans.after_seconds, image=images.after_seconds,
                  duckdb=f"CASE WHEN abs({{0}}::DOUBLE) < {_FARTHEST_S} THEN "
                         "make_timestamp(round({0}::DOUBLE * 1e6)::BIGINT) END", nulls=Nulls.WITH_ANY_OR_NO_ANSWER),
+    )  # fmt: skip
+
+
+def _ages() -> tuple[Function, ...]:
+    """Ages in months of thirty days, as intervals are compared, their fields, made intervals and times of day."""
+
+    def field(name: str) -> Function:
+        return Function(name=f"age {name}", types=types.fixed(SqlType.INT8, _TIME, _TIME), domain=ages.field(name),
+                        duckdb=f"datepart('{name}', age({{0}}, {{1}}))::BIGINT", nulls=Nulls.WITH_ANY_OR_NO_ANSWER,
+                        may_raise=_either_unbounded)  # fmt: skip
+
+    return (
+        Function(name="age", types=types.two_timestamps, domain=ages.compared, duckdb="epoch_us(age({0}, {1}))",
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, may_raise=_either_unbounded),
+        *(field(name) for name in ("year", *ages.FIELDS)),
+        Function(name="interval", types=types.fixed(SqlType.INTERVAL, Family.NUMBER), duckdb="{0}",
+                 domain=domains.same),
+        Function(name="time of day", types=types.fixed(SqlType.INT8, _TIME), duckdb="epoch_us(({0})::TIME)",
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=spans.times_of_day, may_raise=leaves_calendar),
     )  # fmt: skip
 
 

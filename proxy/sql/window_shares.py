@@ -35,13 +35,11 @@ def tile(binder: Binder, node: exp.Expression, place: Scalar, count: Scalar, til
         return binder.call(node, f"integer {name}", *args)
 
     size, over = call("/", count, _number(tiles)), call("%", count, _number(tiles))
-    larger = call("+", size, _number(1))
-    before, earlier = call("*", over, larger), call("-", place, _number(1))
-    among_larger = call("+", call("/", earlier, larger), _number(1))
-    among_others = call("+", call("+", over, call("/", call("-", earlier, before), size)), _number(1))
-    is_among = binder.call(node, "<=", place, before)
-    found = Case(((is_among, among_larger),), among_others, SqlType.INT8)
-    known = binder.call(node, "least", binder.call(node, "greatest", found, _number(1)), _number(tiles))
+    earlier = call("-", place, _number(1))
+    among_larger = call("/", earlier, call("+", size, _number(1)))  # the larger of the two where it is among these
+    among_others = call("/", call("-", earlier, over), size)
+    before = binder.call(node, "greatest", among_larger, among_others, _number(0))
+    known = binder.call(node, "least", call("+", before, _number(1)), _number(tiles))
     return binder.convert(node, known, SqlType.INT4)
 
 

@@ -114,10 +114,12 @@ class Windows:
         order = node.args.get("order")
         ordered = tuple(self._ordered(n) for n in (() if order is None else order.expressions))
         function = node.this
-        self._frame = frame_of(node.args.get("spec"))
         called = function.this if isinstance(function, exp.Filter) else function
-        if self._frame != UP_TO_PEERS and type(called) not in _FRAMED:
-            raise refuse(node, f"a frame of {construct(called)} is not supported over private rows", "Leave it out.")
+        given = frame_of(node.args.get("spec"))
+        frame = self._frame = given if type(called) in _FRAMED else UP_TO_PEERS  # others look at all rows
+        if isinstance(frame, Frame) and frame.by_peers and not (ordered and type(called) in KINDS):
+            raise refuse(node, "a frame of groups is for count, sum, avg, min and max over private rows, with ORDER BY",
+                         "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.")  # fmt: skip
 
         def make(value: UnitValue) -> Scalar:
             return self._value(value, value.type, unit, partition, ordered)

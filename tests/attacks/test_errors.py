@@ -216,11 +216,11 @@ def test_a_subquery_of_more_than_one_row_is_refused(eve: Client) -> None:
         f"SELECT count(*) FROM people WHERE name = '{'x' * 3_000_000}'",
         f"SELECT count(*) FROM people WHERE i IN ({','.join(map(str, range(30_000)))})",
         f"SELECT count(*) FROM people WHERE {' AND '.join(['v > 1'] * 5_000)}",
-        f"SELECT count(*) FROM people WHERE num{'::bigint::int' * 30} = 1",
+        f"SELECT count(*) FROM people WHERE {'sqrt(' * 30}num{')' * 30} = 1",
         "SELECT count(*) FROM people WHERE v > 1e400",
         f"SELECT {', '.join(['count(*)'] * 2_000)} FROM people",
     ],
-    ids=["depth", "literal", "list", "chain", "casts", "number", "columns"],
+    ids=["depth", "literal", "list", "chain", "roots", "number", "columns"],
 )
 def test_an_enormous_statement_gets_a_plain_error(sql: str, attacked: Attacked, eve: Client) -> None:
     with attacked.connect() as doomed:

@@ -81,6 +81,8 @@ def test_a_predicate_for_one_person_is_refused_by_key_and_noisy_by_attributes(at
                           "pid::text = '777'", "NOT pid <> 777", "pid = 700 + 77", "CASE pid WHEN 777 THEN true END",
                           "coalesce(pid, 0) = 777", "pid IS NOT DISTINCT FROM 777"):  # fmt: skip
             assert refusal(client, f"{COUNT} WHERE {condition}")[0] == "DP007", condition
+        met = "SELECT p.pid AS u, e.pid AS k, count(*) FROM people p LEFT JOIN events e USING (pid) GROUP BY 1, 2"
+        assert refusal(client, f"SELECT count(*) FROM ({met}) AS t WHERE k = 777")[0] == "DP007"
         client.execute("SET hush.fresh = on; SET hush.nonnegative = off")
         found = [value(client, f"{COUNT} WHERE name = 'alice'") for _ in range(15)]
         assert statistics.stdev(found) > 5  # sd 41: fails by chance below 1e-10

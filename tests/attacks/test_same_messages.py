@@ -91,6 +91,9 @@ COMPOSED = (
     "SELECT label, count(p.pid) FROM labels l LEFT JOIN people p ON p.kind = l.kind AND p.name = 'alice' GROUP BY 1",
     "SELECT label, count(p.pid) FROM people p FULL JOIN labels l ON p.kind = l.kind AND p.w > 1e300 GROUP BY 1",
     "SELECT label, count(*) FROM labels l LEFT JOIN people p ON p.kind = l.kind WHERE p.pid IS NULL GROUP BY 1",
+    "SELECT pid IS NULL AS a, count(*), count(pid) AS n FROM people GROUP BY 1 ORDER BY 1",
+    "SELECT e.pid IS NULL AS a, count(*) FROM people p LEFT JOIN events e ON e.pid = p.pid AND e.n < 0 GROUP BY 1",
+    "SELECT e.pid IS NULL a, p.pid IS NULL b, count(*) FROM people p FULL JOIN events e USING (pid) GROUP BY 1, 2",
     "SELECT upper(label), label, p.ok, count(*) FROM people p JOIN labels USING (kind) GROUP BY 1, 2, 3",
     "SELECT t, count(*) FROM (SELECT pid, ntile(3) OVER (PARTITION BY pid ORDER BY x) AS t FROM events) z GROUP BY 1",
     ("SELECT sum(r + c) FROM (SELECT pid, percent_rank() OVER (PARTITION BY pid ORDER BY at DESC) AS r,"

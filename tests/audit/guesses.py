@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.audit.figure import drawn
-from tests.e2e.served import Client, Served, write_users
+from tests.e2e.served import Client, Served, write_users, write_yaml
 
 TOWNS, OTHERS = 1000, 3  # others: people of a town of whom everything is known
 BUDGETS = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -115,30 +115,34 @@ def write_world(folder: Path) -> list[Path]:
         connection.executemany(f"insert into people values (?, ?, {_TARGET}, ?, ?, 1e9)",
                                [(n, n, secret, secret) for n, secret in enumerate(secrets())])  # fmt: skip
     write_users(folder / "users.yaml", {"eve": "boss"})
-    return [_policy(folder, name, epsilon) for name, (_, epsilon) in datasets().items()]
+    columns = {
+        "town": {"type": "integer", "bounds": [0, TOWNS - 1], "nullable": False},
+        "number": {"type": "integer", "bounds": [0, 99], "nullable": False},
+        "ill": {"type": "boolean"},
+        "is_listed": {"type": "boolean"},
+        "amount": {"type": "double precision", "bounds": [0, _MOST], "nullable": False},
+    }
+    return [
+        policy_of_people(folder, name, "towns.duckdb", epsilon, columns) for name, (_, epsilon) in datasets().items()
+    ]
 
 
-def _policy(folder: Path, name: str, epsilon: float) -> Path:
-    path = folder / f"{name}.yaml"
-    path.write_text(f"""version: 1
-dataset: {name}
-source: {{engine: duckdb, path: towns.duckdb, data_version: "1"}}
-privacy: {{unit: person, delta: 1e-6, query_epsilon: 0.1, max_query_epsilon: 100, time_grid: 0ms}}
-budgets: {{dataset: {{epsilon: {epsilon}}}}}
-tables:
-  people:
-    unit: pid
-    unit_unique: true
-    columns:
-      pid: {{type: integer, key: true}}
-      town: {{type: integer, bounds: [0, {TOWNS - 1}], nullable: false}}
-      number: {{type: integer, bounds: [0, 99], nullable: false}}
-      ill: {{type: boolean}}
-      is_listed: {{type: boolean}}
-      amount: {{type: double precision, bounds: [0, {_MOST}], nullable: false}}
-access: {{users_file: users.yaml}}
-""")
-    return path
+def policy_of_people(folder: Path, dataset: str, data: str, epsilon: float, columns: Mapping[str, object]) -> Path:
+    """Of one table with one row for each person. data: the file's name. epsilon: of the whole dataset."""
+    document = {
+        "version": 1,
+        "dataset": dataset,
+        "source": {"engine": "duckdb", "path": data, "data_version": "1"},
+        "privacy": {
+            "unit": "person", "delta": 1e-6, "query_epsilon": 0.1, "max_query_epsilon": 100, "time_grid": "0ms"
+        },
+        "budgets": {"dataset": {"epsilon": epsilon}},
+        "tables": {"people": {"unit": "pid", "unit_unique": True, "columns": {
+            "pid": {"type": "integer", "key": True}, **columns
+        }}},
+        "access": {"users_file": "users.yaml"},
+    }  # fmt: skip
+    return write_yaml(folder / f"{dataset}.yaml", document)
 
 
 def guesses(served: Served, each: Callable[[Client, float, int], float]) -> Iterator[Guessed]:

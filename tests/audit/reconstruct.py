@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from tests.audit import guesses
 from tests.audit.figure import drawn
-from tests.audit.guesses import Guessed
+from tests.audit.guesses import Guessed, policy_of_people
 from tests.e2e.served import ROOT, Client, Served, serving, write_users
 
 PAGE = ROOT / "docs" / "reconstruction.md"
@@ -63,26 +63,11 @@ def write_world(folder: Path, secrets: Sequence[bool]) -> list[Path]:
         connection.execute("create table people (pid integer, number integer, ill boolean)")
         connection.executemany("insert into people values (?, ?, ?)", [(n, n, s) for n, s in enumerate(secrets)])
     write_users(folder / "users.yaml", {"eve": "boss"})
-    paths = []
-    for number, epsilon in enumerate((*BUDGETS, 1_000_000.0)):
-        path = folder / f"budget{number}.yaml"
-        path.write_text(f"""version: 1
-dataset: budget{number}
-source: {{engine: duckdb, path: people.duckdb, data_version: "1"}}
-privacy: {{unit: person, delta: 1e-6, query_epsilon: 0.1, max_query_epsilon: 100, time_grid: 0ms}}
-budgets: {{dataset: {{epsilon: {epsilon}}}}}
-tables:
-  people:
-    unit: pid
-    unit_unique: true
-    columns:
-      pid: {{type: integer, key: true}}
-      number: {{type: integer, bounds: [0, {PEOPLE}], nullable: false}}
-      ill: {{type: boolean}}
-access: {{users_file: users.yaml}}
-""")
-        paths.append(path)
-    return paths
+    columns = {"number": {"type": "integer", "bounds": [0, PEOPLE], "nullable": False}, "ill": {"type": "boolean"}}
+    return [
+        policy_of_people(folder, f"budget{number}", "people.duckdb", epsilon, columns)
+        for number, epsilon in enumerate((*BUDGETS, 1_000_000.0))
+    ]
 
 
 def attacked(served: Served, dataset: str, epsilon: float, statements: int, secrets: Sequence[bool]) -> Outcome:

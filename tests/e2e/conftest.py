@@ -37,6 +37,10 @@ MONTHLY = "analyst, budget: {epsilon: 3, refresh: month, acknowledge_lifetime_lo
 LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places.leave_uncounted(items, Path(__file__).parent)
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory, adult_csv: Path) -> Iterator[Served]:
     """Datasets: shop (private, plenty of budget), truth (its public twin), spend (shop with little), adult; elsewhere

@@ -5,7 +5,7 @@ The same rows are served twice: as private tables, and as public ones whose answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -119,18 +119,24 @@ def write_shop(path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute(CREATE)
         for table, rows in rows_of_tables():
-            _insert(connection, table, list(rows))
+            insert(connection, table, list(rows))
 
 
 def fill_postgres(client: psycopg.Connection[tuple[object, ...]]) -> None:
     """Insert the rows into tables made by POSTGRES."""
-    for table, rows in rows_of_tables():
+    copy_rows(client, rows_of_tables())
+
+
+def copy_rows(
+    client: psycopg.Connection[tuple[object, ...]], tables: Iterable[tuple[str, Iterator[tuple[object, ...]]]]
+) -> None:
+    for table, rows in tables:
         with client.cursor().copy(f"copy {table} from stdin".encode()) as copy:
             for row in rows:
                 copy.write_row(row)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:
+def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:
     marks = ", ".join("?" for _ in rows[0])
     for start in range(0, len(rows), 100):
         part = rows[start : start + 100]

@@ -39,7 +39,9 @@ def test_a_statement_costs_what_the_wanted_accuracy_needs(served: Served) -> Non
 
 
 def test_a_share_is_of_what_was_shown(served: Served) -> None:
-    """The first answer, of 871 rows, is off by 64, five deviations, in no run: see `tests.e2e.tamed`."""
+    """No noise is further out than 1.4 deviations (`tests.e2e.tamed`). The first answer, of 871 rows, is so wide that
+    the second lies in no run below its lower end, from which a third would cost again.
+    """
     both = "SELECT count(*), avg(steps) FROM users WHERE age > 16"
     with served.connect("spend", "u51") as client:
         heard = notices_of(client)
@@ -47,7 +49,7 @@ def test_a_share_is_of_what_was_shown(served: Served) -> None:
         with pytest.raises(psycopg.Error) as refused:
             client.execute(both)
         assert refused.value.sqlstate == "DP007"
-        client.execute("SET hush.epsilon = 0.5; RESET hush.target_error")
+        client.execute("SET hush.epsilon = 0.15; RESET hush.target_error")
         client.execute(both)
         client.execute("SET hush.target_error = '2%'")
         client.execute(both)

@@ -19,6 +19,10 @@ def rows(client: Client, text: str) -> list[Sequence[Any]]:
     return list(client.execute(text.encode()).fetchall())
 
 
+def by_first(client: Client, text: str) -> dict[Any, Any]:
+    return dict(map(tuple, rows(client, text)))
+
+
 def test_what_follows_from_an_answer_is_computed_from_it(served: Served) -> None:
     with served.connect("spend", "u45", options="-c hush.nonnegative=off") as client:
         heard = notices_of(client)
@@ -48,19 +52,42 @@ def test_what_follows_from_an_answer_is_computed_from_it(served: Served) -> None
         assert client.execute("SELECT sd FROM hush.last_query").fetchone() == (sd,)
 
 
-def test_totals_follow_from_the_grouping_sets_that_show_them(served: Served) -> None:
-    sets = ("SELECT grouping(plan, newsletter), plan, count(*) FROM users WHERE age > 23"
+def test_averages_follow_from_sums_and_counts_that_were_asked_by_themselves(served: Served) -> None:
+    with served.connect("spend", "u43") as client:
+        heard = notices_of(client)
+        sums = by_first(client, "SELECT newsletter, sum(steps) FROM users WHERE age > 20 GROUP BY 1")
+        counts = by_first(client, "SELECT newsletter, count(*) FROM users WHERE age > 20 GROUP BY 1")
+        paid = spent(client)
+        heard.clear()
+        averages = "SELECT newsletter, avg(steps), hush.sd(avg(steps)) FROM users WHERE age > 20 GROUP BY 1"
+        plan = [line for (line,) in rows(client, f"EXPLAIN {averages}")]
+        assert any("computed from 2 releases that your accounts paid for; hush.fresh" in line for line in plan)
+        for newsletter, average, sd in rows(client, averages):
+            assert float(average) == pytest.approx(float(sums[newsletter]) / counts[newsletter], rel=0.01)
+            assert 0 < sd < float(average)
+        assert heard[-1] == NOTE
+        told = by_first(
+            client,
+            "SELECT CASE WHEN newsletter THEN 'yes' ELSE 'no' END, count(*) FROM users WHERE age > 20 GROUP BY 1",
+        )
+        assert told["yes"] == counts[True]
+        assert spent(client) == paid
+
+
+@pytest.mark.parametrize(("consistency", "age"), [("off", 23), ("on", 24)])
+def test_totals_follow_from_the_grouping_sets_that_show_them(served: Served, consistency: str, age: int) -> None:
+    sets = (f"SELECT grouping(plan, newsletter), plan, count(*) FROM users WHERE age > {age}"
             " GROUP BY ROLLUP (plan, newsletter)")  # fmt: skip
-    with served.connect("spend", "u44", options="-c hush.nonnegative=off -c hush.consistency=off") as client:
+    with served.connect("spend", "u44", options=f"-c hush.nonnegative=off -c hush.consistency={consistency}") as client:
         cells = {(missing, plan): n for missing, plan, n in rows(client, sets)}
         paid, heard = spent(client), notices_of(client)
-        found = rows(client, "SELECT plan, count(*) FROM users WHERE age > 23 GROUP BY plan")
+        found = rows(client, f"SELECT plan, count(*) FROM users WHERE age > {age} GROUP BY plan")
         assert {plan: n for plan, n, *_ in found} == {plan: n for (missing, plan), n in cells.items() if missing == 1}
         assert heard[-1] == NOTE
         assert spent(client) == paid
-        (line,) = [t for (t,) in rows(client, "EXPLAIN SELECT count(*) FROM users WHERE age > 23") if "Reuse" in t]
+        (line,) = [t for (t,) in rows(client, f"EXPLAIN SELECT count(*) FROM users WHERE age > {age}") if "Reuse" in t]
         assert "computed from a release that your accounts paid for; hush.fresh" in line, "one number, none added up"
-        assert rows(client, "SELECT count(*) FROM users WHERE age > 23") == [(cells[3, None],)]
+        assert rows(client, f"SELECT count(*) FROM users WHERE age > {age}") == [(cells[3, None],)]
 
 
 def test_what_would_be_too_noisy_or_is_asked_anew_is_paid(served: Served) -> None:

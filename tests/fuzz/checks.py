@@ -116,8 +116,8 @@ def check_neighbours(
     """The vector moves by at most S * B per unit that leaves; keys disappear only if it alone held them."""
     moved = difference(vector_of(case.plan, whole), vector_of(case.plan, smaller))
     _check_norm(case, moved, gone, f"{sorted(leaving)} leave")
-    held = {p for u, raw in alone.items() if u not in leaving for p in _keys(case.plan, raw)}
-    if _keys(case.plan, smaller) != held:
+    held = {p for u, raw in alone.items() if u not in leaving for p in keys_of(case.plan, raw)}
+    if keys_of(case.plan, smaller) != held:
         raise Broken("keys that other units hold depend on who leaves")
 
 
@@ -147,11 +147,11 @@ def check_additivity(plan: ReleasePlan, whole: Raw, alone: Mapping[int, Raw]) ->
     if moved:
         raise Broken(f"units are not independent: {len(moved)} coordinates differ, by up to "
                      f"{max(abs(d) for d in moved.values())}")  # fmt: skip
-    if plan.analysed.keys and _keys(plan, whole) != {k for raw in alone.values() for k in _keys(plan, raw)}:
+    if plan.analysed.keys and keys_of(plan, whole) != {k for raw in alone.values() for k in keys_of(plan, raw)}:
         raise Broken("the keys of the whole are not the keys of its units")
 
 
-def _keys(plan: ReleasePlan, raw: Raw) -> set[object]:
+def keys_of(plan: ReleasePlan, raw: Raw) -> set[object]:
     """The keys of an engine's rows; none where all are public, which are shown whatever is found."""
     size = len(plan.analysed.keys)
     if not any(isinstance(k, PrivateKey) for k in plan.analysed.keys):

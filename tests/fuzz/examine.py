@@ -65,6 +65,7 @@ class Examiner:
     def __init__(self, world: World, of: Callable[[World], Databases] = Databases) -> None:
         self.world = world
         self.databases = of(world)
+        self._latest: tuple[str, PlanContext, tuple[ReleasePlan, BoundBlock]] | None = None
         self.tables = {
             name: [dict(zip([c.name for c in table.columns], row, strict=True)) for row in world.data[name].rows]
             for name, table in world.tables.items()
@@ -116,6 +117,12 @@ class Examiner:
         return raw
 
     def _plan(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
+        """The plan of a query, which is made once for all that is asked of it."""
+        if self._latest is None or self._latest[:2] != (query, context):
+            self._latest = (query, context, self._plan_anew(query, context))
+        return self._latest[2]
+
+    def _plan_anew(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
         try:
             bound = bind(self.world, query)
             return plan_release(bound.block, context), bound

@@ -62,6 +62,23 @@ def make_share_query(world: World, rng: random.Random) -> str:
     return _ShareWriter(world, rng).query()
 
 
+def make_peers_query(world: World, rng: random.Random) -> str:
+    """One random aggregate query over frames that are counted in groups of equal rows."""
+    return _PeersWriter(world, rng).query()
+
+
+class _PeersWriter(_FramedWriter):
+    def _framed_call(self) -> tuple[str, SqlType, Domain]:
+        text, kind = self._unit_value()
+        return text.replace("distinct ", ""), kind, Unknown() if text.startswith("sum") else Bounded(0, 10)
+
+    def _frame(self) -> str:
+        rng = self._rng
+        if rng.random() < 0.3:
+            return rng.choice(("range current row", "range between current row and unbounded following"))
+        return f"groups between {rng.choice(_STARTS[:4])} and {rng.choice(_ENDS[2:])}"
+
+
 class _ShareWriter(_FramedWriter):
     _is_framed = False
 

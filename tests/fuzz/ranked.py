@@ -28,7 +28,7 @@ from proxy.sql.algebra import Aggregate
 from proxy.sql.block import BoundBlock
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
-from tests.fuzz.examine import Failure, NoNoise, Tally
+from tests.fuzz.examine import Failure, Make, NoNoise, Tally
 from tests.fuzz.expressions import TIMES
 from tests.fuzz.grammar import Writer
 from tests.fuzz.planning import SALT, bind, make_context
@@ -302,8 +302,9 @@ def _third(given: Weights, _: Draw) -> int:
 
 
 def run_quantiles(
-    seeds: Sequence[int], check: Callable[[Ranks], None], queries: int = QUERIES, *, stop: bool = False
-) -> Tally:
+    seeds: Sequence[int], check: Callable[[Ranks], None], queries: int = QUERIES, *, stop: bool = False,
+    make: Make = make_quantiles,
+) -> Tally:  # fmt: skip
     """Examine random quantiles over some worlds. stop: at a failure."""
     tally = Tally()
     for seed in seeds:
@@ -311,7 +312,7 @@ def run_quantiles(
         databases = Databases(world)
         for number in range(queries):
             rng = random.Random(f"quantiles {seed} {number}")
-            query = make_quantiles(world, rng)
+            query = make(world, rng)
             try:
                 check(ranks_of(world, databases, query, make_context(world, rng)))
             except HushError:

@@ -20,20 +20,22 @@ _UNITS = ("decade", "century", "millennium", "milliseconds", "microseconds")
 
 def make_scalars(world: World, rng: random.Random) -> str:
     """One random aggregate query."""
-    return _Scalars(world, rng).query()
+    return ScalarWriter(world, rng).query()
 
 
 def keyed(expression: str) -> Callable[[World, random.Random], str]:
     """Queries that count rows by one expression. {text}, {time}: a column, or a constant where there is none."""
 
     def make(world: World, rng: random.Random) -> str:
-        writer = _Scalars(world, rng)
+        writer = ScalarWriter(world, rng)
         return writer.counted(expression.format(text=writer.text(), time=writer.time()))
 
     return make
 
 
-class _Scalars(Writer):
+class ScalarWriter(Writer):
+    """Writes about one world."""
+
     def query(self) -> str:
         rng = self._rng
         if rng.random() < 0.4:

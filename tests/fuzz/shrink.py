@@ -125,7 +125,7 @@ def _candidates(query: str) -> Iterator[str]:
                 continue
             try:
                 yield tree.sql(dialect="postgres")
-            except (SqlglotError, ValueError, AttributeError, TypeError):
+            except (SqlglotError, ValueError, AttributeError, TypeError, IndexError):
                 continue
 
 

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from proxy.sqltypes import SqlType
 from tests.fuzz.distinct_mutants import PLANTS, Plant
 from tests.fuzz.distinct_queries import make_distinct_query
 from tests.fuzz.examine import QUERIES, Make, report, run_worlds
@@ -26,8 +25,7 @@ def _always(query: str) -> Make:
     """Queries for one mistake."""
 
     def make(world: World, rng: random.Random) -> str:
-        spelled = [c.name for c in world.tables["e"].columns if c.case_blind or c.type is SqlType.FLOAT8]
-        return query.format(s=(*spelled, "code")[0]) or make_distinct_query(world, rng)
+        return query or make_distinct_query(world, rng)
 
     return make
 

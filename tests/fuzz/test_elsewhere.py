@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fuzz.different_queries import make_different_query
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
-from tests.fuzz.examine import QUERIES, report, run_worlds
+from tests.fuzz.examine import QUERIES, Make, report, run_worlds
+from tests.fuzz.framed_queries import make_framed_query, make_share_query
+from tests.fuzz.full_queries import make_full_query
+from tests.fuzz.joint_queries import make_joint_query
+from tests.fuzz.scalars import make_scalars
 from tests.fuzz.shrink import shrunk
+from tests.fuzz.sibling_queries import make_sibling_query
 from tests.fuzz.test_sensitivity import LONG_CASES, LONG_CHUNK, LONG_SEED
+from tests.fuzz.unit_queries import make_unit_query
 
 WORLDS = range(90_000, 90_004)
+OTHERS: tuple[Make, ...] = (make_different_query, make_framed_query, make_full_query, make_joint_query, make_scalars,
+                            make_share_query, make_sibling_query, make_unit_query)  # fmt: skip
 
 
 def test_one_unit_moves_the_vector_within_its_bound() -> None:
@@ -25,6 +34,24 @@ def test_engine_and_oracle_agree_in_every_integer() -> None:
     tally = run_worlds(WORLDS, "meaning", of=PlainPostgresExaminer)
     assert not tally.failures, report(tally)
     assert tally.planned > len(WORLDS) * QUERIES / 8, "too few of these queries mean the same in both engines"
+
+
+def test_other_queries_move_it_within_its_bound_there_too() -> None:
+    planned = 0
+    for number, make in enumerate(OTHERS):
+        tally = run_worlds((91_000 + number,), "sensitivity", 8, make=make, of=PostgresExaminer)
+        assert not tally.failures, report(tally)
+        planned += tally.planned
+    assert planned > len(OTHERS) * 2, "the engine computes too few of these queries"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("make", OTHERS, ids=lambda make: make.__name__)
+def test_many_other_queries(make: Make) -> None:
+    worlds = range(92_000, 92_100)
+    for how, of in (("sensitivity", PostgresExaminer), ("meaning", PlainPostgresExaminer)):
+        tally = run_worlds(worlds, how, 10, stop=True, make=make, of=of)
+        assert not tally.failures, f"{report(tally)}\n{shrunk(tally.failures[0], how, of)}"
 
 
 @pytest.mark.long

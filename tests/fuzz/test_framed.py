@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from proxy.sql.describe import spell_frame
 from tests.fuzz.examine import Make
-from tests.fuzz.framed_queries import make_framed_query, make_share_query
+from tests.fuzz.framed_queries import make_framed_query, make_peers_query, make_share_query
 from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
 
 WORLDS = range(90_000, 90_004)
@@ -21,8 +24,12 @@ def test_tiles_and_shares_keep_all_promises() -> None:
     keep_promises(range(92_000, 92_004), make_share_query)
 
 
+def test_groups_of_equal_rows_keep_all_promises() -> None:
+    keep_promises(range(93_000, 93_004), make_peers_query, part=5)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("make", [make_framed_query, make_share_query])
+@pytest.mark.parametrize("make", [make_framed_query, make_share_query, make_peers_query])
 def test_more_frames(make: Make) -> None:
     keep_promises(range(91_000, 91_300), make)
 
@@ -35,13 +42,20 @@ def frames_count_rows_that_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> 
     patch.setattr("proxy.plan.terms.is_told_by_place", lambda _: False)
 
 
+def groups_are_counted_as_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("proxy.plan.terms.spell_frame", lambda frame: spell_frame(replace(frame, by_peers=False)))
+
+
 _BEFORE = "count(*) over (partition by {u} order by code rows between 2 preceding and 1 preceding)"
 _HALF = "ntile(2) over (partition by {u} order by code)"
 _SECOND = "nth_value(id, 2) over (partition by {u} order by code rows between 1 preceding and current row)"
+_PEERS = "count(*) over (partition by {u} order by code groups between 1 preceding and current row)"
 PLANTS: tuple[tuple[Plant, str, str], ...] = (
     (frames_are_forgotten, "meaning", f"select count(*) from (select {{u}}, {_BEFORE} as n from e) q where q.n = 1"),
     (frames_count_rows_that_are_left_to_the_engine, "meaning",
      f"select count(*) from (select {{u}}, id, {_BEFORE} as n from e) q where q.n = 1 and q.id > 2"),
+    (groups_are_counted_as_rows, "meaning",
+     f"select count(*) from (select {{u}}, {_PEERS} as n from e) q where q.n >= 2"),
     (frames_are_forgotten, "meaning", f"select count(*) from (select {{u}}, {_SECOND} as n from e) q where q.n = 1"),
     (frames_count_rows_that_are_left_to_the_engine, "meaning",
      f"select count(*) from (select {{u}}, id, {_HALF} as n from e) q where q.n = 1 and q.id > 2"),

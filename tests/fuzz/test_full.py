@@ -10,6 +10,7 @@ from proxy.sql import full_joins
 from proxy.sql.algebra import JoinKind
 from tests.fuzz.full_queries import make_full_query
 from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
+from tests.fuzz.twins import TwinExaminer
 
 WORLDS = range(110_000, 110_004)
 MOST_WORLDS = 20
@@ -20,9 +21,14 @@ def test_rows_of_full_joins_keep_all_promises(first: int) -> None:
     keep_promises(range(first, first + CHUNK), make_full_query)
 
 
+def test_units_of_other_types_and_collations_are_met_alike() -> None:
+    keep_promises(range(112_000, 112_004), make_full_query, of=TwinExaminer, part=5)
+
+
 @pytest.mark.long
 def test_more_rows_of_full_joins() -> None:
     keep_promises(range(111_000, 111_300), make_full_query)
+    keep_promises(range(112_000, 112_300), make_full_query, of=TwinExaminer, part=5)
 
 
 def a_unit_has_rows_on_one_side_only(patch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 from proxy.analysis.keys import PrivateKey
@@ -366,14 +367,25 @@ def _is_less(left: Value, right: Value) -> bool:
 
 
 def canonical(value: Stored, kind: SqlType) -> str | None:
-    """The engine's text of a key or unit."""
+    """The text of a key or unit in the salted hash."""
     if value is None:
         return None
     if kind.family is Family.TIME:
         assert isinstance(value, (int, float))
-        return times.date_text(value) if kind is SqlType.DATE else times.time_text(value)
+        text = times.date_text(value) if kind is SqlType.DATE else times.time_text(value)
+        return text.replace(" (BC)", " BC")
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return "nan" if math.isnan(value) else repr(value)
+    if isinstance(value, (float, Decimal)):
+        return _number_text(float(value))
     return "nan" if value == "NaN" and kind.is_number else str(value)
+
+
+def _number_text(value: float) -> str:
+    if not math.isfinite(value):
+        return repr(value)
+    if abs(value) >= 9.2e18:
+        return f"{value * 2.0**-515 * 2.0**-515!r}p1030"
+    if value == math.trunc(value):
+        return str(int(value))
+    return f"{int(value * 8)}/8" if abs(value) >= 1e15 else repr(value)

@@ -28,6 +28,12 @@ def compute(name: str, call: Call, values: list[Value]) -> Value:
         return times.spelled(values[0], str(values[1]))
     if name in _SPANS:
         return _span(name, values)
+    if name.startswith("age"):
+        return _age(name.removeprefix("age").strip(), values)
+    if name == "interval":
+        return values[0]
+    if name == "time of day":
+        return values[0] % times.DAY if isinstance(values[0], int) else None
     if call.args[0].type.is_text:
         return text_function(name, values)
     return real(name, [float(v) for v in values])  # type: ignore[arg-type]
@@ -86,11 +92,10 @@ def _to_integer(source: str, kind: SqlType, value: Value) -> Value:
         return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) and -size <= int(text) < size else None
     assert isinstance(value, (int, float))
     limit = {SqlType.INT2: 2**15, SqlType.INT4: 2**31, SqlType.INT8: 2**63}[kind]
-    if math.isnan(value) or not -limit <= value < limit:
+    if not math.isfinite(value):
         return None
-    if isinstance(value, int):
-        return value
-    return round(value) if source == "real" else int(half_away(value))
+    whole = value if isinstance(value, int) else round(value) if source == "real" else int(half_away(value))
+    return whole if -limit <= whole < limit else None
 
 
 def _parsed_number(text: str) -> Value:
@@ -108,6 +113,23 @@ def _to_text(source: str, value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _age(field: str, values: list[Value]) -> Value:
+    """An age in months of thirty days, or a field of it."""
+    end, start = values
+    assert isinstance(end, (int, float))
+    assert isinstance(start, (int, float))
+    found = times.age_of(end, start)
+    if found is None:
+        return None
+    months, rest = found
+    sign, clock = (1, rest % times.DAY) if (months, rest) >= (0, 0) else (-1, -rest % times.DAY)
+    return {
+        "": months * 30 * times.DAY + rest, "year": sign * (abs(months) // 12), "month": sign * (abs(months) % 12),
+        "day": sign * (abs(rest) // times.DAY), "hour": sign * (clock // 3_600_000_000),
+        "minute": sign * (clock // 60_000_000 % 60), "microseconds": sign * (clock % 60_000_000),
+    }[field]  # fmt: skip
 
 
 _SPANS = ("time - time", "date_bin", "make_date", "to_timestamp", "local time", "instant")

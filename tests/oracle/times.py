@@ -201,6 +201,27 @@ def _around(moment: int, zone: str) -> tuple[int, int]:
     return _shifted(before, zone) - before, _shifted(after, zone) - after
 
 
+def age_of(end: Moment, start: Moment) -> tuple[int, int] | None:
+    """Whole months of age(end, start), and the microseconds beyond; a month is as long as that of the earlier time."""
+    if not (isinstance(end, int) and isinstance(start, int)):
+        return None
+    if end < start:
+        back = age_of(start, end)
+        return back and (-back[0], -back[1])
+    months, passed = zip(*(_month_of(moment) for moment in (end, start)), strict=True)
+    whole, rest = months[0] - months[1], passed[0] - passed[1]
+    if rest < 0:
+        first, last = (days_of(m // 12, m % 12 + 1, 1) for m in (months[1], months[1] + 1))
+        return whole - 1, rest + (last - first) * DAY
+    return whole, rest
+
+
+def _month_of(moment: int) -> tuple[int, int]:
+    """The month, counted from the year 0, and how much of it is over."""
+    year, month, _ = civil_of(moment // DAY)
+    return year * 12 + month - 1, moment - days_of(year, month, 1) * DAY
+
+
 _ISO = re.compile(r"\s*(\d{1,6})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*")
 
 

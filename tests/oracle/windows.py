@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cmp_to_key
 
@@ -102,12 +103,24 @@ def _value(
                 return placed[other][argument.scan, argument.name]
             return evaluator.value(argument, placed[other], Reading.MEASURE)
         case UnitValue() as value:
-            if isinstance(window.frame, Frame):
+            if isinstance(window.frame, Frame) and window.frame.by_peers:
+                frame = _groups(window.frame, placed, place, compare)
+            elif isinstance(window.frame, Frame):
                 first, last = _ends(window, place, len(placed))
                 frame = placed[first : max(last + 1, 0)]
             else:
                 frame = [row for row in placed if not window.order or compare(row, placed[place]) <= 0]
             return unit_value(value, column, frame, evaluator)
+
+
+def _groups(frame: Frame, placed: list[Row], place: int, compare: Compare) -> list[Row]:
+    """Rows of the groups around that of the row: equal rows are in one."""
+    group = [0]
+    for before, row in itertools.pairwise(placed):
+        group.append(group[-1] + (compare(before, row) != 0))
+    first = -len(placed) if frame.start is None else frame.start
+    last = len(placed) if frame.end is None else frame.end
+    return [row for row, number in zip(placed, group, strict=True) if first <= number - group[place] <= last]
 
 
 def _ends(window: WindowValue, place: int, count: int) -> tuple[int, int]:

@@ -70,6 +70,7 @@ def test_every_command_has_help(command: CommandLine, name: str) -> None:
         (["user", "remove"], "hushql: Missing argument 'NAME'. Try 'hushql user remove --help'.\n"),
         (["serve", SHOP, "--listen", "6432"], "hushql: cannot read the address '6432'. Write host:port"),
         (["serve", SHOP, "--listen", "a:70000"], "hushql: port 70000 is not a port."),
+        (["serve", SHOP, "--noise-ahead", "0"], "hushql: 0 values of noise are out of range. Use 1 to 134217728."),
         (["serve", SHOP, "--tls-cert", "c.pem"], "hushql: --tls-cert and --tls-key belong together."),
         (["serve", SHOP, "--require-tls"], "hushql: --require-tls needs a certificate."),
         (["serve", SHOP, SHOP], "hushql: policy "),
@@ -99,7 +100,8 @@ def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: P
         (tmp_path / name).touch(mode=0o600)
     files = ("--tls-cert", "cert"), ("--tls-key", "key"), ("--front-bin", "."), ("--users", "users"), ("--state", "s")
     words = [word for option, name in files for word in (option, str(tmp_path / name))]
-    assert command("serve", str(policy), "--listen", "[::1]:0", "--log-level", "error", "--require-tls", *words) == 0
+    plain = ("--listen", "[::1]:0", "--log-level", "error", "--require-tls", "--noise-ahead", "4096")
+    assert command("serve", str(policy), *plain, *words) == 0
     assert command.served == [
         ServeConfig(
             policies=(policy,),
@@ -108,6 +110,7 @@ def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: P
             tls=TlsFiles(tmp_path / "cert", tmp_path / "key", is_required=True),
             front=BinariesIn(tmp_path),
             users=UsersAt(tmp_path / "users"),
+            noise_ahead=4096,
             log_level=LogLevel.ERROR,
         )
     ]

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -256,8 +256,21 @@ def test_explain_without_a_server_uses_them_where_it_is_told_where_they_are(vers
 # --- beside a running proxy -------------------------------------------------------------------------------
 
 
-def beside_a_proxy(folder: Path, ask: Callable[[], object]) -> Dataset:
-    """The dataset of a proxy that owns the state directory while `ask` is called on another thread."""
+@dataclass
+class Applying:
+    """A front that takes a policy while something else is done."""
+
+    ask: Callable[[], object]
+
+    async def apply(self, *_: object) -> None:
+        await asyncio.to_thread(self.ask)
+
+
+def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = False) -> Dataset:
+    """The dataset of a proxy that owns the state directory while `ask` is called on another thread.
+
+    reloads: whether it takes its files anew at that time.
+    """
 
     async def serve() -> Dataset:
         with closing(SqliteLedger(folder / "state")) as ledger:
@@ -265,14 +278,18 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object]) -> Dataset:
                             secret=lambda _: bytes(32))  # fmt: skip
             dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
             hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
-                            front=cast(Front, None), public=PublicSource(dataset.current.engine),
+                            front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine),
                             plans=PlanCache())  # fmt: skip
             noise = {d: NoNoise() for d in Distribution}
             learning = Learning(state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise,
                                 learn=lambda v, ledger, n, w, e: learn(v, ledger, n, w, e, best))  # fmt: skip
             listening = await control.Control.start(folder / "state", learning.answer)
             try:
-                await asyncio.to_thread(ask)
+                if reloads:
+                    old = await hosted.reload(opener)
+                    old.engine.close()
+                else:
+                    await asyncio.to_thread(ask)
             finally:
                 listening.close()
                 dataset.current.engine.close()
@@ -293,6 +310,21 @@ def test_a_running_proxy_learns_charges_and_uses_it_at_once(filled: Path) -> Non
     assert not (filled / "state" / "control").exists()
     again = app.learn(asked).lesson
     assert (again.tables, again.reused) == (lesson.tables, lesson.pico), "the same as without a proxy, and paid"
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_reload_at_the_same_time_misses_nothing(filled: Path, damaged: bool) -> None:
+    """What is learned after the data were opened and before versions change is used; a damaged file changes nothing."""
+    taught: list[Taught] = []
+
+    def ask() -> None:
+        taught.append(app.learn(config(filled)))
+        if damaged:
+            path_of(filled / "state", "shop").write_text("{", encoding="utf-8")
+
+    dataset = beside_a_proxy(filled, ask, reloads=True)
+    assert taught[0].lesson.tables
+    assert dataset.current.learned == (() if damaged else taught[0].lesson.tables)
 
 
 def test_what_a_running_proxy_refuses_is_said(filled: Path) -> None:

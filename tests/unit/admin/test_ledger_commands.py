@@ -20,6 +20,7 @@ from proxy.ledger.chain import Grant
 from proxy.ledger.schema import FILE_NAME
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
+from tests.e2e.served import write_users
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.policy.case_files import BASE
 
@@ -164,6 +165,21 @@ def test_top_up_beside_a_running_proxy_lets_a_spent_account_go_on(
         assert granted == [(getpass.getuser(), "quarterly report", atto) for atto in (0, 10**9)]
         assert ledger.verify().entries == 6
     assert command("ledger", "verify", "--state", str(state)) == 0
+
+
+def test_only_logins_and_roles_that_are_there_are_given_something(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy, users = tmp_path / "p.yaml", tmp_path / "elsewhere.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    write_users(users, {"alice": "analyst"})
+    for kind, name, kept in (("user", "alice", 0), ("user", "alcie", 2), ("role", "clerk", 0), ("role", "alice", 2)):
+        assert command(*top_up(state, policy, kind, f"shop/{name}", "--users", str(users))) == kept, name
+    assert command.err == (f"hushql: there is no role alice in {users}. Are they in another file? Say --users FILE.\n")
+    write_users(tmp_path / "users.yaml", {"bob": "analyst"})
+    assert command(*top_up(state, policy, "user", "shop/alice")) == 2
+    assert "there is no login alice in" in command.err
+    assert command(*top_up(state, policy, "dataset", "shop")) == 0
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ create table crm.members (id int primary key references crm."Customers", share s
   "A" int, a int);
 create table "pg_table.of ours" (customer int references crm."Customers");
 create table secret (id int primary key);
+create table beside (id int references secret, ok boolean);
+create table lots (lot int, batch int, order_id bigint references orders, primary key (lot, batch));
+create table parts (part int primary key, lot int, batch int, foreign key (lot, batch) references lots);
+create table pieces (part int references parts, weight float8);
+create view crm.totals as select customer_id, sum(amount) as total from orders group by 1;
+create materialized view of_views as select total from crm.totals, stores;
 create role looker login;
 grant usage on schema crm to looker;
 grant select on all tables in schema public, crm to looker;
@@ -112,6 +118,17 @@ def test_a_postgres_server_is_proposed_as_its_login_sees_it(
     text = out.read_text(encoding="utf-8")
     for words in ("mail: citext cannot be served", "tags: text[] cannot be served", "a: another column has this name"):
         assert words in text
+    assert not {"beside", "parts", "pieces", "totals", "of_views"} & set(policy.tables)
+    for words in (
+        "# totals: a view of orders, and no key says", '#   relation: "crm.totals"\n  #   unit: customer_id',
+        "# of_views: a view of orders, stores, and", "# But only if each row is made of that unit's rows alone",
+        "# parts: it refers to lots by lot and batch, a way that no policy can take",
+        "# pieces: it refers to parts, of which it is not known whose rows they are",
+        "# beside: it refers to public.secret, which this login may not read", '# pieces:\n  #   unit: "?"',
+        "# stores:\n  #   public: true",
+    ):  # fmt: skip
+        assert words in text
+    assert text.count("public: true") == 2  # stores and the log, to which nobody's rows are tied
     assert "host=" not in text
     for name in ("crm.Customers", "crm.Customers.id"):  # as PostgreSQL calls it, beside the policy's own name
         assert command("policy", "init", "--from", dsn, "--unit", name) == 0
@@ -132,7 +149,11 @@ def test_files_say_names_and_a_person_says_whose_rows_they_are(command: CommandL
     assert policy.tables["stays"].ownership == UnitColumns(("patient",))
     # of CSV the rows alone know the types, and they are not read: texts that are no unit of the other's kind
     assert command("policy", "init", *files, "--unit", "visits.patient") == 0
-    assert "# stays: no foreign key leads to visits" in command.out
+    assert "# stays: it has patient as the unit is called, of another type" in command.out
+    assert "public: true" not in command.out
+    assert "    # stays: " in command.out
+    assert "1 table of visits" in command.err
+    assert "still to be decided" not in command.err
     assert "secret-1" not in command.out + command.err
 
 

@@ -151,7 +151,10 @@ def test_folder_that_is_not_there(command: CommandLine, tmp_path: Path, password
     assert command.err.startswith(f"hushql: folder {tmp_path / 'no'} cannot be used")
 
 
-def test_edits_at_the_same_time_lose_nothing(command: CommandLine, users: Path, password: str) -> None:
+def test_edits_at_the_same_time_lose_nothing(
+    command: CommandLine, users: Path, password: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "1")  # typer sets and removes it in each thread, others' too
     threads = [
         threading.Thread(target=command, args=("user", "add", f"u{i}", "--role", "r", "--users", str(users)))
         for i in range(6)

@@ -27,7 +27,7 @@ Sample = Sequence[int]
 def samples() -> dict[Distribution, Sample]:
     drawn: dict[Distribution, Sample] = {}
     for distribution in Distribution:
-        pool = NoisePool(distribution)
+        pool = NoisePool(distribution, batches_ahead=1)
         drawn[distribution] = pool.take(N)
         pool.close()
     return drawn

@@ -17,9 +17,10 @@ from functools import partial
 import pytest
 
 from proxy.analysis.key_values import MOST_KEYS
+from proxy.config import NOISE_AHEAD
 from proxy.dp import samplers
 from proxy.dp.mechanisms import SCALE, Distribution
-from proxy.dp.samplers import Noise, NoisePool, PoolCounts, salt_bytes
+from proxy.dp.samplers import Noise, NoisePool, PoolCounts, batches_of, salt_bytes
 
 
 class Counter:
@@ -98,7 +99,7 @@ def take_list(pool: NoisePool, n: int) -> list[int]:
 
 
 def test_a_pool_is_a_source_of_noise(counter: Counter, make: Make) -> None:
-    noise: Noise = make()
+    noise: Noise = make(batches_ahead=1)
     assert noise.take(0) == ()
     assert len(noise.take(3)) == 3
 
@@ -161,7 +162,7 @@ def test_a_pool_refills_in_the_background_before_it_is_dry(counter: Counter, mak
 
 def test_a_warm_pool_has_noise_for_the_largest_public_domain_with_three_moments(counter: Counter, make: Make) -> None:
     """Also when it has been used a little: the background draws again once a quarter is gone."""
-    pool = make()
+    pool = make(batches_ahead=batches_of(NOISE_AHEAD))
     pool.fill()
     pool.take(pool.counts().ready // 4)
     calls = len(counter.calls)
@@ -218,10 +219,15 @@ def test_values_removed_before_a_failed_draw_never_come_back(
 @pytest.mark.parametrize("n", [-1, -100])
 def test_a_negative_number_of_values_is_refused(counter: Counter, make: Make, n: int) -> None:
     with pytest.raises(ValueError):
-        make().take(n)
+        make(batches_ahead=1).take(n)
 
 
-@pytest.mark.parametrize("sizes", [{"batch": 0}, {"batches_ahead": 0}])
+@pytest.mark.parametrize(("values", "batches"), [(0, 1), (1, 1), (4096, 1), (4097, 2), (NOISE_AHEAD, 128)])
+def test_a_pool_is_given_as_many_batches_as_hold_the_values(values: int, batches: int) -> None:
+    assert batches_of(values) == batches
+
+
+@pytest.mark.parametrize("sizes", [{"batch": 0, "batches_ahead": 1}, {"batches_ahead": 0}])
 def test_an_empty_pool_is_refused(counter: Counter, sizes: dict[str, int]) -> None:
     with pytest.raises(ValueError):
         NoisePool(Distribution.GAUSSIAN, **sizes)
@@ -244,7 +250,7 @@ def test_a_closed_pool_gives_nothing_and_its_thread_ends(counter: Counter) -> No
 
 
 def test_a_pool_that_never_drew_can_be_closed(counter: Counter) -> None:
-    pool = NoisePool(Distribution.GAUSSIAN)
+    pool = NoisePool(Distribution.GAUSSIAN, batches_ahead=1)
     pool.close()
     assert counter.calls == []
 

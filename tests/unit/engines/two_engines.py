@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,12 +18,16 @@ from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.salting import spelled
 from proxy.plan.sets import SetsPlan, plan_block
 from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
-from proxy.sql.dialect import Dialect
+from proxy.sql.dialect import DUCKDB, Dialect
 from proxy.sql.parse import limited_depth
+from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sqltypes import SqlType
 from tests.e2e import shop_data
 from tests.postgres_server import private_server
+from tests.unit.engines.odd_rows import odd_rows
 from tests.unit.sql import corpus
 from tests.unit.sql.corpus import Case
 
@@ -107,15 +112,24 @@ class TwoEngines:
         path = folder / "shop.duckdb"
         shop_data.write_shop(path)
         self._duckdb = duckdb.connect(str(path), config={"threads": 1})
-        self._duckdb.execute("set TimeZone = 'UTC'")
-        set_optimizer(self._duckdb)
+        self._odd_duckdb = duckdb.connect(config={"threads": 1})
+        self._odd_duckdb.execute(shop_data.CREATE)
+        for file in (self._duckdb, self._odd_duckdb):
+            file.execute("set TimeZone = 'UTC'")
+            set_optimizer(file)
         server = private_server()
         server.create("same", shop_data.POSTGRES)
+        server.create("odd", shop_data.POSTGRES)
         server.create("extreme", shop_data.POSTGRES.replace("decimal(12,2)", "numeric"))
-        self._postgres, self._extreme = (psycopg.connect(server.dsn(n), autocommit=True) for n in ("same", "extreme"))
+        self._postgres, self._extreme, self._odd = (
+            psycopg.connect(server.dsn(n), autocommit=True) for n in ("same", "extreme", "odd")
+        )
         shop_data.fill_postgres(self._postgres)
         self._fill_with_extremes()
-        for client in (self._postgres, self._extreme):
+        for table, rows in odd_rows():
+            shop_data.insert(self._odd_duckdb, table, list(rows))
+        shop_data.copy_rows(self._odd, odd_rows())
+        for client in (self._postgres, self._extreme, self._odd):
             client.execute("set search_path = pg_catalog")
             client.execute("set TimeZone = 'UTC'")
 
@@ -123,15 +137,28 @@ class TwoEngines:
         self._duckdb.close()
         self._postgres.close()
         self._extreme.close()
+        self._odd_duckdb.close()
+        self._odd.close()
 
-    def of_duckdb(self, stage: Stage, vector: Rows) -> Rows:
-        return _plain(self._duckdb.execute(stage.sql, released(stage, vector)).fetchall())
+    def of_duckdb(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
+        client = self._odd_duckdb if is_odd else self._duckdb
+        return _plain(client.execute(stage.sql, released(stage, vector)).fetchall())
 
-    def of_postgres(self, stage: Stage, vector: Rows) -> Rows:
-        return _plain(psycopg.RawCursor(self._postgres).execute(stage.sql, released(stage, vector)).fetchall())
+    def of_postgres(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
+        client = self._odd if is_odd else self._postgres
+        return _plain(psycopg.RawCursor(client).execute(stage.sql, released(stage, vector)).fetchall())
 
     def of_extremes(self, stage: Stage, vector: Rows) -> Rows:
         return psycopg.RawCursor(self._extreme).execute(stage.sql, released(stage, vector)).fetchall()
+
+    def spelled(self, values: Sequence[str], kind: SqlType) -> tuple[list[str], list[str]]:
+        """Texts of values in a salted hash, of each engine."""
+        asked = (f"SELECT {spelled('x', kind, d)} FROM (SELECT unnest($1::text[])::{d.types[kind]} AS x) AS v"
+                 for d in (DUCKDB, POSTGRES))  # fmt: skip
+        ours = self._duckdb.execute(next(asked), [list(values)]).fetchall()
+        others = [v.replace("(BC) 03:04:05.6", "03:04:05.6 BC").replace("(BC)", "BC") for v in values]
+        theirs = psycopg.RawCursor(self._postgres).execute(next(asked), [others]).fetchall()
+        return [str(row[0]) for row in ours], [str(row[0]) for row in theirs]
 
     def _fill_with_extremes(self) -> None:
         """Every value of a column beside many of the others'; a few units have many rows."""
@@ -159,4 +186,14 @@ def _extremes(table: str, column: str, kind: str) -> Iterator[str]:
 
 
 def _plain(rows: Sequence[tuple[object, ...]]) -> Rows:
-    return sorted((tuple(int(v) if isinstance(v, Decimal) else v for v in row) for row in rows), key=repr)
+    return sorted((tuple(map(_comparable, row)) for row in rows), key=repr)
+
+
+def _comparable(value: object) -> object:
+    match value:
+        case Decimal():
+            return int(value)
+        case float() if math.isnan(value):
+            return "NaN"
+        case _:
+            return value

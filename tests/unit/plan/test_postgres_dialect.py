@@ -32,6 +32,8 @@ def _sql(text: str, *, pure: bool = False) -> str:
         "SELECT status, count(DISTINCT store_id), max(amount), min(made) FROM orders GROUP BY status",
         "SELECT count(DISTINCT city), min(joined), max(height) FROM users",
         "SELECT count(*) FROM (SELECT user_id, count(*) n, min(amount) m FROM orders GROUP BY user_id) x WHERE m > n",
+        "SELECT count(*) FROM (SELECT user_id, sum(amount * 2) AS s FROM orders GROUP BY user_id) x WHERE s < 500",
+        "SELECT count(*) FROM (SELECT user_id, avg(amount) AS s FROM orders GROUP BY user_id) x WHERE s < 500",
         "SELECT count(*) FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.user_id)",
     ],
 )

@@ -139,6 +139,12 @@ def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:
     return found
 
 
+def stages_of(plan: Plan) -> tuple[str, ...]:
+    """The private SQL of a release."""
+    plans = [one.plan for one in plan.sets] if isinstance(plan, SetsPlan) else [plan]
+    return tuple(sql for one in plans for sql in one.stages)
+
+
 def facts_of(plan: ReleasePlan) -> dict[str, object]:
     """A release's facts as the case files spell them; no key and no aggregate are left out of the text."""
     bounds, block = plan.analysed.bounds, plan.analysed.owned.block

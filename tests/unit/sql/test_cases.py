@@ -6,9 +6,11 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.policy.model import Policy
-from tests.unit.sql.corpus import Case, cases, facts_of_all, plan, policy
+from tests.unit.sql.corpus import Case, cases, facts_of_all, plan, policy, stages_of
 
 CASES = cases()
+READABLE = 3000  # characters of private SQL; cases that need more say so, and are few
+MOST_LONG = 16
 pytestmark = pytest.mark.no_cover  # a server is asked every case too, and its lines are counted
 
 
@@ -25,7 +27,14 @@ def test_there_are_enough_cases_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.is_refused], ids=lambda c: c.place)
 def test_statement_is_understood(case: Case, served: Policy) -> None:
-    assert facts_of_all(plan(case, served)) == case.facts["releases"], case.sql
+    plans = plan(case, served)
+    assert facts_of_all(plans) == case.facts["releases"], case.sql
+    stages = [sql for of in plans for sql in stages_of(of)]
+    assert (max(map(len, stages)) > READABLE) is ("long" in case.facts), "the length of the private SQL"
+
+
+def test_few_cases_need_long_statements() -> None:
+    assert sum("long" in c.facts for c in CASES) <= MOST_LONG
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.is_refused], ids=lambda c: c.place)

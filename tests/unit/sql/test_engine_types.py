@@ -25,7 +25,7 @@ KINDS = (
     SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ,
 )  # fmt: skip
 MOST_ARGUMENTS = 4
-SPANS = {"time - time"}  # a span between two times is a number of microseconds
+SPANS = {"time - time", "age", "interval"}  # a span between two times is a number of microseconds
 
 
 PG_NAMES = {"BIGINT": "bigint", "FLOAT8": "double precision", "TIMESTAMP": "timestamp without time zone"}

@@ -25,8 +25,8 @@ def test_understood(text: str, unit: str, span: Span) -> None:
 @pytest.mark.parametrize(
     ("text", "unit"),
     [
-        ("", ""), ("1", ""), ("1.5", "month"), ("1-2", ""), ("P1Y", ""), ("1 month ago", ""), ("1 eon", ""),
-        ("1 day 02:03:04", ""), ("24", ""), ("12:60", ""), ("02:03", "hour"),
+        ("", ""), ("1.5", "month"), ("1-2", ""), ("P1Y", ""), ("1 month ago", ""), ("1 eon", ""),
+        ("1 day 02:03:04", ""), ("12:60", ""), ("02:03", "hour"),
         ("0.0000001", "second"), ("3000000000", "day"), ("9999999999999999", "month"),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """`make wire-fuzz`: made-up conversations through the relay until so many messages have passed.
 
-Prints what was said and how memory grew. Fails at the first conversation that breaks a rule, naming its seed.
+Prints what was said and how memory grew, and each million of messages on the way. Fails at the first conversation that
+breaks a rule, naming its seed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from tests.unit.wire.fuzz.conversation import Tally, converse
 
 _EARLY = 2000
+_SAID_EVERY = 1_000_000
 
 
 def resident_kib() -> int:
@@ -24,7 +26,7 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=10_000_000, help="of clients")
     parser.add_argument("--seed", type=int, default=0, help="of the first conversation; the next ones count up")
     options = parser.parse_args()
-    tally, seed, started, early = Tally(), options.seed, time.monotonic(), 0
+    tally, seed, started, early, said = Tally(), options.seed, time.monotonic(), 0, 0
     while tally.from_clients < options.messages:
         try:
             converse(seed, tally)
@@ -34,6 +36,9 @@ def main() -> int:
         seed += 1
         if tally.conversations == _EARLY:
             early = resident_kib()
+        if tally.from_clients // _SAID_EVERY > said:
+            said = tally.from_clients // _SAID_EVERY
+            print(f"seed {seed - 1}: {tally.from_clients} messages, {resident_kib()} KiB", file=sys.stderr, flush=True)
     print(
         f"seeds {options.seed} to {seed - 1}: {tally.conversations} conversations in {time.monotonic() - started:.0f} s"
     )

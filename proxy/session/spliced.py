@@ -1,0 +1,73 @@
+"""What does the front run in the place of a statement, once its numbers are there?
+
+Nothing is computed here: released columns are put into the client's own text.
+"""
+
+from __future__ import annotations
+
+from proxy.session.answer import Answer, Planned
+from proxy.session.contract import Array, Asking, Notice, Piece, Spliced
+from proxy.session.statements import Understood
+from proxy.sql.locate import TextSpan
+from proxy.sql.probe import Probe
+from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
+from proxy.sql.split import Split
+from proxy.sql.stages import StageText
+from proxy.sql.wrappers import Wrapper
+from proxy.sqltypes import SqlType
+
+_NOWHERE = TextSpan(0, 0)
+
+
+def block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
+    """The released columns of each block in its place; CTEs over private rows are emptied."""
+    patches = []
+    for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
+        columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
+        patches.append(Patch(text.span, bound.outer, bound.marker, columns, bound.inner))
+    patches += [erase(e) for e in query.emptied]
+    return tuple(patches)
+
+
+def probed(handle: Understood, query: Probe, count: int) -> Spliced:
+    """A statement about empty tables. count: of the client's parameters, here and below."""
+    patches = []
+    for empty in query.tables:
+        columns = tuple(InjectedColumn(c.name, c.type, ()) for c in empty.table.columns if not c.hidden)
+        template, marker = system_template(empty.table.name, columns, needs_alias=empty.needs_alias)
+        patches.append(Patch(empty.span, template, marker, columns))
+    notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
+                    detail="Ask for aggregates, such as count(*).")  # fmt: skip
+    return spliced(handle, tuple(patches), count, (notice,) if query.hides_rows else ())
+
+
+def spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices: tuple[Notice, ...]) -> Spliced:
+    """The whole statement with its patches; under EXPLAIN or another wrapper values are written as literals."""
+    text = splice(handle.query.text, patches, count + 1)
+    literal = f"{handle.wrapped.before}{text.with_literals}{handle.wrapped.after}"
+    if handle.wrapped.wrapper is not Wrapper.NONE:
+        return Spliced(sql=literal, literal_sql=literal, arrays=(), notices=notices)
+    return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
+
+
+def asking(stage: StageText, query: Split, patches: tuple[Patch, ...], count: int, piece: Piece) -> Asking:
+    """What the front is asked for the value of a stage."""
+    text = splice(query.text, patches, count + 1)
+    return Asking(sql=stage.asking(text.with_parameters), arrays=_arrays(text), piece=piece)
+
+
+def _arrays(text: SplicedText) -> tuple[Array, ...]:
+    return tuple(
+        Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
+    )
+
+
+def explained(lines: list[str], kind: str, count: int) -> Spliced:
+    """A statement that shows these lines, as EXPLAIN does. kind: text or json."""
+    column = InjectedColumn("line", SqlType.TEXT, tuple(lines))
+    source, marker = system_template("plan", (column,), needs_alias=True)
+    template = f'SELECT plan.line::pg_catalog.{kind} AS "QUERY PLAN" FROM {source}'
+    text = splice("", (Patch(_NOWHERE, template, marker, (column,)),), count + 1)
+    return Spliced(
+        sql=text.with_parameters, literal_sql=text.with_literals, arrays=_arrays(text), notices=(), tag="EXPLAIN"
+    )
