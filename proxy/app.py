@@ -239,7 +239,9 @@ async def _serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[Non
         else:
             await ended.wait()
     finally:
+        _log.info("ending: idle sessions at once, busy ones within %g seconds", _DRAIN_S)
         await proxy.stop()
+        _log.info("ended")
 
 
 async def _first(*works: Awaitable[object]) -> None:

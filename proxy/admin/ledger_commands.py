@@ -34,7 +34,10 @@ def show(
     ] = [],  # noqa: B006 typer copies it
     as_json: AsJson = False,
 ) -> None:
-    """Show what every account has spent. Verifies first; exit status 1 if the books are not right."""
+    """Show what every account has spent: rho, or epsilon in pure accounting.
+
+    Verifies first; exit status 1 if the books are not right.
+    """
     known = [read_policy(path, os.environ) for path in policies]
     rows = [_row(total, known) for total in inspect(place_of(state, ledger)).totals]
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
@@ -32,12 +32,7 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
         for balance, charged in zip(receipt.balances, receipt.charged, strict=True)
         if is_admin or balance.account.kind.is_own
     ]
-    most = max((charged.pico for _, charged in own), default=0)
-    charge = (
-        f"charged epsilon {epsilon_spent(privacy, most):.4g}"
-        if most
-        else "charged nothing: your accounts paid for this release already"
-    )
+    charge = _charge({balance.account.kind: charged.pico for balance, charged in own}, privacy)
     left = ", ".join(_left(balance, receipt.balances, privacy) for balance, _ in own)
     notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
@@ -78,6 +73,18 @@ def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
     text = f"the noise is larger than {which}: see hush.low and hush.high"
     detail = "Intervals are about noise alone. They do not include what bounding leaves out: see EXPLAIN."
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
+
+
+def _charge(paid: Mapping[AccountKind, int], privacy: Privacy) -> str:
+    """What was charged to each kind of account, which is named where they differ. paid: pico."""
+    amounts = {kind: f"{epsilon_spent(privacy, pico):.4g}" for kind, pico in paid.items() if pico}
+    if not amounts:
+        return "charged nothing: your accounts paid for this release already"
+    if len(set(paid.values())) == 1:
+        return f"charged epsilon {next(iter(amounts.values()))}"
+    before = " and ".join(kind for kind in paid if kind not in amounts)
+    to = ", ".join(f"{amount} to the {kind}" for kind, amount in amounts.items())
+    return f"charged epsilon {to}" + (f" (paid before: {before})" if before else "")
 
 
 def _left(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> str:

@@ -52,6 +52,7 @@ def test_a_proxy_that_is_asked_to_end_finishes_what_it_does_and_exits_with_0(
         assert proxied.wait() == 0
         assert SHUTDOWN in (farewell_of(busy).sqlstate, *told)
         assert site.spent() == site.price()
+        assert [line.split()[4].rstrip(":") for line in proxied.said().splitlines()[-2:]] == ["ending", "ended"]
         assert "Traceback" not in proxied.said()
     assert not list(site.state.glob("front-*"))
 

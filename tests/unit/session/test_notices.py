@@ -49,6 +49,14 @@ def test_unlimited_account_and_free_answer() -> None:
     assert said(found) == ["NOTICE: charged nothing: your accounts paid for this release already; left: user unlimited"]
 
 
+def test_a_charge_names_the_accounts_that_pay_when_others_do_not() -> None:
+    found = receipt(balance(0.1, "user"), balance(0.2, "session"))
+    first = replace(found, charged=(Cost(0, 0), Cost(CHARGE, 0)))
+    assert said(first)[0].startswith("NOTICE: charged epsilon 0.584 to the session (paid before: user); left: user ")
+    partly = replace(found, charged=(Cost(CHARGE // 2, 0), Cost(CHARGE, 0)))
+    assert said(partly)[0].startswith("NOTICE: charged epsilon 0.4045 to the user, 0.584 to the session; left: ")
+
+
 def test_the_refusal_of_a_role_shows_no_figures() -> None:
     found = budget_spent(AccountSpent((), AccountKind.ROLE), PRIVACY)
     assert found.message == "the privacy budget of your role is spent"
