@@ -19,7 +19,7 @@ from proxy.plan.recipes import Apart, Count, Linear, Mean, Relation, RelationKin
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.formula import Formula, Number, Operation, Value
+from proxy.sql.formula import CUT_OFF, Formula, Number, Operation, Value
 
 UNKNOWN = Figure(None, math.inf, -math.inf, math.inf)
 
@@ -55,9 +55,10 @@ class _Noises:
     def figure(self, formula: Formula, cell: NoisyCell, vector: Sequence[float]) -> Figure:
         """An interval of everything where what is divided by cannot be told from 0."""
         try:
-            return self._interval(_Cell(self, cell, vector).read(formula))
+            found = self._interval(_Cell(self, cell, vector).read(formula))
         except (ValueError, ZeroDivisionError):  # a root or a quotient of noise
             return UNKNOWN
+        return _cut_off(found) if isinstance(formula, Operation) and formula.sign == CUT_OFF else found
 
     def _interval(self, of: Fraction) -> Figure:
         over, under = of.over, of.under
@@ -153,7 +154,7 @@ def _operation(sign: str, left: Fraction, right: Fraction) -> Fraction:
     match sign:
         case "*":
             return Fraction(left.over.times(right.over), left.under.times(right.under))
-        case "/":
+        case "/" | "//":  # what is cut off is so in the end
             return Fraction(left.over.times(right.under), left.under.times(right.over))
         case _ if left.under == right.under:
             return Fraction(left.over.plus(right.over, 1.0 if sign == "+" else -1.0), left.under)
@@ -161,3 +162,10 @@ def _operation(sign: str, left: Fraction, right: Fraction) -> Fraction:
             crossed = right.over.times(left.under)
             over = left.over.times(right.under).plus(crossed, 1.0 if sign == "+" else -1.0)
             return Fraction(over, left.under.times(right.under))
+
+
+def _cut_off(found: Figure) -> Figure:
+    """Of what PostgreSQL cuts off towards 0: the order of numbers stays, so an interval holds as well as before."""
+    ends = (end if math.isinf(end) else float(math.trunc(end)) for end in (found.low, found.high))
+    value = None if found.value is None else float(math.trunc(found.value))
+    return Figure(value, found.sd, *ends)

@@ -16,6 +16,8 @@ from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.refusal import only, refuse
 
 _SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/"}
+#: Of a quotient of whole numbers.
+CUT_OFF = "//"
 _FRACTIONS = (exp.DataType.Type.DECIMAL, exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
 _Signed = exp.Add | exp.Sub | exp.Mul | exp.Div
 _AROUND = (exp.Paren, exp.Neg, exp.Cast)
@@ -38,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """sign: one of + - * /"""
+    """sign: one of + - * / and, outermost, // for a quotient of whole numbers, which PostgreSQL cuts off."""
 
     sign: str
     left: Formula
@@ -76,8 +78,9 @@ def _is_certain(leaf: exp.Expr) -> bool:
 
 
 def _divides_well(node: exp.Expr) -> bool:
-    """Whether no division can be one of whole numbers, which PostgreSQL cuts off."""
-    return not any(not (_is_fraction(d.left) or _is_fraction(d.right)) for d in node.find_all(exp.Div))
+    """Whether no division but the outermost can be one of whole numbers, which PostgreSQL cuts off."""
+    outermost = node.unnest()
+    return all(d is outermost or _is_fraction(d.left) or _is_fraction(d.right) for d in node.find_all(exp.Div))
 
 
 def _is_fraction(node: exp.Expr) -> bool:
@@ -112,6 +115,7 @@ def _read(node: exp.Expr, bind: Callable[[exp.Expr], tuple[int, Aggregate]]) -> 
             return _read(node.this, bind)
         case exp.Neg():
             found, is_whole = _read(node.this, bind)
+            _check_not_cut(node.this, found)
             return Operation("*", Number(-1.0), found), is_whole
         case exp.Cast() if node.to.this in _FRACTIONS:
             only(node, "this", "to")
@@ -134,7 +138,12 @@ def _operation(node: _Signed, bind: Callable[[exp.Expr], tuple[int, Aggregate]])
     only(node, "this", "expression", "typed", "safe")
     (left, is_left_whole), (right, is_right_whole) = _read(node.left, bind), _read(node.right, bind)
     sign, is_whole = _SIGNS[type(node)], is_left_whole and is_right_whole
-    if sign == "/" and is_whole:
-        raise refuse(node, "a quotient of whole numbers, which is cut off, has no interval",
+    _check_not_cut(node.left, left)
+    _check_not_cut(node.right, right)
+    return Operation(CUT_OFF if sign == "/" and is_whole else sign, left, right), is_whole
+
+
+def _check_not_cut(node: exp.Expr, read: Formula) -> None:
+    if isinstance(read, Operation) and read.sign == CUT_OFF:
+        raise refuse(node, "arithmetic with a quotient of whole numbers, which is cut off, has no interval",
                      "Cast one of them: sum(x)::numeric / count(*).")  # fmt: skip
-    return Operation(sign, left, right), is_whole

@@ -71,6 +71,19 @@ def test_intervals_of_formulas_hold_as_often_as_they_say(
     assert 0.93 <= held(formula, rows, 2_000) <= most
 
 
+@pytest.mark.parametrize("over", ["sum(age)", "-(sum(age) - 10000 * count(*))", "sum(age) - 10000 * count(*)"])
+def test_a_quotient_of_whole_numbers_has_the_interval_of_the_uncut_one_cut_off(over: str) -> None:
+    """The ends of the uncut one are rounded outwards."""
+    cut, whole = (
+        [float(str(n)) for n in answers([f"hush.{f}(({over}) / {seven})" for f in ("low", "high", "sd")], LINE)]
+        for seven in ("7", "7.0")
+    )
+    assert cut[2] == whole[2]
+    for end, uncut in zip(cut[:2], whole[:2], strict=True):
+        assert end == math.trunc(end)
+        assert abs(uncut) - 2 < abs(end) < abs(uncut) + 1
+
+
 def test_a_formula_of_one_aggregate_has_its_interval() -> None:
     for aggregate in ("count(*)", "sum(height)", "avg(age)", "var_samp(age)", "regr_slope(height, age)"):
         same = answers([f"hush.{f}({aggregate})" for f in ("low", "high", "sd")], LINE)

@@ -253,7 +253,7 @@ def test_intervals_widen_the_outermost_select() -> None:
 @pytest.mark.parametrize("text", [
     "count(*) + 1", "-sum(age) * 2.5", "avg(age) / 7", "(sum(age) - count(*)) / 3.0",
     "sum(age)::numeric / nullif(count(*), 0)",
-    "count(*) FILTER (WHERE age > 3) - avg(kids)",
+    "count(*) FILTER (WHERE age > 3) - avg(kids)", "sum(age) / count(*)", "(sum(age) / nullif(count(*), 0))",
 ])  # fmt: skip
 def test_intervals_widen_arithmetic(text: str) -> None:
     found = piece(f"SELECT {text} AS n FROM users", has_intervals=True)
@@ -264,7 +264,7 @@ def test_intervals_widen_arithmetic(text: str) -> None:
 @pytest.mark.parametrize("text", [
     "SELECT n FROM (SELECT count(*) AS n FROM users) t", "SELECT plan FROM users GROUP BY plan",
     "SELECT * FROM hush.policy",
-    "SELECT sum(age) / count(*) AS cut_off FROM users", "SELECT 1 + 2 AS n, round(count(*) / 2.0) FROM users",
+    "SELECT 1 + sum(age) / count(*) AS n FROM users", "SELECT 1 + 2 AS n, round(count(*) / 2.0) FROM users",
     "SELECT max(age) - min(age) AS span FROM users", "SELECT avg(age)::integer + 1 AS n FROM users",
 ])  # fmt: skip
 def test_other_statements_are_not_widened(text: str) -> None:
