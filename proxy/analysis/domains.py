@@ -7,6 +7,7 @@ and FILTER. They decide accuracy and which keys are public; every bound is enfor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from proxy.analysis.narrowing import narrow, negations
@@ -85,7 +86,14 @@ class Domains:
     def _narrowed(self, scalar: Scalar, conditions: Conditions) -> Domain:
         if isinstance(scalar, Case):
             return union(tuple(self._branches(scalar, conditions)))
+        if isinstance(scalar, Call) and scalar.function == "coalesce":
+            scalar = replace(scalar, args=self._reached(scalar.args))
         return self._plain(scalar, lambda part: self._within(part, conditions))
+
+    def _reached(self, choices: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        """Those of COALESCE up to the first that is never NULL."""
+        present = (number for number, choice in enumerate(choices, 1) if not self.may_be_null(choice))
+        return choices[: next(present, None)]
 
     def _branches(self, case: Case, conditions: Conditions) -> Iterator[Domain]:
         """The domain of each result, where its condition holds and those before it do not."""
