@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -96,9 +97,9 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     clauses = find_clauses(select, text.span, text.tokens)
     scope = Scopes(catalog, constants, source).select(select, text.ctes)
     names = tuple(output_name(item, source) for item in select.expressions)
-    keys, sets = _keys(select, scope, names)
+    keys, sets, meanings = _keys(select, scope, names)
     _check_below(select, clauses, text.tokens)
-    above = _Above(scope, keys, text, source)
+    above = _Above(scope, keys, meanings, text, source)
     above.visit_select(select, names)
     rows, aggregates = scope.rows, above.all_aggregates()
     asked = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates, sets=sets)
@@ -151,49 +152,55 @@ def _between(tokens: tuple[Token, ...], start: int, end: int) -> tuple[Token, ..
 
 _Keys = tuple[Scalar, ...]
 _Sets = tuple[tuple[int, ...], ...]
+_Meanings = Mapping[int, Scalar]  # by `id()` of an expression, which is bound once: a sub-query in it is joined
 
 
-def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[_Keys, _Sets]:
-    """All keys, and the numbers of those of each grouping set if there are several sets."""
+def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[_Keys, _Sets, _Meanings]:
+    """All keys, the numbers of those of each grouping set if there are several sets, and what is grouped by."""
     group = select.args.get("group")
     if group is None:
-        return _distinct_keys(select, scope), ()
+        keys, meanings = _distinct_keys(select, scope)
+        return keys, (), meanings
     listed = grouping_sets(group)
-    bound = {id(node): _key(node, select, scope, names) for nodes in listed for node in nodes}
+    meant = {id(node): _meant(node, select, scope, names) for nodes in listed for node in nodes}
+    meanings = {i: scope.binder.scalar(node) for i, node in {id(node): node for node in meant.values()}.items()}
+    bound = {i: meanings[id(node)] for i, node in meant.items()}
+    for item in map(_unaliased, (i for i in select.expressions if i.find(exp.Query) is not None)):
+        meanings |= {id(item): meanings[id(node)] for node in meant.values() if node == item}
     keys = tuple(dict.fromkeys(k for k in bound.values() if columns_of(k)))
     if len(listed) == 1:
-        return keys, ()
+        return keys, (), meanings
     for node in (node for nodes in listed for node in nodes if not columns_of(bound[id(node)])):
         raise refuse(node, "a constant in grouping sets over private rows is not supported",
                      "Leave it out of GROUP BY.")  # fmt: skip
     sets = [tuple(sorted({keys.index(bound[id(node)]) for node in nodes})) for nodes in listed]
-    return keys, tuple(dict.fromkeys(sets) if group.args.get("all") is False else sets)
+    return keys, tuple(dict.fromkeys(sets) if group.args.get("all") is False else sets), meanings
 
 
-def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[Scalar, ...]:
+def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[_Keys, _Meanings]:
     """SELECT DISTINCT x, y is SELECT x, y ... GROUP BY x, y."""
     distinct = select.args.get("distinct")
     if distinct is None or is_aggregate(select):
-        return ()
+        return (), {}
     if distinct.args.get("on") is not None:
         raise refuse(distinct, "DISTINCT ON over private rows is not supported", "Write SELECT DISTINCT or GROUP BY.")
-    found = [scope.binder.scalar(_unaliased(item)) for item in select.expressions]
-    return tuple(dict.fromkeys(k for k in found if columns_of(k)))
+    found = {id(node): scope.binder.scalar(node) for node in map(_unaliased, select.expressions)}
+    return tuple(dict.fromkeys(k for k in found.values() if columns_of(k))), found
 
 
-def _key(node: exp.Expression, select: exp.Select, scope: Scope, names: tuple[str, ...]) -> Scalar:
+def _meant(node: exp.Expression, select: exp.Select, scope: Scope, names: tuple[str, ...]) -> exp.Expression:
+    """What is grouped by: a number or a name of the select list is its item."""
     node = node.this if isinstance(node, exp.Paren) else node
     if isinstance(node, exp.Literal) and not node.args.get("is_string"):
         number = int(str(node.this)) if str(node.this).isdigit() else 0
         if not 1 <= number <= len(select.expressions):
             raise BadGroups(f"GROUP BY position {node.this} is not in select list",
                             hint="Count the select list from 1.", position=position_of(node))  # fmt: skip
-        return scope.binder.scalar(_unaliased(select.expressions[number - 1]))
+        return _unaliased(select.expressions[number - 1])
     name = identifier(node.this) if isinstance(node, exp.Column) and not node.args.get("table") else ""
     is_input = any(name == column for column, _ in scope.rows.columns)
-    if name and not is_input and name in names:
-        return scope.binder.scalar(_unaliased(select.expressions[names.index(name)]))
-    return scope.binder.scalar(node)
+    is_output = name and not is_input and name in names
+    return _unaliased(select.expressions[names.index(name)]) if is_output else node
 
 
 def _unaliased(item: exp.Expression) -> exp.Expression:
@@ -210,10 +217,14 @@ def _unaliased(item: exp.Expression) -> exp.Expression:
 class _Above:
     """Finds what a SELECT needs from below the line, and the edits that put injected columns in its place."""
 
-    def __init__(self, scope: Scope, keys: tuple[Scalar, ...], text: BlockText, source: str) -> None:
+    def __init__(
+        self, scope: Scope, keys: tuple[Scalar, ...], meanings: _Meanings, text: BlockText, source: str
+    ) -> None:
+        """meanings: of what is grouped by."""
         self._scope = scope
         self._binder = scope.binder
         self._keys = keys
+        self._meanings = meanings
         self._text = text
         self._source = source
         self.aggregates: list[Aggregate] = []
@@ -249,6 +260,8 @@ class _Above:
             self._replace_aggregate(node)
         elif isinstance(node, exp.Window):
             self._visit_window(node)
+        elif (key := self._grouped_by(node)) is not None:
+            self._replace(node, (key,))
         elif isinstance(node, exp.Query):
             self._check_uncorrelated(node)
         elif (key := self._key(node)) is not None:
@@ -293,6 +306,12 @@ class _Above:
             if (prefix and prefix not in own) or (not prefix and identifier(column.this) in below):
                 raise refuse(column, f'"{column.sql()}" may name a row of a private table here',
                              "Write table.column with a table of the sub-query itself.")  # fmt: skip
+
+    def _grouped_by(self, node: exp.Expression) -> Injected | None:
+        bound = self._meanings.get(id(node))
+        if bound is None or bound not in self._keys:
+            return None
+        return Injected(Carries.KEY, self._keys.index(bound), bound.type)
 
     def _key(self, node: exp.Expression) -> Injected | None:
         if not self._keys or node.find(exp.Column) is None or node.find(exp.AggFunc, exp.Query) is not None:

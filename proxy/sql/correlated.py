@@ -1,7 +1,8 @@
 """What does a sub-select of one row stand for that aggregates rows of the same unit as the row around it?
 
 Its aggregates are grouped by the unit and joined to the rows around it. A unit that has no rows there counts none of
-them, and its other aggregates are NULL, as they are over no rows.
+them, and its other aggregates are NULL, as they are over no rows. EXISTS and IN that are values ask whether such a
+count is more than none.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from proxy.errors import Unsupported
 from proxy.policy.model import UnitColumns
 from proxy.sql.algebra import (
     Call,
+    Case,
     ColumnRef,
     Join,
     JoinKind,
     Literal,
+    Null,
     Scalar,
     Scan,
     UnitValue,
@@ -32,15 +35,40 @@ from proxy.sql.links import equality
 from proxy.sql.per_unit import GroupedRows, Item
 from proxy.sql.refusal import refuse
 from proxy.sql.rows import Rows
+from proxy.sql.subqueries import Membership, compared
 from proxy.sqltypes import SqlType
 
 _COUNTS = (UnitValueKind.COUNT, UnitValueKind.COUNT_DISTINCT)
 
 
+def membership_value(asked: Membership, below: Rows, rows: Rows, binder: Binder, number: int) -> tuple[Join, Scalar]:
+    """Whether a row of `rows` meets one of `below`, and the join that tells. Raises Unsupported.
+
+    number: of the scan that is joined. NULL where what is compared is missing.
+    """
+    equal = compared(asked, below, binder)
+    met = replace(below, where=(*below.where, *(e for e, _, _ in equal)), columns=())
+    count = exp.Count(this=exp.Star())
+
+    def item(node: exp.Expression, inner: Binder) -> tuple[str, Scalar]:
+        return "count", inner.scalar(node)
+
+    join, ((_, found),) = single_row(asked.query, met, binder, number, item, (count,))
+    is_met = binder.call(asked.node, ">", found, Literal(0, SqlType.INT8))
+    own = {s.number for s in rows.scans}  # their unit is there
+    for left in (left for _, left, _ in equal if not isinstance(left, ColumnRef) or left.scan not in own):
+        is_missing = binder.call(asked.node, "is null", left)
+        is_met = Case(((is_missing, Null(SqlType.BOOL)),), is_met, SqlType.BOOL)
+    return join, binder.negated(asked.node, is_met, asked.is_negated)
+
+
 def single_row(
-    select: exp.Select, rows: Rows, binder: Binder, number: int, item: Item
+    select: exp.Select, rows: Rows, binder: Binder, number: int, item: Item, items: Sequence[exp.Expression] = ()
 ) -> tuple[Join, tuple[tuple[str, Scalar], ...]]:
-    """The join that finds a SELECT's one row, and its columns. number: of its scan. Raises Unsupported."""
+    """The join that finds a SELECT's one row, and its columns. number: of its scan. Raises Unsupported.
+
+    items: what it shows, if not its select list.
+    """
     if not rows.has_units:
         raise refuse(select, "a sub-query is not supported over private rows", "Join the public table.")
     own = {s.number for s in (*rows.scans, *(s for j in rows.joins for s in j.scans))}
@@ -50,7 +78,7 @@ def single_row(
     found = GroupedRows(lambda: below, binder, number)
     found.by(unit)
     columns = tuple(item(i, Binder(found.resolve, binder.constants, binder.source, found.rules()))
-                    for i in select.expressions)  # fmt: skip
+                    for i in items or select.expressions)  # fmt: skip
     read = (*(c for j in rows.joins for c in j.on), *(s for v in found.values for s in (v.argument, v.where)))
     if not all(_is_own(s, own) for s in read):
         raise _mixed(select)

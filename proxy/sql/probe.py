@@ -8,6 +8,7 @@ change is left alone: an answer computed from empty tables would be false.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -158,9 +159,8 @@ def _is_false(node: exp.Expression) -> bool:
         case exp.Or():
             return _is_false(node.this) and _is_false(node.expression)
         case exp.EQ():
-            left, right = node.this, node.expression
-            both = isinstance(left, exp.Literal) and isinstance(right, exp.Literal)
-            return both and str(left.this) != str(right.this)
+            values = [_constant(n) for n in (node.this, node.expression)]
+            return None not in values and len({type(v) for v in values}) == 1 and values[0] != values[1]
         case exp.NEQ():
             return _whole(node.this) is not None and _whole(node.this) == _whole(node.expression)
         case exp.GT() | exp.LT():
@@ -169,6 +169,13 @@ def _is_false(node: exp.Expression) -> bool:
             return left is not None and right is not None and left <= right
         case _:
             return False
+
+
+def _constant(node: exp.Expression) -> Decimal | str | None:
+    """The value of a constant, a number's whatever its spelling; None: it is something else."""
+    if not isinstance(node, exp.Literal):
+        return None
+    return str(node.this) if node.is_string else Decimal(str(node.this))
 
 
 def _whole(node: exp.Expression) -> int | None:

@@ -20,11 +20,11 @@ from proxy.sql.algebra import Call, ColumnRef, Join, Scalar, Scan
 from proxy.sql.bind import RULES
 from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_times import is_date_part
-from proxy.sql.binder import Binder, Resolve
+from proxy.sql.binder import Binder, Bound, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constant_rows import bound_rows, constants_of, meet
 from proxy.sql.constants import Constants
-from proxy.sql.correlated import single_row
+from proxy.sql.correlated import membership_value, single_row
 from proxy.sql.factored import requirements
 from proxy.sql.full_joins import coalescing
 from proxy.sql.group_items import grouping
@@ -39,6 +39,7 @@ from proxy.sql.windows import Windows, has_window
 from proxy.sql.words import construct
 
 _MOST_SCANS = 50
+_ASKING = (exp.Exists, exp.In, exp.EQ, exp.NEQ)  # conditions that may ask of a sub-query
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,17 @@ class Scopes:
         def value(inner: Binder, node: exp.Expression) -> Scalar:
             return self._value(node, ctes, inner, plain, found, joined.rows)
 
-        binder = plain.knowing({exp.Subquery: value})
+        def asks(inner: Binder, node: exp.Expression) -> Bound:
+            asked = membership(node)
+            if asked is None:
+                return plain.bind(node) if isinstance(node, exp.Exists) else RULES[type(node)](inner, node)
+            kept.plain(joined.rows, node)
+            below = self._set(asked, ctes, inner)
+            join, scalar = membership_value(asked, below, joined.rows, inner, self._number())
+            found.append(join)
+            return scalar
+
+        binder = plain.knowing({exp.Subquery: value, **dict.fromkeys(_ASKING, asks)})
         rows = joined.rows
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
@@ -329,7 +340,8 @@ class Scopes:
         """A row-level sub-select, inlined. Raises Unsupported for anything but FROM, WHERE and columns."""
         if select.args.get("group") is not None:
             return self._per_unit(select, ctes)
-        only(select, "expressions", "from_", "joins", "where", "with_", "kind", "distinct", "order")
+        named = ("windows",) if has_window(select) else ()
+        only(select, "expressions", "from_", "joins", "where", "with_", "kind", "distinct", "order", *named)
         scope = self.select(select, ctes_of(select, ctes), around)
         if has_window(select):
             rows = self._windowed(select, scope)
@@ -353,7 +365,7 @@ class Scopes:
 
     def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
         """A sub-select with window functions over the rows of each unit."""
-        found = Windows(lambda: kept.plain(scope.rows, select), scope.binder, self._number())
+        found = Windows(select, lambda: kept.plain(scope.rows, select), scope.binder, self._number())
         relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
         inner = Scope(relations, found.passed(scope.rows), found.inner())
         columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source, intervals=True))

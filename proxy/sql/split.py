@@ -327,7 +327,7 @@ class _Walker:
         for inner in _inner_queries(select):
             if any(inner is query for query in above) or self._is_stage(inner, select, ctes) or is_per_unit:
                 continue
-            is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions")
+            is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions", "group")
             if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
                 self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
                                             "supported")  # fmt: skip
@@ -421,9 +421,18 @@ class _Walker:
         return True
 
     def _is_value(self, inner: exp.Expression, ctes: _Names) -> bool:
-        """Whether a sub-query aggregates private rows to one row, which the binder joins to the row around it."""
+        """Whether a sub-query aggregates private rows to one row, which the binder joins to the row around it.
+
+        What EXISTS and IN ask of rows is such a value too.
+        """
         query = inner.unnest()
-        if not isinstance(query, exp.Select) or not is_single_row(query):
+        if not isinstance(query, exp.Select):
+            return False
+        if _is_asked(query):
+            self._sources.add(id(query))
+            self._sets.add(id(query))
+            return self.visit(query, ctes) is Kind.PRIVATE
+        if not is_single_row(query):
             return False
         scope, blocks_before = self._declare(query, ctes), len(self.blocks)
         kinds = {self._source(s, scope) for s in _sources(query)}
@@ -519,12 +528,21 @@ def _part(query: exp.Expression, select: exp.Select) -> str:
     return str(node.arg_key)
 
 
+def _is_asked(query: exp.Select) -> bool:
+    """Whether a sub-query is that of EXISTS, IN or their like."""
+    node = query.parent
+    while isinstance(node, (exp.Subquery, exp.Any, exp.All)):
+        node = node.parent
+    found = membership(node) if isinstance(node, (exp.Exists, exp.In, exp.EQ, exp.NEQ)) else None
+    return found is not None and found.query is query
+
+
 def _is_below_groups(query: exp.Expression, select: exp.Select) -> bool:
     """Whether a sub-query stands in what is aggregated or grouped by."""
     keys = group_items(select)
     named = {identifier(k.this) for k in keys if isinstance(k, exp.Column) and not k.args.get("table")}
     keys += [i.this for i in select.expressions if isinstance(i, exp.Alias) and identifier(i.args["alias"]) in named]
-    node = query.parent
+    node: exp.Expr | None = query
     while node is not None and node is not select:
         if any(node is key or node == key for key in keys):
             return True

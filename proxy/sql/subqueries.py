@@ -1,7 +1,7 @@
 """Which conditions of WHERE ask whether a row meets a row of a sub-query, and what do they mean?
 
 EXISTS and IN keep the rows that meet one, NOT EXISTS and NOT IN those that meet none. Each becomes a join that adds no
-columns. Only whole conditions, combined by AND, are read so: what stands inside of OR or CASE is left as it is.
+columns. Only whole conditions, combined by AND, are read so: inside of OR or CASE they are values, see `correlated`.
 """
 
 from __future__ import annotations
@@ -46,16 +46,31 @@ def membership(condition: exp.Expression) -> Membership | None:
         node = node.this
     if isinstance(node, exp.Exists):
         query, left = node.this, ()
-    elif isinstance(node, exp.In) and node.args.get("query") is not None:
-        query, left = (
-            node.args["query"],
-            tuple(node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]),
-        )
+    elif (compared := _compared_with(node)) is not None:
+        query, left = compared, tuple(node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this])
+        is_negated ^= isinstance(node, exp.NEQ)
     else:
         return None
     while isinstance(query, exp.Subquery) and not any(v for k, v in query.args.items() if k != "this"):
         query = query.this
     return Membership(node, query, left, is_negated) if isinstance(query, exp.Select) else None
+
+
+def _compared_with(node: exp.Expression) -> exp.Expression | None:
+    """The sub-query of x IN (...), which x = ANY (...) means too, and NOT of which x <> ALL (...) means."""
+    match node:
+        case exp.In():
+            found = node.args.get("query")
+        case (
+            exp.EQ(expression=exp.Any(this=exp.Query() as found))
+            | exp.NEQ(expression=exp.All(this=exp.Query() as found))
+        ):
+            pass
+        case _:
+            return None
+    assert found is None or isinstance(found, exp.Expression)
+    is_quantified = not isinstance(node, exp.In)
+    return None if is_quantified and found is not None and found.unnest().args.get("from_") is None else found
 
 
 def join_of(asked: Membership, rows: Rows, outer: Binder) -> Join:
@@ -64,7 +79,7 @@ def join_of(asked: Membership, rows: Rows, outer: Binder) -> Join:
         raise refuse(asked.query, "a condition with a sub-query that has outer joins or sub-queries is not supported",
                      "Use inner joins in it, and AND for further conditions beside it.")  # fmt: skip
     kind = JoinKind.ANTI if asked.is_negated else JoinKind.SEMI
-    return Join(kind, rows.scans, (*(equal for equal, _, _ in _compared(asked, rows, outer)), *rows.where))
+    return Join(kind, rows.scans, (*(equal for equal, _, _ in compared(asked, rows, outer)), *rows.where))
 
 
 def null_joins(asked: Membership, rows: Rows, outer: Binder) -> tuple[Join, ...]:
@@ -72,7 +87,7 @@ def null_joins(asked: Membership, rows: Rows, outer: Binder) -> tuple[Join, ...]
 
     A column in which a NULL would make a row nobody's has none: such rows do not exist.
     """
-    found = [right for _, _, right in _compared(asked, rows, outer) if not _is_owner(right, rows)]
+    found = [right for _, _, right in compared(asked, rows, outer) if not _is_owner(right, rows)]
     return tuple(Join(JoinKind.ANTI, rows.scans, (_is_null(r), *rows.where)) for r in found)
 
 
@@ -98,11 +113,11 @@ def _is_owner(scalar: Scalar, rows: Rows) -> bool:
             return False
 
 
-def _compared(asked: Membership, rows: Rows, outer: Binder) -> list[tuple[Scalar, Scalar, Scalar]]:
+def compared(asked: Membership, rows: Rows, outer: Binder) -> list[tuple[Scalar, Scalar, Scalar]]:
     """For each column of an IN: the equality and its two sides."""
     if not asked.left:
         return []
-    only(asked.node, "this", "query")
+    only(asked.node, "this", "query", "expression")
     if len(asked.left) != len(rows.columns):
         raise refuse(asked.node, f"subquery has too {'few' if len(rows.columns) < len(asked.left) else 'many'} columns")
     found = []

@@ -38,6 +38,7 @@ from proxy.sql.binder import Binder
 from proxy.sql.describe import describe_window
 from proxy.sql.frames import frame_of
 from proxy.sql.inner_values import KINDS, MakeValue, bind_unit_value, stored_type
+from proxy.sql.named_windows import windows_of, written_out
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
 from proxy.sql.window_shares import less_one, share, tile, tiles_of
@@ -73,7 +74,8 @@ class Windows:
     rows: as they are once all expressions are bound.
     """
 
-    def __init__(self, rows: Callable[[], Rows], binder: Binder, number: int) -> None:
+    def __init__(self, select: exp.Select, rows: Callable[[], Rows], binder: Binder, number: int) -> None:
+        self._named = windows_of(select)
         self._read_rows = rows
         self._binder = binder
         self._number = number
@@ -107,7 +109,8 @@ class Windows:
 
     # --- window functions -----------------------------------------------------------------------------------
 
-    def _window(self, _: Binder, node: exp.Expression) -> Scalar:
+    def _window(self, _: Binder, written: exp.Expression) -> Scalar:
+        node = written_out(written, self._named)
         only(node, "this", "partition_by", "order", "over", "spec")
         partition = [self._binder.scalar(n) for n in node.args.get("partition_by") or ()]
         unit = self._unit_among(partition, node)

@@ -232,6 +232,7 @@ def test_what_no_row_can_change_is_a_probe(text: str) -> None:
 @pytest.mark.parametrize("text", [
     "SELECT count(*) FROM users LIMIT 1", "SELECT (SELECT count(*) FROM users), count(*) FROM users WHERE false",
     "SELECT count(*) FROM users WHERE 1 < 2", "SELECT count(*) FROM users WHERE NOT (age > 3)",
+    "SELECT count(*) FROM users WHERE 1 = 1.0", "SELECT count(*) FROM users WHERE 10 = 1e1 AND 1 = '1'",
     "SELECT count(*) FROM users WHERE age = age OR false", "SELECT count(*) FROM users WHERE 1 <> 2",
     "SELECT plan FROM users GROUP BY plan LIMIT 10", "SELECT n FROM (SELECT count(*) AS n FROM users WHERE false) t",
     "SELECT count(*) FROM users WHERE false UNION ALL SELECT count(*) FROM users",
