@@ -18,6 +18,7 @@ _PARTIAL = Nulls.WITH_ANY_OR_NO_ANSWER
 # other number of 15 digits that far: with this size in units of the last digit kept, such a number has no fraction.
 _ABOVE_ONE = "1.0000000000000004e0"
 _FRACTIONS_END = "1e14"
+_TENS_END = "1e150"  # what is larger is as it is, and so is what is no number: the engine makes a zero of it
 
 
 def rows() -> tuple[Function, ...]:
@@ -135,16 +136,17 @@ def _digits() -> tuple[Function, ...]:
                         may_raise=always if raises else never)  # fmt: skip
 
     to_digits = f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN %s ELSE {{0}}::DOUBLE END"
+    to_tens = f"CASE WHEN abs({{0}}::DOUBLE) <= {_TENS_END} THEN %s ELSE {{0}}::DOUBLE END"
     lifted = f"{{0}}::DOUBLE * {_ABOVE_ONE}"
     return (
         row("round digits", to_digits % f"round({lifted}, {{1}}::INTEGER)", domains.rounded_to_digits,
             decimals.rounded, raises=True),
-        row("round tens", "round({0}::DOUBLE, {1}::INTEGER)", domains.rounded_to_tens, decimals.rounded, Whole.YES,
-            raises=True),
+        row("round tens", to_tens % "round({0}::DOUBLE, {1}::INTEGER)", domains.rounded_to_tens, decimals.rounded,
+            Whole.YES, raises=True),
         row("trunc digits", to_digits % f"trunc({lifted} * pow(10e0, {{1}})) / pow(10e0, {{1}})",
             domains.rounded_to_digits, decimals.truncate),
-        row("trunc tens", "trunc({0}::DOUBLE / pow(10e0, -({1}))) * pow(10e0, -({1}))", domains.rounded_to_tens,
-            decimals.truncate, Whole.YES),
+        row("trunc tens", to_tens % "trunc({0}::DOUBLE / pow(10e0, -({1}))) * pow(10e0, -({1}))",
+            domains.rounded_to_tens, decimals.truncate, Whole.YES),
         _buckets("width_bucket", types.all_real_numbers(4), ""),
         _buckets("width_bucket numeric", types.with_a_numeric(4), f" * {_ABOVE_ONE}"),
     )  # fmt: skip

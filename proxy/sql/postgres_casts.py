@@ -32,10 +32,12 @@ def _to_integer(limit: int) -> tuple[Spelling, Spelling, Spelling]:
 
 
 def _to_double() -> Spelling:
-    size = "CASE WHEN n BETWEEN -1e-150 AND 1e-150 THEN '0'::FLOAT8 WHEN n BETWEEN -1e150 AND 1e150 THEN n::FLOAT8 END"
+    beyond = "CASE WHEN t ~ '^-' THEN '-Infinity'::FLOAT8 ELSE 'Infinity'::FLOAT8 END"
+    size = ("CASE WHEN n BETWEEN -1e-300 AND 1e-300 THEN '0'::FLOAT8 "
+            f"WHEN n BETWEEN -1.797e308 AND 1.797e308 THEN n::FLOAT8 WHEN n IS NOT NULL THEN {beyond} END")  # fmt: skip
     number = f"(SELECT {size} FROM (SELECT t::NUMERIC AS n OFFSET 0) AS number)"
-    far = "CASE WHEN t ~ '[eE]-' OR t !~ '^[^eE]*[1-9]' THEN '0'::FLOAT8 END"
-    named = "CASE WHEN t ~ '[aA]' THEN 'NaN'::FLOAT8 WHEN t ~ '^-' THEN '-Infinity'::FLOAT8 ELSE 'Infinity'::FLOAT8 END"
+    far = f"CASE WHEN t ~ '[eE]-' OR t !~ '^[^eE]*[1-9]' THEN '0'::FLOAT8 ELSE {beyond} END"
+    named = f"CASE WHEN t ~ '[aA]' THEN 'NaN'::FLOAT8 ELSE {beyond} END"
     text = f'SELECT p[1] COLLATE "C" AS t FROM {_read(_LONGEST_NUMERAL, f"^{BLANK}({NUMERAL}){BLANK}$")} OFFSET 0'
     return Spelling(
         f"(SELECT CASE WHEN t ~ '[nN]' THEN {named} WHEN t ~ '{_FAR_EXPONENT}' THEN {far} ELSE {number} END"

@@ -20,19 +20,38 @@ def _whole_numbers(operator: str) -> Spelling:
     return Spelling(f"{{0}} {operator} {{1}}", checked)
 
 
+# Doubles have the values that IEEE 754 gives them, as in the other engine: what overflows is infinite. But for what is
+# nearer to zero than 10^-300, which is zero here. The common sizes are asked for first.
+_COMMON = f"{_SIZES[0]} BETWEEN {SMALL} AND {LARGE} AND {_SIZES[1]} BETWEEN {SMALL} AND {LARGE}"
+_LARGEST = "'1.7976931348623157e308'::FLOAT8"
+_MOST, _LEAST = "'1.797e308'::FLOAT8", "'1e-300'::FLOAT8"  # of results: comparing with quotients is itself not exact
+_ARE_NO_NUMBERS = f"{_SIZES[0]} > {_LARGEST} OR {_SIZES[1]} > {_LARGEST}"  # infinite, or NaN: PostgreSQL's largest
+_INFINITY, _HALF_THE_RANGE = "'Infinity'::FLOAT8", "'8.98846567431158e307'::FLOAT8"
+
+
 def _doubles(operator: str) -> str:
-    """Sums: only the largest doubles overflow, and they have no sum here."""
-    return f"CASE WHEN {_SIZES[0]} <= {LARGE} AND {_SIZES[1]} <= {LARGE} THEN {_X} {operator} {_Y} END"
+    """Sums: the largest double has one with anything up to 10^150. Of what is larger, halves are added first."""
+    halves = f"abs({_X} / '2'::FLOAT8 {operator} {_Y} / '2'::FLOAT8)"
+    return (
+        f"CASE WHEN {_SIZES[0]} <= {LARGE} OR {_SIZES[1]} <= {LARGE} THEN {_X} {operator} {_Y} "
+        f"WHEN {_ARE_NO_NUMBERS} OR {halves} < {_HALF_THE_RANGE} THEN {_X} {operator} {_Y} "
+        f"WHEN {{1}} IS NOT NULL THEN sign({_X}) * {_INFINITY} END"
+    )
 
 
+_ENDLESS = f"sign({_X}) * sign({_Y}) * {_INFINITY}"
 _MULTIPLIED = (
-    "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL "
-    f"WHEN {_SIZES[0]} > {LARGE} OR {_SIZES[1]} > {LARGE} THEN NULL "
-    f"WHEN {_SIZES[0]} < {SMALL} OR {_SIZES[1]} < {SMALL} THEN {_ZERO} ELSE {_X} * {_Y} END"
+    f"CASE WHEN {_COMMON} OR {{0}} = 0 OR {{1}} = 0 OR {_ARE_NO_NUMBERS} THEN {_X} * {_Y} "
+    f"WHEN {_SIZES[0]} <= 1 AND {_SIZES[1]} <= 1 THEN "
+    f"CASE WHEN {_SIZES[0]} >= {_LEAST} / {_SIZES[1]} THEN {_X} * {_Y} ELSE {_ZERO} END "
+    f"WHEN {_SIZES[1]} > 1 AND {_SIZES[0]} > {_MOST} / greatest({_SIZES[1]}, {_ONE}) THEN {_ENDLESS} "
+    f"ELSE {_X} * {_Y} END"
 )
 _DIVIDED = (
-    f"CASE WHEN {_SIZES[0]} > {LARGE} OR {_SIZES[1]} > {LARGE} OR {_SIZES[1]} < {SMALL} THEN NULL "
-    f"WHEN {{1}} IS NOT NULL AND {_SIZES[0]} < {SMALL} THEN {_ZERO} ELSE {_X} / {_Y} END"
+    f"CASE WHEN {{1}} = 0 THEN NULL WHEN {_COMMON} OR {{0}} = 0 OR {_ARE_NO_NUMBERS} THEN {_X} / {_Y} "
+    f"WHEN {_SIZES[1]} < 1 THEN "
+    f"CASE WHEN {_SIZES[0]} > {_MOST} * {_SIZES[1]} THEN {_ENDLESS} ELSE {_X} / {_Y} END "
+    f"WHEN {_SIZES[0]} < {_LEAST} * {_SIZES[1]} THEN {_ZERO} ELSE {_X} / {_Y} END"
 )
 
 # --- remainders --------------------------------------------------------------------------------------------------
@@ -70,8 +89,7 @@ def _no_binary(args: Arguments) -> Arguments:
 
 
 def _scaled(factor: float) -> Spelling:
-    product = f"{_X} * '{factor!r}'::FLOAT8"
-    return Spelling(f"CASE WHEN {_SIZES[0]} < {SMALL} THEN {_ZERO} WHEN {_SIZES[0]} <= {LARGE} THEN {product} END")
+    return Spelling(_MULTIPLIED.replace("{1}", f"('{factor!r}'::FLOAT8)"))
 
 
 # --- digits ------------------------------------------------------------------------------------------------------
@@ -85,10 +103,10 @@ def _with_power(args: Arguments) -> Arguments:
 
 
 def _digits(value: str, whole: str, back: str) -> Spelling:
-    """whole: of v, the number in units of the last digit. back: from there."""
+    """whole: of v, the number in units of the last digit. back: from there. The largest numbers stay as they are."""
     text = f"(SELECT ({whole}) {back} FROM (SELECT {value} AS v OFFSET 0) AS w)"
     return Spelling(
-        f"CASE WHEN {_SIZES[0]} < {SMALL} THEN {_ZERO} WHEN {_SIZES[0]} <= {LARGE} THEN {text} END",
+        f"CASE WHEN {_SIZES[0]} < {SMALL} THEN {_ZERO} WHEN {_SIZES[0]} <= {LARGE} THEN {text} ELSE {_X} END",
         prepared=_with_power,
     )
 
@@ -144,7 +162,7 @@ SPELLINGS = MappingProxyType({
     "log of base": Spelling("ln(CASE WHEN {1} > 0 THEN {1}::FLOAT8 END) / ln({0}::FLOAT8)", prepared=_no_binary),
     "power": Spelling(_POWER),
     "cbrt": Spelling("cbrt({0}::FLOAT8)"),
-    **{name: Spelling(f"{name}(CASE WHEN abs({{0}}::FLOAT8) <= {LARGE} THEN {{0}}::FLOAT8 END)")
+    **{name: Spelling(f"{name}(CASE WHEN abs({{0}}::FLOAT8) <= {_LARGEST} THEN {{0}}::FLOAT8 END)")
        for name in ("sin", "cos", "tan")},
     **{name: Spelling(f"{name}(CASE WHEN abs({{0}}::FLOAT8) <= 1 THEN {{0}}::FLOAT8 END)")
        for name in ("asin", "acos")},

@@ -213,8 +213,8 @@ ANSWERING = (
            _ENGINE_TYPES),
     # --- rows in PostgreSQL --------------------------------------------------------------------------------------
     Seeded("postgres", "sums of doubles overflow", "sql/postgres_numbers.py",
-           "THEN {_X} {operator} {_Y} END",
-           "THEN {_X} {operator} {_Y} ELSE {_X} {operator} {_Y} END",
+           "WHEN {{1}} IS NOT NULL THEN sign({_X}) * {_INFINITY} END",
+           "ELSE {_X} {operator} {_Y} END",
            _EXTREMES),
     Seeded("postgres", "the smallest whole number has a negative", "sql/postgres_numbers.py",
            'Spelling("-({0})", "CASE WHEN {0} > -9223372036854775808 THEN -{0} END")',

@@ -118,7 +118,7 @@ def _remainder(left: float, right: float) -> float:
 
 def _round_digits(value: float, digits: int) -> float:
     """Halves of the decimal digits go away from zero; a double stands for its first 15 digits."""
-    if not math.isfinite(value):
+    if not math.isfinite(value) or (digits < 0 and abs(value) > 1e150):
         return value
     if digits < 0:
         return float(half_away(value / 10.0**-digits)) * 10.0**-digits
@@ -129,6 +129,6 @@ def _round_digits(value: float, digits: int) -> float:
 
 def _cut_digits(value: float, digits: int) -> float:
     """Towards zero; a double stands for its first 15 digits."""
-    if not math.isfinite(value) or (digits >= 0 and abs(value) * 10.0**digits >= 1e14):
+    if not math.isfinite(value) or (abs(value) > 1e150 if digits < 0 else abs(value) * 10.0**digits >= 1e14):
         return value
     return float(Decimal(f"{value:.15g}").quantize(Decimal(1).scaleb(-digits), ROUND_DOWN))

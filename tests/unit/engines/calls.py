@@ -30,6 +30,7 @@ _WRITTEN = (
     "-9223372036854775808", "-9223372036854775809", "32768", "2147483648", "12.5", ".5", "5.", "+.5", "-.5e1", "1e5",
     "1E-5", "1e149", "nan", "NaN", "inf", "-Infinity", "INFINITY", "1_000", "0x10", "1e", "e5", "--5", "1 2",
     "0e99999", "1e-99999", "0.000", "1" * 40, "0." + "0" * 100 + "1", "123456789.123456789123456789", "1e400",
+    "-1e400", "1e200", "-1.7e308", "1e-200", "-1e99999", "1e308", "9" * 308, "9" * 310,
 )  # fmt: skip
 _SPELLED = (
     "", "a", "Ab c", "ZÜRICH", "Straße ß", "İstanbul", "ΟΔΟΣ ς", "ǆ ǅ Ǆ", "ŉ", "K ſ k s", "a-b-c", "-", "--", "a--b",
@@ -43,6 +44,7 @@ VALUES: dict[SqlType, tuple[object, ...]] = {
         0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, 1.5, 0.1, 0.3, 1.005, 2.675, -1.005, 99.995, 1234567.891, 1e14, 1e15,
         -7.25, 123456789012.345, 1e-5, 1e100, 9.99, 49.5, 100.0, 7.0, 1 / 3, 2.0**53, 0.49999999999999994, 1e149,
         5e-324, 1e-200, float("inf"), -float("inf"), float("nan"), 1e200, -1.7976931348623157e308,
+        1e308, 9e307, 1e300, -1e300, 1e160, 1e-160, -1e-300, 2.2250738585072014e-308, 3e-310,
     ),
     INT8: (
         0, 1, -1, 2, 7, 10, 12, 13, 29, 30, 31, 2024, 9999, 10000, -5, 2**31, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63),
@@ -83,7 +85,8 @@ def _digits() -> Iterator[Called]:
         for low, high, count in ((0, 100, 10), (-100.5, 400.25, 6), (0, 1, 3), (-1e15, 1e15, 100)):
             ends = ((low, NUMERIC), (high, NUMERIC), (count, INT8))
             yield from (Called(name, (kind,), ends) for name in ("width_bucket", "width_bucket numeric"))
-        yield Called("%", (kind, DOUBLE))
+        yield from (Called(name, (kind, DOUBLE)) for name in "+-*/%")
+        yield from (Called(name, (kind,)) for name in ("sin", "cos", "tan", "atan", "floor", "trunc", "sign", "sqrt"))
         yield Called("to_timestamp", (kind,))
     yield from (Called(f"cast text to {n}", (TEXT,)) for n in ("smallint", "integer", "bigint", "numeric", "date",
                                                                "double precision", "timestamp"))  # fmt: skip

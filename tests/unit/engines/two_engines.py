@@ -14,15 +14,13 @@ import psycopg
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.keys import PrivateKey
-from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.errors import HushError
-from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.salting import spelled
-from proxy.plan.sets import SetsPlan, plan_block
+from proxy.plan.sets import SetsPlan
 from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
 from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.parse import limited_depth
 from proxy.sql.postgres_dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.e2e import shop_data
@@ -81,16 +79,10 @@ class Stage:
 
 def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -> list[list[Stage]]:
     """The stages of each release for an engine; none if the statement is refused."""
-    with limited_depth():
-        context = PlanContext(
-            tables=served.tables, unique=corpus._unique(served), privacy=served.privacy, lowered=lowered,
-            pico=knob_pico(served.privacy, 10.0), atto_for_keys=pool_atto(served.privacy), salt="salt", dialect=dialect,
-        )  # fmt: skip
-        try:
-            blocks = corpus.bind(corpus.cut(case.sql, served), served, case.parameters)
-            plans = [plan_block(block.block, context) for block in blocks]
-        except HushError:
-            return []
+    try:
+        plans = corpus.plan(case, served, corpus.context_of(served, dialect, lowered))
+    except HushError:
+        return []
     return [_stages(one) for plan in plans for one in (plan.plans if isinstance(plan, SetsPlan) else (plan,))]
 
 

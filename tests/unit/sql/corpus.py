@@ -31,6 +31,7 @@ from proxy.sql.algebra import Literal, Null
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Constants, Elements, coerce_text
 from proxy.sql.describe import describe_aggregate
+from proxy.sql.dialect import DUCKDB, Dialect
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
@@ -39,6 +40,7 @@ from proxy.sql.table_command import write_out
 from proxy.sqltypes import TYPE_NAMES
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
+_AS_DECLARED = Lowered()
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=ZoneInfo("UTC"))
 
 
@@ -103,28 +105,32 @@ def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...
     return tuple(bind_block(b, Catalog(served.tables, served.dataset), constants, found.text) for b in found.blocks)
 
 
-def plan(case: Case, served: Policy) -> tuple[Plan, ...]:
+def plan(case: Case, served: Policy, context: PlanContext | None = None) -> tuple[Plan, ...]:
     """What would be released, stage after stage. Raises HushError."""
+    context = context or context_of(served)
     with limited_depth():
         now, found = cut(case.sql, served), list[Plan]()
         for rows in case.told:
             try:
-                found += _planned(cut(now.stages[0].text, served), case, served)
+                found += _planned(cut(now.stages[0].text, served), case, served, context)
             except HushError as error:
                 error.position = now.stages[0].original(error.position)
                 raise
             now = cut(written(now.text, now.stages, now.stages[0], rows).statement.text, served)
         assert not now.stages, "the case says what every stage gives"
-        return (*found, *_planned(now, case, served))
+        return (*found, *_planned(now, case, served, context))
 
 
-def _planned(found: Split, case: Case, served: Policy) -> tuple[Plan, ...]:
-    blocks = bind(found, served, case.parameters)
-    pico = knob_pico(served.privacy, 10.0)
-    context = PlanContext(
-        tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=Lowered(), pico=pico,
-        atto_for_keys=pool_atto(served.privacy), salt="salt",
+def context_of(served: Policy, dialect: Dialect = DUCKDB, lowered: Lowered = _AS_DECLARED) -> PlanContext:
+    """With what the statements of the cases are planned."""
+    return PlanContext(
+        tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=lowered,
+        pico=knob_pico(served.privacy, 10.0), atto_for_keys=pool_atto(served.privacy), salt="salt", dialect=dialect,
     )  # fmt: skip
+
+
+def _planned(found: Split, case: Case, served: Policy, context: PlanContext) -> tuple[Plan, ...]:
+    blocks = bind(found, served, case.parameters)
     return tuple(plan_block(b.block, context) for b in blocks)
 
 
