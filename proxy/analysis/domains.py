@@ -152,7 +152,7 @@ class Domains:
                 return False
             case Nulls.WITH_ALL:
                 return all(self.may_be_null(a) for a in call.args)
-            case Nulls.WITH_ANY:
+            case Nulls.WITH_ANY | Nulls.WITH_SOME:
                 return any(self.may_be_null(a) for a in call.args)
             case Nulls.WITH_ANY_OR_NO_ANSWER:
                 return not self._has_answer(call) or any(self.may_be_null(a) for a in call.args)

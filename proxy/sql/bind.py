@@ -11,11 +11,16 @@ from types import MappingProxyType
 
 from proxy.sql import (
     bind_arithmetic,
+    bind_bits,
     bind_calls,
     bind_choices,
     bind_conditions,
+    bind_dates,
     bind_formats,
+    bind_lists,
     bind_made,
+    bind_made_texts,
+    bind_overlaps,
     bind_patterns,
     bind_spans,
     bind_texts,
@@ -29,7 +34,8 @@ from proxy.sql.constants import Constants
 RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
     **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES, **bind_spans.RULES,
-    **bind_zones.RULES, **bind_made.RULES,
+    **bind_zones.RULES, **bind_made.RULES, **bind_bits.RULES, **bind_lists.RULES, **bind_overlaps.RULES,
+    **bind_made_texts.RULES, **bind_dates.RULES,
 })  # fmt: skip
 
 

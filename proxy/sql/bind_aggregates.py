@@ -10,6 +10,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.errors import Unsupported
+from proxy.sql.advice import advice, written_name
 from proxy.sql.algebra import (
     TRUE,
     Aggregate,
@@ -80,9 +81,10 @@ def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate | S
         return _two_numbers(node, binder, where, name)
     if name in _OF_ONE_CONDITION:
         return _one_condition(node, binder, where, name)
+    written = written_name(node, source)
     raise Unsupported(
-        f"the aggregate {construct(node)} is not supported over private rows",
-        hint=_ACCEPTED,
+        f"the aggregate {f'{written}()' if written else construct(node)} is not supported over private rows",
+        hint=advice(node, written) or _ACCEPTED,
         position=position_of(node),
     )
 

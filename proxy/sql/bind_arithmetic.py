@@ -10,6 +10,8 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar, Span
+from proxy.sql.bind_bits import check_alone
+from proxy.sql.bind_quantified import elements
 from proxy.sql.bind_spans import many_spans
 from proxy.sql.bind_times import scaled, time_arithmetic
 from proxy.sql.binder import Binder, Rule
@@ -17,6 +19,7 @@ from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
+_BUCKETS = "Write width_bucket(x, 0, 100, 10)."
 _MOST_BUCKETS = 10_000
 _LOG_10 = re.compile(r"\"?log10\b", re.IGNORECASE)  # sqlglot reads it as log(10, x), which is numeric
 _MOST_BOUNDS = 100
@@ -61,8 +64,10 @@ def _negative(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _function(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this")
-    value = binder.scalar(node.this)
     name = _FUNCTIONS[type(node)]
+    if name in ("sqrt", "cbrt") and "start" not in node.meta:  # |/ x and ||/ x
+        check_alone(node, f"{name}(x)")
+    value = binder.scalar(node.this)
     return binder.call(node, "integer abs" if name == "abs" and value.type.is_integer else name, value)
 
 
@@ -84,7 +89,7 @@ def _round(binder: Binder, node: exp.Expression) -> Scalar:
         return binder.call(node, "round" if value.type is SqlType.NUMERIC else "round real", value)
     bound = binder.scalar(digits)
     if not isinstance(bound, Literal) or not isinstance(bound.value, int) or not -20 <= bound.value <= 20:
-        raise refuse(node, "round takes a constant number of digits from -20 to 20")
+        raise refuse(node, "round takes a constant number of digits from -20 to 20", "Write round(x, 2).")
     return binder.call(node, "round digits" if bound.value >= 0 else "round tens", value, bound)
 
 
@@ -95,7 +100,7 @@ def _truncate(binder: Binder, node: exp.Expression) -> Scalar:
         return binder.call(node, "trunc", value)
     bound = binder.scalar(digits)
     if not isinstance(bound, Literal) or not isinstance(bound.value, int) or not -20 <= bound.value <= 20:
-        raise refuse(node, "trunc takes a constant number of digits from -20 to 20")
+        raise refuse(node, "trunc takes a constant number of digits from -20 to 20", "Write trunc(x, 2).")
     return binder.call(node, "trunc digits" if bound.value >= 0 else "trunc tens", value, bound)
 
 
@@ -124,7 +129,7 @@ def _power(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
     value, exponent = binder.scalar(node.this), binder.scalar(node.expression)
     if not isinstance(exponent, Literal) or not exponent.type.is_number:
-        raise refuse(node, "a power needs a constant exponent")
+        raise refuse(node, "a power needs a constant exponent", "Write exp(y * ln(x)) for power(x, y).")
     return binder.call(node, "power", value, exponent)
 
 
@@ -136,23 +141,24 @@ def _width_bucket(binder: Binder, node: exp.Expression) -> Scalar:
         return _thresholds(binder, node, value)
     rest = [binder.scalar(node.args[name]) for name in ("min_value", "max_value", "num_buckets")]
     if not all(isinstance(part, Literal) and part.type.is_number for part in rest):
-        raise refuse(node, "width_bucket takes constant bounds and a constant count")
+        raise refuse(node, "width_bucket takes constant bounds and a constant count", _BUCKETS)
     low, high, count = (part.value for part in rest if isinstance(part, Literal))
     is_range = -_FARTHEST_BOUND <= float(str(low)) < float(str(high)) <= _FARTHEST_BOUND
     if not is_range or not isinstance(count, int) or not 0 < count <= _MOST_BUCKETS:
-        raise refuse(node, f"width_bucket takes a lower bound, a higher one and 1 to {_MOST_BUCKETS} buckets here")
+        raise refuse(node, f"width_bucket takes a lower bound, a higher one and 1 to {_MOST_BUCKETS} buckets here",
+                     _BUCKETS)  # fmt: skip
     name = "width_bucket numeric" if SqlType.NUMERIC in (value.type, *(part.type for part in rest)) else "width_bucket"
     return binder.call(node, name, value, *rest)
 
 
 def _thresholds(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     """width_bucket(x, ARRAY[1, 5, 10]): how many of the ascending bounds x has reached."""
-    array = node.args["threshold"]
-    listed = array.expressions if isinstance(array, exp.Array) else []
-    bounds = [binder.scalar(part) for part in listed]
+    listed = elements(binder, node, node.args["threshold"])
+    bounds = [binder.united(node, ((value, node), part))[1] for part in listed]
     numbers = [float(str(b.value)) for b in bounds if isinstance(b, Literal) and b.type.is_number]
     if not 0 < len(numbers) == len(listed) <= _MOST_BOUNDS or numbers != sorted(numbers):
-        raise refuse(node, f"width_bucket takes an ascending ARRAY of 1 to {_MOST_BOUNDS} constants here")
+        raise refuse(node, f"width_bucket takes an ascending ARRAY of 1 to {_MOST_BOUNDS} constants here",
+                     "Write width_bucket(x, ARRAY[1, 5, 10]).")  # fmt: skip
     branches = tuple(
         (binder.call(node, "<", value, bound), Literal(n, SqlType.INT4)) for n, bound in enumerate(bounds)
     )  # fmt: skip

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Scalar
 from proxy.sql.bind_ages import age
+from proxy.sql.bind_lists import counted
 from proxy.sql.bind_made import made_timestamp
 from proxy.sql.bind_zones import at_zone
 from proxy.sql.binder import Binder, Rule, unknown
@@ -23,7 +24,7 @@ def _call(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expressions")
     named = _NAMED.get(str(node.this).lower())
     if named is None:
-        raise unknown(node)
+        raise unknown(node, binder.source)
     return named(binder, node, node.expressions)
 
 
@@ -36,6 +37,23 @@ def arguments(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expressi
 
 def _octet_length(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
     return binder.call(node, "octet_length", *arguments(binder, node, parts, 1))
+
+
+def _cardinality(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    if len(parts) != 1:
+        raise refuse(node, "cardinality takes one argument here")
+    return counted(binder, node, parts[0], None)
+
+
+def _is_finite(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    return binder.call(node, "isfinite", *arguments(binder, node, parts, 1))
+
+
+def _now(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
+    """transaction_timestamp() and statement_timestamp(), which are now() for a statement of its own."""
+    if parts:
+        raise refuse(node, f"{str(node.this).lower()} takes no argument")
+    return Literal(binder.constants.now, SqlType.TIMESTAMPTZ)
 
 
 def _counted(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
@@ -68,6 +86,7 @@ def _make_instant(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expr
 _NAMED: Mapping[str, Named] = MappingProxyType({
     "octet_length": _octet_length, "num_nulls": _counted, "num_nonnulls": _counted,
     "make_date": _make_date, "timezone": _timezone, "age": age,
-    "make_timestamptz": _make_instant,
+    "make_timestamptz": _make_instant, "cardinality": _cardinality, "isfinite": _is_finite,
+    "transaction_timestamp": _now, "statement_timestamp": _now,
 })  # fmt: skip
 RULES: Mapping[type, Rule] = MappingProxyType({exp.Anonymous: _call})

@@ -11,7 +11,8 @@ from sqlglot import exp
 from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, conjunction
 from proxy.sql.bind_durations import Side, compared, side
 from proxy.sql.bind_intervals import bind_interval
-from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of
+from proxy.sql.bind_bits import check_bracketed
+from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of, unnested
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
 from proxy.sql.bind_spans import length_of, unwrapped
 from proxy.sql.binder import Binder, Rule
@@ -26,7 +27,10 @@ _COMPARISONS: dict[type[exp.Expression], str] = {
 }  # fmt: skip
 _MOST_ITEMS = 10_000
 _MOST_ROWS = 100
-_REGULAR = "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters."
+_REGULAR = (
+    "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters. "
+    "Write [A-Za-z0-9_] for \\w, and ~* for (?i)."
+)
 
 
 def _compare(binder: Binder, node: exp.Expression) -> Scalar:
@@ -111,7 +115,9 @@ def _inside(binder: Binder, node: exp.Expression, found: Side, lowest: Side, hig
 
 
 def _in(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "expressions")
+    only(node, "this", "expressions", "query")
+    if node.args.get("query") is not None:
+        return _member_of_query(binder, node)
     row = row_of(node.this)
     if row is not None:
         if not 0 < len(node.expressions) <= _MOST_ROWS:
@@ -124,6 +130,14 @@ def _in(binder: Binder, node: exp.Expression) -> Scalar:
         listed = [_alone(row) for row in listed[0].expressions]
     argument, *items = ((binder.bind(part), part) for part in (node.this, *listed))
     return _member(binder, node, argument, items)
+
+
+def _member_of_query(binder: Binder, node: exp.Expression) -> Scalar:
+    """x IN (SELECT unnest(ARRAY[1, 2])), and of generate_series(1, 5)."""
+    items = unnested(binder, node, node.args["query"])
+    if not items:
+        return Literal(False, SqlType.BOOL)
+    return _member(binder, node, (binder.bind(node.this), node.this), items)
 
 
 def _alone(row: exp.Expression) -> exp.Expression:
@@ -202,7 +216,7 @@ def _with_backslashes(pattern: str, escape: str) -> str:
 
 def _regular(binder: Binder, node: exp.Expression) -> Scalar:
     """x ~ pattern, x ~* pattern, x SIMILAR TO pattern."""
-    only(node, "this", "expression", "negate")
+    only(node, "this", "expression", "negate", "flag")
     value = binder.scalar(node.this)
     text = _pattern(binder, node, construct(node))
     try:
@@ -211,12 +225,22 @@ def _regular(binder: Binder, node: exp.Expression) -> Scalar:
         check_regular(text)
     except ValueError as error:
         raise refuse(node, f"this pattern is not supported over private rows: {error}", _REGULAR) from error
-    name = "matches, any case" if isinstance(node, exp.RegexpILike) else "matches"
+    name = "matches, any case" if isinstance(node, exp.RegexpILike) or _ignores_case(binder, node) else "matches"
     found = binder.call(node, name, value, Literal(text, SqlType.TEXT))
     return binder.negated(node, found, bool(node.args.get("negate")))
 
 
+def _ignores_case(binder: Binder, node: exp.Expression) -> bool:
+    """By the flags of regexp_like(x, pattern, 'i')."""
+    flags = node.args.get("flag")
+    value = None if flags is None else binder.scalar(flags)
+    if value is not None and (not isinstance(value, Literal) or value.value not in ("", "c", "i")):
+        raise refuse(node, "regexp_like takes the flags 'i' and 'c' only", "Write regexp_like(x, 'pattern', 'i').")
+    return isinstance(value, Literal) and value.value == "i"
+
+
 def _pattern(binder: Binder, node: exp.Expression, what: str) -> str:
+    check_bracketed(node)
     pattern = binder.scalar(node.expression)
     if not isinstance(pattern, Literal):
         raise refuse(node, f"{what} needs a constant pattern")

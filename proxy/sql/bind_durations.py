@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
@@ -48,12 +50,16 @@ def _constant(node: exp.Expression, text: str) -> Duration:
 
 
 def is_time_of_day(node: exp.Expression) -> bool:
-    """Whether this is x::time, or TIME '12:00'."""
+    """Whether this is x::time, TIME '12:00' or make_time(12, 0, 0)."""
+    if isinstance(node, exp.TimeFromParts):
+        return True
     return isinstance(node, exp.Cast) and node.args["to"].sql(dialect="postgres").upper() == "TIME"
 
 
 def time_of_day(binder: Binder, node: exp.Expression) -> Duration:
     """Microseconds since midnight."""
+    if isinstance(node, exp.TimeFromParts):
+        return _made(binder, node)
     only(node, "this", "to")
     value = binder.bind(node.this)
     text = value.text if isinstance(value, Untyped) else value.value if isinstance(value, Literal) else None
@@ -62,3 +68,14 @@ def time_of_day(binder: Binder, node: exp.Expression) -> Duration:
     if isinstance(value, Untyped) or value.type not in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
         raise refuse(node, "a time of day is taken of a timestamp")
     return Duration(binder.call(node, "time of day", value), is_time_of_day=True)
+
+
+def _made(binder: Binder, node: exp.TimeFromParts) -> Duration:
+    """make_time(12, 30, 0) of constants."""
+    only(node, "hour", "min", "sec")
+    clock = [binder.scalar(node.args[name]) for name in ("hour", "min", "sec")]
+    numbers = [Decimal(c.value) for c in clock if isinstance(c, Literal) and isinstance(c.value, (int, Decimal))]
+    if len(numbers) < len(clock) or not all(0 <= n < most for n, most in zip(numbers, (24, 60, 60), strict=True)):
+        raise refuse(node, "make_time takes constants: hours, minutes and seconds", "Write x::time for a timestamp's.")
+    hours, minutes, seconds = numbers
+    return Duration(whole(int((hours * 3600 + minutes * 60 + seconds) * 1_000_000)), is_time_of_day=True)

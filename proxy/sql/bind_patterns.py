@@ -9,12 +9,16 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.patterns import Found, check_extent, of_split
+from proxy.sql.patterns import Found, check_extent, check_regular, of_split
 from proxy.sql.refusal import only, refuse
+from proxy.sql.text_functions import LONGEST_JOINED
+from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
 _MOST_FIELDS = 100
-_LONGEST = 100
+LONGEST_PART = 100
+_LEFT_OUT = {"position": "1", "occurrence": "1", "option": "0"}
+_WHOLE_TEXT = "Write regexp_count(x, 'pattern'), regexp_instr(x, 'pattern') or regexp_substr(x, 'pattern')."
 _HINT = "Accepted: characters, . [a-z] * + ? {2,3} ^ $ and one group, where each repetition has a clear end."
 
 
@@ -22,15 +26,16 @@ def _text(value: str) -> Literal:
     return Literal(value, SqlType.TEXT)
 
 
-def _constant(binder: Binder, node: exp.Expression, part: exp.Expression | None, what: str) -> str:
+def constant_of(binder: Binder, node: exp.Expression, part: exp.Expression | None, what: str) -> str:
+    """A constant text. Raises Unsupported."""
     value = None if part is None else binder.scalar(part)
     if not isinstance(value, Literal) or not isinstance(value.value, str):
-        raise refuse(node, f"{what} must be a constant text here")
+        raise refuse(node, f"{what} must be a constant text here", "Write it in quotes, as in split_part(x, ',', 1).")
     return value.value
 
 
 def _pattern(binder: Binder, node: exp.Expression, part: exp.Expression | None) -> tuple[str, Found]:
-    pattern = _constant(binder, node, part, "the pattern")
+    pattern = constant_of(binder, node, part, "the pattern")
     try:
         return pattern, check_extent(pattern)
     except ValueError as error:
@@ -47,28 +52,68 @@ def first_match(binder: Binder, node: exp.Expression, part: exp.Expression, *, w
 
 def _substr(binder: Binder, node: exp.Expression) -> Scalar:
     """regexp_substr(x, pattern): the whole match."""
-    only(node, "this", "expression")
+    _check_whole(node, "position", "occurrence")
     return first_match(binder, node, node.expression, whole=True)
 
 
-def _element(binder: Binder, node: exp.Expression) -> Scalar:
+def element_of_match(binder: Binder, node: exp.Expression, accepted: str) -> Scalar:
     """(regexp_match(x, pattern))[1]."""
-    only(node, "this", "expressions")
     call = node.this
     while isinstance(call, exp.Paren):
         call = call.this
     is_match = isinstance(call, exp.Anonymous) and str(call.this).lower() == "regexp_match"
     if not is_match or len(call.expressions) != 2 or [str(e) for e in node.expressions] != ["0"]:
-        raise refuse(node, "an array element is accepted as (regexp_match(x, 'pattern'))[1] only")
+        raise refuse(node, f"an array element is accepted as {accepted} only",
+                     "For one of several constants write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' END.")  # fmt: skip
     return first_match(binder, exp.RegexpSubstr(this=call.expressions[0]), call.expressions[1])
+
+
+def _check_whole(node: exp.Expression, *names: str) -> None:
+    """names: parts that may be as if left out. Raises Unsupported."""
+    only(node, "this", "expression", *names)
+    for name in names:
+        written = node.args.get(name)
+        if written is not None and str(written) != _LEFT_OUT[name]:
+            raise refuse(node, f"{construct(node)} looks for the first match from the start on here", _WHOLE_TEXT)
+
+
+def _searched(binder: Binder, node: exp.Expression, *names: str) -> Scalar:
+    """The text of regexp_count and regexp_instr, as far as it is read."""
+    _check_whole(node, *names)
+    bounds = Literal(1, SqlType.INT4), Literal(LONGEST_JOINED, SqlType.INT4)
+    return binder.call(node, "substring", binder.scalar(node.this), *bounds)
+
+
+def _count(binder: Binder, node: exp.Expression) -> Scalar:
+    """regexp_count(x, pattern): by how much a text grows if a letter is put after every match."""
+    value, (pattern, found) = _searched(binder, node, "position"), _pattern(binder, node, node.expression)
+    if found.may_be_empty:
+        raise refuse(node, "a pattern that matches nothing is not counted here", "Write + for *.")
+    grown = binder.call(node, "replaced matches", value, _text(pattern), _text("\\0#"))
+    return binder.call(node, "integer -", binder.call(node, "length", grown), binder.call(node, "length", value))
+
+
+def _place(binder: Binder, node: exp.Expression) -> Scalar:
+    """regexp_instr(x, pattern): one more than what is left if all is cut from the first match on; 0 without one."""
+    value = _searched(binder, node, "position", "occurrence", "option")
+    pattern = constant_of(binder, node, node.expression, "the pattern")
+    try:
+        check_regular(pattern)
+    except ValueError as error:
+        raise refuse(node, f"this pattern is not supported over private rows: {error}", _HINT) from error
+    matches = binder.call(node, "matches", value, _text(pattern))
+    rest = binder.call(node, "replaced match", value, _text(f"(?:{pattern}).*"), _text(""))
+    place = binder.call(node, "integer +", binder.call(node, "length", rest), Literal(1, SqlType.INT4))
+    branches = ((matches, place), (binder.call(node, "not", matches), Literal(0, SqlType.INT4)))
+    return Case(branches, Null(SqlType.INT4), SqlType.INT4)
 
 
 def _replaced(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "replacement", "modifiers", "single_replace")
     pattern, found = _pattern(binder, node, node.expression)
-    new = _constant(binder, node, node.args.get("replacement"), "the replacement")
+    new = constant_of(binder, node, node.args.get("replacement"), "the replacement")
     options = node.args.get("modifiers")
-    flags = "" if options is None else _constant(binder, node, options, "the flags")
+    flags = "" if options is None else constant_of(binder, node, options, "the flags")
     if flags not in ("", "g"):
         raise refuse(node, "regexp_replace takes the flag g only", "Write both cases in brackets: [aA].")
     if found.may_be_empty:
@@ -80,27 +125,31 @@ def _replaced(binder: Binder, node: exp.Expression) -> Scalar:
 def _references(node: exp.Expression, new: str, found: Found) -> str:
     """The replacement in the engine's words. \\1 is the group, \\& the match."""
     rest = new.replace("\\&", "").replace("\\1", "")
-    if "\\" in rest or len(new) > _LONGEST or ("\\1" in new and not found.groups):
-        raise refuse(node, f"a replacement has at most {_LONGEST} characters, \\1 for the group and \\& for the match")
+    if "\\" in rest or len(new) > LONGEST_PART or ("\\1" in new and not found.groups):
+        raise refuse(node, f"a replacement has at most {LONGEST_PART} characters, \\1 for the group and \\& for the match")
     return new.replace("\\&", "\\0")
 
 
-def _split_part(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "delimiter", "part_index")
-    delimiter = _constant(binder, node, node.args.get("delimiter"), "the delimiter")
-    number = binder.scalar(node.args["part_index"])
-    index = number.value if isinstance(number, Literal) and number.type.is_integer else 0
-    if not isinstance(index, int) or not 0 < abs(index) <= _MOST_FIELDS or not 0 < len(delimiter) <= _LONGEST:
-        raise refuse(node, f"split_part takes a constant delimiter and a constant field from 1 to {_MOST_FIELDS}")
+def field(binder: Binder, node: exp.Expression, value: Scalar, delimiter: str, index: int) -> Scalar:
+    """A part of a text, counted from 1, or from the end below zero; empty where there are fewer."""
+    if not 0 < abs(index) <= _MOST_FIELDS or not 0 < len(delimiter) <= LONGEST_PART:
+        raise refuse(node, f"{construct(node)} takes a constant delimiter and a constant field from 1 to {_MOST_FIELDS}")
     try:
         pattern = of_split(delimiter, index)
     except ValueError as error:
         raise refuse(node, str(error)) from error
-    return binder.call(
-        node, "field", binder.scalar(node.this), _text(pattern), _text(delimiter), Literal(index, SqlType.INT4)
-    )
+    return binder.call(node, "field", value, _text(pattern), _text(delimiter), Literal(index, SqlType.INT4))
+
+
+def _split_part(binder: Binder, node: exp.Expression) -> Scalar:
+    only(node, "this", "delimiter", "part_index")
+    delimiter = constant_of(binder, node, node.args.get("delimiter"), "the delimiter")
+    number = binder.scalar(node.args["part_index"])
+    index = number.value if isinstance(number, Literal) and number.type.is_integer else 0
+    return field(binder, node, binder.scalar(node.this), delimiter, index if isinstance(index, int) else 0)
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({
-    exp.RegexpReplace: _replaced, exp.RegexpSubstr: _substr, exp.Bracket: _element, exp.SplitPart: _split_part,
+    exp.RegexpReplace: _replaced, exp.RegexpSubstr: _substr, exp.SplitPart: _split_part,
+    exp.RegexpCount: _count, exp.RegexpInstr: _place,
 })  # fmt: skip

@@ -14,9 +14,14 @@ from proxy.sql.bind_values import cast_type, parameter
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.refusal import only, refuse
+from proxy.sql.subqueries import constants_of
 from proxy.sqltypes import SqlType
 
 _ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
+_QUERIES = (
+    "Write x IN (1, 2), IN (SELECT unnest(ARRAY[1, 2])), IN (SELECT generate_series(1, 5)), IN (SELECT c FROM a public "
+    "table), or IN a SELECT of the unit's column with GROUP BY and HAVING."
+)
 _MOST_TESTS = 100
 _WORDS = {"all": True, "some": False}  # that the parser takes for names of functions
 _ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\\s]|(?<=\S)\s+(?=[^,\s]))+))\s*(?:,(?!$)|$)', re.DOTALL)
@@ -82,6 +87,8 @@ def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Par
             only(array, "this", "expression")
             parts = text.name.split(comma.name) if text.name else []
             return [(Literal(part, SqlType.TEXT), array) for part in parts]
+        case exp.Select() | exp.Subquery() if constants_of(array.unnest()) is not None:
+            return unnested(binder, node, array)
         case exp.Literal(args={"is_string": True}):
             found = _written_out(str(array.this).strip())
             if found is not None:
@@ -89,6 +96,30 @@ def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Par
         case _:
             pass  # refused below
     raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
+
+
+def unnested(binder: Binder, node: exp.Expression, query: exp.Expression) -> Parts:
+    """The elements of SELECT unnest(array), SELECT * FROM unnest(array), and of generate_series. Raises Unsupported."""
+    while isinstance(query, (exp.Subquery, exp.Paren)):
+        query = query.this
+    match constants_of(query):
+        case exp.Explode(this=exp.Expression() as array) | exp.Unnest(expressions=[exp.Expression() as array]):
+            return elements(binder, node, array)
+        case exp.ExplodingGenerateSeries() as series:
+            only(series, "start", "end", "step")
+            return [(Literal(n, SqlType.INT4), series) for n in _series(binder, node, series)]
+        case _:
+            raise refuse(node, "IN with a sub-query is not supported over private rows", _QUERIES)
+
+
+def _series(binder: Binder, node: exp.Expression, series: exp.Expression) -> range:
+    """The whole numbers of generate_series(1, 5)."""
+    ends = [binder.scalar(series.args[name]) for name in ("start", "end", "step") if series.args.get(name) is not None]
+    numbers = [end.value for end in ends if isinstance(end, Literal) and isinstance(end.value, int)]
+    if len(numbers) < len(ends) or 0 in numbers[2:] or max(map(abs, numbers)) >= 2**31:
+        raise refuse(node, "generate_series takes whole constants here", _QUERIES)
+    first, last, step = (*numbers, 1)[:3]
+    return range(first, last + (1 if step > 0 else -1), step)
 
 
 def _written_out(text: str) -> list[str] | None:

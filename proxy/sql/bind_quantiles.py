@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from proxy.sql.advice import advice
 from proxy.sql.algebra import Aggregate, AggregateKind, Literal, Scalar
 from proxy.sql.bind_quantified import elements
 from proxy.sql.bind_values import parameter
@@ -60,7 +61,7 @@ def bind_within(node: exp.WithinGroup, binder: Binder, where: Scalar, name: str)
     only(node, "this", "expression")
     call, order = node.this, node.expression
     if name not in _KINDS or not isinstance(call, (exp.PercentileCont, exp.PercentileDisc)):
-        raise refuse(node, f"the aggregate {name}() is not supported over private rows", _WRITE)
+        raise refuse(node, f"the aggregate {name}() is not supported over private rows", advice(call, name) or _WRITE)
     only(call, "this")
     ordered = order.expressions[0] if isinstance(order, exp.Order) and len(order.expressions) == 1 else None
     if not isinstance(ordered, exp.Ordered):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar
+from proxy.sql.bind_bits import check_bracketed
 from proxy.sql.bind_patterns import first_match
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
@@ -18,7 +19,10 @@ from proxy.sqltypes import SqlType
 
 _MOST_FILL = 100
 _INITCAP = re.compile(r"\binitcap\s*\([^()]*,", re.IGNORECASE)
-_FUNCTIONS: dict[type[exp.Expression], str] = {exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length"}
+_FUNCTIONS: dict[type[exp.Expression], str] = {
+    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Reverse: "reverse", exp.MD5: "md5",
+    exp.Ascii: "ascii",
+}  # fmt: skip
 
 
 def _function(binder: Binder, node: exp.Expression) -> Scalar:
@@ -34,48 +38,49 @@ def _substring(binder: Binder, node: exp.Expression) -> Scalar:
         raise refuse(node, "substring needs a start position")
     if length is None and isinstance(binder.bind(start), Untyped):
         return first_match(binder, node, start)
-    first = _integer(binder, start)
+    first = constant_integer(binder, start)
     if length is None:
         return binder.call(node, "substring from", value, Literal(max(first, 1), SqlType.INT4))
-    count = _integer(binder, length)
+    count = constant_integer(binder, length)
     if count < 0:
         raise refuse(node, "negative substring length is not allowed")
-    return _part(binder, node, value, max(first, 1), max(first + count, 1))
+    return part_of(binder, node, value, max(first, 1), max(first + count, 1))
 
 
 def _left(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    value, count = binder.scalar(node.this), _integer(binder, node.expression)
+    value, count = binder.scalar(node.this), constant_integer(binder, node.expression)
     if count < 0:
         return binder.call(node, "left", value, Literal(count, SqlType.INT4))
-    return _part(binder, node, value, 1, count + 1)
+    return part_of(binder, node, value, 1, count + 1)
 
 
-def _part(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: int) -> Scalar:
+def part_of(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: int) -> Scalar:
     """The characters from `first` to before `end`, counted from 1."""
     start, length = Literal(first, SqlType.INT4), Literal(max(end - first, 0), SqlType.INT4)
     return binder.call(node, "substring", value, start, length)
 
 
-def _integer(binder: Binder, node: exp.Expression) -> int:
+def constant_integer(binder: Binder, node: exp.Expression) -> int:
+    """A whole constant. Raises Unsupported."""
     if isinstance(node, exp.Length) and isinstance(node.this, exp.Literal) and node.this.args.get("is_string"):
         return len(str(node.this.this))  # Tableau's ENDSWITH: right(x, length('abc')) = 'abc'
     value = binder.scalar(node)
     if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 2**31 - 1:
-        raise refuse(node, "an integer constant is needed here")
+        raise refuse(node, "an integer constant is needed here", "Write the number itself, as in left(x, 3).")
     return value.value
 
 
 def _right(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    count = Literal(_integer(binder, node.expression), SqlType.INT4)
+    count = Literal(constant_integer(binder, node.expression), SqlType.INT4)
     return binder.call(node, "right", binder.scalar(node.this), count)
 
 
 def constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, what: str) -> Literal:
     value = binder.scalar(part)
     if not isinstance(value, Literal) or not isinstance(value.value, str) or not value.type.is_text:
-        raise refuse(node, f"{what} must be a constant text here")
+        raise refuse(node, f"{what} must be a constant text here", "Write it in quotes, as in position('a' IN x).")
     return Literal(value.value, SqlType.TEXT)
 
 
@@ -88,6 +93,7 @@ def _position(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _starts_with(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
+    check_bracketed(node)
     wanted = constant_text(binder, node, node.expression, "the start")
     return binder.call(node, "starts with", binder.scalar(node.this), wanted)
 
@@ -105,7 +111,7 @@ def _replace(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _pad(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression", "fill_pattern", "is_left")
-    count, fill = _integer(binder, node.expression), Literal(" ", SqlType.TEXT)
+    count, fill = constant_integer(binder, node.expression), Literal(" ", SqlType.TEXT)
     if node.args.get("fill_pattern") is not None:
         fill = constant_text(binder, node, node.args["fill_pattern"], "the fill")
     if not 0 <= count <= _MOST_FILL or not fill.value:
@@ -134,8 +140,12 @@ def _concat_function(binder: Binder, node: exp.Expression) -> Scalar:
     """concat(x, y, ...): NULL counts as empty."""
     only(node, "expressions", "safe", "coalesce")
     empty = Literal("", SqlType.TEXT)
-    bound = (_output(binder, node, binder.scalar(part)) for part in node.expressions)
-    parts = [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound]
+    bound = (shown(binder, node, binder.scalar(part)) for part in node.expressions)
+    return joined(binder, node, [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound])
+
+
+def joined(binder: Binder, node: exp.Expression, parts: Sequence[Scalar]) -> Scalar:
+    """Texts, one after the other."""
     return reduce(lambda a, b: binder.call(node, "||", a, b), parts)
 
 
@@ -145,7 +155,7 @@ def _concat_ws(binder: Binder, node: exp.Expression) -> Scalar:
     if len(node.expressions) < 2:
         raise refuse(node, "concat_ws takes a separator and values")
     separator = constant_text(binder, node, node.expressions[0], "the separator")
-    parts = [_output(binder, node, binder.scalar(part)) for part in node.expressions[1:]]
+    parts = [shown(binder, node, binder.scalar(part)) for part in node.expressions[1:]]
     joined: Scalar = (empty := Literal("", SqlType.TEXT))
     for part in parts:
         if not isinstance(part, Null):
@@ -162,7 +172,7 @@ def as_text(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     return binder.convert(node, value, SqlType.TEXT)
 
 
-def _output(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
+def shown(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     """A value as concat shows it: booleans are t and f there, and true and false beside ||."""
     if value.type is not SqlType.BOOL or isinstance(value, Null):
         return as_text(binder, node, value)

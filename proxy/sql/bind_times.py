@@ -14,16 +14,21 @@ from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_spans import difference, field_of_difference, is_difference, unwrapped
 from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.complete import TIME_FORMATS
 from proxy.sql.constants import Untyped, coerce_text
+from proxy.sql.functions import FUNCTIONS
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_span, times
+from proxy.sql.time_rules import TRUNCATION_UNITS
 from proxy.sql.unit_words import unit_of
-from proxy.sql.words import construct
 from proxy.sql.zones import UNIVERSAL
 from proxy.sqltypes import SqlType
 
+_FIELDS = (
+    "Accepted: year, isoyear, quarter, month, week, day, dow, isodow, doy, hour, minute, second, milliseconds, "
+    "microseconds, epoch, decade, century and millennium."
+)
+_UNITS = f"Accepted: {', '.join(TRUNCATION_UNITS)}."
 _EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
 
 
@@ -83,7 +88,8 @@ def _make_interval(binder: Binder, node: exp.Expression) -> Scalar:
         if part is not None:
             value = binder.scalar(part.expression if isinstance(part, exp.Kwarg) else part)
             if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 10**6:
-                raise refuse(node, "make_interval takes small whole constants", "Write INTERVAL '3 months'.")
+                raise refuse(node, "make_interval takes small whole constants",
+                             "Write INTERVAL '3 months', or x * INTERVAL '1 month'.")  # fmt: skip
             kind = "months" if name in ("year", "month") else "days" if name in ("week", "day") else "microseconds"
             sizes[kind] += value.value * _PARTS[name]
     return Span(sizes["months"], sizes["days"], sizes["microseconds"])
@@ -103,19 +109,6 @@ def _date(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.convert(node, value, SqlType.DATE)
 
 
-def _formatted(binder: Binder, node: exp.Expression) -> Scalar:
-    """to_date and to_timestamp of a constant in the formats that mean what a literal means."""
-    only(node, "this", "format")
-    value = binder.scalar(node.this)
-    if not isinstance(value, Literal) or not isinstance(value.value, str) or node.text("format") not in TIME_FORMATS:
-        raise refuse(node, f"{construct(node)} takes a constant and a common format here",
-                     "Write DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'.")  # fmt: skip
-    return coerce_text(value.value, _FORMATTED[type(node)], node)
-
-
-_FORMATTED: Mapping[type, SqlType] = {exp.StrToDate: SqlType.DATE, exp.StrToTime: SqlType.TIMESTAMPTZ}
-
-
 def _extract(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
     field = unit_of(str(node.this.this))
@@ -133,12 +126,16 @@ def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expressio
         raise refuse(node, "EXTRACT takes a date or a timestamp here", "Write DATE '2024-12-31'.")
     if field == "epoch" and bound.type is SqlType.TIMESTAMPTZ and policy_zone(binder) != UNIVERSAL:
         bound = universal(binder, node, bound)
+    if f"extract {field}" not in FUNCTIONS:
+        raise refuse(node, f"{field} is not a field that is taken of a time here", _FIELDS)
     return binder.call(node, f"extract {field}", bound)
 
 
 def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "unit", "zone")
     unit = unit_of(str(node.args["unit"].this))
+    if f"date_trunc {unit}" not in FUNCTIONS:
+        raise refuse(node, f"{unit} is not a unit that a time is cut to here", _UNITS)
     if node.args.get("zone") is not None:
         return truncated_there(binder, node, unit)
     return binder.call(node, f"date_trunc {unit}", binder.scalar(node.this))
@@ -156,5 +153,4 @@ def scaled(node: exp.Expression, span: Span, factor: Scalar) -> Span:
 RULES: Mapping[type, Rule] = MappingProxyType({
     exp.CurrentTimestamp: _now, exp.CurrentDate: _today, exp.Interval: _interval, exp.Extract: _extract,
     exp.TimestampTrunc: _date_trunc, exp.Localtimestamp: _local_now, exp.Date: _date, exp.MakeInterval: _make_interval,
-    **dict.fromkeys(_FORMATTED, _formatted),
 })  # fmt: skip

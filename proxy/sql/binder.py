@@ -12,6 +12,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from proxy.errors import Unsupported
+from proxy.sql.advice import advice, written_name
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
 from proxy.sql.folding import fold_call, fold_cast, fold_text, fold_time
@@ -58,13 +59,14 @@ class _Weights:
                 assert_never(never)
 
 
-def unknown(node: exp.Expression) -> Unsupported:
-    """A node that has no meaning over private rows."""
-    return refuse(
-        node,
-        f"{construct(node)} is not supported over private rows",
-        "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions.",
-    )
+def unknown(node: exp.Expression, source: str = "") -> Unsupported:
+    """A node that has no meaning over private rows. source: the statement, for the name as it was written."""
+    name = written_name(node, source)
+    return refuse(node, f"{f'{name}()' if name else construct(node)} is not supported over private rows",
+                  advice(node, name) or _ACCEPTED)  # fmt: skip
+
+
+_ACCEPTED = "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions."
 
 
 _INTERVALS = {
@@ -108,7 +110,7 @@ class Binder:
         """
         rule = self._rules.get(type(node))
         if rule is None:
-            raise unknown(node)
+            raise unknown(node, self.source)
         if any(is_needed and node.args.get(name) is None for name, is_needed in node.arg_types.items()):
             raise refuse(node, f"{construct(node)} lacks an argument")
         bound = rule(self, node)

@@ -52,15 +52,15 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
 
 
 def _formats(trees: Iterable[exp.Expr], tokens: Sequence[Token]) -> Iterator[Token]:
-    """The formats of to_char, which the parser turns into another dialect's."""
+    """The formats of to_char and to_date, which the parser turns into another dialect's."""
     for tree in trees:
-        for node in tree.find_all(exp.TimeToStr):
+        for node in tree.find_all(exp.TimeToStr, exp.StrToDate):
             if (found := format_token(node, tokens)) is not None:
                 yield found
 
 
 def format_token(node: exp.Expr, tokens: Sequence[Token]) -> Token | None:
-    """The constant that ends a call of to_char, as it is written; None if something else does."""
+    """The constant that ends a call, as it is written; None if something else does."""
     inside = itertools.dropwhile(lambda t: t.start != node.meta.get("start"), tokens)
     depth, before = 0, [TokenType.NULL, TokenType.NULL]
     last: Token | None = None

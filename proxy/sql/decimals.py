@@ -100,3 +100,21 @@ def rounded(values: Numbers) -> Decimal:
     """Halves go away from zero; to as many digits as the second value says."""
     digits = int(values[1]) if len(values) > 1 else 0
     return values[0].quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _EXACT)
+
+
+def common_bits(values: Numbers) -> Decimal:
+    return Decimal(int(values[0]) & int(values[1]))
+
+
+def any_bits(values: Numbers) -> Decimal:
+    return Decimal(int(values[0]) | int(values[1]))
+
+
+def other_bits(values: Numbers) -> Decimal:
+    """Those that one of the two has."""
+    return Decimal(int(values[0]) ^ int(values[1]))
+
+
+def shifted_bits(values: Numbers) -> Decimal:
+    """To the right."""
+    return Decimal(int(values[0]) >> int(values[1]))

@@ -27,6 +27,8 @@ from proxy.sql.algebra import (
 
 _INFIX = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "||", "is distinct from", "like", "ilike")
 
+_SIGNS = ("+", "-", "*", "/", "%", "&", "|", "#", ">>")
+
 
 def describe_scalar(scalar: Scalar) -> str:
     """Readable SQL; columns by their own name."""
@@ -52,7 +54,7 @@ def describe_scalar(scalar: Scalar) -> str:
 
 def _call(function: str, args: tuple[str, ...]) -> str:
     operator = function.removeprefix("integer ").removeprefix("date ").removeprefix("time ").split(" ")[0]
-    if len(args) == 2 and (function in _INFIX or operator in ("+", "-", "*", "/", "%")):
+    if len(args) == 2 and (function in _INFIX or operator in _SIGNS):
         return f"({args[0]} {function.upper() if function in _INFIX else operator} {args[1]})"
     return f"{function.replace(' ', '_')}({', '.join(args)})"
 

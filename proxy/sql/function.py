@@ -26,6 +26,7 @@ class Nulls(enum.Enum):
 
     WITH_ANY = "where an argument is NULL"
     WITH_ANY_OR_NO_ANSWER = "where an argument is NULL or the function has no answer"
+    WITH_SOME = "where those arguments are NULL that decide it"
     WITH_ALL = "where all arguments are NULL"
     NEVER = "never"
 

@@ -135,6 +135,8 @@ SPELLINGS = MappingProxyType({
                           "THEN -{0} END ELSE {0} / nullif({1}, 0) END"),
     "integer %": Spelling("{0} % nullif({1}, 0)"),
     "integer negate": Spelling("-({0})", "CASE WHEN {0} > -9223372036854775808 THEN -{0} END"),
+    **{f"integer {sign}": Spelling(f"{{0}} {sign} {{1}}") for sign in ("&", "|", "#")},
+    "integer >>": Spelling("({0})::BIGINT >> ({1})::INTEGER"),
     "integer abs": Spelling("abs({0})", "CASE WHEN {0} > -9223372036854775808 THEN abs({0}) END"),
     "+": Spelling(_doubles("+")),
     "-": Spelling(_doubles("-")),

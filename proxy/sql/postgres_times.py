@@ -109,6 +109,8 @@ SPELLINGS = MappingProxyType({
     **{f"date_trunc {unit}": _truncated(unit) for unit in _UNITS},
     **{f"date_trunc {unit}": Spelling(_OF_OUR_ERA.format(f"date_trunc('{unit}', ({{0}})::TIMESTAMP)"))
        for unit in _LONG_UNITS},
+    "overlaps": Spelling("({0}, {1}) OVERLAPS ({2}, {3})"),
+    "isfinite": Spelling("isfinite({0})"),
     "date + integer": _moved("+"),
     "date - integer": _moved("-"),
     "date - date": Spelling("CASE WHEN isfinite({0}) AND isfinite({1}) THEN ({0} - {1})::BIGINT END"),

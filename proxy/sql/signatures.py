@@ -153,6 +153,11 @@ def two_dates(types: Types) -> SqlType | None:
     return SqlType.INT4 if types == (SqlType.DATE, SqlType.DATE) else None
 
 
+def two_spans_of_time(types: Types) -> SqlType | None:
+    """Four times of one type."""
+    return SqlType.BOOL if len(types) == 4 and len(set(types)) == 1 and types[0].is_time else None
+
+
 def two_timestamps(types: Types) -> SqlType | None:
     fits = len(types) == 2 and all(t in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ) for t in types)
     return SqlType.INTERVAL if fits else None

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import HushError, NotAggregate, Unsupported
+from proxy.sql.advice import JOINED_INSTEAD, advice_within, instead_of
 from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.free_names import names_outside
 from proxy.sql.group_items import group_items
@@ -119,7 +120,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
         raise NotAggregate(
             "rows of a private table cannot be shown",
-            hint="Ask for aggregates, for example SELECT count(*) FROM ... GROUP BY ...",
+            hint=advice_within(tree) or "Ask for aggregates, for example SELECT count(*) FROM ... GROUP BY ...",
             position=position_of(tree),
         )
     blocks = {id(b.select) for b in walker.blocks}
@@ -143,6 +144,7 @@ def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tup
     return tuple(e for e in emptied if not any(s.start <= e.span.start and e.span.end <= s.end for s in spans))
 
 
+_INNER = "a sub-query over private rows inside a private SELECT is not supported"
 _ABOVE = ("expressions", "having", "order")  # parts of a block that the front computes
 _NEVER_STAGED = ("limit", "offset")
 
@@ -221,7 +223,7 @@ class _Walker:
         for inner in query.find_all(exp.Table):
             if self._table(inner, scope) is not Kind.PUBLIC:
                 what = "a join in parentheses" if isinstance(query, exp.Table) else construct(query)
-                raise refuse(inner, f"{what} over a private table is not supported")
+                raise refuse(inner, f"{what} over a private table is not supported", instead_of(query))
         return Kind.PUBLIC
 
     def _declare(self, query: exp.Expression, ctes: _Names) -> _Names:
@@ -286,10 +288,10 @@ class _Walker:
             return None if first is None or last is None else TextSpan(first.start, last.end)
         return self._spans.get(id(query))
 
-    def _refuse_private_inside(self, node: exp.Expression, ctes: _Names, what: str) -> None:
+    def _refuse_private_inside(self, node: exp.Expression, ctes: _Names, what: str, hint: str = "") -> None:
         for table in node.find_all(exp.Table):
             if self._table(table, ctes) is not Kind.PUBLIC:
-                raise refuse(table, what)
+                raise refuse(table, what, hint)
 
     def _set_operation(self, query: exp.SetOperation, ctes: _Names) -> Kind:
         if id(query) in self._sources:
@@ -329,8 +331,7 @@ class _Walker:
                 continue
             is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions", "group")
             if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
-                self._refuse_private_inside(inner, ctes, "a sub-query over private rows inside a private SELECT is not "
-                                            "supported")  # fmt: skip
+                self._refuse_private_inside(inner, ctes, _INNER, JOINED_INSTEAD)
         if not is_released:
             return self._rows(select)
         emptied_before = len(self.emptied)
@@ -444,8 +445,7 @@ class _Walker:
             if not self._is_set(query, deeper, scope) and not (
                 _part(deeper, query) in ("where", "expressions") and self._is_value(deeper, scope)
             ):
-                self._refuse_private_inside(deeper, scope, "a sub-query over private rows inside a private SELECT is"
-                                            " not supported")  # fmt: skip
+                self._refuse_private_inside(deeper, scope, _INNER, JOINED_INSTEAD)
         return True
 
     def _subquery_above(self, inner: exp.Expression, ctes: _Names) -> None:

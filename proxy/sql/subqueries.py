@@ -53,7 +53,23 @@ def membership(condition: exp.Expression) -> Membership | None:
         return None
     while isinstance(query, exp.Subquery) and not any(v for k, v in query.args.items() if k != "this"):
         query = query.this
-    return Membership(node, query, left, is_negated) if isinstance(query, exp.Select) else None
+    is_rows = isinstance(query, exp.Select) and (not left or constants_of(query) is None)
+    return Membership(node, query, left, is_negated) if is_rows else None
+
+
+def constants_of(query: exp.Expression) -> exp.Expression | None:
+    """What SELECT unnest(...), SELECT * FROM unnest(...) or SELECT generate_series(...) gives row by row; else None."""
+    if not isinstance(query, exp.Select) or len(query.expressions) != 1:
+        return None
+    item, source = query.expressions[0].unalias(), query.args.get("from_")
+    if source is None:
+        only(query, "expressions")
+        return item if isinstance(item, (exp.Explode, exp.ExplodingGenerateSeries)) else None
+    if not isinstance(source.this, exp.Unnest) or not isinstance(item, (exp.Star, exp.Column)):
+        return None
+    only(query, "expressions", "from_")
+    only(source.this, "expressions", "alias")
+    return source.this
 
 
 def _compared_with(node: exp.Expression) -> exp.Expression | None:

@@ -16,6 +16,7 @@ _NUMBER, _TEXT = Family.NUMBER, Family.TEXT
 # Characters of a text that || reads: texts that double with every || would take the memory of the whole process,
 # which no limit of the engine prevents, and whether they do would depend on one person's text.
 LONGEST_JOINED = 10_000
+_LAST_CHARACTER = 0x10FFFF
 
 # The engine has a capital for this letter, PostgreSQL has not.
 _SHARP = "ß"
@@ -58,6 +59,11 @@ def rows() -> tuple[Function, ...]:
         row("left", "left({0}, {1})", of=types.text_and_integers(1), image=images.text(letters.left)),
         row("initcap", _CAPITALS, domains.each(letters.initcap), image=images.text(letters.initcap)),
         row("translate", "translate({0}, {1}, {2})", count=3, image=images.text(letters.translate)),
+        row("reverse", "array_to_string(list_reverse(string_split({0}, '')), '')", domains.each(letters.reversed_),
+            image=images.text(letters.reversed_)),
+        row("md5", "md5({0})", domains.each(letters.md5), image=images.text(letters.md5)),
+        row("ascii", "ascii({0})::BIGINT", domains.whole(domains.within(0, _LAST_CHARACTER)), result=SqlType.INT4,
+            image=images.text(lambda text: ord(text[0]) if text else 0)),
         row("octet_length", "strlen({0})", result=SqlType.INT4, image=images.text(lambda text: len(text.encode()))),
         row("extracted", "regexp_extract({0}, {1}, {2}::INTEGER, 's')", image=images.text(letters.extracted),
             of=types.fixed(SqlType.TEXT, _TEXT, _TEXT, _NUMBER)),

@@ -27,6 +27,16 @@ _SPANS = {
 _OUR_ERA = "CASE WHEN year({{0}}) >= 1 THEN {} END"
 _FIRST, _LAST = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"  # years of four digits
 
+# The earlier and the later end of two spans of time, the later one being NULL where an end is.
+_ENDS = (
+    "[least({0}, {1}), CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN greatest({0}, {1}) END, "
+    "least({2}, {3}), CASE WHEN {2} IS NOT NULL AND {3} IS NOT NULL THEN greatest({2}, {3}) END]"
+)
+_OVERLAPS = (
+    f"list_transform([{_ENDS}], lambda v: CASE WHEN v[1] > v[3] THEN v[1] < v[4] OR v[2] < v[4] "
+    "WHEN v[1] < v[3] THEN v[3] < v[2] OR v[4] < v[2] WHEN v[1] = v[3] THEN v[2] = v[4] OR v[2] <> v[4] END)[1]"
+)
+
 # less than 10^8 days: farther away dates have no timestamp, and DuckDB compares some of them all the same
 _DAYS = "TRY_CAST(TRY_CAST({1} AS DECIMAL(8, 0)) AS INTEGER)"
 _FARTHEST_S = "9e11"  # seconds from 1970: as far as a double counts microseconds
@@ -80,6 +90,10 @@ def rows() -> tuple[Function, ...]:
             for sign, factor in _SIGNS.items()
         ),
         *_spans(), *_ages(), *_zones(),
+        Function(name="overlaps", types=types.two_spans_of_time, duckdb=_OVERLAPS, domain=domains.booleans,
+                 nulls=Nulls.WITH_SOME),
+        Function(name="isfinite", types=types.fixed(SqlType.BOOL, _TIME), duckdb="isfinite({0})",
+                 domain=domains.booleans),
         Function(name="to_char", types=types.fixed(SqlType.TEXT, _TIME, Family.TEXT), domain=times.formatted,
                  duckdb=f"CASE WHEN {{0}} BETWEEN {_FIRST} AND {_LAST} THEN strftime({{0}}, {{1}}) END",
                  image=images.formatted, may_raise=leaves_calendar),

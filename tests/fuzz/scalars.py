@@ -12,6 +12,8 @@ from tests.fuzz.worlds import World
 _NUMBERS = (SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.NUMERIC, SqlType.FLOAT8)
 _FORMATS = ("YYYY-MM", "Day", "HH24:MI", 'IYYY-"W"IW', "Q D", "DD Mon YY", "W WW DDD", "AM", "FMMonth FMDD", "US")
 _PATTERNS = ("a", "[a-c]+", "^.", "[^a]*$", "(.)a", "^.*a(.*)$")
+_FOUND = ("a", "[a-c]+", "^.", "é")
+_DATES = ("YYYY-MM-DD", "DD.MM.YYYY", "YYYYMMDD", "MM/YYYY")
 _ZONES = ("UTC", "Europe/Zurich", "America/New_York", "Asia/Kolkata")
 _STEPS = ("1 day", "5 minutes", "1 month 3 days", "-2 hours")
 _FIELDS = ("epoch", "day", "hour", "minute", "second", "microseconds")
@@ -77,6 +79,11 @@ class ScalarWriter(Writer):
             lambda: f"concat_ws('-', {self._text(inner)}, {self._date(inner)}, {self._int(inner)})",
             lambda: f"({self._text(inner)} || {self._int(inner)})",
             lambda: f"({self._text(inner)})::varchar({rng.choice((0, 1, 5))})",
+            lambda: f"{rng.choice(('reverse', 'md5'))}({self._text(inner)})",
+            lambda: f"(string_to_array({self._text(inner)}, '{rng.choice(('a', '-', 'é'))}'))[{rng.choice((1, 2, 3))}]",
+            lambda: f"overlay({self._text(inner)} placing {self._text(0)} from {rng.choice((1, 2))} for {abs(count)})",
+            lambda: f"format('%s-%2$s%%', {self._any(inner)}, {self._text(0)})",
+            lambda: f"repeat({self._text(inner)}, 2)",
         ]
         return rng.choice(choices)()
 
@@ -85,7 +92,13 @@ class ScalarWriter(Writer):
         if depth <= 0 or rng.random() < 0.6:
             return super()._int(depth)
         choices: list[Callable[[], str]] = [
-            lambda: f"octet_length({self._text(inner)})",
+            lambda: f"{rng.choice(('octet_length', 'ascii', 'bit_length'))}({self._text(inner)})",
+            lambda: f"regexp_count({self._text(inner)}, '{rng.choice(_FOUND)}')",
+            lambda: f"regexp_instr({self._text(inner)}, '{rng.choice((*_FOUND, 'a|b', '(a|-)$'))}')",
+            lambda: f"cardinality(string_to_array({self._text(inner)}, '{rng.choice(('a', '-', 'aa'))}'))",
+            lambda: f"({self._int(inner)} {rng.choice('&|#')} {self._int(inner)})",
+            lambda: f"({self._int(inner)} >> {rng.choice((0, 1, 7))})",
+            lambda: f"(~ {self._int(inner)})",
             lambda: f"({self._text(inner)})::{rng.choice(('smallint', 'integer', 'bigint'))}",
             lambda: f"num_nulls({self._any(inner)}, {self._any(0)})",
             lambda: f"width_bucket({self._number(inner)}, array[-1, 2.5, 10])",
@@ -115,7 +128,7 @@ class ScalarWriter(Writer):
         rng, inner = self._rng, depth - 1
         if depth <= 0 or rng.random() < 0.5:
             return super()._time(depth)
-        zone = rng.choice(_ZONES)
+        zone, date_form = rng.choice(_ZONES), rng.choice(_DATES)
         choices: list[Callable[[], str]] = [
             lambda: f"date_trunc('{rng.choice(_UNITS)}', {self._time(inner)})",
             lambda: f"({self._time(inner)}) at time zone '{zone}'",
@@ -125,6 +138,8 @@ class ScalarWriter(Writer):
             lambda: (
                 f"date_bin('{rng.choice(('15 minutes', '10 days'))}', ({self._time(inner)})::timestamp, '2024-01-01')"
             ),
+            lambda: f"to_date(to_char({self._time(inner)}, '{date_form}'), '{date_form}')",
+            lambda: f"to_date({self._text(inner)}, '{date_form}')",
             lambda: f"make_date({self._int(inner)}, {self._int(inner)}, 29)",
             lambda: f"to_timestamp({self._number(inner)})",
         ]
@@ -134,9 +149,17 @@ class ScalarWriter(Writer):
         rng, inner = self._rng, depth - 1
         if depth <= 0 or rng.random() < 0.5:
             return super()._bool(depth)
-        operator = rng.choice(("<", "<=", ">", ">=", "=", "<>"))
+        operator, pattern = rng.choice(("<", "<=", ">", ">=", "=", "<>")), rng.choice(_PATTERNS)
         choices: list[Callable[[], str]] = [
             lambda: f"({self._int(inner)}, {self._text(inner)}) {operator} (2, 'a')",
+            lambda: (
+                f"(({self._time(inner)})::timestamp, ({self._time(0)})::timestamp) overlaps "
+                f"(({self._time(0)})::timestamp, interval '{rng.choice(_STEPS)}')"
+            ),
+            lambda: f"isfinite({self._time(inner)})",
+            lambda: f"({self._int(inner)} in (select unnest(array[1, 2, 5])))",
+            lambda: f"({self._int(inner)} = any ('{{1,3}}') or {self._int(0)} <> all ('{{1,3}}'))",
+            lambda: f"regexp_like({self._text(inner)}, '{pattern}', '{rng.choice('ci')}')",
             lambda: f"({self._int(inner)}, {self._text(inner)}) is {rng.choice(('', 'not '))}null",
             lambda: f"{self._number(inner)} {operator} {rng.choice(('any', 'all'))} (array[1, 2, 2.5])",
             lambda: (

@@ -61,6 +61,34 @@ def bins_begin_with_the_first_time() -> tuple[ModuleType, Mapping[str, Function]
     return spelled("date_bin", "time_bucket(to_microseconds({1}), {0})")
 
 
+def bits_are_those_of_either() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("integer &", "{0} | {1}")
+
+
+def common_bits_are_known_to_be_none() -> tuple[ModuleType, Mapping[str, Function]]:
+    return domains, {**FUNCTIONS, "integer &": replace(FUNCTIONS["integer &"], domain=lambda _: Listed((0,)))}
+
+
+def letters_stay_where_they_are() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("reverse", "{0}")
+
+
+def pseudonyms_are_known_to_be_one() -> tuple[ModuleType, Mapping[str, Function]]:
+    return domains, {**FUNCTIONS, "md5": replace(FUNCTIONS["md5"], domain=lambda _: Listed(("a",)))}
+
+
+def spans_that_touch_overlap() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("overlaps", FUNCTIONS["overlaps"].duckdb.replace("v[3] < v[2]", "v[3] <= v[2]"))
+
+
+def infinite_times_are_finite() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("isfinite", "{0} IS NOT NULL")
+
+
+def letters_are_counted_from_zero() -> tuple[ModuleType, Mapping[str, Function]]:
+    return spelled("ascii", "nullif(ascii({0}), 97)")
+
+
 def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Function]]:
     row = FUNCTIONS["to_char"]
     return domains, {**FUNCTIONS, "to_char": replace(row, domain=lambda _: Listed(("Monday",)))}
@@ -76,6 +104,13 @@ def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Functi
         (public_texts_of_times_lack_their_zeros, "to_char({time}, 'MM/YYYY')"),
         (clocks_do_not_leap, "{time}::timestamp at time zone 'UTC' at time zone 'Asia/Kolkata'"),
         (bins_begin_with_the_first_time, "date_bin('7 days', {time}::timestamp, '2024-01-03 04:05')"),
+        (bits_are_those_of_either, "length({text} || 'abc') & 2"),
+        (common_bits_are_known_to_be_none, "length({text} || 'abc') & 3"),
+        (letters_stay_where_they_are, "reverse({text} || 'ab')"),
+        (pseudonyms_are_known_to_be_one, "md5(to_char({time}, 'MM'))"),
+        (spans_that_touch_overlap, "({time}::date - 1, {time}::date) overlaps ({time}::date, {time}::date + 1)"),
+        (infinite_times_are_finite, "isfinite({time})"),
+        (letters_are_counted_from_zero, "ascii('a' || {text})"),
         (every_day_is_known_to_be_a_monday, "to_char({time}, 'FMDay')"),
     ],
 )  # fmt: skip

@@ -23,6 +23,8 @@ def compute(name: str, call: Call, values: list[Value]) -> Value:
         return _cast(name.removeprefix("cast "), call, values[0])
     if name.startswith(("extract ", "date_trunc ", "date ")):
         return _time(name, values)
+    if name == "isfinite":
+        return isinstance(values[0], int)
     if name == "to_char":
         assert isinstance(values[0], (int, float))
         return times.spelled(values[0], str(values[1]))

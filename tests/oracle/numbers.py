@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 
@@ -12,12 +13,17 @@ _TURNED: dict[str, Callable[[float], float]] = {"degrees": math.degrees, "radian
 _ANGLES: dict[str, Callable[[float], float]] = {
     "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
 }  # fmt: skip
+_BITS: dict[str, Callable[[int, int], int]] = {
+    "&": operator.and_, "|": operator.or_, "#": operator.xor, ">>": operator.rshift,
+}  # fmt: skip
 
 
 def integer(name: str, values: list[int]) -> Value:
     left, right = values[0], values[-1]
     if name in ("/", "%") and right == 0:
         return None
+    if name in _BITS:
+        return _BITS[name](left, right)
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1) if right else 0
     result = {
         "+": left + right, "-": left - right, "*": left * right, "/": quotient, "%": left - right * quotient,

@@ -32,6 +32,7 @@ _ONE = ("abs({})", "-{}", "floor({})", "ceil({})", "round({})", "trunc({})", "si
         "ln({})", "log({})", "sin({})", "asin({})", "atan({})", "cbrt({})", "{}::int", "{}::smallint", "{}::bigint",
         "{}::numeric", "{}::float8")  # fmt: skip
 _FIELDS = ("year", "month", "day", "week", "dow", "doy", "quarter", "isoyear", "isodow", "epoch")
+_BITS = ("{} & 5", "{} | steps", "{} # -7", "~{}", "{} >> 3", "({} >> 15) & steps")
 _WHOLE = {"age", "kids", "steps", "3", "-1"}
 _BATCH = 20
 _TIME_FORMS = (
@@ -56,6 +57,12 @@ _TIME_FORMS = (
     "seen + interval '40 days' * steps > '2024-01-01'", "joined - interval '1 year 1 second' * age > '2020-01-01'",
     "make_date(age, kids, steps::int) > '2020-01-01'", "make_date(2000 + kids, kids, age) > '2020-01-01'",
     "to_timestamp(score) > '2020-01-01'", "to_timestamp(steps) > '2020-01-01'", "nick::int > 3", "code::numeric > 0.5",
+    "reverse(nick) > 'b'", "md5(code || nick) < '8'", "ascii(nick) > 90", "isfinite(joined) OR NOT isfinite(seen)",
+    "regexp_count(nick, '[a-z]+') > 1", "regexp_instr(nick, 'a|-') > 2", "(string_to_array(nick, '-'))[2] > 'b'",
+    "cardinality(string_to_array(code || nick, 'a')) > 2", "overlay(nick PLACING code FROM 2 FOR 2) > 'b'",
+    "format('%s:%s', nick, newsletter) > 'b'", "to_date(nick, 'DD.MM.YYYY') > '2020-01-01'",
+    "to_date(code || nick, 'YYYYMMDD') > '2020-01-01'",
+    "(joined, joined + 30) OVERLAPS (seen::date, date '2024-05-05')",
     "nick::date > '2020-01-01'", "(code || nick)::timestamp > '2020-01-01'", "right(nick, 3)::smallint = 1",
 )  # fmt: skip
 _PER_UNIT = """
@@ -119,6 +126,7 @@ def _conditions() -> Iterator[str]:
             yield f"{left} {sign} {right} > 3"
     yield from (f"{form.format(column)} > 3" for form in _ONE for column in _NUMBERS)
     yield from (f"{form.format(column)} > 3" for form in _DIGITS for column in ("steps", "score", "balance"))
+    yield from (f"{form.format(column)} > 3" for form in _BITS for column in ("age", "kids", "steps"))
     yield from (f"extract({field} FROM joined) > 3" for field in _FIELDS)
     yield from (f"extract({field} FROM seen) > 3" for field in (*_FIELDS, "hour", "second"))
     yield from _TIME_FORMS

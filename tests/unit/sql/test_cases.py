@@ -45,5 +45,6 @@ def test_statement_is_refused(case: Case, served: Policy) -> None:
     assert error.sqlstate == case.facts["refused"], case.sql
     assert str(case.facts["says"]) in error.message
     assert error.hint, "a refusal says what would be accepted"
+    assert str(case.facts.get("hint", "")) in error.hint
     if "at" in case.facts:
         assert case.sql[error.position - 1 :].startswith(str(case.facts["at"])), error.position

@@ -39,7 +39,7 @@ def test_a_function_without_a_spelling_is_an_error(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("form", "problem"),
     [
-        (Form("`md5(x)`", ("md5({0})",)), "no type of argument is accepted by md5"),
+        (Form("`sha256(x)`", ("sha256({0})",)), "no type of argument is accepted by sha256"),
         (Form("`lower(x)`, `length(x)`", ("lower({0})", "length({0})")), "differ, so they need lines of their own"),
     ],
 )
