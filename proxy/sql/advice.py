@@ -23,10 +23,11 @@ _MOVED = "Write x + INTERVAL '1 day'."
 _APART = "Write x::date - y::date for days, or EXTRACT(epoch FROM x - y) for seconds."
 _HASH = "md5(x) is accepted."
 _PART = "Accepted are x LIKE '%a%', position('a' IN x) and x IN ('a', 'b')."
+_ANY = "Group by it, or write min(x) or max(x)."
 _COLLECTED = "Group by it, and collect above: SELECT string_agg(x, ',') FROM (SELECT x FROM t GROUP BY x) AS v."
 JOINED_INSTEAD = (
-    "EXISTS and IN (SELECT ...) are whole conditions of WHERE, beside AND. Elsewhere join one row for each unit: LEFT JOIN "
-    "(SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id), and ask whether o.n is NULL."
+    "EXISTS and IN (SELECT ...) are whole conditions of WHERE, beside AND. Elsewhere join one row for each unit: LEFT "
+    "JOIN (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id), and ask whether o.n is NULL."
 )
 _HYPERBOLIC = "Write it with exp(x): (exp(x) - exp(-x)) / 2 for sinh(x)."
 
@@ -55,17 +56,19 @@ def _listed() -> Iterator[tuple[str, str]]:
         ("Write 1 / tan(radians(x)).", "cotd"),
         ("Write split_part(x, ',', 1), or (string_to_array(x, ','))[1].", "string_to_array string_split unnest"),
         ("Write width_bucket(x, 0, 100, 10), or floor(x / 10) * 10.", "ntile bin"),
-        ("Write percentile_cont(0.5) WITHIN GROUP (ORDER BY x).",
-         "median quantile quantile_cont approx_quantile approx_percentile"),
+        (
+            "Write percentile_cont(0.5) WITHIN GROUP (ORDER BY x).",
+            "median quantile quantile_cont approx_quantile approx_percentile",
+        ),
         ("Write percentile_disc(0.5) WITHIN GROUP (ORDER BY x).", "quantile_disc"),
         ("Write count(DISTINCT x).", "approx_count_distinct approx_distinct count_distinct uniq"),
         ("Count the values: SELECT x, count(*) FROM t GROUP BY x ORDER BY 2 DESC LIMIT 1.", "mode approx_top_k"),
         ("Write count(*) FILTER (WHERE x).", "count_if countif sumif sum_if"),
         ("Write bool_and(x) or bool_or(x).", "logical_and logical_or"),
-        ("Group by it, or write min(x) or max(x).", "any_value first last first_value last_value arbitrary arg_max arg_min max_by min_by"),
+        (_ANY, "any_value first last first_value last_value arbitrary arg_max arg_min max_by min_by"),
         ("Write count(*) FILTER (WHERE x < 3) + 1.", "rank dense_rank percent_rank cume_dist"),
-        (_COLLECTED, "string_agg array_agg json_agg jsonb_agg json_array_agg json_arrayagg json_object_agg jsonb_object_agg xmlagg group_concat "
-                     "listagg list histogram"),
+        (_COLLECTED, "string_agg array_agg json_agg jsonb_agg json_array_agg json_arrayagg json_object_agg"),
+        (_COLLECTED, "jsonb_object_agg xmlagg group_concat listagg list histogram"),
     ):
         for name in names.split():
             yield name, text.format(name=name) if text is _FIELD else text

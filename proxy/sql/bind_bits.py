@@ -14,7 +14,7 @@ from proxy.sqltypes import SqlType
 
 _OPERATORS: dict[type[exp.Expression], str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#"}
 _BITS = {SqlType.INT2: 16, SqlType.INT4: 32, SqlType.INT8: 64}
-_BESIDE = (exp.DPipe, *_OPERATORS, exp.BitwiseLeftShift, exp.BitwiseRightShift)
+_BESIDE = (exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Pow)
 
 

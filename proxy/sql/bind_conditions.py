@@ -9,9 +9,9 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, conjunction
+from proxy.sql.bind_bits import check_bracketed
 from proxy.sql.bind_durations import Side, compared, side
 from proxy.sql.bind_intervals import bind_interval
-from proxy.sql.bind_bits import check_bracketed
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of, unnested
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
 from proxy.sql.bind_spans import length_of, unwrapped

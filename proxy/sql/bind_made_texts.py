@@ -53,7 +53,8 @@ def _overlay(binder: Binder, node: exp.Expression) -> Scalar:
         raise refuse(node, "overlay needs a length where what is put in is no constant", "Add FOR 3.")
     count = len(str(getattr(new, "value", ""))) if length is None else constant_integer(binder, length)
     if first < 1 or count < 0:
-        raise refuse(node, "overlay takes a place from 1 on, and a length", "Write overlay(x PLACING 'ab' FROM 2 FOR 3).")
+        raise refuse(node, "overlay takes a place from 1 on, and a length",
+                     "Write overlay(x PLACING 'ab' FROM 2 FOR 3).")  # fmt: skip
     rest = binder.call(node, "substring from", value, Literal(first + count, SqlType.INT4))
     return joined(binder, node, [part_of(binder, node, value, 1, first), new, rest])
 

@@ -126,14 +126,16 @@ def _references(node: exp.Expression, new: str, found: Found) -> str:
     """The replacement in the engine's words. \\1 is the group, \\& the match."""
     rest = new.replace("\\&", "").replace("\\1", "")
     if "\\" in rest or len(new) > LONGEST_PART or ("\\1" in new and not found.groups):
-        raise refuse(node, f"a replacement has at most {LONGEST_PART} characters, \\1 for the group and \\& for the match")
+        what = f"a replacement has at most {LONGEST_PART} characters, \\1 for the group and \\& for the match"
+        raise refuse(node, what, "Write regexp_replace(x, '^(.*)@', '\\1').")
     return new.replace("\\&", "\\0")
 
 
 def field(binder: Binder, node: exp.Expression, value: Scalar, delimiter: str, index: int) -> Scalar:
     """A part of a text, counted from 1, or from the end below zero; empty where there are fewer."""
     if not 0 < abs(index) <= _MOST_FIELDS or not 0 < len(delimiter) <= LONGEST_PART:
-        raise refuse(node, f"{construct(node)} takes a constant delimiter and a constant field from 1 to {_MOST_FIELDS}")
+        what = f"{construct(node)} takes a constant delimiter and a constant field from 1 to {_MOST_FIELDS}"
+        raise refuse(node, what, "Write split_part(x, ',', 1).")
     try:
         pattern = of_split(delimiter, index)
     except ValueError as error:

@@ -141,7 +141,8 @@ def _concat_function(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "expressions", "safe", "coalesce")
     empty = Literal("", SqlType.TEXT)
     bound = (shown(binder, node, binder.scalar(part)) for part in node.expressions)
-    return joined(binder, node, [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound])
+    parts = [b if isinstance(b, Literal) else binder.call(node, "coalesce", b, empty) for b in bound]
+    return joined(binder, node, parts)
 
 
 def joined(binder: Binder, node: exp.Expression, parts: Sequence[Scalar]) -> Scalar:

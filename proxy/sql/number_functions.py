@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from proxy.sql import bit_rules as bits
 from proxy.sql import decimals, images
@@ -40,16 +41,19 @@ def _integers() -> tuple[Function, ...]:
         row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, _PARTIAL),
         row("negate", "0 - ({0})", domains.negate, decimals.negate),  # - of a constant may be no bigint
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
-        *(
-            Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, domain=rule, fold=fold,
-                     image=images.whole(fold))
-            for sign, duckdb, rule, fold in (
-                ("&", "{0} & {1}", bits.common, decimals.common_bits), ("|", "{0} | {1}", bits.either, decimals.any_bits),
-                ("#", "xor({0}, {1})", bits.either, decimals.other_bits),
-                (">>", "{0} >> {1}", bits.shifted, decimals.shifted_bits),
-            )
-        ),
-    )  # fmt: skip
+        *_bits(),
+    )
+
+
+def _bits() -> Iterator[Function]:
+    for sign, duckdb, rule, fold in (
+        ("&", "{0} & {1}", bits.common, decimals.common_bits),
+        ("|", "{0} | {1}", bits.either, decimals.any_bits),
+        ("#", "xor({0}, {1})", bits.either, decimals.other_bits),
+        (">>", "{0} >> {1}", bits.shifted, decimals.shifted_bits),
+    ):
+        yield Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, domain=rule, fold=fold,
+                       image=images.whole(fold))  # fmt: skip
 
 
 def _fraction(

@@ -99,6 +99,17 @@ _LAST_DAY = "extract(day FROM make_date(({0})::INTEGER, ({1})::INTEGER, 1) + INT
 _WORN = "(CASE WHEN {0} > " + _EARLIEST_S + " AND {0} < " + _LATEST_S + " THEN {0}::FLOAT8 * '1e6'::FLOAT8 END)"
 _ROUNDED = f"SELECT ({AWAY.replace('{0}', 'us')})::BIGINT AS us FROM (SELECT {_WORN} AS us OFFSET 0) AS v OFFSET 0"
 
+# its own OVERLAPS makes timestamps of dates, which some have not
+_LATER = "CASE WHEN {%s} IS NOT NULL AND {%s} IS NOT NULL THEN greatest({%s}, {%s}) END"
+_ENDS = (
+    f"SELECT least({{0}}, {{1}}) AS a, {_LATER % (0, 1, 0, 1)} AS b, "
+    f"least({{2}}, {{3}}) AS c, {_LATER % (2, 3, 2, 3)} AS d OFFSET 0"
+)
+_OVERLAPS = (
+    "(SELECT CASE WHEN a > c THEN a < d OR b < d WHEN a < c THEN c < b OR d < b "
+    f"WHEN a = c THEN b = d OR b <> d END FROM ({_ENDS}) AS ends)"
+)
+
 SPELLINGS = MappingProxyType({
     **{f"extract {name}": _field(name) for name in _FIELDS},
     **{f"extract {name}": Spelling(_OF_OUR_ERA.format(f"extract({name} FROM {{0}})::FLOAT8")) for name in _LONG_UNITS},
@@ -109,7 +120,7 @@ SPELLINGS = MappingProxyType({
     **{f"date_trunc {unit}": _truncated(unit) for unit in _UNITS},
     **{f"date_trunc {unit}": Spelling(_OF_OUR_ERA.format(f"date_trunc('{unit}', ({{0}})::TIMESTAMP)"))
        for unit in _LONG_UNITS},
-    "overlaps": Spelling("({0}, {1}) OVERLAPS ({2}, {3})"),
+    "overlaps": Spelling(_OVERLAPS),
     "isfinite": Spelling("isfinite({0})"),
     "date + integer": _moved("+"),
     "date - integer": _moved("-"),

@@ -57,7 +57,7 @@ def membership(condition: exp.Expression) -> Membership | None:
     return Membership(node, query, left, is_negated) if is_rows else None
 
 
-def constants_of(query: exp.Expression) -> exp.Expression | None:
+def constants_of(query: exp.Expr) -> exp.Expression | None:
     """What SELECT unnest(...), SELECT * FROM unnest(...) or SELECT generate_series(...) gives row by row; else None."""
     if not isinstance(query, exp.Select) or len(query.expressions) != 1:
         return None
