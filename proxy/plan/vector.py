@@ -80,6 +80,8 @@ class _Vector:
         self._pure = pure
         self._totals = totals
         self._aggregates = analysed.owned.block.aggregates
+        self._needs = {a: self._look_for_needs(a) for a in self._aggregates}  # read for each beside each other one
+        self._pairs: dict[Scalar, Scalars] = {}
         self._asked = asked_of(self._aggregates)
         self._moments: dict[Moment, int] = {}
 
@@ -122,6 +124,9 @@ class _Vector:
 
     def _needed(self, aggregate: Aggregate) -> Scalars:
         """What must be present for a row to count, of what may be missing."""
+        return self._needs[aggregate]
+
+    def _look_for_needs(self, aggregate: Aggregate) -> Scalars:
         if aggregate.argument == TRUE:
             return ()
         return in_order(tuple(s for s in aggregate.arguments if self._analysed.domains.may_be_null(s)))
@@ -144,9 +149,11 @@ class _Vector:
 
     def _counting_pair(self, where: Scalar) -> Scalars:
         """What is needed beside COUNT(*) under `where`, if all other aggregates there need the same; else nothing."""
-        sets = {self._needed(a) for a in self._under(where)}
-        needed = sets - {()}
-        return needed.pop() if len(needed) == 1 and () in sets else ()
+        if where not in self._pairs:
+            sets = {self._needed(a) for a in self._under(where)}
+            needed = sets - {()}
+            self._pairs[where] = needed.pop() if len(needed) == 1 and () in sets else ()
+        return self._pairs[where]
 
     # --- pure accounting --------------------------------------------------------------------------------
 

@@ -61,8 +61,10 @@ class _Kind(enum.Enum):
 
 def _is_made(binder: Binder, node: exp.Expression) -> bool:
     """Whether this is made of intervals. What cannot be read is left to its own rule, which says so."""
-    if not isinstance(node, _COMPOSED):
-        return False
+    return isinstance(node, _COMPOSED) and binder.once(_joins_intervals, node)
+
+
+def _joins_intervals(binder: Binder, node: exp.Expression) -> bool:
     try:
         if isinstance(node, (exp.Sub, exp.Mul)):  # a constant, or a number, on one of the sides
             return any(_is_interval(binder, side) for side in (node.this, node.expression))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import assert_never
+from typing import TypeVar, assert_never, cast
 
 from sqlglot import exp
 
-from proxy.errors import Unsupported
+from proxy.errors import HushError, Unsupported
 from proxy.sql.advice import advice, written_name
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
@@ -24,6 +24,7 @@ from proxy.sql.signatures import common_type
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
+Found = TypeVar("Found")
 Resolve = Callable[[exp.Column], Scalar]
 MOST_WEIGHT = 20_000  # columns and constants in the text of one expression
 _SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
@@ -84,6 +85,7 @@ class Binder:
         self.source = source
         self._rules = rules
         self._weights = _Weights()
+        self._found: dict[tuple[int, Callable[..., object]], tuple[exp.Expression, object]] = {}
 
     def knowing(self, rules: Mapping[type, Rule]) -> Binder:
         """The same binder with further rules, or others."""
@@ -113,13 +115,29 @@ class Binder:
             raise unknown(node, self.source)
         if any(is_needed and node.args.get(name) is None for name, is_needed in node.arg_types.items()):
             raise refuse(node, f"{construct(node)} lacks an argument")
-        bound = rule(self, node)
+        bound = self.once(rule, node)
         if isinstance(bound, Literal):
             return self._in_zone(bound, node)
         if isinstance(bound, Call) and bound.type is SqlType.INTERVAL and not intervals:
             what = "an age" if bound.function == "age" else "a difference of times"
             raise refuse(node, f"{what} is not a value here", _INTERVALS[what])
         return bound if isinstance(bound, Untyped) else self.limited(node, bound)
+
+    def once(self, ask: Callable[[Binder, exp.Expression], Found], node: exp.Expression) -> Found:
+        """What `ask` says of a node, asked once: rules look below a node more than once, and so at every level.
+
+        Raises what it raises, each time.
+        """
+        place = id(node), ask
+        if place not in self._found:
+            try:
+                self._found[place] = node, ask(self, node)  # kept, or another node might get its place
+            except HushError as error:
+                self._found[place] = node, error
+        found = self._found[place][1]
+        if isinstance(found, HushError):
+            raise found.with_traceback(None)
+        return cast(Found, found)  # what this very question found
 
     def limited(self, node: exp.Expression, bound: Scalar) -> Scalar:
         """The same, if it is not too large. Raises Unsupported."""

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -104,6 +105,7 @@ def _end(tokens: tuple[Token, ...], start: int, ends_union: bool) -> int:
 
 # --- one expression ---------------------------------------------------------------------------------
 
+_NESTING = MappingProxyType({"(": 1, "[": 1, ")": -1, "]": -1})
 _FARTHEST = 8  # tokens that may stand around an expression's own names: `CASE WHEN`, `::timestamp with time zone`
 
 
@@ -133,10 +135,11 @@ def _balanced(tokens: Sequence[Token], first: int, last: int) -> tuple[int, int]
     low, end = _depths(tokens[first : last + 1])
     while low < 0 and first > 0:
         first -= 1
-        low, end = _depths(tokens[first : last + 1])
+        step = _step(tokens[first])
+        low, end = min(0, step + low), end + step
     while end > 0 and last + 1 < len(tokens):
         last += 1
-        low, end = _depths(tokens[first : last + 1])
+        end += _step(tokens[last])
     return first, last
 
 
@@ -144,13 +147,14 @@ def _depths(tokens: Sequence[Token]) -> tuple[int, int]:
     """Lowest nesting of parentheses and brackets on the way, and the nesting at the end."""
     depth, low = 0, 0
     for token in tokens:
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0) if _is_sign(token) else 0
+        depth += _step(token)
         low = min(low, depth)
     return low, depth
 
 
-def _is_sign(token: Token) -> bool:
-    return token.end == token.start
+def _step(token: Token) -> int:
+    """How a token changes the nesting. A text may be a parenthesis too, and is longer by its quotes."""
+    return _NESTING.get(token.text, 0) if token.end == token.start else 0
 
 
 def _reads_as(node: exp.Expr, piece: str, tokens: Sequence[Token]) -> bool:

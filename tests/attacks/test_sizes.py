@@ -109,3 +109,36 @@ def test_deep_sums_of_many_parts_are_planned_in_good_time() -> None:
     for level in range(60):
         whole = f"({whole} + {whole})" if level < 9 else f"({whole} + 1)"
     assert calls_to_plan(f"SELECT sum(least(greatest({whole}, 0), 1)) FROM users") < MOST_CALLS / 5
+
+
+SINCE = "made - timestamptz '2024-01-01'"
+COMPARED = {
+    "a sum": "CASE WHEN ({}) + interval '1 day' > interval '{} days' THEN made END",
+    "a choice": "CASE WHEN coalesce({}, interval '1 day') > interval '{} days' THEN made END",
+    "a difference": "CASE WHEN (({}) - interval '1 day') - interval '1 day' > interval '{} days' THEN made END",
+}
+
+
+@pytest.mark.parametrize("comparison", COMPARED.values(), ids=COMPARED.keys())
+def test_intervals_in_intervals_are_read_once(comparison: str) -> None:
+    """Whether something is an interval is asked of all that it is made of, at every level."""
+
+    def asked(levels: int) -> str:
+        whole = SINCE
+        for level in range(levels):
+            whole = f"({comparison.format(whole, level)}) - timestamptz '2024-01-01'"
+        return f"SELECT count(*) FILTER (WHERE {whole} > interval '1 hour') FROM orders"
+
+    assert calls_to_plan(asked(8)) < 2.5 * calls_to_plan(asked(4))
+
+
+def test_a_long_chain_of_intervals_is_read_once() -> None:
+    def asked(length: int) -> str:
+        return f"SELECT avg({'coalesce(' * length}{SINCE}{', interval $$1 day$$)' * length}) FROM orders"
+
+    assert calls_to_plan(asked(100)) < 2.2 * calls_to_plan(asked(50))
+
+
+def test_many_averages_are_not_each_looked_at_for_every_other_one() -> None:
+    averages = ", ".join(f"avg(made - timestamptz '2024-01-01' + interval '{day} days')" for day in range(120))
+    assert calls_to_plan(f"SELECT {averages} FROM orders") < 3_000_000

@@ -15,11 +15,14 @@ import psycopg
 from proxy.engines.postgres_open import connect
 from proxy.errors import Unsupported
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.sets import SetsPlan
 from proxy.policy.model import PostgresSource
 from proxy.sql.block import BoundBlock
 from proxy.sql.postgres_dialect import POSTGRES
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Examiner
+from tests.fuzz.ranked import Engine
+from tests.fuzz.sets import SetsExaminer
 from tests.fuzz.worlds import NOBODY, SORTS, Cell, World
 from tests.postgres_server import private_server
 
@@ -139,6 +142,16 @@ class PostgresExaminer(Examiner):
         return super()._plan(query, replace(context, tables=tables, dialect=POSTGRES))
 
 
+class PostgresSetsExaminer(SetsExaminer):
+    """The same for queries with grouping sets."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(rehoused(world), PostgresDatabases)
+
+    def _planned(self, query: str, context: PlanContext) -> tuple[SetsPlan, BoundBlock]:
+        return super()._planned(query, replace(context, dialect=POSTGRES))
+
+
 class PlainPostgresExaminer(PostgresExaminer):
     """Examines what both engines mean alike, so that the oracle, which speaks of DuckDB, speaks of PostgreSQL too.
 
@@ -150,12 +163,29 @@ class PlainPostgresExaminer(PostgresExaminer):
         super().__init__(plain(world))
 
     def _plan(self, query: str, context: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
-        if _FAR.search(query):
+        if not _is_alike(query):
             raise Unsupported("the engines mean other things")
         return super()._plan(query, context)
 
 
+class PlainPostgresSetsExaminer(PostgresSetsExaminer):
+    """The same for queries with grouping sets."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(plain(world))
+
+    def _planned(self, query: str, context: PlanContext) -> tuple[SetsPlan, BoundBlock]:
+        if not _is_alike(query):
+            raise Unsupported("the engines mean other things")
+        return super()._planned(query, context)
+
+
 _FAR = re.compile(r"interval '[0-9]{3,} |exp\(|1e[0-9]{3}|numeric(\([0-9, ]+\))? % ", re.IGNORECASE)
+
+
+def _is_alike(query: str) -> bool:
+    """Whether both engines mean the same by what is asked."""
+    return not _FAR.search(query)
 
 
 def plain(world: World) -> World:
@@ -166,6 +196,11 @@ def plain(world: World) -> World:
         rows = (tuple(t if _is_extreme(v) else v for v, t in zip(row, tame, strict=True)) for row in stored.rows)
         data[name] = replace(stored, rows=tuple(rows))
     return replace(world, data=MappingProxyType(data))
+
+
+#: Quantiles of rows in PostgreSQL, and of those that mean the same there.
+RANKS = Engine(PostgresDatabases, POSTGRES, rehoused)
+PLAIN_RANKS = Engine(PostgresDatabases, POSTGRES, lambda world: rehoused(plain(world)), _is_alike)
 
 
 def _is_extreme(value: Cell) -> bool:

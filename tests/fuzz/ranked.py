@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import duckdb
 import numpy as np
 
 from proxy.analysis.keys import PrivateKey
@@ -17,7 +16,7 @@ from proxy.dp.accounting import of_pico_down
 from proxy.dp.brackets import draw_of_end, end_scores, reach_of
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Ladder, Weights, draw_of, scores, select
-from proxy.errors import HushError
+from proxy.errors import HushError, Unsupported
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_release
 from proxy.policy.model import Neighbors
@@ -26,6 +25,7 @@ from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.algebra import Aggregate
 from proxy.sql.block import BoundBlock
+from proxy.sql.dialect import DUCKDB, Dialect
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Failure, Make, NoNoise, Tally
@@ -107,7 +107,7 @@ class Ranks:
     def rows(self, part: QuantilePart, units: frozenset[int]) -> Raw:
         try:
             return self.databases.run(part.sql, units, columns(self.kept))
-        except duckdb.Error as error:
+        except self.databases.errors as error:
             raise Broken(f"the engine raised {type(error).__name__}: {error}") from error
 
     def found(self, part: QuantilePart, units: frozenset[int]) -> Found:
@@ -121,6 +121,19 @@ class Ranks:
                 raise Broken("two result rows for one cell")
             histogram[cell] = weight
         return of
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where the rows are. rehoused: the world as it can hold it. is_asked: whether a query is for it."""
+
+    databases: Callable[[World], Databases] = Databases
+    dialect: Dialect = DUCKDB
+    rehoused: Callable[[World], World] = lambda world: world
+    is_asked: Callable[[str], bool] = lambda _: True
+
+
+IN_DUCKDB = Engine()
 
 
 def ranks_of(world: World, databases: Databases, query: str, context: PlanContext) -> Ranks:
@@ -303,18 +316,20 @@ def _third(given: Weights, _: Draw) -> int:
 
 def run_quantiles(
     seeds: Sequence[int], check: Callable[[Ranks], None], queries: int = QUERIES, *, stop: bool = False,
-    make: Make = make_quantiles,
+    make: Make = make_quantiles, engine: Engine = IN_DUCKDB,
 ) -> Tally:  # fmt: skip
     """Examine random quantiles over some worlds. stop: at a failure."""
     tally = Tally()
     for seed in seeds:
-        world = make_world(seed)
-        databases = Databases(world)
+        world = engine.rehoused(make_world(seed))
+        databases = engine.databases(world)
         for number in range(queries):
             rng = random.Random(f"quantiles {seed} {number}")
             query = make(world, rng)
             try:
-                check(ranks_of(world, databases, query, make_context(world, rng)))
+                if not engine.is_asked(query):
+                    raise Unsupported("the engine means other things")
+                check(ranks_of(world, databases, query, replace(make_context(world, rng), dialect=engine.dialect)))
             except HushError:
                 tally.refused += 1
                 continue
