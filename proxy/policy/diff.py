@@ -31,6 +31,7 @@ from proxy.policy.model import (
     Table,
     UnitColumns,
     UnitVia,
+    Unknown,
 )
 
 
@@ -91,7 +92,7 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
         where = f"privacy.{name.removesuffix('_s').removesuffix('_empty')}"
         if name in (*_LESS_IS_SAFER, *_MORE_IS_SAFER):
             is_opening = (after > before) == (name in _LESS_IS_SAFER)
-            yield Change(Effect.OPENS if is_opening else Effect.CLOSES, where, f"{before:g} becomes {after:g}")
+            yield Change(_opens(is_opening), where, _becomes(name, before, after))
         elif name == "neighbors":
             stronger = new.neighbors.value == "replace_one"
             words = "a unit that was exchanged" if stronger else "a unit that is there or not, no more one exchanged,"
@@ -99,8 +100,12 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
         elif name == "unit":
             effect = Effect.OPENS if new.unit == "row" else Effect.CHANGES
             yield Change(effect, where, f"{before} becomes {after}: is the same protected as before?")
+        elif name == "raw_select_empty":
+            words = "rows that are asked for themselves are no error, there are none" if after else (
+                "asking for rows themselves is an error")  # fmt: skip
+            yield Change(Effect.CHANGES, where, words)
         else:
-            yield Change(Effect.CHANGES, where, f"{_plain(before)} becomes {_plain(after)}")
+            yield Change(Effect.CHANGES, where, _becomes(name, before, after))
 
 
 def _budgets(old: Budgets, new: Budgets) -> Iterator[Change]:
@@ -133,8 +138,10 @@ def _limits(old: Limits, new: Limits) -> Iterator[Change]:
     for name in (f.name for f in fields(Limits)):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
-            yield Change(Effect.CHANGES, f"limits.{name.removesuffix('_s')}", f"{before} becomes {after}")
+            yield Change(Effect.CHANGES, f"limits.{name.removesuffix('_s')}", _becomes(name, before, after))
 
+
+_EXACT = "its rows are shown to everybody, exactly and free"
 
 # --- tables ----------------------------------------------------------------------------------------------
 
@@ -142,9 +149,8 @@ def _limits(old: Limits, new: Limits) -> Iterator[Change]:
 def _tables(old: Policy, new: Policy) -> Iterator[Change]:
     for name, table in new.tables.items():
         if name not in old.tables:
-            shown = sum(not c.hidden and not c.key for c in table.columns)
-            words = f"a new {'public ' if table.is_public else ''}table with {shown} columns to ask about"
-            yield Change(Effect.OPENS, f"tables.{name}", words)
+            shown = _count([c for c in table.columns if not c.hidden and not c.key], "column")
+            yield Change(Effect.OPENS, f"tables.{name}", f"a new table with {shown} to ask about; {_shown_to(table)}")
     for name, table in old.tables.items():
         if name not in new.tables:
             yield Change(Effect.CLOSES, f"tables.{name}", "the table is not there for clients any more")
@@ -175,11 +181,15 @@ def _table(old: Table, new: Table) -> Iterator[Change]:
         yield Change(Effect.CHANGES, f"{where}.comment", "clients read another comment")
 
 
+def _shown_to(table: Table) -> str:
+    return _EXACT if table.is_public else _owner_words(table.ownership)
+
+
 def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
     if old == new:
         return
     if isinstance(new, PublicTable):
-        yield Change(Effect.OPENS, f"{where}.public", "its rows are shown to everybody, exactly and free")
+        yield Change(Effect.OPENS, f"{where}.public", _EXACT)
     elif isinstance(old, PublicTable):
         yield Change(Effect.CLOSES, f"{where}.public", f"its rows are no more shown; {_owner_words(new)}")
     else:
@@ -234,14 +244,24 @@ def _columns(old: Table, new: Table, where: str) -> Iterator[Change]:
         before = old.column(column.name)
         here = f"{where}.columns.{column.name}"
         if before is None:
-            words = "a new column" if not column.hidden else "a new column, which clients do not see"
-            yield Change(_opens(not column.hidden), here, words)
+            yield Change(_opens(not column.hidden), here, f"a new column{_for_what(column)}")
         elif before != column:
             yield from _column(before, column, here)
     for column in old.columns:
         if new.column(column.name) is None:
             here = f"{where}.columns.{column.name}"
             yield Change(Effect.CLOSES, here, "the column is not there for clients any more")
+    kept = [[c.name for c in table.columns if other.column(c.name)] for table, other in ((old, new), (new, old))]
+    if kept[0] != kept[1]:
+        yield Change(Effect.CHANGES, f"{where}.columns", "they stand in another order, as clients see them")
+
+
+def _for_what(column: Column) -> str:
+    if column.hidden:
+        return ", which clients do not see"
+    if column.key:
+        return ", which may only be joined on"
+    return "" if isinstance(column.domain, Unknown) else f"; {_domain_words(column.domain)}"
 
 
 def _column(old: Column, new: Column, where: str) -> Iterator[Change]:
@@ -253,10 +273,9 @@ def _column(old: Column, new: Column, where: str) -> Iterator[Change]:
         words = "it may only be joined on" if new.key else "it may be asked about, no more only be joined on"
         yield Change(_opens(not new.key), f"{where}.key", words)
     if old.domain != new.domain:
-        yield from _domain(old.domain, new.domain, where)
+        yield from _domain(old.domain, new.domain, new, where)
     if old.sum_bounds != new.sum_bounds:
-        words = f"{_domain_words(old.sum_bounds)} becomes {_domain_words(new.sum_bounds)}: sums beyond count as the end"
-        yield Change(Effect.CHANGES, f"{where}.sum_bounds", words)
+        yield Change(Effect.CHANGES, f"{where}.sum_bounds", _sum_words(old.sum_bounds, new.sum_bounds))
     if old.nullable != new.nullable:
         words = "NULL is a value of its own" if new.nullable else "NULL counts as the middle"
         yield Change(Effect.CHANGES, f"{where}.nullable", words)
@@ -265,7 +284,15 @@ def _column(old: Column, new: Column, where: str) -> Iterator[Change]:
         yield Change(Effect.CHANGES, f"{where}.case_blind", words)
 
 
-def _domain(old: Domain, new: Domain, where: str) -> Iterator[Change]:
+def _sum_words(old: Bounded | Unknown, new: Bounded | Unknown) -> str:
+    if isinstance(new, Unknown):
+        return f"no more {_domain_words(old)}: the sum of a unit is bounded by its rows alone"
+    words = f"{_domain_words(new)}, where no bounds were" if isinstance(old, Unknown) else (
+        f"{_domain_words(old)} becomes {_domain_words(new)}")  # fmt: skip
+    return f"{words}: the sum of a unit beyond counts as the end"
+
+
+def _domain(old: Domain, new: Domain, column: Column, where: str) -> Iterator[Change]:
     match old, new:
         case Listed(before), Listed(after):
             if added := [v for v in after if v not in before]:
@@ -279,12 +306,23 @@ def _domain(old: Domain, new: Domain, where: str) -> Iterator[Change]:
         case Bounded(), Bounded():
             words = f"{_domain_words(old)} becomes {_domain_words(new)}: values beyond count as the end, noise follows"
             yield Change(Effect.CHANGES, f"{where}.bounds", words)
+        case Listed() | Bounded(), Listed() | Bounded():
+            words = f"{_domain_words(new)}, no more {_domain_words(old)}: other values count, other groups are public"
+            yield Change(Effect.CHANGES, where, words)
         case _, Listed() | Bounded():
-            words = f"{_domain_words(new)} and public now; sums of numbers and all its groups may be asked for"
+            words = f"{_domain_words(new)}, and public: {_measures(column)}all its groups may be asked for"
             yield Change(Effect.OPENS, where, words)
         case _:
-            words = f"no more {_domain_words(old)}: no sums, and groups appear if enough units are in them"
+            without = f"no {_measures(column)}" if _measures(column) else ""
+            words = f"no more {_domain_words(old)}: {without}any value may be a group, if enough units are in it"
             yield Change(Effect.CHANGES, where, words)
+
+
+def _measures(column: Column) -> str:
+    """What needs bounds."""
+    if column.type.is_number:
+        return "sums, averages and quantiles, and "
+    return "quantiles, and " if column.type.is_time else ""
 
 
 def _domain_words(domain: Domain) -> str:
@@ -306,5 +344,17 @@ def _opens(is_opening: bool) -> Effect:
     return Effect.OPENS if is_opening else Effect.CLOSES
 
 
+def _becomes(name: str, before: object, after: object) -> str:
+    """name: of the field, which says whether it is seconds."""
+    unit = " s" if name.endswith("_s") else ""
+    return f"{_plain(before)}{unit} becomes {_plain(after)}{unit}"
+
+
 def _plain(value: object) -> str:
-    return str(value.value) if isinstance(value, enum.Enum) else str(value)
+    match value:
+        case enum.Enum():
+            return str(value.value)
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)

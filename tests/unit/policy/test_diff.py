@@ -119,6 +119,43 @@ _CASES = (
 )  # fmt: skip
 
 
+_MORE = "  more: {public: true, columns: {a: {type: text}}}\n  stores:\n"
+_AGE_LAST = f"      {_PLAN}\n      {_AGE}\n"
+_SPOKEN = (
+    ("  stores:\n", _MORE, "opens tables.more",
+     "a new table with 1 column to ask about; its rows are shown to everybody, exactly and free"),
+    ("      city: {type: text}\n", "      city: {type: text}\n      no: {type: integer, key: true}\n",
+     "opens tables.users.columns.no", "a new column, which may only be joined on"),
+    (_AGE, "age: {type: integer, values: [1, 2]}", "changes tables.users.columns.age",
+     "2 values listed, no more [0, 110]: other values count, other groups are public"),
+    (_AGE, "age: {type: integer}", "changes tables.users.columns.age",
+     "no more [0, 110]: no sums, averages and quantiles, and any value may be a group, if enough units are in it"),
+    ("city: {type: text}", "city: {type: text, values: [Bern]}", "opens tables.users.columns.city",
+     "1 value listed, and public: all its groups may be asked for"),
+    (f"      {_AGE}\n      {_PLAN}\n", _AGE_LAST, "changes tables.users.columns",
+     "they stand in another order, as clients see them"),
+    ("bounds: [0, 9]", "bounds: [0, 9], sum_bounds: [0, 50]", "changes tables.orders.columns.amount.sum_bounds",
+     "[0, 50], where no bounds were: the sum of a unit beyond counts as the end"),
+    ("unit: customer,", "unit: customer, raw_select: empty,", "changes privacy.raw_select",
+     "rows that are asked for themselves are no error, there are none"),
+    ("version: 1\n", "version: 1\nlimits: {statement_timeout: 5s}\n", "changes limits.statement_timeout",
+     "60 s becomes 5 s"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("old, new, expected, words", _SPOKEN)
+def test_a_change_is_said_in_words_that_are_true_of_it(old: str, new: str, expected: str, words: str) -> None:
+    found = [(f"{c.effect.value} {c.where}", c.words) for c in _changes((old, new)) if c.where != "policy"]
+    assert found == [(expected, words)]
+
+
+def test_bounds_of_sums_that_go_are_no_bounds_any_more() -> None:
+    bounded = _policy(TEXT.replace("bounds: [0, 9]", "bounds: [0, 9], sum_bounds: [0, 50]"))
+    assert "no more [0, 50]: the sum of a unit is bounded by its rows alone" in {
+        change.words for change in diff(bounded, _policy(TEXT))
+    }
+
+
 @pytest.mark.parametrize("old, new, expected", _CASES)
 def test_a_change_says_which_way_it_goes(old: str, new: str, expected: str) -> None:
     found = {f"{c.effect.value} {c.where}" for c in _changes((old, new))}
