@@ -50,6 +50,7 @@ class PostgresEngine:
         self._is_closed = False
         self._idle: list[Connection] = [first_connection(policy, source)]
         self._watchdog = Watchdog()
+        self._unique_keys = "[]"
 
     @contextmanager
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
@@ -58,7 +59,7 @@ class PostgresEngine:
         with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
             try:
                 with self._connected(timeout_s, interrupt) as connection:
-                    yield PostgresStages(connection, reserved, watch)
+                    yield PostgresStages(connection, reserved, watch, self._unique_keys)
             except EngineStopped:
                 watch.check()  # interrupted for a reason that has a better name
                 raise
@@ -68,16 +69,17 @@ class PostgresEngine:
         failure = ""
         try:
             with self._connected(_CHECK_S) as connection:
-                facts, writable = postgres_facts.check_facts(connection, policy)
+                checked = postgres_facts.check_facts(connection, policy)
                 said = warnings(connection)
         except (psycopg.Error, EngineStopped) as error:
             failure = type(error).__name__
         else:
-            if writable:
-                said = (*said, f"the login of source.dsn may change the rows of {', '.join(writable)}")
+            if checked.writable:
+                said = (*said, f"the login of source.dsn may change the rows of {', '.join(checked.writable)}")
             for words in said:
                 _log.warning("%s: %s; see what a login needs in the guide", policy.dataset, words)
-            return facts
+            self._unique_keys = checked.keys
+            return checked.facts
         raise ConfigError(  # outside the handler, so that the server's words do not hang on it
             f"what the policy declares about the data could not be checked: {failure}"
         )
@@ -206,8 +208,9 @@ def _break(connection: Connection) -> None:
 class PostgresStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(self, connection: Connection, reserved: Reserved, watch: Watch) -> None:
+    def __init__(self, connection: Connection, reserved: Reserved, watch: Watch, unique_keys: str) -> None:
         self._connection = connection
+        self._unique_keys = unique_keys
         self._statements = (reserved.sql, *reserved.further)
         self._watch = watch
 
@@ -220,6 +223,8 @@ class PostgresStages:
             parameters = [list(column) for column in kept.columns]
             cursor = self._connection.execute(self._statements[stage].encode(), parameters, binary=True)
             found = RawResult(len(cursor.description or ()), tuple(cursor.fetchall()))
+            if not postgres_facts.are_unique_still(self._connection, self._unique_keys):
+                found = "NotUniqueAnyMore"
         except psycopg.Error as error:
             found = type(error).__name__
         self._watch.check()  # interrupted for a reason that has a better name

@@ -6,6 +6,7 @@ itself: a unique index. Problems name tables and columns; no row is read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,13 +50,22 @@ from pg_attribute a join base on base.column_number = a.attnum join pg_type t on
 join pg_namespace n on n.oid = t.typnamespace
 where a.attrelid = $1 and t.typtype <> 'd'"""
 
+_KEY = """array(select attname::text from unnest(i.indkey[0:i.indnkeyatts - 1]) as key(number)
+  join pg_attribute on attrelid = i.indrelid and attnum = number)"""
 # rows of tables that inherit are rows of the table, and its index knows nothing of them
-_UNIQUE = """
-select array(select attname::text from unnest(i.indkey[0:i.indnkeyatts - 1]) as key(number)
-  join pg_attribute on attrelid = i.indrelid and attnum = number)
-from pg_index i join pg_class c on c.oid = i.indrelid
-where i.indrelid = $1 and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+_INDICES = """pg_index i join pg_class c on c.oid = i.indrelid
+where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
   and not (c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid))"""
+_UNIQUE = f"select {_KEY} from {_INDICES} and i.indrelid = $1"
+
+# A name is looked up as it is now, and nobody gives it to another table while a transaction is open that has read the
+# one that bears it. The indices are those of the transaction's snapshot, as its rows are.
+_STILL_UNIQUE = f"""
+select coalesce(bool_and(exists (
+  select from {_INDICES} and i.indrelid = to_regclass(k.relation) and {_KEY} <@ k.columns)), true)
+from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[])"""
+
+_UniqueKey = tuple[str, tuple[str, ...]]  # a table and its columns
 
 _MAY_WRITE = "select has_table_privilege($1::oid, 'insert, update, delete, truncate, trigger')"
 
@@ -73,8 +83,26 @@ class _Found:
         return any(index and index <= frozenset(columns) for index in self.unique)
 
 
-def check_facts(connection: Connection, policy: Policy) -> tuple[Facts, tuple[str, ...]]:
-    """The facts, and names of tables that the login may write. Raises ConfigError with everything that is wrong."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """writable: names of tables that the login may write. keys: what has to stay unique, for `are_unique_still`."""
+
+    facts: Facts
+    writable: tuple[str, ...]
+    keys: str
+
+
+def are_unique_still(connection: Connection, keys: str) -> bool:
+    """Whether the keys that were found unique are so in all that this transaction has read. Raises psycopg.Error.
+
+    A table may be replaced by another of its name, as jobs that load data do.
+    """
+    row = connection.execute(_STILL_UNIQUE, [keys]).fetchone()
+    return row is not None and row[0] is True
+
+
+def check_facts(connection: Connection, policy: Policy) -> Checked:
+    """What was found. Raises ConfigError with everything that is wrong."""
     found: dict[str, _Found] = {}
     columns: list[EngineColumn] = []
     problems: list[str] = []
@@ -88,7 +116,21 @@ def check_facts(connection: Connection, policy: Policy) -> tuple[Facts, tuple[st
             hint="Correct the policy or the database; the dataset is not served until they agree.",
         )
     writable = tuple(name for name, one in found.items() if one.is_writable)
-    return Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found))), writable
+    facts = Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found)))
+    return Checked(facts, writable, _keys(policy, facts))
+
+
+def _keys(policy: Policy, facts: Facts) -> str:
+    """Relations and their unique columns, in JSON."""
+    keys = [
+        *_unit_keys(policy),
+        *_parent_keys(policy),
+        *((j.ref_table, (j.ref_column,)) for j in facts.joins if j.is_unique),
+    ]
+    return json.dumps([
+        {"relation": POSTGRES.relation(policy.tables[table].relation), "columns": columns}
+        for table, columns in dict.fromkeys(keys)
+    ])  # fmt: skip
 
 
 def _check_table(
@@ -120,16 +162,27 @@ def _check_table(
             columns.append(EngineColumn(table=table.name, column=column.name, engine_type=kind))
 
 
-def _not_unique(policy: Policy, found: dict[str, _Found]) -> Iterator[str]:
+def _unit_keys(policy: Policy) -> Iterator[_UniqueKey]:
     for table in policy.private_tables():
-        owner = table.ownership
-        if table.unit_unique and isinstance(owner, UnitColumns) and not found[table.name].is_unique(owner.columns):
-            names = ", ".join(f"{table.name}.{unit}" for unit in owner.columns)
+        if table.unit_unique and isinstance(table.ownership, UnitColumns):
+            yield table.name, table.ownership.columns
+
+
+def _parent_keys(policy: Policy) -> Iterator[_UniqueKey]:
+    for table in policy.private_tables():
+        if isinstance(table.ownership, UnitVia):
+            yield table.ownership.parent, (table.ownership.parent_key,)
+
+
+def _not_unique(policy: Policy, found: dict[str, _Found]) -> Iterator[str]:
+    for table, columns in _unit_keys(policy):
+        if not found[table].is_unique(columns):
+            names = ", ".join(f"{table}.{unit}" for unit in columns)
             yield f"{names}: 'unit_unique' is declared, and no unique index says so"
-    paths = [t.ownership for t in policy.private_tables() if isinstance(t.ownership, UnitVia)]
-    for parent, key in dict.fromkeys((path.parent, path.parent_key) for path in paths):
-        if not found[parent].is_unique((key,)):
-            yield f"{parent}.{key}: rows find their unit through this key, and no unique index says that it is unique"
+    for parent, columns in dict.fromkeys(_parent_keys(policy)):
+        if not found[parent].is_unique(columns):
+            name = f"{parent}.{columns[0]}"
+            yield f"{name}: rows find their unit through this key, and no unique index says that it is unique"
 
 
 def _join_facts(policy: Policy, found: dict[str, _Found]) -> Iterator[JoinFact]:

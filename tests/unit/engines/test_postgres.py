@@ -298,6 +298,52 @@ def test_what_the_data_do_not_keep_is_refused(engine: PostgresEngine, table: Tab
     assert problem in refused.value.text()
 
 
+_REPLACED = renamed(
+    _ODD, name="replaced", relation=("replaced",), ownership=UnitColumns(("Id",)),
+    columns=(Column(name="Id", type=SqlType.INT4, key=True),),
+)  # fmt: skip
+
+
+def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_is_back(
+    server: PrivateServer, pay: Callable[..., Reserved]
+) -> None:
+    """A job loads a table anew and gives it the old name; its index comes too late, or somebody drops one."""
+    engine, counted = _engine(server, _REPLACED), pay("select count(*) from public.replaced")
+
+    def count() -> object:
+        return first_stage(engine, counted, timeout_s=60, cancellation=Cancellation()).rows
+
+    anew = 'create table fresh ("Id" int); insert into fresh values (1), (1); grant select on fresh to reader;'
+    swapped = "begin; drop table replaced; alter table fresh rename to replaced; commit"
+    with server.owner(DATABASE) as owner:
+        owner.execute('create table replaced ("Id" int unique); grant select on replaced to reader')
+        engine.check_facts(_policy(_REPLACED))
+        assert count() == ((0,),)
+        for statements in (anew, swapped):
+            assert count() == ((0,),)
+            owner.execute(statements.encode())
+        with pytest.raises(EngineStopped):
+            count()
+        owner.execute("delete from replaced; insert into replaced values (1)")
+        with pytest.raises(EngineStopped):
+            count()
+        owner.execute('create unique index only_one on replaced ("Id")')
+        assert count() == ((1,),)
+        owner.execute("reindex table concurrently replaced")
+        assert count() == ((1,),)
+        with engine.stages(counted, timeout_s=60, cancellation=Cancellation()) as stages:
+            assert stages.rows(0, Kept()).rows == ((1,),)
+            owner.execute("set lock_timeout = '50ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                owner.execute("drop index only_one")
+            assert stages.rows(0, Kept()).rows == ((1,),)
+        owner.execute("drop index only_one")
+        with pytest.raises(EngineStopped) as lost:
+            count()
+    assert (lost.value.sqlstate, lost.value.message) == ("58000", "the private engine could not compute this statement")
+    engine.close()
+
+
 def test_a_path_needs_a_unique_key(engine: PostgresEngine) -> None:
     keys = tuple(Column(name=name, type=SqlType.INT4, key=True) for name in ("User", "many"))
     orders = renamed(_ODD, name="orders", unit_unique=False, ownership=UnitColumns(("User",)), columns=keys)
