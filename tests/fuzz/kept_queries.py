@@ -17,7 +17,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.plan.release_plan import plan_release
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind
 from proxy.sql.block import BoundBlock, Carries
-from tests.fuzz.planning import SALT, bind, context_of
+from tests.fuzz.planning import SALT, bind, block_of, context_of
 from tests.fuzz.worlds import NOBODY, World
 from tests.oracle.bounded import Oracle
 from tests.oracle.scalars import Reading, Row
@@ -90,8 +90,9 @@ class Shop:
         spelled = ", ".join("(" + ", ".join(map(_spelled, row)) + ")" for row in rows)
         head = ", ".join(f'"{n}"' for n in names)
         relation = f'(values {spelled}) as "hush_r"({head})' if rows else _nothing(bound)
-        text = bound.outer.replace(bound.marker, relation).replace("::pg_catalog.", "::")
-        return Counter(self.connection.execute(text).fetchall())
+        span, text = block_of(self.world, query).span, bound.outer.replace(bound.marker, relation)
+        whole = (query[: span.start] + text + query[span.end :]).replace("::pg_catalog.", "::")
+        return Counter(self.connection.execute(whole).fetchall())
 
     def _cells(self, bound: BoundBlock) -> dict[tuple[object, ...], list[int]]:
         """The exact cells of the rows that were found, and of all groups of the public table."""
@@ -106,8 +107,9 @@ class Shop:
         if not bound.block.keys:
             found[()] = [0] * len(aggregates)
         for key, row in oracle.unbounded_rows():
+            cell = found[key]
             for number, aggregate in enumerate(aggregates):
-                found[key][number] += _counted(oracle, aggregate, row)
+                cell[number] += _counted(oracle, aggregate, row)
         if bound.keeps_groups:
             kinds = [{True, False} if k.type.pg_name == "boolean" else {None, 0, 1, 2, 7} if k.type.is_integer else
                      {None, "north", "south", "twin", "nowhere", "none"} for k in bound.block.keys]  # fmt: skip

@@ -14,7 +14,7 @@ from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.split import BlockText, split
 from tests.fuzz.worlds import NOW, World
 
 RHO_PICO = 10**10
@@ -42,16 +42,18 @@ def context_of(world: World, lowered: Lowered) -> PlanContext:
     )
 
 
-def bind(world: World, query: str) -> BoundBlock:
-    """The one block of a query. Raises HushError."""
-    catalog = Catalog(world.tables)
-    cut = split(split_statements(query)[0], catalog, frozenset())
+def block_of(world: World, query: str) -> BlockText:
+    """Where the one block of a query stands. Raises HushError."""
+    cut = split(split_statements(query)[0], Catalog(world.tables), frozenset())
     if len(cut.blocks) != 1:  # a part of a query, made smaller, may have none
         raise Unsupported("the query has no block of its own")
-    (block,) = cut.blocks
-    return bind_block(
-        block, catalog, Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(world.privacy.time_zone))), query
-    )
+    return cut.blocks[0]
+
+
+def bind(world: World, query: str) -> BoundBlock:
+    """The one block of a query. Raises HushError."""
+    constants = Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(world.privacy.time_zone)))
+    return bind_block(block_of(world, query), Catalog(world.tables), constants, query)
 
 
 def plan_query(world: World, query: str, context: PlanContext) -> ReleasePlan:
