@@ -22,7 +22,7 @@ _FIELDS: Mapping[str, Callable[[datetime], int]] = MappingProxyType({
     "minute": lambda t: t.minute, "quarter": lambda t: (t.month + 2) // 3, "isoyear": lambda t: t.isocalendar().year,
     "week": lambda t: t.isocalendar().week, "isodow": lambda t: t.isoweekday(), "dow": lambda t: t.isoweekday() % 7,
     "doy": lambda t: t.timetuple().tm_yday, "decade": lambda t: t.year // 10, "century": lambda t: (t.year + 99) // 100,
-    "millennium": lambda t: (t.year + 999) // 1000,
+    "millennium": lambda t: (t.year + 999) // 1000, "microseconds": lambda t: t.second * 1_000_000 + t.microsecond,
 })  # fmt: skip
 
 _SPELLED: Mapping[str, Callable[[datetime], str]] = MappingProxyType({

@@ -137,8 +137,13 @@ def _spine(_: World, rng: random.Random) -> str:
     return f"select d.k as g, coalesce(q.n, 0) as a from {rows} {how} {inner} on q.k = d.k"
 
 
-def _different(_: World, rng: random.Random) -> str:
-    table = rng.choice("pe")
+def _different(world: World, rng: random.Random) -> str:
+    table, units = rng.choice("pe"), ", ".join(units_of(world))
+    if rng.random() < 0.4:
+        rows = rng.choice((f"select distinct {units}, code from {table}",
+                           f"select {units}, code from p union select {units}, code from e",
+                           f"select {units}, code from e union all select {units}, code from p"))  # fmt: skip
+        return _grouped(rng, f"from ({rows}) q", ("code",))
     columns = rng.choice(("code as k", "code as k, code > 1 as l", "code is null as k", "coalesce(code, 5) as k"))
     where = rng.choice(("", " where code > 0", " where code = any ('{0,1}')"))
     if rng.random() < 0.3:

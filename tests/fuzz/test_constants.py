@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from proxy.errors import HushError
-from proxy.sql import bind_conditions, bind_quantified, constant_rows, joins
+from proxy.sql import bind_conditions, bind_quantified, constant_rows, joins, scope
 from proxy.sql.algebra import Scalar
 from proxy.sql.binder import Binder
 from proxy.sql.rows import Joined, Named
@@ -91,6 +91,10 @@ def rows_without_a_constant_have_the_last_one(patch: pytest.MonkeyPatch) -> None
     patch.setattr(constant_rows, "_chosen", chosen)
 
 
+def different_rows_are_all_rows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(scope, "distinct", lambda rows, *_: rows)
+
+
 def series_end_too_early(patch: pytest.MonkeyPatch) -> None:
     original = bind_quantified._series
     patch.setattr(bind_quantified, "_series", lambda *of: original(*of)[:-1])
@@ -118,7 +122,8 @@ def the_first_element_is_all(patch: pytest.MonkeyPatch) -> None:
     "plant",
     [
         rows_of_one_unit_agree_in_all_names, rows_may_meet_several_constants, ranges_may_share_their_ends,
-        rows_without_a_constant_have_the_last_one, series_end_too_early, all_is_any, the_first_element_is_all,
+        rows_without_a_constant_have_the_last_one, different_rows_are_all_rows,
+        series_end_too_early, all_is_any, the_first_element_is_all,
     ],
 )  # fmt: skip
 def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
