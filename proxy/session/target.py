@@ -10,12 +10,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from proxy.dp.accuracy import half_width_95
 from proxy.errors import PolicyForbids
 from proxy.plan.derive import Derived, derive
+from proxy.plan.noise import sd_of
 from proxy.plan.outputs import OutputNoise, output_noise
+from proxy.plan.recipes import Finish, Mean, Relation, Spread
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import MIN_QUERY_EPSILON
-from proxy.release.derived import finish_derived
+from proxy.release.derived import derived_cells, finish_derived
+from proxy.release.finish import Vectors, vectors_of
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.sql.block import Carries, Injected
@@ -43,11 +48,13 @@ class Shown:
     """What is known of one number from an answer that was shown: means over its groups.
 
     value: of its size. reach: of half its interval. stated: the public figure that the interval is in proportion to.
+    fewer: how many times more rows were shown than there may be; at most twice.
     """
 
     value: float
     reach: float
     stated: float
+    fewer: float = 1.0
 
 
 def epsilons(least: float, most: float) -> Callable[[int], float]:
@@ -74,10 +81,10 @@ def smallest(meets: Callable[[float], bool], most: float) -> float:
 
 def is_met(target: Target, outputs: Sequence[OutputNoise], shown: Sequence[Shown | None]) -> bool:
     """Whether all numbers are as near as is wanted. Raises PolicyForbids when that cannot be known beforehand."""
-    return all(_error(o, s) <= _wanted(target, o, s) for o, s in zip(outputs, shown, strict=True))
+    return all(_error(target, o, s) <= _wanted(target, o, s) for o, s in zip(outputs, shown, strict=True))
 
 
-def _error(output: OutputNoise, shown: Shown | None) -> float:
+def _error(target: Target, output: OutputNoise, shown: Shown | None) -> float:
     if not output.is_per_row:
         return output.half_width_95
     if shown is None:
@@ -86,7 +93,8 @@ def _error(output: OutputNoise, shown: Shown | None) -> float:
             detail="Its noise depends on its number of rows, which is not public.",
             hint="RESET hush.target_error and ask once with hush.epsilon: the answer tells how many rows there are.",
         )
-    return shown.reach * output.half_width_95 / shown.stated
+    found = shown.reach * output.half_width_95 / shown.stated
+    return found if _is_near(target, shown) else found * shown.fewer
 
 
 def _wanted(target: Target, output: OutputNoise, shown: Shown | None) -> float:
@@ -98,9 +106,12 @@ def _wanted(target: Target, output: OutputNoise, shown: Shown | None) -> float:
             detail="It is a share of an answer that you were shown before, and there is none that can be used.",
             hint="RESET hush.target_error and ask once with hush.epsilon, or SET it to a number.",
         )
-    # what is near enough stays so; else the answer may be as small as its interval says
-    is_near = shown.reach <= target.amount * shown.value
-    return target.amount * (shown.value if is_near else max(0.0, shown.value - shown.reach))
+    return target.amount * (shown.value if _is_near(target, shown) else max(0.0, shown.value - shown.reach))
+
+
+def _is_near(target: Target, shown: Shown) -> bool:
+    """What is near enough stays so; else an answer may be as small, and its rows as few, as its interval says."""
+    return shown.reach <= target.amount * (shown.value if target.is_share else 1.0)
 
 
 def unmet(target: Target, most: float, needed: float | None) -> PolicyForbids:
@@ -134,19 +145,31 @@ def _told(derived: Derived, cells: Sequence[NoisyCells]) -> tuple[Shown | None, 
     columns = tuple(Injected(part, place, SqlType.FLOAT8) for place in places for part in parts)
     found = finish_derived(derived, cells, columns, nonnegative=False, time_zone="UTC").columns
     stated = [o.half_width_95 for o in output_noise(plan)]
-    return tuple(_of_groups(*(found[3 * place + i].values for i in range(3)), stated=stated[place]) for place in places)
+    vectors = vectors_of(plan, derived_cells(derived, cells))
+    fewer = [_fewer(recipe, vectors, plan) for recipe in plan.vector.finishes]
+    return tuple(
+        _of_groups([found[3 * place + i].values for i in range(3)], stated=stated[place], fewer=fewer[place])
+        for place in places
+    )
 
 
-def _of_groups(
-    values: Sequence[str | None], lows: Sequence[str | None], highs: Sequence[str | None], *, stated: float
-) -> Shown | None:
-    """Means over the groups that have a value and an interval."""
+def _fewer(recipe: Finish, vectors: Vectors, plan: ReleasePlan) -> float:
+    """How many times more rows an average was of than it may be; at most twice."""
+    if not isinstance(recipe, (Mean, Spread, Relation)) or not vectors:
+        return 1.0
+    rows = math.fsum(c * v[i] for v in vectors for i, c in recipe.number.terms) / len(vectors)
+    least = rows - half_width_95(plan.distribution, sd_of(recipe.number, plan.sds))
+    return rows / max(least, rows / 2.0) if rows > 0.0 else 2.0
+
+
+def _of_groups(columns: Sequence[Sequence[str | None]], *, stated: float, fewer: float) -> Shown | None:
+    """Means over the groups that have a value and an interval. columns: values, low and high ends."""
     told = [
         (abs(float(v)), (float(high) - float(low)) / 2.0)
-        for v, low, high in zip(values, lows, highs, strict=True)
+        for v, low, high in zip(*columns, strict=True)
         if v is not None and low is not None and high is not None
     ]
     if not told:
         return None
     value, reach = (math.fsum(column) / len(told) for column in zip(*told, strict=True))
-    return Shown(value, reach, stated)
+    return Shown(value, reach, stated, fewer)

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from proxy.errors import PolicyForbids
+from proxy.plan.outputs import output_noise
 from proxy.session.session import ClientSession
-from proxy.session.target import smallest
+from proxy.session.target import Shown, Target, is_met, smallest
+from tests.unit.plan.shop import plan
 from tests.unit.session.running import Slow, session_with, sessions_with
 from tests.unit.session.test_estimate import asked
 
@@ -26,6 +28,20 @@ COUNT = "select count(*) from users"
 )  # fmt: skip
 def test_the_smallest_epsilon_of_three_digits_is_found(least: float, most: float, found: float) -> None:
     assert smallest(lambda epsilon: epsilon >= least, most) == found
+
+
+@pytest.mark.parametrize(("reach", "fewer", "is_so"), [
+    (8.0, 1.0, True), (8.0, 1.9, True),  # near enough as it was shown, or nearer
+    (16.0, 1.0, True), (16.0, 1.2, True), (16.0, 1.3, False),
+])  # fmt: skip
+@pytest.mark.parametrize("target", [Target(10.0), Target(0.1, is_share=True)])
+def test_what_was_too_wide_is_asked_for_as_if_of_fewer_rows(
+    target: Target, reach: float, fewer: float, is_so: bool
+) -> None:
+    (now,) = output_noise(plan("select avg(age) from users"))
+    value = 100.0 if reach < 10.0 else 100.0 + reach  # a share is of its lower end, where it was too wide
+    shown = Shown(value, reach, stated=2.0 * now.half_width_95, fewer=fewer)
+    assert is_met(target, [now], [shown]) is is_so
 
 
 def explained(session: ClientSession, text: str, settings: Mapping[str, str]) -> dict[str, Any]:
