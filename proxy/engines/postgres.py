@@ -74,9 +74,7 @@ class PostgresEngine:
         except (psycopg.Error, EngineStopped) as error:
             failure = type(error).__name__
         else:
-            if checked.writable:
-                said = (*said, f"the login of source.dsn may change the rows of {', '.join(checked.writable)}")
-            for words in said:
+            for words in (*said, *checked.warnings):
                 _log.warning("%s: %s; see what a login needs in the guide", policy.dataset, words)
             self._unique_keys = checked.keys
             return checked.facts

@@ -14,7 +14,8 @@ from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.engines.postgres_open import Connection
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.dialect import quote
+from proxy.sql.postgres_dialect import DEFAULT_SCHEMA, POSTGRES
 from proxy.sqltypes import SqlType
 
 _INT2, _INT4, _INT8 = ("int2",), ("int2", "int4"), ("int2", "int4", "int8")
@@ -67,7 +68,13 @@ from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[])"""
 
 _UniqueKey = tuple[str, tuple[str, ...]]  # a table and its columns
 
-_MAY_WRITE = "select has_table_privilege($1::oid, 'insert, update, delete, truncate, trigger')"
+# a name in a schema that the login may not use raises, and says no table
+_RELATION = """
+select case when may_use then to_regclass($1)::oid end, may_use
+from (select coalesce(has_schema_privilege(to_regnamespace($2), 'usage'), true) as may_use offset 0) as s"""
+_RIGHTS = (
+    "select has_table_privilege($1::oid, 'insert, update, delete, truncate, trigger'), row_security_active($1::oid)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,7 @@ class _Found:
     types: dict[str, str]
     unique: tuple[frozenset[str], ...]
     is_writable: bool
+    hides_rows: bool
 
     def is_unique(self, columns: tuple[str, ...]) -> bool:
         """Whether no two rows can agree in all `columns`, none of them NULL."""
@@ -85,10 +93,10 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """writable: names of tables that the login may write. keys: what has to stay unique, for `are_unique_still`."""
+    """warnings: what an administrator should know. keys: what has to stay unique, for `are_unique_still`."""
 
     facts: Facts
-    writable: tuple[str, ...]
+    warnings: tuple[str, ...]
     keys: str
 
 
@@ -115,9 +123,15 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
             "the data do not keep what the policy declares: " + "; ".join(problems),
             hint="Correct the policy or the database; the dataset is not served until they agree.",
         )
-    writable = tuple(name for name, one in found.items() if one.is_writable)
     facts = Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found)))
-    return Checked(facts, writable, _keys(policy, facts))
+    return Checked(facts, tuple(_warnings(found)), _keys(policy, facts))
+
+
+def _warnings(found: dict[str, _Found]) -> Iterator[str]:
+    if writable := [name for name, one in found.items() if one.is_writable]:
+        yield f"the login of source.dsn may change the rows of {', '.join(writable)}"
+    if hiding := [name for name, one in found.items() if one.hides_rows]:
+        yield f"row-level security may hide rows of {', '.join(hiding)} from the login of source.dsn"
 
 
 def _keys(policy: Policy, facts: Facts) -> str:
@@ -139,8 +153,12 @@ def _check_table(
     if len(table.relation) > 2:
         yield f"table {table.name}: write relation as schema.table"
         return
-    row = connection.execute("select to_regclass($1)::oid", [POSTGRES.relation(table.relation)]).fetchone()
-    if row is None or row[0] is None:
+    schema = table.relation[0] if len(table.relation) > 1 else DEFAULT_SCHEMA
+    row = connection.execute(_RELATION, [POSTGRES.relation(table.relation), quote(schema)]).fetchone()
+    if row is None or row[1] is False:
+        yield f"table {table.name}: the login may not use the schema {schema}"
+        return
+    if row[0] is None:
         yield f"table {table.name}: the data have no relation {'.'.join(table.relation)} that this login may see"
         return
     rows = connection.execute(_COLUMNS, [row[0]]).fetchall()
@@ -148,8 +166,8 @@ def _check_table(
     unreadable = {str(name) for name, _, is_readable in rows if not is_readable}
     unique = tuple(frozenset(map(str, keys)) for (keys,) in connection.execute(_UNIQUE, [row[0]]).fetchall()
                    if isinstance(keys, list))  # fmt: skip
-    (is_writable,) = connection.execute(_MAY_WRITE, [row[0]]).fetchone() or (True,)
-    found[table.name] = _Found(types, unique, bool(is_writable))
+    is_writable, hides_rows = connection.execute(_RIGHTS, [row[0]]).fetchone() or (True, True)
+    found[table.name] = _Found(types, unique, bool(is_writable), bool(hides_rows))
     for column in table.columns:
         name, kind = f"{table.name}.{column.name}", types.get(column.name)
         if kind is None:

@@ -22,7 +22,7 @@ from proxy.sqltypes import SqlType
 LARGEST = 1.7976931348623157e308
 SMALLEST, _LARGEST_NUMERIC = 1e-150, 1e150  # numerics beyond have no double here, and smaller ones are zero
 _CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
-_DEFAULT_SCHEMA = "public"
+DEFAULT_SCHEMA = "public"
 
 _TYPES = MappingProxyType({
     SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
@@ -98,7 +98,7 @@ class Postgres:
         return f"WHERE ({ours}) IN (SELECT {theirs} FROM (SELECT {lists}) AS kept)"
 
     def relation(self, parts: tuple[str, ...]) -> str:
-        return ".".join(map(quote, parts if len(parts) > 1 else (_DEFAULT_SCHEMA, *parts)))
+        return ".".join(map(quote, parts if len(parts) > 1 else (DEFAULT_SCHEMA, *parts)))
 
     def span(self, months: int, days: int, microseconds: int) -> str:
         if abs(months) * 31 + abs(days) + abs(microseconds) / DAY_MICROSECONDS > LONGEST_DAYS:

@@ -48,6 +48,10 @@ create unique index on odd ((day - date '2000-01-01'));
 create table parent (user_id int primary key);
 create table child () inherits (parent);
 create table writable (user_id int primary key);
+create schema closed;
+create table closed.away (user_id int primary key);
+create table hiding (user_id int primary key);
+alter table hiding enable row level security;
 create role reader login;
 grant usage on schema sales to reader;
 grant select on all tables in schema public, sales to reader;
@@ -286,6 +290,8 @@ def _alone(column: str, kind: SqlType, **changes: object) -> Table:
         (_alone("day", SqlType.DATE), "odd.day: 'unit_unique' is declared, and no unique index says so"),
         (_alone("User", SqlType.INT4, relation=("a", "b", "c")), "table odd: write relation as schema.table"),
         (_alone("User", SqlType.INT4, relation=("nowhere",)), "no relation nowhere that this login may see"),
+        (_alone("User", SqlType.INT4, relation=("nowhere", "odd")), "no relation nowhere.odd that this login may see"),
+        (_alone("User", SqlType.INT4, relation=("closed", "away")), "odd: the login may not use the schema closed"),
         (renamed(_SHOP_USERS, name="parent", relation=("parent",), columns=_SHOP_USERS.columns[:1], joins=()),
          "parent.user_id: 'unit_unique' is declared, and no unique index says so"),
         (renamed(_SHOP_USERS, columns=(*_SHOP_USERS.columns, Column(name="secret", type=SqlType.TEXT))),
@@ -361,6 +367,8 @@ def test_more_than_reading_is_warned_of(server: PrivateServer, caplog: pytest.Lo
         reader.check_facts(_policy(writable))
         assert len(caplog.messages) == 1
         assert "may change the rows of writable" in caplog.text
+        reader.check_facts(_policy(renamed(writable, name="hiding", relation=("hiding",))))
+        assert "row-level security may hide rows of hiding from the login" in caplog.messages[-1]
         owner.check_facts(_policy(writable))
         assert "is a superuser" in caplog.text
         assert "may create roles" in caplog.text
