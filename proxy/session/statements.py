@@ -16,6 +16,7 @@ from proxy.session.dataset import Version
 from proxy.session.settings import check_setting
 from proxy.session.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.sql.inert import is_inert
+from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
@@ -23,7 +24,7 @@ from proxy.sql.scope import Catalog
 from proxy.sql.split import Split, split
 from proxy.sql.stages import Written
 from proxy.sql.table_command import WrittenOut, write_out
-from proxy.sql.views import Expanded, expand
+from proxy.sql.views import NOT_EXPANDED, Expanded, expand
 from proxy.sql.widen import widen
 from proxy.sql.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
 
@@ -60,14 +61,15 @@ class Placed:
 
     start: int
     written: WrittenOut
-    expanded: Expanded
     is_call: bool
+    expanded: Expanded = NOT_EXPANDED
+    lifted: Expanded = NOT_EXPANDED
 
     def original(self, position: int) -> int:
         """The place in the client's statement of a 1-based position; 0 is unknown."""
         if not position or self.is_call:
             return 0
-        return self.start + self.written.original(self.expanded.original(position))
+        return self.start + self.written.original(self.expanded.original(self.lifted.original(position)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,20 +180,19 @@ class _Reader:
         if not self._names_private(inner) or inner.words(1)[0] not in QUERY_STARTS:
             return _forwarded(statement)
         written = write_out(inner)
-        expanded = Expanded(written.statement)
+        placed = Placed(start=wrapped.start, written=written, is_call=wrapped.is_call)
         try:
-            expanded = expand(written.statement, self._kept.views)
-            cut = self._cut(expanded.statement)
+            placed = replace(placed, expanded=expand(written.statement, self._kept.views))
+            cut, lifted = self._cut(placed.expanded.statement)
         except HushError as error:
-            placed = Placed(start=wrapped.start, written=written, expanded=expanded, is_call=wrapped.is_call)
             raise _moved(error, placed) from None
-        placed = Placed(start=wrapped.start, written=written, expanded=expanded, is_call=wrapped.is_call)
+        placed = replace(placed, lifted=lifted)
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
         self._check_shadow(wrapped.creates)
         is_explain = wrapped.wrapper in EXPLAINS
         shown = wrapped.text if wrapped.is_call else inner.text
-        asked = shown if cut.text == expanded.statement.text else cut.text
+        asked = shown if cut.text == lifted.statement.text else cut.text
         return Piece(
             text=statement.text,
             start=statement.start,
@@ -212,9 +213,10 @@ class _Reader:
         is_table = bool(wrapped.creates) and wrapped.creates[-1][0] in self._kept.relations
         return is_table or (bool(wrapped.cursor) and wrapped.cursor in self._kept.cursors)
 
-    def _cut(self, inner: Statement) -> Split | Probe:
+    def _cut(self, inner: Statement) -> tuple[Split | Probe, Expanded]:
+        """A SELECT cut at the noise line, or a probe, and what was lifted in it."""
         try:
-            cut = self._split(inner)
+            cut, lifted = self._split(inner)
         except HushError as error:
             may_hide = isinstance(error, NotAggregate)
             found = probe(
@@ -222,17 +224,17 @@ class _Reader:
             )
             if found is None:
                 raise
-            return found
+            return found, Expanded(inner)
         is_probe = bool(cut.blocks) and not cut.system and is_without_rows(cut.root)
-        return (emptied(cut.text, cut.root, self._catalog) if is_probe else None) or cut
+        return (emptied(cut.text, cut.root, self._catalog) if is_probe else None) or cut, lifted
 
-    def _split(self, inner: Statement) -> Split:
-        cut = split(inner, self._catalog, SYSTEM_RELATIONS)
+    def _split(self, inner: Statement) -> tuple[Split, Expanded]:
+        cut, lifted = split_lifted(inner, self._catalog, SYSTEM_RELATIONS)
         if self._has_intervals:
             widened = widen(cut)
-            if widened != inner.text:
+            if widened != lifted.statement.text:
                 cut = split(split_statements(widened)[0], self._catalog, SYSTEM_RELATIONS)
-        return cut
+        return cut, lifted
 
     def _check_shadow(self, words: Iterable[tuple[str, int]]) -> None:
         """A temporary object called like a private table would make later queries mean something else."""

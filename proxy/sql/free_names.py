@@ -6,7 +6,7 @@ as the columns of a temporary table, counts as inside; the binder finds out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -18,16 +18,21 @@ _Columns = frozenset[str] | None  # None: not known
 
 def names_outside(query: exp.Expression, catalog: Catalog, ctes: Ctes) -> bool:
     """Whether a column of the query is none of the relations that stand inside of it."""
+    return any(map(is_outside(query, catalog, ctes), query.find_all(exp.Column)))
+
+
+def is_outside(query: exp.Expression, catalog: Catalog, ctes: Ctes) -> Callable[[exp.Column], bool]:
+    """Tells of a column of the query whether it is none of the relations that stand inside of it."""
     aliases, names, is_known = set[str](), set[str](), True
     for node in query.find_all(exp.Table, exp.Subquery):
         alias = node.args.get("alias")
         aliases.add(identifier(alias.this) if alias is not None else identifier(node.this))
-        columns = _columns_of(node, catalog, _visible(node, query, ctes))
+        columns = columns_of(node, catalog, _visible(node, query, ctes))
         is_known = is_known and columns is not None
         names |= columns or frozenset()
     for select in query.find_all(exp.Select):
         names |= {identifier(item.args["alias"]) for item in select.expressions if isinstance(item, exp.Alias)}
-    return any(_is_outside(c, aliases, names, is_known) for c in query.find_all(exp.Column))
+    return lambda column: _is_outside(column, aliases, names, is_known)
 
 
 def _is_outside(column: exp.Column, aliases: set[str], names: set[str], is_known: bool) -> bool:
@@ -54,7 +59,8 @@ def _around(node: exp.Expr, query: exp.Expression) -> Iterator[exp.Expr]:
         yield node
 
 
-def _columns_of(node: exp.Expression, catalog: Catalog, ctes: Ctes) -> _Columns:
+def columns_of(node: exp.Expression, catalog: Catalog, ctes: Ctes) -> _Columns:
+    """Names of the columns of a table or sub-select in FROM, or more; None: they cannot be known."""
     alias = node.args.get("alias")
     renamed = alias.args.get("columns") if alias is not None else None
     own = frozenset(identifier(c) for c in renamed or ())
@@ -92,7 +98,7 @@ def _all_of(select: exp.Select, catalog: Catalog, ctes: Ctes) -> _Columns:
     for source in [] if clause is None else [clause.this, *(j.this for j in select.args.get("joins") or ())]:
         if not isinstance(source, (exp.Table, exp.Subquery)):
             return None
-        columns = _columns_of(source, catalog, ctes)
+        columns = columns_of(source, catalog, ctes)
         if columns is None:
             return None
         found |= columns

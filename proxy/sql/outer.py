@@ -54,7 +54,7 @@ class Clauses:
 
 def find_clauses(select: exp.Select, span: TextSpan, tokens: Sequence[Token]) -> Clauses:
     """Cut a SELECT at its own keywords. tokens: those of the SELECT. Raises Unsupported."""
-    outer = _outermost(tokens)
+    outer = outermost(tokens)
     source = next((i for i, t in enumerate(outer) if t.token_type is TokenType.FROM and not _is_operator(outer, i)), 0)
     if not source:
         raise refuse(select, "the FROM clause of this SELECT cannot be found", "Write it without unusual syntax.")
@@ -74,7 +74,7 @@ def find_clauses(select: exp.Select, span: TextSpan, tokens: Sequence[Token]) ->
     )
 
 
-def _outermost(tokens: Sequence[Token]) -> list[Token]:
+def outermost(tokens: Sequence[Token]) -> list[Token]:
     """Tokens outside all parentheses; closing ones included."""
     found, depth = [], 0
     for token in tokens:

@@ -24,8 +24,9 @@ _SYSTEM_COLUMNS = frozenset(("ctid", "tableoid", "xmin", "xmax", "cmin", "cmax")
 def unknown_column(node: exp.Column, prefix: str, name: str, columns: Mapping[str, Iterable[str]]) -> HushError:
     """The error for a column that was not found. columns: those of the FROM clause, by alias."""
     if _may_be_outer(node):
-        hint = f"A sub-query over private rows cannot depend on the query around it.{_grouped(node)}"
-        return refuse(node, f'column "{name}" is not one of the rows this aggregate reads', hint)
+        return refuse(node, f'column "{name}" is not one of the rows this aggregate reads',
+                      "A sub-query over private rows may only say of public rows around it that a column equals theirs:"
+                      " (SELECT count(*) FROM orders o WHERE o.store_id = s.store_id).")  # fmt: skip
     if not prefix and name in columns:
         return refuse(node, f'the whole row "{name}" is not supported over private rows', "Name its columns.")
     if name in _SYSTEM_COLUMNS:
@@ -59,24 +60,6 @@ def _advice(prefix: str, name: str, columns: Mapping[str, Iterable[str]]) -> str
     if similar:
         return f'Perhaps you meant to reference the column "{next(k for k in known if known[k] == similar[0])}".'
     return f"The columns are {', '.join(known)}."
-
-
-def _grouped(node: exp.Column) -> str:
-    """How to ask once for all rows around a sub-query what it asks for each of them, as far as its text shows it."""
-    link, query = node.parent, node.find_ancestor(exp.Select)
-    source = None if query is None else query.args.get("from_")
-    if query is None or source is None or not isinstance(link, exp.EQ) or len(query.expressions) != 1:
-        return ""
-    key = link.expression if link.this is node else link.this
-    item, table = query.expressions[0], source.this
-    if not isinstance(key, exp.Column) or not isinstance(table, exp.Table) or item.find(exp.AggFunc) is None:
-        return ""
-    value = item.this if isinstance(item, exp.Alias) else item
-    of, called, rows, outer = (n.sql(dialect="postgres") for n in (key, key.this, table, node))
-    where = "" if isinstance(link.parent, exp.Where) else " WHERE ..."
-    shown = ", and SELECT COALESCE(t.n, 0)" if isinstance(value, exp.Count) else ""
-    return (f" Group it, and join the result: LEFT JOIN (SELECT {of}, {value.sql(dialect='postgres')} AS n FROM {rows}"
-            f"{where} GROUP BY {of}) t ON t.{called} = {outer}{shown}.")  # fmt: skip
 
 
 def _may_be_outer(node: exp.Expr) -> bool:

@@ -40,6 +40,10 @@ class Expanded:
         return offset - grown + 1
 
 
+#: Nothing was written out; positions stay.
+NOT_EXPANDED = Expanded(Statement("", 0, ()))
+
+
 def expand(statement: Statement, views: Mapping[str, str]) -> Expanded:
     """Write out each view, and the views it is made of. Raises Unsupported."""
     return _expand(statement, views, {})

@@ -32,9 +32,10 @@ from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Constants, Elements, coerce_text
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.dialect import DUCKDB, Dialect
+from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import limited_depth, split_statements
 from proxy.sql.scope import Catalog
-from proxy.sql.split import Split, split
+from proxy.sql.split import Split
 from proxy.sql.stages import Row, written
 from proxy.sql.table_command import write_out
 from proxy.sqltypes import TYPE_NAMES
@@ -97,7 +98,8 @@ def policy() -> Policy:
 def cut(sql: str, served: Policy) -> Split:
     statements = split_statements(sql)
     assert len(statements) == 1
-    return split(write_out(statements[0]).statement, Catalog(served.tables, served.dataset), frozenset(RELATIONS))
+    catalog = Catalog(served.tables, served.dataset)
+    return split_lifted(write_out(statements[0]).statement, catalog, frozenset(RELATIONS))[0]
 
 
 def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...] = ()) -> tuple[BoundBlock, ...]:
