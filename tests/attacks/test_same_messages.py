@@ -114,7 +114,61 @@ COMPOSED = (
     "BEGIN; DECLARE k CURSOR FOR SELECT label, count(p.pid) FROM people p RIGHT JOIN labels l USING (kind) GROUP BY 1",
     "FETCH 2 FROM k",
     "FETCH ALL FROM k; COMMIT",
-    "SELECT account, rho_spent, delta_spent FROM hush.budget ORDER BY account",
+    "SELECT account, rho_spent, delta FROM hush.budget ORDER BY account",
+)  # fmt: skip
+
+#: Settings, answers made of other answers, and what PostgreSQL itself would do with a table.
+AROUND = (
+    "SET hush.target_error = 3",
+    "SELECT kind, count(*) FROM people GROUP BY kind ORDER BY kind",
+    "EXPLAIN SELECT sum(v) FROM people",
+    "RESET hush.target_error; SET hush.weights = '2, 1'",
+    "SELECT sum(v), count(*) FROM people",
+    "SET hush.weights = '1e-9, 1'",
+    "RESET hush.weights; SET hush.max_charge = 0.5",
+    "SELECT count(*) FROM people WHERE v < 3",
+    "RESET hush.max_charge; SET hush.max_groups = 1",
+    "SELECT what, count(*) FROM events GROUP BY what ORDER BY what",
+    "RESET hush.max_groups",
+    "SELECT reused FROM hush.last_query",
+    "SELECT name, kind, count(*) AS noisy FROM people GROUP BY GROUPING SETS ((name), (kind), ()) ORDER BY 1, 2",
+    "SELECT DISTINCT name FROM people ORDER BY 1",
+    "SELECT name FROM people GROUP BY name HAVING count(*) > 20 ORDER BY name DESC LIMIT 4",
+    "SELECT rank() OVER (ORDER BY name) AS r, name FROM people GROUP BY name ORDER BY 1",
+    "SELECT min(at) AS noisy, max(at) AS n FROM events",
+    "SELECT percentile_disc(array[0.1, 0.9]) WITHIN GROUP (ORDER BY x) AS noisy FROM events WHERE what <> 'mine'",
+    "SELECT hush.low(max(v)) AS low, hush.high(max(v)) AS noisy FROM people",
+    "SELECT avg(timestamp '2025-01-01' - at) AS noisy, sum(age(at)) AS n FROM events",
+    "SELECT count(*) FROM people WHERE name ~ '('",
+    "SELECT count(*) FROM people WHERE name ~ '^a' OR regexp_count(name, 'l') > 1 OR substring(name from 2) = 'lice'",
+    "SELECT count(*) FROM people WHERE name::int > 0 OR name::date > born OR to_date(name, 'YYYY') > born",
+    "SELECT count(DISTINCT name) AS noisy, count(DISTINCT w) AS n FROM people",
+    "SELECT count(*) FROM people TABLESAMPLE BERNOULLI (50)",
+    "SELECT count(*) FROM people FOR UPDATE",
+    "SELECT count(*) FROM people WHERE ctid = '(0,1)'",
+    "LOCK TABLE people IN ACCESS SHARE MODE",
+    "ANALYZE people",
+    "MERGE INTO people USING labels ON true WHEN MATCHED THEN DELETE",
+    "CREATE STATISTICS st ON kind, ok FROM people",
+    "SELECT * FROM hush.estimate('SELECT count(*) FROM people; SELECT max(v) FROM people WHERE name = ''alice''')",
+    "SELECT * FROM people p, hush.estimate(p.name)",
+    "SELECT hush.sd(v) FROM people",
+    "SELECT row_to_json(people) FROM people",
+    "SELECT string_agg(name, ',') FROM people",
+    "SELECT mode() WITHIN GROUP (ORDER BY name) FROM people",
+    "SELECT query_to_xml('SELECT * FROM people', true, true, '')",
+    "SELECT ts_stat('SELECT to_tsvector(name) FROM people')",
+    "DO $$ BEGIN PERFORM count(*) FROM people; END $$",
+    "CREATE TEMP VIEW w AS SELECT kind, count(*) AS noisy FROM people WHERE name = 'alice' GROUP BY kind",
+    "SELECT kind FROM w WHERE noisy > -1e9 ORDER BY 1",
+    "DECLARE h CURSOR WITH HOLD FOR SELECT name, count(*) AS noisy FROM people GROUP BY name ORDER BY name",
+    "FETCH ALL FROM h",
+    "CLOSE h",
+    "SELECT sum(CASE WHEN count(*) > 1e9 THEN 1 END) OVER () AS r, kind FROM people GROUP BY kind ORDER BY kind",
+    "SELECT count(*) FROM people WHERE pid IN (SELECT pid FROM events WHERE what = 'mine')",
+    "SELECT kind, ok, count(*) FROM people GROUP BY CUBE (kind, ok) ORDER BY 1, 2",
+    "SELECT outcome FROM hush.history ORDER BY at",
+    "SELECT account, rho_spent, delta FROM hush.budget ORDER BY account",
 )  # fmt: skip
 
 
@@ -229,6 +283,11 @@ def composed(client: RawClient, reader: Reader) -> None:
         reader.read(client.query(sql))
 
 
+def around(client: RawClient, reader: Reader) -> None:
+    for sql in AROUND:
+        reader.read(client.query(sql))
+
+
 def copies(client: RawClient, reader: Reader) -> None:
     for copied in COPIES:
         reader.read_copy(client.query(copied.sql), copied)
@@ -246,7 +305,7 @@ def exhaustion(client: RawClient, reader: Reader) -> None:
         reader.read(client.query(sql))
 
 
-@pytest.mark.parametrize("script", [simple, composed, copies, extended, exhaustion])
+@pytest.mark.parametrize("script", [simple, composed, around, copies, extended, exhaustion])
 def test_all_messages_are_the_same_with_and_without_a_person(
     script: Callable[[RawClient, Reader], None], attacked: Attacked
 ) -> None:

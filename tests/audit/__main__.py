@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.audit.auditor import KINDS, Finding, audited, audited_keys, refuses_unlisted_keys
-from tests.audit.evidence import FALSE_ALARM
+from tests.audit.evidence import FALSE_ALARM, ROUNDS
 from tests.audit.world import MODES, write_world
 from tests.e2e.served import ROOT, Served, serving
 
@@ -33,8 +33,8 @@ can, and computes the least privacy loss with which the answers are consistent. 
 
 The loss is that of one event, such as "the count is at least 3". Half of the answers choose it, the others count it,
 and its two probabilities are bounded by Clopper and Pearson. A correct proxy is flagged with a probability of at most
-{each:g} in each line, {together:.2g} in all. Power is how often answers with the frequencies that were seen would flag
-the mistake.
+{each:g} in each line, {together:.2g} in all. Power is how many of {rounds} sets of as many answers, drawn from those of
+the proxy with the mistake, would flag it.
 
 `mu` is the distance of two normal laws, the root of 2 rho. `rho` is read off the divergences of all orders. `delta` is
 the chance that a key of one person alone is shown. Under `pure`, keys that nobody listed are refused, which is asked
@@ -100,11 +100,16 @@ def _of_all_kinds(served: Served) -> Iterator[Finding]:
 def written(pairs: Sequence[Pair], taken_s: float) -> str:
     lines = "".join(
         f"| {p.product.kind} | {p.product.mode} | {p.product.promise.value} | {p.product.charged:.4g} "
-        f"| {_verdict(p.product)} | {_verdict(p.planted)} | {p.product.answers} | {p.planted.power:.3f} |\n"
+        f"| {_verdict(p.product)} | {_verdict(p.planted)} | {p.product.answers} | {p.planted.power:.1%} |\n"
         for p in pairs
     )
     return _PAGE.format(
-        lines=lines, taken_s=taken_s, each=FALSE_ALARM, together=FALSE_ALARM * len(pairs), machine=os.cpu_count()
+        lines=lines,
+        taken_s=taken_s,
+        each=FALSE_ALARM,
+        rounds=ROUNDS,
+        together=FALSE_ALARM * len(pairs),
+        machine=os.cpu_count(),
     )
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from tests.audit.evidence import Counts, Promise, Scores, at_least, power, proven
+from tests.audit.evidence import ROUNDS, Promise, Scores, at_least, power, proven
 from tests.audit.world import KEYS, KEYS_EPSILON, MIDDLE, MODES, PLACES_OF_ONE, WITH, WITHOUT
 from tests.e2e.served import Client, Served
 
-ALONE = 2_000  # answers to a statement without groups
+ALONE = 4_000  # answers to a statement without groups
 NULL = -1e9
 
 Numbers = npt.NDArray[np.float64]  # the columns of all rows of an answer
@@ -116,8 +116,11 @@ def audited(served: Served, kind: Kind, mode: str) -> Finding:
             scores.append(kind.score[place](_numbers(client, kind.sql, kind.times)))
             charges.add(_charge(client, kind.promises[place]))
     (charged,) = charges  # whoever is in the data pays the same
-    loss, counts = proven(kind.promises[place], *scores)
-    return _finding(kind.name, mode, kind.promises[place], charged, loss, counts)
+    promise, (ours, theirs) = kind.promises[place], scores
+    loss, counts = proven(promise, ours, theirs)
+    sure = power(promise, ours, theirs, charged) if loss > charged else 0.0
+    return Finding(kind=kind.name, mode=mode, promise=promise, charged=charged, proven=loss, answers=2 * counts.of,
+                   power=sure)  # fmt: skip
 
 
 def audited_keys(served: Served) -> Finding:
@@ -126,8 +129,12 @@ def audited_keys(served: Served) -> Finding:
         _settle(client, KEYS_EPSILON)
         ((shown,),) = client.execute(NAMED.encode()).fetchall()
         charged = _charge(client, Promise.DELTA)
-    return _finding("a key of one person alone", "zcdp", Promise.DELTA, charged,
-                    at_least(int(str(shown)), KEYS), Counts(int(str(shown)), 0, KEYS))  # fmt: skip
+    loss = at_least(int(str(shown)), KEYS)
+    each = np.repeat((1.0, 0.0), (int(str(shown)), KEYS - int(str(shown))))
+    drawn = (int(np.random.default_rng(seed).choice(each, KEYS).sum()) for seed in range(ROUNDS))
+    sure = sum(at_least(number, KEYS) > charged for number in drawn) / ROUNDS
+    return Finding(kind="a key of one person alone", mode="zcdp", promise=Promise.DELTA, charged=charged, proven=loss,
+                   answers=2 * KEYS, power=sure)  # fmt: skip
 
 
 def refuses_unlisted_keys(served: Served) -> bool:
@@ -138,11 +145,6 @@ def refuses_unlisted_keys(served: Served) -> bool:
         except psycopg.Error:
             return True
     return False
-
-
-def _finding(kind: str, mode: str, promise: Promise, charged: float, loss: float, counts: Counts) -> Finding:
-    return Finding(kind=kind, mode=mode, promise=promise, charged=charged, proven=loss, answers=2 * counts.of,
-                   power=power(promise, counts, charged))  # fmt: skip
 
 
 def _settle(client: Client, epsilon: float) -> None:

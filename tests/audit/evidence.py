@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 FALSE_ALARM = 1e-4  # of one bound: both of its probabilities are inside their intervals but for this
+ROUNDS = 200  # for the power
 CANDIDATES = 40  # thresholds that are tried on the first half
 _NORMAL = NormalDist()
 _ORDERS = np.concatenate([np.linspace(1.01, 4, 120), np.linspace(4, 64, 60)])
@@ -144,18 +145,8 @@ def _log_factorials(most: int) -> npt.NDArray[np.float64]:
 # --- how sure is it? ------------------------------------------------------------------------------------
 
 
-def power(promise: Promise, counts: Counts, claimed: float, rounds: int = 2_000) -> float:
-    """How often answers of the same two probabilities would prove more than was claimed."""
-    draw = np.random.default_rng(20).binomial
-    pairs = zip(
-        draw(counts.of, counts.with_person / counts.of, rounds), draw(counts.of, counts.without / counts.of, rounds),
-        strict=True,
-    )  # fmt: skip
-    drawn: dict[Counts, bool] = {}
-    flagged = 0
-    for one, other in pairs:
-        key = Counts(int(one), int(other), counts.of)
-        if key not in drawn:
-            drawn[key] = loss_down(promise, key) > claimed
-        flagged += drawn[key]
-    return flagged / rounds
+def power(promise: Promise, with_person: Scores, without: Scores, claimed: float, rounds: int = ROUNDS) -> float:
+    """How often answers drawn from these prove more than was claimed, each time with an event chosen anew."""
+    rng = np.random.default_rng(20)
+    drawn = ((rng.choice(s, len(s)) for s in (with_person, without)) for _ in range(rounds))
+    return sum(proven(promise, *scores)[0] > claimed for scores in drawn) / rounds

@@ -57,7 +57,8 @@ def test_no_event_of_normal_laws_proves_more_than_their_distance() -> None:
 
 
 def test_power_is_the_share_of_samples_that_flag() -> None:
-    clear, never = Counts(900, 100, 1000), Counts(500, 500, 1000)
-    assert power(Promise.MU, clear, 1.0, 50) == 1
-    assert power(Promise.MU, never, 1.0, 50) == 0
-    assert 0 < power(Promise.MU, clear, loss_down(Promise.MU, clear), 50) < 1
+    random = np.random.default_rng(0)
+    scores = random.normal(1, 0.5, 400), random.normal(0, 0.5, 400)
+    assert power(Promise.MU, *scores, 0.5, 20) == 1
+    assert power(Promise.MU, *scores, 3.0, 20) == 0
+    assert 0 < power(Promise.MU, *scores, proven(Promise.MU, *scores)[0], 20) < 1
