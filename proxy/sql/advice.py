@@ -26,8 +26,8 @@ _PART = "Accepted are x LIKE '%a%', position('a' IN x) and x IN ('a', 'b')."
 _ANY = "Group by it, or write min(x) or max(x)."
 _COLLECTED = "Group by it, and collect above: SELECT string_agg(x, ',') FROM (SELECT x FROM t GROUP BY x) AS v."
 JOINED_INSTEAD = (
-    "EXISTS and IN (SELECT ...) are whole conditions of WHERE, beside AND. Elsewhere join one row for each unit: LEFT "
-    "JOIN (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id), and ask whether o.n is NULL."
+    "Ask for the unit in one plain SELECT, user_id IN (SELECT user_id FROM orders WHERE ...), aggregate to one row, or join "
+    "one row for each unit: LEFT JOIN (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id)."
 )
 _HYPERBOLIC = "Write it with exp(x): (exp(x) - exp(-x)) / 2 for sinh(x)."
 
@@ -54,6 +54,7 @@ def _listed() -> Iterator[tuple[str, str]]:
         ("Write to_char(x, 'FM000'), or x::text.", "to_hex to_bin to_oct hex"),
         ("Write 1 / tan(x).", "cot"),
         ("Write 1 / tan(radians(x)).", "cotd"),
+        ("Write concat_ws(', ', x, y).", "array_to_string"),
         ("Write split_part(x, ',', 1), or (string_to_array(x, ','))[1].", "string_to_array string_split unnest"),
         ("Write width_bucket(x, 0, 100, 10), or floor(x / 10) * 10.", "ntile bin"),
         (

@@ -21,6 +21,7 @@ from proxy.sql import (
     bind_made,
     bind_made_texts,
     bind_overlaps,
+    bind_parts,
     bind_patterns,
     bind_spans,
     bind_texts,
@@ -35,7 +36,7 @@ RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
     **bind_calls.RULES, **bind_choices.RULES, **bind_formats.RULES, **bind_patterns.RULES, **bind_spans.RULES,
     **bind_zones.RULES, **bind_made.RULES, **bind_bits.RULES, **bind_lists.RULES, **bind_overlaps.RULES,
-    **bind_made_texts.RULES, **bind_dates.RULES,
+    **bind_made_texts.RULES, **bind_parts.RULES, **bind_dates.RULES,
 })  # fmt: skip
 
 

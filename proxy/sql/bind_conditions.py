@@ -29,7 +29,7 @@ _MOST_ITEMS = 10_000
 _MOST_ROWS = 100
 _REGULAR = (
     "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters. "
-    "Write [A-Za-z0-9_] for \\w, and ~* for (?i)."
+    "Write [A-Za-z0-9_] for \\w, [0-9] for [[:digit:]], (a|b) for (?:a|b) and ~* for (?i)."
 )
 
 

@@ -19,7 +19,10 @@ _MOST_FIELDS = 100
 LONGEST_PART = 100
 _LEFT_OUT = {"position": "1", "occurrence": "1", "option": "0"}
 _WHOLE_TEXT = "Write regexp_count(x, 'pattern'), regexp_instr(x, 'pattern') or regexp_substr(x, 'pattern')."
-_HINT = "Accepted: characters, . [a-z] * + ? {2,3} ^ $ and one group, where each repetition has a clear end."
+_HINT = (
+    "Accepted: characters, . [a-z] * + ? {2,3} ^ $ and one group, where each repetition has a clear end. "
+    "Write [A-Za-z0-9] for [[:alnum:]] and [ ] for \\s."
+)
 
 
 def _text(value: str) -> Literal:

@@ -11,9 +11,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.bind_bits import check_bracketed
-from proxy.sql.bind_patterns import first_match
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
@@ -30,31 +28,6 @@ def _function(binder: Binder, node: exp.Expression) -> Scalar:
     return binder.call(node, _FUNCTIONS[type(node)], binder.scalar(node.this))
 
 
-def _substring(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "start", "length")
-    value = binder.scalar(node.this)
-    start, length = node.args.get("start"), node.args.get("length")
-    if start is None:
-        raise refuse(node, "substring needs a start position")
-    if length is None and isinstance(binder.bind(start), Untyped):
-        return first_match(binder, node, start)
-    first = constant_integer(binder, start)
-    if length is None:
-        return binder.call(node, "substring from", value, Literal(max(first, 1), SqlType.INT4))
-    count = constant_integer(binder, length)
-    if count < 0:
-        raise refuse(node, "negative substring length is not allowed")
-    return part_of(binder, node, value, max(first, 1), max(first + count, 1))
-
-
-def _left(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "expression")
-    value, count = binder.scalar(node.this), constant_integer(binder, node.expression)
-    if count < 0:
-        return binder.call(node, "left", value, Literal(count, SqlType.INT4))
-    return part_of(binder, node, value, 1, count + 1)
-
-
 def part_of(binder: Binder, node: exp.Expression, value: Scalar, first: int, end: int) -> Scalar:
     """The characters from `first` to before `end`, counted from 1."""
     start, length = Literal(first, SqlType.INT4), Literal(max(end - first, 0), SqlType.INT4)
@@ -69,12 +42,6 @@ def constant_integer(binder: Binder, node: exp.Expression) -> int:
     if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 2**31 - 1:
         raise refuse(node, "an integer constant is needed here", "Write the number itself, as in left(x, 3).")
     return value.value
-
-
-def _right(binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "expression")
-    count = Literal(constant_integer(binder, node.expression), SqlType.INT4)
-    return binder.call(node, "right", binder.scalar(node.this), count)
 
 
 def constant_text(binder: Binder, node: exp.Expression, part: exp.Expression, what: str) -> Literal:
@@ -202,8 +169,8 @@ def _concat(binder: Binder, node: exp.Expression) -> Scalar:
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({
-    **dict.fromkeys(_FUNCTIONS, _function), exp.Substring: _substring, exp.Left: _left, exp.Trim: _trim,
-    exp.DPipe: _concat, exp.Right: _right, exp.StrPosition: _position, exp.StartsWith: _starts_with,
+    **dict.fromkeys(_FUNCTIONS, _function), exp.Trim: _trim,
+    exp.DPipe: _concat, exp.StrPosition: _position, exp.StartsWith: _starts_with,
     exp.Replace: _replace, exp.Pad: _pad, exp.Concat: _concat_function, exp.ConcatWs: _concat_ws,
     exp.Initcap: _initcap, exp.Translate: _translate,
 })  # fmt: skip

@@ -18,6 +18,7 @@ from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import TYPE_NAMES, SqlType
 
 _PLAIN = "Leave out length and precision, except in varchar(10) and numeric(10, 2)."
+_CLOCK = "Compare it, x::time < '17:30', or write EXTRACT(hour FROM x) or to_char(x, 'HH24:MI')."
 _MOST_DIGITS = 15  # that a double holds
 
 
@@ -125,6 +126,8 @@ def cast_type(node: exp.Expression, to: exp.Expression) -> SqlType:
     name = plain.sql(dialect="postgres").lower()
     if name == "interval":
         return SqlType.INTERVAL
+    if name == "time":
+        raise refuse(node, "a time of day is not a value here", _CLOCK)
     if name not in TYPE_NAMES:
         raise refuse(node, f"a cast to {name} is not supported", f"Accepted: {', '.join(sorted(TYPE_NAMES))}.")
     return TYPE_NAMES[name]
