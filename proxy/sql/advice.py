@@ -26,8 +26,8 @@ _PART = "Accepted are x LIKE '%a%', position('a' IN x) and x IN ('a', 'b')."
 _ANY = "Group by it, or write min(x) or max(x)."
 _COLLECTED = "Group by it, and collect above: SELECT string_agg(x, ',') FROM (SELECT x FROM t GROUP BY x) AS v."
 JOINED_INSTEAD = (
-    "Ask for the unit in one plain SELECT, user_id IN (SELECT user_id FROM orders WHERE ...), aggregate to one row, or join "
-    "one row for each unit: LEFT JOIN (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id)."
+    "Ask for the unit in one plain SELECT, user_id IN (SELECT user_id FROM orders WHERE ...), aggregate to one row, "
+    "or join one row each: LEFT JOIN (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id) o USING (user_id)."
 )
 _HYPERBOLIC = "Write it with exp(x): (exp(x) - exp(-x)) / 2 for sinh(x)."
 

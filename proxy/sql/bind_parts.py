@@ -104,11 +104,12 @@ def _range(number: Scalar) -> tuple[int, int] | None:
         case Call("position" | "length"):
             return 0, _LONGEST
         case Call("integer +" | "integer -" as sign, (left, right)):
-            sides = _range(left), _range(right)
-            if sides[0] is None or sides[1] is None:
+            ours, theirs = _range(left), _range(right)
+            if ours is None or theirs is None:
                 return None
-            (low, high), (other_low, other_high) = sides
-            return (low + other_low, high + other_high) if sign == "integer +" else (low - other_high, high - other_low)
+            if sign == "integer +":
+                return ours[0] + theirs[0], ours[1] + theirs[1]
+            return ours[0] - theirs[1], ours[1] - theirs[0]
         case _:
             return None
 
