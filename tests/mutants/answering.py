@@ -18,6 +18,7 @@ _SETS = "tests/unit/plan/test_sets.py"
 _RANDOM_SETS = "tests/fuzz/test_sets.py::test_grouping_sets_keep_all_promises"
 _MARGINS = "tests/unit/dp/test_margins.py"
 _ENGINE_TYPES = "tests/unit/sql/test_engine_types.py"
+_LOST_INDEX = "tests/unit/engines/test_postgres.py"
 _EXTREMES = "tests/unit/engines/test_two_engines.py::test_no_row_can_make_postgresql_fail"
 _INERT = "tests/unit/sql/test_inert.py"
 _REPEATS = "tests/unit/wire/test_repeats.py"
@@ -63,7 +64,7 @@ ANSWERING = (
            "return f\"'{value}'::{kind}\"",
            _PREPARED),
     Seeded("stages", "a sub-query about the row around it is released by itself", "sql/free_names.py",
-           "return any(_is_outside(c, aliases, names, is_known) for c in query.find_all(exp.Column))",
+           "return any(map(is_outside(query, catalog, ctes), query.find_all(exp.Column)))",
            "return False",
            _CASES),
     # --- reuse ---------------------------------------------------------------------------------------------------
@@ -232,6 +233,14 @@ ANSWERING = (
            "({text} BETWEEN {self.double(-LARGEST)} AND {self.double(LARGEST)})\"",
            "({text} >= {self.double(-LARGEST)})\"",
            _ENGINE_TYPES),
+    Seeded("postgres", "a table without its unique index is read", "engines/postgres.py",
+           "if not postgres_facts.are_unique_still(self._connection, self._unique_keys):",
+           "if not self._unique_keys:",
+           _LOST_INDEX),
+    Seeded("postgres", "any table of the name has the index", "engines/postgres_facts.py",
+           "i.indrelid = to_regclass(k.relation) and {_KEY}",
+           "{_KEY}",
+           _LOST_INDEX),
     # --- repeats -------------------------------------------------------------------------------------------------
     Seeded("repeats", "a function of the client's choice changes nothing", "sql/inert.py",
            "exp.Count, exp.Sum,",

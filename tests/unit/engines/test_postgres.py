@@ -322,6 +322,7 @@ def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_i
     anew = 'create table fresh ("Id" int); insert into fresh values (1), (1); grant select on fresh to reader;'
     swapped = "begin; drop table replaced; alter table fresh rename to replaced; commit"
     with server.owner(DATABASE) as owner:
+        owner.execute('create table bystander ("Id" int unique)')
         owner.execute('create table replaced ("Id" int unique); grant select on replaced to reader')
         engine.check_facts(_policy(_REPLACED))
         assert count() == ((0,),)
