@@ -27,6 +27,7 @@ CHUNK = 4
 FIRST = 40_000
 MOST_WORLDS = 10
 LONG_CHUNK = 50
+SHARE = 5  # of the cases of the long search, quantiles are one in so many
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -47,7 +48,7 @@ def test_histograms_are_the_oracles_and_answers_those_of_the_choice(first: int) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("check", [check_bounds, check_meaning])
-@pytest.mark.parametrize("part", range(-(-LONG_CASES // (LONG_CHUNK * QUERIES))))
+@pytest.mark.parametrize("part", range(-(-LONG_CASES // (SHARE * LONG_CHUNK * QUERIES))))
 def test_many_random_quantiles(part: int, check: Callable[[Ranks], None]) -> None:
     first = LONG_SEED + part * LONG_CHUNK
     tally = run_quantiles(range(first, first + LONG_CHUNK), check, stop=True)

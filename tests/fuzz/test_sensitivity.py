@@ -1,6 +1,6 @@
 """Random queries on databases that differ in one unit: the vector moves within its bound, others' cells do not move.
 
-make fuzz continues with fresh seeds: HUSHQL_FUZZ_CASES queries (default 20000) from HUSHQL_FUZZ_SEED on.
+make fuzz continues with fresh seeds: HUSHQL_FUZZ_CASES queries (default 100000) from HUSHQL_FUZZ_SEED on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def test_one_unit_moves_the_vector_within_its_bound(first: int) -> None:
     assert tally.planned > CHUNK * QUERIES / 3, "the grammar makes too few queries that can be planned"
 
 
-LONG_CASES = int(os.environ.get("HUSHQL_FUZZ_CASES", "20000"))
+LONG_CASES = int(os.environ.get("HUSHQL_FUZZ_CASES", "100000"))
 LONG_SEED = int(os.environ.get("HUSHQL_FUZZ_SEED", "1000000"))
 LONG_CHUNK = 50
 
