@@ -47,10 +47,13 @@ def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
     try:
         return Literal(_read(text, wanted), wanted)
     except (ValueError, InvalidOperation) as error:
-        hint = _HINTS.get(wanted.family, "Cast the text explicitly.")
+        is_said = text.strip().lower() in _SAID and wanted.family is Family.TIME
+        hint = _NOW if is_said else _HINTS.get(wanted.family, "Cast the text explicitly.")
         raise refuse(node, f"'{text[:40]}' is not understood as {wanted.pg_name} over private rows", hint) from error
 
 
+_SAID = frozenset(("now", "today", "yesterday", "tomorrow", "epoch", "infinity", "-infinity"))
+_NOW = "Write now(), current_date or current_date - 1; for a time without end leave the condition out."
 _HINTS = {
     Family.NUMBER: "Write it in decimal digits.",
     Family.BOOLEAN: "Write true or false.",

@@ -57,7 +57,8 @@ FAILED_TRANSACTION = ord("E")
 GUARDED = Unsupported(
     "private tables can only be read through aggregates",
     detail="This statement would read rows of a private table.",
-    hint="Aggregate them, for example: SELECT count(*) FROM that_table.",
+    hint="Aggregate them in a SELECT: SELECT count(*) FROM that_table. To keep the answer write CREATE TEMP TABLE t AS "
+    "SELECT ... for INSERT, and CREATE TEMP VIEW for CREATE VIEW.",
 )
 
 
