@@ -17,7 +17,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.plan.release_plan import plan_release
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind
 from proxy.sql.block import BoundBlock, Carries
-from tests.fuzz.planning import SALT, bind, block_of, context_of
+from tests.fuzz.planning import SALT, bind, block_of, context_of, split_query
 from tests.fuzz.worlds import NOBODY, World
 from tests.oracle.bounded import Oracle
 from tests.oracle.scalars import Reading, Row
@@ -90,8 +90,9 @@ class Shop:
         spelled = ", ".join("(" + ", ".join(map(_spelled, row)) + ")" for row in rows)
         head = ", ".join(f'"{n}"' for n in names)
         relation = f'(values {spelled}) as "hush_r"({head})' if rows else _nothing(bound)
-        span, text = block_of(self.world, query).span, bound.outer.replace(bound.marker, relation)
-        whole = (query[: span.start] + text + query[span.end :]).replace("::pg_catalog.", "::")
+        cut, text = split_query(self.world, query), bound.outer.replace(bound.marker, relation)
+        span = block_of(cut).span
+        whole = (cut.text[: span.start] + text + cut.text[span.end :]).replace("::pg_catalog.", "::")
         return Counter(self.connection.execute(whole).fetchall())
 
     def _cells(self, bound: BoundBlock) -> dict[tuple[object, ...], list[int]]:

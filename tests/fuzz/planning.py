@@ -12,9 +12,10 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Accounting
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Constants
+from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
-from proxy.sql.split import BlockText, split
+from proxy.sql.split import BlockText, Split
 from tests.fuzz.worlds import NOW, World
 
 RHO_PICO = 10**10
@@ -42,9 +43,13 @@ def context_of(world: World, lowered: Lowered) -> PlanContext:
     )
 
 
-def block_of(world: World, query: str) -> BlockText:
+def split_query(world: World, query: str) -> Split:
+    """A query cut at the noise line, in the words that it is lifted to. Raises HushError."""
+    return split_lifted(split_statements(query)[0], Catalog(world.tables), frozenset())[0]
+
+
+def block_of(cut: Split) -> BlockText:
     """Where the one block of a query stands. Raises HushError."""
-    cut = split(split_statements(query)[0], Catalog(world.tables), frozenset())
     if len(cut.blocks) != 1:  # a part of a query, made smaller, may have none
         raise Unsupported("the query has no block of its own")
     return cut.blocks[0]
@@ -53,7 +58,8 @@ def block_of(world: World, query: str) -> BlockText:
 def bind(world: World, query: str) -> BoundBlock:
     """The one block of a query. Raises HushError."""
     constants = Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(world.privacy.time_zone)))
-    return bind_block(block_of(world, query), Catalog(world.tables), constants, query)
+    cut = split_query(world, query)
+    return bind_block(block_of(cut), Catalog(world.tables), constants, cut.text)
 
 
 def plan_query(world: World, query: str, context: PlanContext) -> ReleasePlan:
