@@ -23,7 +23,7 @@ class _FramedWriter(UnitWriter):
     def _rows_of_units(self, depth: int) -> From:
         below = self._below(depth)
         rng, self._from = self._rng, below
-        units, items, names = self._unit_texts(), [], []
+        units, items, names, windows = self._unit_texts(), [], [], []
         for number, column in enumerate(below.columns):
             items.append(f"{column.text} as c{number}")
             names.append(Name(f"c{number}", column.type, column.domain))
@@ -33,11 +33,14 @@ class _FramedWriter(UnitWriter):
             ordered = f" order by {', '.join(order)}" if order else ""
             call, kind, domain = self._framed_call()
             over = f"partition by {', '.join(units)}{ordered} {self._frame()}"
-            items.append(f"{call} over ({over}) as w{number}")
+            called = f"n{number}" if rng.random() < 0.2 else ""
+            windows += [f"{called} as ({over})"] if called else []
+            items.append(f"{call} over {called or f'({over})'} as w{number}")
             names.append(Name(f"w{number}", kind, domain))
         chosen = ", ".join([*(f"{t} as {c}" for t, c in zip(units, self._units(), strict=True)), *items])
         where = f" where {self._bool(1)}" if rng.random() < 0.3 else ""
-        return From(f"select {chosen} from {below.text}{where}", tuple(names), "")
+        named = f" window {', '.join(windows)}" if windows else ""
+        return From(f"select {chosen} from {below.text}{where}{named}", tuple(names), "")
 
     def _framed_call(self) -> tuple[str, SqlType, Domain]:
         rng = self._rng

@@ -41,7 +41,7 @@ class UnitWriter(Writer):
         rng, table = self._rng, self._rng.choice("pe")
         columns = self._columns(table, "x")
         if rng.random() < 0.6:
-            items = [self._single() for _ in range(rng.choice((1, 2)))]
+            items = [self._asked() if rng.random() < 0.3 else self._single() for _ in range(rng.choice((1, 2)))]
             return From(f"{table} x", (*columns, *(Name(f"({i.text})", i.type, i.domain) for i in items)),
                         self._unit(table, "x"))  # fmt: skip
         if rng.random() < 0.5:
@@ -55,6 +55,22 @@ class UnitWriter(Writer):
         how = rng.choice((", lateral {}", " cross join lateral {}", " left join lateral {} on true"))
         inner = f"(select y.* from e y where {where}) y"
         return From(f"{table} x{how.format(inner)}", self._from.columns, self._unit(table, "x"))
+
+    def _asked(self) -> Name:
+        """Whether the unit of x has rows, as a value."""
+        rng, below = self._rng, self._below(self._rng.choice((0, 0, 1)))
+        self._from = below
+        theirs, ours = self._unit_texts(), [f"x.{c}" for c in self._units()]
+        where = [self._bool(1) for _ in range(rng.choice((0, 1)))]
+        if rng.random() < 0.4:
+            same = " and ".join([*(f"{t} = {o}" for t, o in zip(theirs, ours, strict=True)), *where])
+            text = f"{rng.choice(('', 'not '))}exists (select 1 from {below.text} where {same})"
+        else:
+            left = ours[0] if len(ours) == 1 else f"({', '.join(ours)})"
+            word = rng.choice(("in", "not in") if len(ours) > 1 else ("in", "not in", "= any", "<> all"))
+            rows = f"select {', '.join(theirs)} from {below.text}{''.join(f' where {w}' for w in where)}"
+            text = f"{left} {word} ({rows})"
+        return Name(text, SqlType.BOOL, Unknown())
 
     def _single(self) -> Name:
         """A SELECT of one row and column over rows of the unit of x."""
