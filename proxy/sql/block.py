@@ -116,7 +116,7 @@ def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: 
     every_key = tuple(Injected(Carries.KEY, n, k.type) for n, k in enumerate(keys))
     by_name, shown = {i.name: keys[i.number] for i in every_key}, relation
     if rows.kept is not None:
-        check_keys(rows.kept, keys, sets, select)
+        check_keys(rows.kept, {s.number for s in rows.scans if not s.table.is_public}, keys, sets, select)
         shown = groups_of(rows.kept, relation, by_name, constants, select)
     elif not sets:
         shown = combinations_of(rows, relation, by_name, constants)

@@ -6,7 +6,7 @@ which follows from the public tables alone: after the noise, these cut the group
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -27,19 +27,28 @@ from proxy.sqltypes import SqlType
 _COUNT = "Whether a row is kept is private. Count what the private row has: count(o.order_id), sum(o.amount)."
 
 
-def check_keys(kept: Kept, keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression) -> None:
-    """Groups must be those of public rows. Raises Unsupported."""
+def check_keys(
+    kept: Kept, private: Collection[int], keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression
+) -> None:
+    """Groups must be those of public rows, or of private rows beside them. private: their scans. Raises Unsupported."""
     if kept.rows.has_units or kept.rows.joins:
         raise refuse(node, f"{KEEPS} is not supported with further joins of this kind", INNER)
     if sets:
         raise refuse(node, f"{KEEPS} is not supported with grouping sets over private rows", INNER)
-    for column in (c for key in keys for c in columns_of(key)):
-        if column.scan not in kept.scans:
-            raise refuse(node, f"{KEEPS} is not supported with groups by columns of a private table",
-                         "Group by columns of the public table alone, or use JOIN.")  # fmt: skip
     for key in keys:
+        if not _is_public(kept, key) and not all(c.scan in private for c in columns_of(key)):
+            raise refuse(node, f"{KEEPS} is not supported with groups by columns of other tables in one expression",
+                         "Group by columns of the public table, or of the private one.")  # fmt: skip
+        if not _is_public(kept, key) and not isinstance(without(key, lambda s: s not in kept.scans), Null):
+            raise refuse(node, f"{KEEPS} is not supported with groups that they are in without a private row",
+                         "Let what is grouped by be NULL where the private row is missing, or use JOIN.")  # fmt: skip
+    for key in (k for k in keys if _is_public(kept, k)):
         if not isinstance(key, ColumnRef) and (kept.is_full or key.type is SqlType.TIMESTAMPTZ):
             raise refuse(node, f"{KEEPS} is not supported with groups by this expression", "Group by plain columns.")
+
+
+def _is_public(kept: Kept, key: Scalar) -> bool:
+    return all(c.scan in kept.scans for c in columns_of(key))
 
 
 def check_aggregate(kept: Kept, aggregate: Aggregate, node: exp.Expr) -> None:
@@ -61,8 +70,9 @@ def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: 
 
     relation: with its alias, which the result has too. Raises Unsupported.
     """
+    public = {name: key for name, key in keys.items() if _is_public(kept, key)}
     try:
-        return _those_of((kept,), relation, keys, constants)
+        return _those_of((kept,), relation, public, constants)
     except Unsupported:
         raise refuse(node, f"{KEEPS} is not supported with this function of the public table",
                      "Compute it in a column of the public table, or use JOIN.") from None  # fmt: skip

@@ -29,6 +29,7 @@ from proxy.sql.binder import Binder
 from proxy.sql.inner_values import stored_type
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
+from proxy.sql.signatures import common_type
 from proxy.sqltypes import SqlType
 
 _MOST_BRANCHES = 20
@@ -156,7 +157,9 @@ class TogetherRows:
             return found[0]
         which = self._which()
         tests = [Call("=", (which, Literal(i, SqlType.INT4)), SqlType.BOOL) for i in range(len(found) - 1)]
-        return Case(tuple(zip(tests, found[:-1], strict=True)), found[-1], united[0].type)
+        wanted = common_type(tuple(s.type for s in united))
+        assert wanted is not None, "the binder has united them"
+        return Case(tuple(zip(tests, found[:-1], strict=True)), found[-1], wanted)
 
     def _which(self) -> ColumnRef:
         numbers = tuple(Literal(i, SqlType.INT4) for i in range(len(self._parts)))
