@@ -119,6 +119,10 @@ COMPOSED = (
 
 #: Settings, answers made of other answers, and what PostgreSQL itself would do with a table.
 AROUND = (
+    "",
+    "SET TimeZone = 'Asia/Tokyo'",
+    "SELECT count(*) FROM people WHERE tz > '2024-01-05 00:00'",
+    "RESET TimeZone",
     "SET hush.target_error = 3",
     "SELECT kind, count(*) FROM people GROUP BY kind ORDER BY kind",
     "EXPLAIN SELECT sum(v) FROM people",
@@ -211,6 +215,7 @@ EXTENDED: tuple[tuple[bytes, ...], ...] = (
     (bound(b"never made", b""),),
     (statement(f"EXPLAIN {NAMES}"),),
     (statement("SELECT * FROM hush.last_query"),),
+    (statement(""), statement("SET hush.fresh = on"), statement(NAMES)),
 )  # fmt: skip
 
 
