@@ -70,6 +70,8 @@ def _cast(
 # The engine alone takes 1_000 for a fraction, 12.5 for a whole number and '24-1-5' for a day of the first century
 _NUMERAL = f"^{BLANK}{NUMERAL}{BLANK}$"
 _MOMENT, _TRIMMED = moment(), "trim({0}, e'\\t\\n\\f\\r ')"
+# it writes the era behind the date, PostgreSQL behind the time of day
+_MOMENT_TEXT = r"regexp_replace({0}::VARCHAR, ' \(BC\)(.*)', '\1 BC')"
 _SAME_WHOLE = images.whole(lambda numbers: numbers[0])
 
 
@@ -101,8 +103,8 @@ def _casts() -> tuple[Function, ...]:
         row for kind in (SqlType.TEXT, SqlType.VARCHAR) for row in (
             _cast(f"text to {kind.pg_name}", kind, _TEXT, "{0}::VARCHAR", domains.first, images.an_argument),
             _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR", image=images.spelled),
-            _cast(f"date to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled),
-            _cast(f"timestamp to {kind.pg_name}", kind, _TIME, "{0}::VARCHAR", image=images.spelled_moment),
+            _cast(f"date to {kind.pg_name}", kind, _TIME, "replace({0}::VARCHAR, '(BC)', 'BC')", image=images.spelled),
+            _cast(f"timestamp to {kind.pg_name}", kind, _TIME, _MOMENT_TEXT, image=images.spelled_moment),
             _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true")),
         )
     )  # fmt: skip

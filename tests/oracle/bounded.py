@@ -372,8 +372,7 @@ def canonical(value: Stored, kind: SqlType) -> str | None:
         return None
     if kind.family is Family.TIME:
         assert isinstance(value, (int, float))
-        text = times.date_text(value) if kind is SqlType.DATE else times.time_text(value)
-        return text.replace(" (BC)", " BC")
+        return times.date_text(value) if kind is SqlType.DATE else times.time_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (float, Decimal)):

@@ -134,15 +134,15 @@ def shifted(moment: Moment, months: int, days: int, microseconds: int) -> Moment
 
 
 def date_text(moment: Moment) -> str:
-    """A date as the engine casts it to text."""
+    """A date as PostgreSQL casts it to text."""
     if not isinstance(moment, int):
         return "infinity" if moment > 0 else "-infinity"
     year, month, day = civil_of(moment // DAY)
-    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
+    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} BC"
 
 
 def time_text(moment: Moment) -> str:
-    """A timestamp as the engine casts it to text."""
+    """A timestamp as PostgreSQL casts it to text."""
     if not isinstance(moment, int):
         return date_text(moment)
     clock = moment % DAY
@@ -150,7 +150,7 @@ def time_text(moment: Moment) -> str:
     text = f" {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     fraction = f".{micros:06}".rstrip("0") if micros else ""
     date_part = date_text(moment)
-    return date_part.removesuffix(" (BC)") + text + fraction + (" (BC)" if date_part.endswith(")") else "")
+    return date_part.removesuffix(" BC") + text + fraction + (" BC" if date_part.endswith(" BC") else "")
 
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
