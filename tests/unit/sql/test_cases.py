@@ -6,11 +6,13 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.policy.model import Policy
-from tests.unit.sql.corpus import Case, cases, facts_of_all, plan, policy, stages_of
+from proxy.sql.postgres_dialect import POSTGRES
+from tests.unit.sql.corpus import Case, cases, context_of, facts_of_all, plan, policy, stages_of
 
 CASES = cases()
 READABLE = 3000  # characters of private SQL; cases that need more say so, and are few
 MOST_LONG = 16
+LONGEST_OF_POSTGRES = 21_000
 pytestmark = pytest.mark.no_cover  # a server is asked every case too, and its lines are counted
 
 
@@ -35,6 +37,15 @@ def test_statement_is_understood(case: Case, served: Policy) -> None:
 
 def test_few_cases_need_long_statements() -> None:
     assert sum("long" in c.facts for c in CASES) <= MOST_LONG
+
+
+def test_most_statements_are_short_for_postgresql_too(served: Policy) -> None:
+    """Which checks what every cast and sum may do, in words of its own. Of every eighth case, for the time it takes."""
+    context = context_of(served, POSTGRES)
+    found = [plan(case, served, context) for case in CASES[::8] if not case.is_refused]
+    longest = sorted(max((len(sql) for of in plans for sql in stages_of(of)), default=0) for plans in found)
+    assert longest[len(longest) * 8 // 10] <= READABLE, "four of five"
+    assert longest[-1] <= LONGEST_OF_POSTGRES
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.is_refused], ids=lambda c: c.place)
