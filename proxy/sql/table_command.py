@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from proxy.sql.parentheses import without_parentheses
 from proxy.sql.parse import Statement, split_statements
 
 _WORD, _MEANING = "TABLE", "SELECT * FROM"
@@ -37,7 +38,11 @@ class WrittenOut:
 
 
 def write_out(statement: Statement) -> WrittenOut:
-    """The statement with each TABLE command as a SELECT. Raises Unsupported when it cannot be tokenised."""
+    """The statement with each TABLE command as a SELECT, and no needless parentheses around joins.
+
+    Raises Unsupported when it cannot be tokenised.
+    """
+    statement = without_parentheses(statement)
     tokens = statement.tokens
     starts = tuple(t.start for i, t in enumerate(tokens) if _is_command(tokens, i))
     if not starts:
