@@ -30,7 +30,7 @@ STATEMENTS = {
     "100,000 rows of the person, 10 count": "SELECT count(*) FROM events WHERE n < 5",
     "100,000 keys of the person, 4 count": "SELECT what, count(*) FROM events GROUP BY what",
     "a text of 2 million letters": "SELECT count(*) FROM people WHERE upper(name) LIKE '%Z%Y%Z%'",
-    "nothing of the person (both alike)": "SELECT count(*) FROM people WHERE name = 'nobody'",
+    "that text, compared with a short one": "SELECT count(*) FROM people WHERE name = 'nobody'",
 }
 Times = npt.NDArray[np.float64]
 
