@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.policy.model import Column
+from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import Aggregate, AggregateKind, ColumnRef, JoinKind, Literal, Null, Scalar, columns_of
 from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
@@ -79,12 +79,21 @@ def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: 
 
 
 def combinations_of(rows: Rows, relation: str, keys: Mapping[str, Scalar], constants: Constants) -> str:
-    """The same where nothing is kept: of several columns of one public table, the combinations that it has."""
+    """The same where nothing is kept: of several columns of one public table, the combinations that it has.
+
+    Of one column between bounds, the values that it has: of those the policy lists, each is shown.
+    """
     inner = [Kept(Rows(scans=(s,), columns=())) for s in rows.scans if s.table.is_public]
     outer = [Kept(Rows(scans=j.scans, columns=()), is_full=True) for j in rows.joins
              if j.kind is JoinKind.LEFT and all(s.table.is_public for s in j.scans)]  # fmt: skip
-    several = tuple(k for k in (*inner, *outer) if len(_columns_of(k, keys)) > 1)
-    return _those_of(several, relation, keys, constants, is_plain=True)
+    looked_up = tuple(k for k in (*inner, *outer) if len(of := _columns_of(k, keys)) > 1 or _is_bounded(k, of))
+    return _those_of(looked_up, relation, keys, constants, is_plain=True)
+
+
+def _is_bounded(kept: Kept, keys: Mapping[str, Scalar]) -> bool:
+    found = {(k.scan, k.name) for k in keys.values() if isinstance(k, ColumnRef)}
+    columns = (c for s in kept.rows.scans for c in s.table.columns if (s.number, c.name) in found)
+    return any(isinstance(c.domain, Bounded) for c in columns)
 
 
 def _columns_of(kept: Kept, keys: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
