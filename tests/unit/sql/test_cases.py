@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from proxy.errors import HushError
+from proxy.errors import HushError, Unsupported
 from proxy.policy.model import Policy
 from proxy.sql.postgres_dialect import POSTGRES
 from tests.unit.sql.corpus import Case, cases, context_of, facts_of_all, plan, policy, stages_of
@@ -42,8 +44,12 @@ def test_few_cases_need_long_statements() -> None:
 def test_most_statements_are_short_for_postgresql_too(served: Policy) -> None:
     """Which checks what every cast and sum may do, in words of its own. Of every eighth case, for the time it takes."""
     context = context_of(served, POSTGRES)
-    found = [plan(case, served, context) for case in CASES[::8] if not case.is_refused]
-    longest = sorted(max((len(sql) for of in plans for sql in stages_of(of)), default=0) for plans in found)
+    longest = []
+    for case in (c for c in CASES[::8] if not c.is_refused):
+        with suppress(Unsupported):  # what PostgreSQL cannot compute is no longer than what it can
+            longest.append(max((len(q) for of in plan(case, served, context) for q in stages_of(of)), default=0))
+    longest.sort()
+    assert len(longest) > 100
     assert longest[len(longest) * 8 // 10] <= READABLE, "four of five"
     assert longest[-1] <= LONGEST_OF_POSTGRES
 
