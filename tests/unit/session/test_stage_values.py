@@ -44,15 +44,15 @@ def test_too_many_values_are_refused(world: World) -> None:
 
 
 def test_what_is_wrong_in_a_stage_is_said_of_its_place(world: World) -> None:
-    sql = "select count(*) from users where age > (with w as (select age from users) select avg(age & 3) from w)"
+    sql = "select count(*) from users where age > (with w as (select age from users) select avg(age << 3) from w)"
     with pytest.raises(HushError) as refused:
         begin(world.session(), sql)
-    assert sql[refused.value.position - 1 :].startswith("age & 3")
+    assert sql[refused.value.position - 1 :].startswith("age << 3")
     assert not world.engine.asked
-    late = "select count(*) from users where age > (select avg(age) from users) and age & 3 = 1"
+    late = "select count(*) from users where age > (select avg(age) from users) and age << 3 = 1"
     with pytest.raises(HushError) as refused:
         begin(world.session(), late)
-    assert late[refused.value.position - 1 :].startswith("age & 3")
+    assert late[refused.value.position - 1 :].startswith("age << 3")
     assert not world.engine.asked, "what can never be answered costs nothing"
     whole_number = "select count(*) from users where left(city, (select count(*)::integer from orders)) = 'x'"
     assert isinstance(begin(world.session(), whole_number), Asking)
@@ -80,20 +80,20 @@ def test_a_released_relation_is_joined(world: World) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        f"{SQL} and age < (select max(age) from users) and kids < (select avg(kids) from users) and kids & 3 > 1",
-        f"{SQL} and age > (select avg(kids) from users where kids & 3 > 1)",
-        f"{SQL} and age > (select avg(kids) from users where kids > (select avg(age) from users) and kids & 3 > 1)",
+        f"{SQL} and age < (select max(age) from users) and kids < (select avg(kids) from users) and kids << 3 > 1",
+        f"{SQL} and age > (select avg(kids) from users where kids << 3 > 1)",
+        f"{SQL} and age > (select avg(kids) from users where kids > (select avg(age) from users) and kids << 3 > 1)",
         f"""{SQL} and age < (select avg(age) / 2 from users) and kids < 2 * (select -(count(*) + 1) from users)
-        and kids & 3 < (select avg(kids) - 1 from users)""",
+        and kids << 3 < (select avg(kids) - 1 from users)""",
         "select count(*) from users where city > (select avg(age) from users) and age > (select max(age) from users)",
         """with m as (select plan, avg(age) as a from users group by plan)
-        select sum(u.age & 3) from users u join m using (plan) where age > (select avg(age) - 1 from users)""",
+        select sum(u.age << 3) from users u join m using (plan) where age > (select avg(age) - 1 from users)""",
     ],
 )
 def test_what_no_value_of_any_stage_would_help_is_refused_before_it_is_charged(world: World, sql: str) -> None:
-    with pytest.raises(Unsupported, match=r"operator &|cannot combine text and numeric") as refused:
+    with pytest.raises(Unsupported, match=r"operator <<|cannot combine text and numeric") as refused:
         begin(world.session(), sql)
-    assert sql[refused.value.position - 1 :].startswith(("kids & 3", "u.age & 3", "city >"))
+    assert sql[refused.value.position - 1 :].startswith(("kids << 3", "u.age << 3", "city >"))
     assert not world.engine.asked
     assert not world.spent()
 
