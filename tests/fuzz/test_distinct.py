@@ -18,7 +18,7 @@ MOST_WORLDS = 60
 
 @pytest.mark.parametrize("first", range(0, WORLDS, CHUNK))
 def test_distinct_counts_are_the_oracles_and_move_within_their_bounds(first: int) -> None:
-    keep_promises(range(first, first + CHUNK), make_distinct_query, QUERIES)
+    keep_promises(range(first, first + CHUNK), make_distinct_query)
 
 
 def _always(query: str) -> Make:
