@@ -24,6 +24,7 @@ from proxy.sql.algebra import (
     Scalar,
     Span,
     children,
+    columns_of,
     conjuncts,
 )
 from proxy.sql.decided import decided
@@ -91,9 +92,17 @@ class Domains:
         return self._plain(scalar, lambda part: self._within(part, conditions))
 
     def _reached(self, choices: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-        """Those of COALESCE up to the first that is never NULL."""
-        present = (number for number, choice in enumerate(choices, 1) if not self.may_be_null(choice))
+        """Those of COALESCE up to the first that conditions leave never NULL.
+
+        What a policy says of a column is not enough: a value outside its domain is NULL here, and has the default.
+        """
+        present = (number for number, choice in enumerate(choices, 1) if self._is_present(choice))
         return choices[: next(present, None)]
+
+    def _is_present(self, scalar: Scalar) -> bool:
+        if any(_implies_present(condition, scalar) for condition in self._where):
+            return True
+        return not self.may_be_null(scalar) and all(c != scalar and self._is_present(c) for c in columns_of(scalar))
 
     def _branches(self, case: Case, conditions: Conditions) -> Iterator[Domain]:
         """The domain of each result, where its condition holds and those before it do not."""

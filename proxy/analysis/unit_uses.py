@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proxy.errors import PolicyForbids
 from proxy.policy.model import UnitColumns
-from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, children
+from proxy.sql.algebra import Beside, Block, Call, ColumnRef, Grouped, Null, Scalar, Scan, Together, Windowed, children
 from proxy.sql.links import equality
 
 
@@ -14,6 +14,32 @@ def is_unit_value(block: Block, reference: ColumnRef) -> bool:
     column = table.column(reference.name)
     owned = isinstance(table.ownership, UnitColumns) and reference.name in table.ownership.columns
     return owned or (column is not None and column.key and not table.is_public)
+
+
+def _is_always_unit_value(block: Block, reference: ColumnRef) -> bool:
+    """Whether a column is such a value in all rows, not only in those of some SELECTs of a union: what else it is there
+    would choose people where it is compared with them.
+    """
+    parts = _parts(block.scan(reference.scan), reference.name)
+    return is_unit_value(block, reference) and all(
+        isinstance(part, ColumnRef) and _is_always_unit_value(inner, part) for inner, part in parts
+    )
+
+
+def _parts(scan: Scan, name: str) -> list[tuple[Block, Scalar]]:
+    """What a column of a sub-select is made of, NULL aside; nothing for one that holds the unit of its own row."""
+    found: list[tuple[Block, Scalar]] = []
+    match scan.rows:
+        case Together(columns, branches) if name in columns:
+            found = [(b.block, b.columns[columns.index(name)]) for b in branches]
+        case Grouped(inner, _, keys):
+            found = [(inner, key) for own, key in keys if own == name]
+        case Windowed(inner, passed, windows):
+            beside = [(w.name, w.of.argument) for w in windows if isinstance(w.of, Beside)]
+            found = [(inner, part) for own, part in (*passed, *beside) if own == name]
+        case _:
+            pass
+    return [(inner, part) for inner, part in found if not isinstance(part, Null)]
 
 
 def shown(scalar: Scalar) -> tuple[ColumnRef, ...]:
@@ -34,7 +60,7 @@ def _shown(scalar: Scalar) -> frozenset[ColumnRef]:
 def check_condition(block: Block, condition: Scalar) -> None:
     """Raises PolicyForbids for a scalar that shows more of the unit than that it is there, or is another's."""
     pair = equality(condition)
-    if pair is not None and is_unit_value(block, pair[0]) == is_unit_value(block, pair[1]):
+    if pair is not None and all(_is_always_unit_value(block, side) for side in pair):
         return
     for reference in shown(condition):
         table = block.scan(reference.scan).table

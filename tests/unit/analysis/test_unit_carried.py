@@ -61,3 +61,27 @@ def test_whether_it_is_there_may_be_asked() -> None:
     for carrier, use in product(CARRIERS[:5], ("select count(*) from ({}) q where k is null",
                                                "select k is null, count(k) from ({}) q group by 1")):  # fmt: skip
         assert plan(use.format(carrier)).vector.moments
+
+
+#: Rows whose k is the unit in some alone; in others whatever the asker likes.
+MIXED = (
+    "select user_id as u, user_id as k from users union all select user_id, store_id from orders",
+    "select user_id as u, store_id as k from orders union select user_id, user_id from users",
+    "select user_id as u, user_id as k from users union all {}",
+    "select user_id as u, user_id as k from users union {}",
+    "select z.u, z.k from (select user_id as u, user_id as k from users union all {}) z",
+)
+CHOSEN = (
+    "select user_id, k from (select distinct user_id, age + 5 as k from users) c",
+    "select user_id, k from (select user_id, age + 5 as k, count(*) from users group by 1, 2) c",
+    "select user_id, k from (select user_id, first_value(5) over (partition by user_id) as k from users) c",
+    "select user_id, s.store_id from orders join stores s using (store_id)",
+)
+
+
+@pytest.mark.parametrize("use", ["select count(*) from ({}) q where k = u",
+                                 "select count(*) filter (where u = k) from ({}) q"])  # fmt: skip
+def test_what_is_the_unit_in_some_rows_is_not_compared_with_it(use: str) -> None:
+    for mixed, chosen in product(MIXED, CHOSEN):
+        with pytest.raises(PolicyForbids, match="identifies the privacy unit"):
+            plan(use.format(mixed.format(chosen)))
