@@ -174,8 +174,8 @@ class RelayedSession:
             match ask:
                 case AskPrepare(text, settings, told):
                     return await self._ends.session.prepare(text, settings, told)
-                case AskRelease(piece, parameters, fields, settings):
-                    return await self._ends.session.release(piece, parameters, fields, settings)
+                case AskRelease(piece, parameters, settings):
+                    return await self._ends.session.release(piece, parameters, settings)
 
     def _answered(self, outcome: tuple[Piece, ...] | Spliced | Asking | HushError) -> None:
         self._task = None

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from proxy.errors import HushError
-from proxy.wire.exchange import Array, Asking, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Spliced
+from proxy.wire.exchange import Array, Asking, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Spliced
 
 __all__ = [
     "Array",
     "Asking",
-    "Field",
     "NoRefusal",
     "Notice",
     "Parameter",
@@ -58,11 +57,7 @@ class Session(Protocol):
         ...
 
     async def release(
-        self,
-        piece: Piece,
-        parameters: tuple[Parameter, ...],
-        fields: tuple[Field, ...],
-        settings: Mapping[str, str],
+        self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
     ) -> Spliced | Asking:
         """Charge, compute and splice one private statement. Raises HushError when refused.
 

@@ -20,7 +20,7 @@ from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, Planned, answer_statement, is_paid, plan_statement, together
 from proxy.session.asker import Asker
-from proxy.session.contract import Asking, Field, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
@@ -123,11 +123,7 @@ class ClientSession:
         return frozenset(name for name in self._noted if words.issuperset(_WORDS.findall(name)))
 
     async def release(
-        self,
-        piece: Piece,
-        parameters: tuple[Parameter, ...],
-        fields: tuple[Field, ...],
-        settings: Mapping[str, str],
+        self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
     ) -> Spliced | Asking:
         """See the contract."""
         piece = await self._up_to_date(piece, settings)

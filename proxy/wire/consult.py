@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from proxy.wire import messages
 from proxy.wire.channel import Channel
-from proxy.wire.exchange import Array, Asking, Field, Parameter, Piece, Row, Spliced
+from proxy.wire.exchange import Array, Asking, Parameter, Piece, Row, Spliced
 from proxy.wire.expect import Kind, Place, Ticket
 from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import STATEMENT, encode, inject
@@ -34,17 +34,13 @@ def informed(
 
 
 def released(
-    channel: Channel,
-    piece: Piece,
-    parameters: tuple[Parameter, ...],
-    fields: tuple[Field, ...],
-    settings: Mapping[str, str],
+    channel: Channel, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
 ) -> Flow[Spliced]:
     """A statement's releases, whatever the front is to be asked in between. Raises FrontSaidNo, HushError."""
-    answer = yield from ask_release(piece, parameters, fields, settings)
+    answer = yield from ask_release(piece, parameters, settings)
     while isinstance(answer, Asking):
         rows = yield from _ask_front(channel, answer.sql, parameters, answer.arrays)
-        answer = yield from ask_release(replace(answer.piece, told=rows), parameters, fields, settings)
+        answer = yield from ask_release(replace(answer.piece, told=rows), parameters, settings)
     return answer
 
 

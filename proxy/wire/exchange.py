@@ -73,15 +73,6 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One column of the front's RowDescription for `describe_text`."""
-
-    name: str
-    oid: int
-    typmod: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Array:
     """An array parameter that carries one released column, in PostgreSQL's text format."""
 

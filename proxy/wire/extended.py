@@ -23,7 +23,6 @@ from proxy.wire.inject import (
     columns_of,
     describe,
     encode,
-    fields_of,
     have_same_types,
     inject,
     read_settings,
@@ -32,7 +31,7 @@ from proxy.wire.inject import (
     send_settings,
     settle,
 )
-from proxy.wire.messages import Bind, Column, Parse
+from proxy.wire.messages import Bind, Parse
 from proxy.wire.simple import tell_notices
 from proxy.wire.understanding import SettingsReader, Understanding
 
@@ -193,17 +192,15 @@ def execute_private(
     if statement.piece.is_fleeting:
         portal = yield from _as_it_is_now(channel, understanding, portal, settings)
         statement = portal.statement
-    columns = statement.columns
     if statement.piece.is_part:
-        columns = yield from _inner_columns(channel, statement)
+        yield from _check_inner(channel, statement)
     try:
         if isinstance(statement.refusal, Refusal):
             raise statement.refusal.error
         if statement.piece.needs_transaction and channel.status == IDLE and starts_pipeline:
             # reading the settings has begun a transaction, so the front would not object any more
             raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
-        fields = fields_of(columns, channel.codec)
-        spliced = yield from released(channel, statement.piece, portal.parameters, fields, settings)
+        spliced = yield from released(channel, statement.piece, portal.parameters, settings)
         typed = _send_rebound(channel, name, portal, spliced)
     except HushError as error:
         refuse(channel, error, shift=statement.piece.start)
@@ -266,14 +263,14 @@ def _as_it_is_now(
 _CHANGED = Unsupported("what this statement reads has changed since it was prepared", hint="Prepare it again.")
 
 
-def _inner_columns(channel: Channel, statement: PrivateStatement) -> Flow[tuple[Column, ...]]:
-    """Columns of the query inside COPY, DECLARE, ...; COPY looks into it no sooner than this. Raises FrontSaidNo."""
+def _check_inner(channel: Channel, statement: PrivateStatement) -> Flow[None]:
+    """Before the charge, that the front takes the query inside COPY, DECLARE, ...: COPY looks into it no sooner.
+
+    Raises FrontSaidNo.
+    """
     piece = statement.piece
     inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-    described = yield from describe(
-        channel, STATEMENT, piece.describe_text, statement.oids, piece.start + piece.prefix_chars
-    )
-    return columns_of(described)
+    yield from describe(channel, STATEMENT, piece.describe_text, statement.oids, piece.start + piece.prefix_chars)
 
 
 def _send_rebound(channel: Channel, name: bytes, portal: PrivatePortal, spliced: Spliced) -> Ticket:

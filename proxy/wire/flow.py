@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from proxy.wire.exchange import Asking, Field, Parameter, Piece, Row, Spliced
+from proxy.wire.exchange import Asking, Parameter, Piece, Row, Spliced
 from proxy.wire.expect import Ticket
 from proxy.wire.understanding import Understanding
 
@@ -37,7 +37,6 @@ class AskRelease:
 
     piece: Piece
     parameters: tuple[Parameter, ...]
-    fields: tuple[Field, ...]
     settings: Mapping[str, str]
 
 
@@ -71,10 +70,8 @@ def ask_prepare(
     return answer
 
 
-def ask_release(
-    piece: Piece, parameters: tuple[Parameter, ...], fields: tuple[Field, ...], settings: Mapping[str, str]
-) -> Flow[Spliced | Asking]:
+def ask_release(piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]) -> Flow[Spliced | Asking]:
     """Raises HushError when refused. From here on the charge stands, whatever becomes of the answer."""
-    answer = yield AskRelease(piece, parameters, fields, settings)
+    answer = yield AskRelease(piece, parameters, settings)
     assert isinstance(answer, (Spliced, Asking))
     return answer

@@ -12,7 +12,7 @@ from dataclasses import replace
 from proxy.errors import HushError, Untranslatable
 from proxy.wire import messages
 from proxy.wire.channel import Channel
-from proxy.wire.exchange import Field, Refusal
+from proxy.wire.exchange import Refusal
 from proxy.wire.expect import HIDDEN, INERT, Entry, Kind, Place, Show, Ticket
 from proxy.wire.flow import Flow, wait_for
 from proxy.wire.messages import Column
@@ -100,11 +100,6 @@ def raising_sql(channel: Channel) -> str:
 def columns_of(ticket: Ticket) -> tuple[Column, ...]:
     """Columns of a description, none for a statement that returns no rows."""
     return messages.parse_row_description(ticket.row_description) if ticket.row_description else ()
-
-
-def fields_of(columns: Sequence[Column], codec: str) -> tuple[Field, ...]:
-    """Columns as a session wants them."""
-    return tuple(Field(name=c.name.decode(codec, "replace"), oid=c.oid, typmod=c.typmod) for c in columns)
 
 
 def have_same_types(left: Sequence[Column], right: Sequence[Column]) -> bool:

@@ -21,7 +21,6 @@ from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, wait_for
 from proxy.wire.inject import (
     columns_of,
     encode,
-    fields_of,
     have_same_types,
     inject,
     read_settings,
@@ -265,7 +264,7 @@ def _release_and_run(
     channel: Channel, piece: Piece, columns: tuple[Column, ...], settings: Mapping[str, str], *, is_last: bool
 ) -> Flow[None]:
     try:
-        spliced = yield from released(channel, piece, (), fields_of(columns, channel.codec), settings)
+        spliced = yield from released(channel, piece, (), settings)
         yield from _run_spliced(channel, piece, spliced, columns, is_last=is_last)
     except HushError as error:
         yield from _refused(channel, error, piece.start)

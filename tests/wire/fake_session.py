@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from proxy.errors import BudgetSpent, HushError, NotAggregate, Unsupported
-from proxy.session.contract import Array, Field, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Session, Spliced
+from proxy.session.contract import Array, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Session, Spliced
 from proxy.wire.lexer import Span, statements
 
 CITIES = ("Bern", "Bern", "Chur", "{,\"'} $1; --")
@@ -32,7 +32,6 @@ class Released:
 
     text: str
     parameters: tuple[Parameter, ...]
-    fields: tuple[Field, ...]
     settings: Mapping[str, str]
 
 
@@ -87,14 +86,8 @@ class FakeSession:
             self._diary.known[text, settings.get("hush.intervals", "")] = pieces
         return pieces
 
-    async def release(
-        self,
-        piece: Piece,
-        parameters: tuple[Parameter, ...],
-        fields: tuple[Field, ...],
-        settings: Mapping[str, str],
-    ) -> Spliced:
-        self._diary.released.append(Released(piece.text, parameters, fields, settings))
+    async def release(self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]) -> Spliced:
+        self._diary.released.append(Released(piece.text, parameters, settings))
         if "/* slow */" in piece.text:
             self._diary.sleeping.set()
             try:

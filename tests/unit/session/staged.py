@@ -87,14 +87,14 @@ def begin(session: ClientSession, sql: str = SQL, epsilon: float = 1, **settings
 
     async def released() -> Asking | Spliced:
         (piece,) = await session.prepare(sql, values)
-        return await session.release(piece, (), (), values)
+        return await session.release(piece, (), values)
 
     return asyncio.run(released())
 
 
 def go_on(session: ClientSession, asking: Asking | Spliced, told: Told = TOLD, epsilon: float = 1) -> Asking | Spliced:
     assert isinstance(asking, Asking)
-    return asyncio.run(session.release(replace(asking.piece, told=told), (), (), {"hush.epsilon": str(epsilon)}))
+    return asyncio.run(session.release(replace(asking.piece, told=told), (), {"hush.epsilon": str(epsilon)}))
 
 
 def answer(

@@ -24,7 +24,7 @@ def test_no_answer_leaves_before_its_charge_is_settled(tmp_path: Path, monkeypat
 
         async def answered() -> None:
             (piece,) = await session.prepare("select count(*) from users", {})
-            await session.release(piece, (), (), {})
+            await session.release(piece, (), {})
 
         with monkeypatch.context() as patch:
             patch.setattr(os, "fdatasync", failing)
@@ -42,7 +42,7 @@ def test_all_groups_of_a_public_table_need_known_values(tmp_path: Path) -> None:
 
         async def answered(text: str) -> None:
             (piece,) = await session.prepare(text, {})
-            await session.release(piece, (), (), {})
+            await session.release(piece, (), {})
 
         with pytest.raises(Unsupported, match="only where its values are known"):
             asyncio.run(answered(f"SELECT s.name, count(o.order_id) {joined}"))

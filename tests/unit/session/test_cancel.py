@@ -22,7 +22,7 @@ def test_a_cancelled_statement_takes_no_more_noise_and_stays_charged(tmp_path: P
 
         async def cancelled() -> None:
             (piece,) = await session.prepare(QUERY, {})
-            answering = asyncio.ensure_future(session.release(piece, (), (), {}))
+            answering = asyncio.ensure_future(session.release(piece, (), {}))
             await asyncio.to_thread(noise.begun.wait, 20)
             answering.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -44,7 +44,7 @@ def test_a_statement_that_goes_on_takes_a_value_for_each_moment_of_each_key(tmp_
 
         async def answered() -> None:
             (piece,) = await session.prepare(QUERY, {})
-            await session.release(piece, (), (), {})
+            await session.release(piece, (), {})
 
         asyncio.run(answered())
     assert sum(noise.sizes) == 112 * 4 * 10 * 2

@@ -22,7 +22,7 @@ def asked(
 ) -> Spliced:
     async def answered() -> Spliced:
         (piece,) = await session.prepare(text, settings)
-        found = await session.release(piece, given, (), settings)
+        found = await session.release(piece, given, settings)
         assert isinstance(found, Spliced)
         return found
 

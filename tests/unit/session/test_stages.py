@@ -98,7 +98,7 @@ def test_fresh_noise_is_paid_for_again_in_every_stage(world: World) -> None:
     session = world.session()
     asking = begin(session, fresh="on")
     assert world.spent() == pytest.approx(2 * WHOLE, rel=1e-3)
-    asyncio.run(session.release(replace(asking.piece, told=TOLD), (), (), {"hush.epsilon": "1", "hush.fresh": "on"}))  # type: ignore[union-attr]  # it asks
+    asyncio.run(session.release(replace(asking.piece, told=TOLD), (), {"hush.epsilon": "1", "hush.fresh": "on"}))  # type: ignore[union-attr]  # it asks
     assert len(world.engine.asked) == 4
 
 

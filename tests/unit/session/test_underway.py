@@ -72,7 +72,7 @@ def test_concurrent_questions_are_one_release(tmp_path: Path) -> None:
 
         async def ask(one: ClientSession) -> str:
             (piece,) = await one.prepare(QUESTION, {})
-            found = await one.release(piece, (), (), {})
+            found = await one.release(piece, (), {})
             assert isinstance(found, Spliced)
             return found.literal_sql
 

@@ -93,7 +93,6 @@ def test_a_repeated_query_waits_once_for_the_front() -> None:
         ask = made.take_ask()
         assert isinstance(ask, AskRelease)
         assert ask.settings == SETTINGS
-        assert [(f.name, f.oid) for f in ask.fields] == [("n", 20)]
         made.answer(SPLICED)
         assert kinds(made.take_front()) == "CPBDECCS"
         made.from_front(THREE + ONE + TWO + COLUMNS + ROWS)

@@ -43,7 +43,7 @@ class SessionModel:
                 if not told:
                     self._known[text] = pieces
                 return pieces
-            case AskRelease(piece, parameters, _, _):
+            case AskRelease(piece, parameters, _):
                 return self._release(piece, len(parameters))
 
     def _release(self, piece: Piece, parameters: int) -> Spliced | Asking | HushError:
