@@ -14,6 +14,7 @@ from pathlib import Path
 
 from proxy.config import check_private
 from proxy.errors import ConfigError
+from proxy.ledger.directory import sync_directory
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy, Users
 from proxy.policy.users import load_users
@@ -90,7 +91,7 @@ def replace_text(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-        _sync_folder(target.parent)
+        sync_directory(target.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
@@ -101,11 +102,3 @@ def _copy_owner(target: Path, handle: int) -> None:
         owner = target.stat()
         if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
             os.fchown(handle, owner.st_uid, owner.st_gid)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

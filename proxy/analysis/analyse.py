@@ -12,7 +12,7 @@ from proxy.analysis.keys import Joint, Key, PrivateKey, classify_key, few_enough
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
-from proxy.policy.model import FromPolicy, Limit, Privacy, Table
+from proxy.policy.model import Privacy, Table, limit_or
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.describe import describe_scalar
 from proxy.sql.intervals import number_range
@@ -100,10 +100,6 @@ def is_constant(scalar: Scalar, owned: Owned) -> bool:
     return all(c.scan in owned.constant_scans or c in owned.enforced_constants for c in columns_of(scalar))
 
 
-def _limit(limit: Limit, default: int) -> int:
-    return limit.limit if isinstance(limit, FromPolicy) else default
-
-
 def _bounds(
     owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], *, constant: bool, lowered: Lowered
 ) -> ContributionBounds:
@@ -111,8 +107,8 @@ def _bounds(
     if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
         return ContributionBounds(rows=1, rows_per_group=1, groups=1, keys=1, source="one row per unit")
     rows, source = _rows(owned, table, lowered.learned)
-    per_group = min(rows, _limit(table.rows_per_group, rows))
-    groups = min(rows, _limit(table.groups_per_unit, rows))
+    per_group = min(rows, limit_or(table.rows_per_group, rows))
+    groups = min(rows, limit_or(table.groups_per_unit, rows))
     if constant:
         per_group, groups = rows, 1
     if lowered.rows_per_group and lowered.rows_per_group < per_group:
@@ -129,7 +125,7 @@ def _bounds(
 
 def _rows(owned: Owned, table: Table, learned: Learned) -> tuple[int, str]:
     """T, and who set it."""
-    allowed, usual = _limit(table.rows_per_unit, 1), learned.rows_of(owned)
+    allowed, usual = limit_or(table.rows_per_unit, 1), learned.rows_of(owned)
     source = f'policy, table "{table.name}"'
     if usual is None or usual[0] >= allowed:
         return allowed, source

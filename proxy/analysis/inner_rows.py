@@ -15,7 +15,7 @@ from proxy.analysis.rows_together import known_together
 from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
-from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, Table, Unknown
+from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, Table, Unknown, limit_or
 from proxy.sql.algebra import (
     Beside,
     Block,
@@ -79,7 +79,7 @@ def _known(scan: Scan, owned: tuple[Owned, ...]) -> Scan:
 def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
     """Claim: each row is a function of the rows of the unit that it names. Without keys, a unit has at most one."""
     domains, table = Domains(owned.block), owned.bounds_from
-    most = 1 if owned.is_one_row_per_unit else _limit(table.rows_per_unit, 1)
+    most = 1 if owned.is_one_row_per_unit else limit_or(table.rows_per_unit, 1)
     for value in rows.values:
         _check_value(value, owned.block)
     values = tuple(bounded(v, domains, most) for v in rows.values)
@@ -127,7 +127,7 @@ def _windowed(scan: Scan, rows: Windowed, owned: Owned) -> Scan:
     Rows that are equal in all columns are alike, and all others have an order of their own.
     """
     domains, table = Domains(owned.block), owned.bounds_from
-    most = 1 if owned.is_one_row_per_unit else _limit(table.rows_per_unit, 1)
+    most = 1 if owned.is_one_row_per_unit else limit_or(table.rows_per_unit, 1)
     windows = tuple(_known_window(w, owned.block, domains, most) for w in rows.windows)
     known = {w.name: _window_column(w, domains) for w in windows}
     for name, reference in rows.passed:
@@ -217,10 +217,6 @@ def _with_bounds(table: Table, owned: Owned, most: int) -> Table:
     return replace(table, rows_per_unit=FromPolicy(most), rows_per_group=_lowered(source.rows_per_group, most),
                    groups_per_unit=_lowered(source.groups_per_unit, most),
                    keys_per_unit=source.keys_per_unit)  # fmt: skip
-
-
-def _limit(limit: Limit, default: int) -> int:
-    return limit.limit if isinstance(limit, FromPolicy) else default
 
 
 def _lowered(limit: Limit, most: int) -> Limit:

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts, is_null
 from proxy.sql.decided import decided
 from proxy.sql.factored import alternatives
 from proxy.sql.intervals import as_datetime, half_open
@@ -59,15 +59,11 @@ def _either(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
     for alternative in alternatives(condition):
         left = domain
         for part in conjuncts(alternative):
-            left = Listed(()) if part == _missing(scalar) else narrow(left, scalar, part)
+            left = Listed(()) if part == is_null(scalar) else narrow(left, scalar, part)
         if not isinstance(left, Listed) or left == domain:
             return domain
         found += left.values
     return _cut(domain, tuple(found), scalar.type)
-
-
-def _missing(scalar: Scalar) -> Scalar:
-    return Call("is null", (scalar,), SqlType.BOOL)
 
 
 def negations(condition: Scalar) -> tuple[Scalar, ...]:

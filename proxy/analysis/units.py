@@ -27,7 +27,7 @@ from proxy.analysis.meeting import (
 from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
 from proxy.analysis.unit_uses import check_condition, is_unit_value, shown
 from proxy.errors import BadGroups, UnitNotJoined
-from proxy.policy.model import FromPolicy, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.policy.model import PublicTable, RowUnit, Table, UnitColumns, UnitVia, limit_or
 from proxy.sql.algebra import (
     Aggregate,
     AggregateKind,
@@ -40,6 +40,7 @@ from proxy.sql.algebra import (
     columns_of,
     conjunction,
     conjuncts,
+    is_present,
 )
 from proxy.sql.links import equality, link
 from proxy.sqltypes import SqlType
@@ -62,7 +63,7 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: in
     _check_one_unit(completed, private, pairs)
     roots = [s for s in private if isinstance(s.table.ownership, UnitColumns)]
     unit = unit_columns(roots[0])
-    present = tuple(_is_present(c) for c in unit)
+    present = tuple(is_present(c) for c in unit)
     completed = replace(completed, where=(*present, *completed.where))
     everybody = (*private, *met.private)
     owned = Owned(
@@ -136,10 +137,6 @@ def _parent_scan(scan: Scan, scans: list[Scan], where: list[Scalar]) -> Scan | N
     return None
 
 
-def _is_present(column: ColumnRef) -> Scalar:
-    return Call("not", (Call("is null", (column,), SqlType.BOOL),), SqlType.BOOL)
-
-
 def _equal(left: ColumnRef, right: ColumnRef) -> Scalar:
     return Call("=", (left, right), SqlType.BOOL)
 
@@ -148,8 +145,7 @@ def _detail(scan: Scan, tables: Mapping[str, Table]) -> tuple[int, int]:
     depth, table = 0, scan.table
     while isinstance(table.ownership, UnitVia):
         depth, table = depth + 1, tables[table.ownership.parent]
-    limit = scan.table.rows_per_unit
-    return depth, limit.limit if isinstance(limit, FromPolicy) else 1
+    return depth, limit_or(scan.table.rows_per_unit, 1)
 
 
 # --- joins --------------------------------------------------------------------------------------------------
@@ -262,7 +258,7 @@ def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:
         if any(s.number == argument.scan for j in owned.block.joins for s in j.scans) and _is_root_unit(
             owned.block, argument
         ):
-            where = conjunction((*conjuncts(aggregate.where), _is_present(argument)))
+            where = conjunction((*conjuncts(aggregate.where), is_present(argument)))
             return replace(units, argument=owned.unit.columns[0], where=where)
     return aggregate
 

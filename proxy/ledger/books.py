@@ -181,7 +181,7 @@ class Books:
             Shortfall(balance=balance, needed=line.cost)
             for line in lines
             if (balance := balances.get((line.kind, line.name))) is not None
-            and not _fits(balance.spent + line.cost, balance.limit)
+            and not (balance.spent + line.cost).fits(balance.limit)
         ]
         if short:
             raise AccountSpent.of(short)
@@ -227,7 +227,7 @@ class Books:
             return True
         refresh, day = line.limit.refresh, self._day(entry.at)
         spent = tab.spent[entry.accounting].within(refresh, day) + line.cost
-        return _fits(spent, line.limit.cost + tab.granted[entry.accounting].within(refresh, day))
+        return spent.fits(line.limit.cost + tab.granted[entry.accounting].within(refresh, day))
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
@@ -254,7 +254,3 @@ def _priced(pick: Pick) -> Priced:
         data_version=key.data_version,
         cost=pick.request.cost,
     )
-
-
-def _fits(total: Cost, limit: Cost) -> bool:
-    return total.pico <= limit.pico and total.atto <= limit.atto

@@ -25,6 +25,10 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.pico + other.pico, self.atto + other.atto)
 
+    def fits(self, limit: Cost) -> bool:
+        """Whether neither part is more than that of the limit."""
+        return self.pico <= limit.pico and self.atto <= limit.atto
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseKey:

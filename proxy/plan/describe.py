@@ -21,11 +21,11 @@ from proxy.plan.moments import (
     SquareSum,
     UnitCount,
     UnitTotal,
-    in_order,
 )
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
 from proxy.sql.algebra import TRUE, Scalar
+from proxy.sql.canonical import in_order
 from proxy.sql.describe import describe_scalar
 
 

@@ -48,19 +48,19 @@ def _long_lines(block: Json) -> list[str]:
     if isinstance(sensitivity, dict):
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
         lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({norm}): {derivation}")
-    lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in _rows(block, "keys")]
+    lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in list_of(block, "keys")]
     if block["threshold"] is not None:
         lines.append(f"  Threshold: {block['threshold']:.4g} units (noisy)")
     lines += [
-        f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in _rows(block, "moments")
+        f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in list_of(block, "moments")
     ]
-    lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in _rows(block, "outputs")]
+    lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in list_of(block, "outputs")]
     lines += [
         f"  Sum bounds of {c['aggregate']}: noise sd {c['sd_by_total']:.4g} with a unit's total within"
         f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
-        for c in _rows(block, "sum_bounds")
+        for c in list_of(block, "sum_bounds")
     ]
-    for part in _rows(block, "parts"):
+    for part in list_of(block, "parts"):
         share = part["rho"] if "rho" in part else part["epsilon"]
         noise = (
             f"sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}"
@@ -68,7 +68,7 @@ def _long_lines(block: Json) -> list[str]:
             else f"{counted(part['draws'], 'draw')} of epsilon {part['epsilon_of_a_draw']:.4g}"
         )
         lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']}; {noise}")
-    for sql in (block["private_sql"], *(p["private_sql"] for p in _rows(block, "parts"))):
+    for sql in (block["private_sql"], *(p["private_sql"] for p in list_of(block, "parts"))):
         if sql:
             lines.append("  Private SQL:")
             lines += [f"    {line}" for line in str(sql).splitlines()]
@@ -88,7 +88,8 @@ def _count(key: Json) -> str:
     return "" if key["values"] is None else f" ({counted(key['values'], 'value')})"
 
 
-def _rows(block: Json, name: str) -> list[Json]:
+def list_of(block: Json, name: str) -> list[Json]:
+    """What stands under a name of the plan, as a list."""
     rows = block[name]
     assert isinstance(rows, list)
     return rows

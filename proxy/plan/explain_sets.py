@@ -10,7 +10,7 @@ from dataclasses import replace
 from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
-from proxy.plan.explain_lines import broken, explain_lines
+from proxy.plan.explain_lines import broken, explain_lines, list_of
 from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
@@ -30,7 +30,7 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
         "mechanism": plan.distribution.value,
         "charge": {"epsilon" if pure else "rho": plan.cost.pico / PICO, "delta": plan.cost.atto / ATTO},
         "consistency": "; ".join(_consistency(plan)),
-        "outputs": [{**output, "set": one["set"]} for one in sets for output in _rows(one, "outputs")],
+        "outputs": [{**output, "set": one["set"]} for one in sets for output in list_of(one, "outputs")],
         "grouping_sets": sets,
     }
 
@@ -39,7 +39,7 @@ def plan_lines(block: Json) -> list[str]:
     """What `explain_plan` gives, as readable lines."""
     if "grouping_sets" not in block:
         return explain_lines(block)
-    charge, sets = block["charge"], _rows(block, "grouping_sets")
+    charge, sets = block["charge"], list_of(block, "grouping_sets")
     assert isinstance(charge, dict)
     amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
     how = f"{block['mechanism']}, {block['neighbors']} of one {block['unit']}"
@@ -88,9 +88,3 @@ def _leaves_units(plan: SetsPlan, family: tuple[int, ...]) -> bool:
         m for n in family for m in plan.sets[n].plan.vector.moments if isinstance(m, UnitCount) and not m.per_part
     }
     return not counts <= set(plan.additive(family))
-
-
-def _rows(block: Json, name: str) -> list[Json]:
-    rows = block[name]
-    assert isinstance(rows, list)
-    return rows

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from proxy.plan.recipes import Finish, moved
 from proxy.sql.algebra import TRUE, Call, Scalar, conjunction, conjuncts
+from proxy.sql.canonical import in_order
 from proxy.sqltypes import SqlType
 
 
@@ -161,11 +162,6 @@ def condition_of(moment: RowCount | RowSum) -> Scalar:
     present = tuple(s for s in in_order((rows.of, rows.given)) if s != TRUE)
     is_absent = isinstance(rows, RowCount) and rows.absent
     return conjunction((*conjuncts(rows.where), *_presence(present, is_absent)))
-
-
-def in_order(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The same, each once, in an order that does not depend on who names them."""
-    return tuple(sorted(dict.fromkeys(scalars), key=repr))
 
 
 def _presence(of: tuple[Scalar, ...], absent: bool) -> tuple[Scalar, ...]:

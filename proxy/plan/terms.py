@@ -29,7 +29,6 @@ from proxy.plan.moments import (
     SquareSum,
     UnitCount,
     UnitTotal,
-    in_order,
     is_linear,
     measures_of,
     rows_of,
@@ -57,6 +56,7 @@ from proxy.sql.algebra import (
     WindowValue,
     conjuncts,
 )
+from proxy.sql.canonical import in_order
 from proxy.sql.describe import spell_frame
 from proxy.sql.dialect import DUCKDB, Dialect, double, quote
 from proxy.sql.links import link

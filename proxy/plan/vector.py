@@ -22,7 +22,6 @@ from proxy.plan.moments import (
     SquareSum,
     UnitCount,
     UnitTotal,
-    in_order,
     sorted_vector,
 )
 from proxy.plan.recipes import (
@@ -40,6 +39,7 @@ from proxy.plan.recipes import (
     Verdict,
 )
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Scalar, conjunction, conjuncts
+from proxy.sql.canonical import in_order
 from proxy.sqltypes import SqlType
 
 Kind = AggregateKind

@@ -138,6 +138,11 @@ class NotGiven:
 Limit = FromPolicy | NotGiven
 
 
+def limit_or(limit: Limit, default: int) -> int:
+    """What the policy says, or the default where it is silent."""
+    return limit.limit if isinstance(limit, FromPolicy) else default
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One relation that clients may name.

@@ -176,7 +176,7 @@ def _with_tickets(plans: Plans, asker: Asker, stage: Stage) -> Paid:
 
 def _fitting(costs: Sequence[Cost], plan: Plan) -> int:
     """Which charge pays for a plan: the least that does. Raises LedgerFailed if none does."""
-    fits = [i for i, c in enumerate(costs) if _fits(plan.cost, c)]
+    fits = [i for i, c in enumerate(costs) if plan.cost.fits(c)]
     if not fits:
         raise LedgerFailed("a stage of a statement costs more than was reserved for it")
     return min(fits, key=lambda i: (costs[i].atto, costs[i].pico))
@@ -208,14 +208,10 @@ def _check_whole(asked: Wanting, asker: Asker, question: Question) -> None:
     short = tuple(
         Shortfall(balance=b, needed=d.cost)
         for d, b in zip(due, balances, strict=True)
-        if d.account.kind.is_own and d.account.limited and not _fits(d.cost, b.remaining)
+        if d.account.kind.is_own and d.account.limited and not d.cost.fits(b.remaining)
     )
     if short:
         raise budget_spent(AccountSpent(short), asker.version.policy.privacy)
-
-
-def _fits(cost: Cost, left: Cost) -> bool:
-    return cost.pico <= left.pico and cost.atto <= left.atto
 
 
 def _reserve(

@@ -112,6 +112,16 @@ def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
     return result
 
 
+def is_null(scalar: Scalar) -> Scalar:
+    """The test that there is no value."""
+    return Call("is null", (scalar,), SqlType.BOOL)
+
+
+def is_present(scalar: Scalar) -> Scalar:
+    """The test that there is a value."""
+    return Call("not", (is_null(scalar),), SqlType.BOOL)
+
+
 def conjuncts(scalar: Scalar) -> tuple[Scalar, ...]:
     """The parts of nested ANDs, TRUE dropped."""
     if isinstance(scalar, Call) and scalar.function == "and":

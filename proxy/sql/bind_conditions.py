@@ -14,9 +14,10 @@ from proxy.sql.bind_durations import Side, compared, side
 from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of, unnested
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
-from proxy.sql.bind_spans import length_of, unwrapped
+from proxy.sql.bind_spans import length_of
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
+from proxy.sql.parse import unwrapped
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct

@@ -9,9 +9,10 @@ from sqlglot import exp
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.bind_ages import DAY, whole
 from proxy.sql.bind_intervals import bind_interval
-from proxy.sql.bind_spans import Duration, compare_differences, is_difference, unwrapped
+from proxy.sql.bind_spans import Duration, compare_differences, is_difference
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Untyped
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_clock
 from proxy.sqltypes import SqlType

@@ -15,9 +15,10 @@ from proxy.errors import HushError
 from proxy.sql.algebra import Call, Case, Null, Scalar, Span
 from proxy.sql.bind_ages import AGE
 from proxy.sql.bind_choices import conditions
-from proxy.sql.bind_spans import MADE, microseconds, unwrapped
+from proxy.sql.bind_spans import MADE, microseconds
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Untyped
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 

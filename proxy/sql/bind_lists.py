@@ -10,6 +10,7 @@ from sqlglot import exp
 from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.bind_patterns import LONGEST_PART, constant_of, element_of_match, field
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.text_functions import LONGEST_JOINED
 from proxy.sqltypes import SqlType
@@ -19,9 +20,8 @@ _ELEMENTS = "(regexp_match(x, 'pattern'))[1] and (string_to_array(x, ','))[2]"
 
 
 def _list_of(node: exp.Expression | None) -> exp.StringToArray | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node if isinstance(node, exp.StringToArray) else None
+    found = None if node is None else unwrapped(node)
+    return found if isinstance(found, exp.StringToArray) else None
 
 
 def _read(binder: Binder, listed: exp.StringToArray) -> tuple[Scalar, str]:

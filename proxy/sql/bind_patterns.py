@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.parse import unwrapped
 from proxy.sql.patterns import Found, check_extent, check_regular, of_split
 from proxy.sql.refusal import only, refuse
 from proxy.sql.text_functions import LONGEST_JOINED
@@ -61,9 +62,7 @@ def _substr(binder: Binder, node: exp.Expression) -> Scalar:
 
 def element_of_match(binder: Binder, node: exp.Expression, accepted: str) -> Scalar:
     """(regexp_match(x, pattern))[1]."""
-    call = node.this
-    while isinstance(call, exp.Paren):
-        call = call.this
+    call = unwrapped(node.this)
     is_match = isinstance(call, exp.Anonymous) and str(call.this).lower() == "regexp_match"
     if not is_match or len(call.expressions) != 2 or [str(e) for e in node.expressions] != ["0"]:
         raise refuse(node, f"an array element is accepted as {accepted} only",

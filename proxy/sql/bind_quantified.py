@@ -13,6 +13,7 @@ from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.bind_values import cast_type, parameter
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.subqueries import constants_of
 from proxy.sqltypes import SqlType
@@ -68,8 +69,7 @@ def combined(binder: Binder, node: exp.Expression, tests: Iterable[Scalar], foun
 
 def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
     """The elements of a constant array. Raises Unsupported."""
-    while isinstance(array, exp.Paren):
-        array = array.this
+    array = unwrapped(array)
     match array:
         case exp.Array():
             only(array, "expressions", "value_constructor")

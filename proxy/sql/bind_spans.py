@@ -17,6 +17,7 @@ from proxy.sql.bind_ages import AGE, DAY, DAYS_OF_MONTH, HOUR, MINUTE, SECOND, f
 from proxy.sql.bind_zones import policy_zone
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.constants import Untyped, coerce_text
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_span
 from proxy.sql.whole import is_whole
@@ -26,13 +27,6 @@ from proxy.sqltypes import SqlType
 _FIELDS = {"day": (DAY, 0), "hour": (HOUR, DAY), "minute": (MINUTE, HOUR)}
 _SECONDS = {"second": SECOND, "milliseconds": 1000, "microseconds": 1}
 MADE = "interval"  # the function's name in the algebra: an interval of so many microseconds, made of others
-
-
-def unwrapped(node: exp.Expression) -> exp.Expression:
-    """The node without parentheses around it."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 def _is_interval(node: exp.Expression) -> bool:

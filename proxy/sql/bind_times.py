@@ -11,12 +11,12 @@ from sqlglot import exp
 from proxy.sql.algebra import Literal, Scalar, Span
 from proxy.sql.bind_durations import is_time_of_day, time_of_day
 from proxy.sql.bind_intervals import bind_interval
-from proxy.sql.bind_spans import difference, field_of_difference, is_difference, unwrapped
+from proxy.sql.bind_spans import difference, field_of_difference, is_difference
 from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped, coerce_text
 from proxy.sql.functions import FUNCTIONS
-from proxy.sql.parse import position_of
+from proxy.sql.parse import position_of, unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.spans import parse_span, times
 from proxy.sql.time_rules import TRUNCATION_UNITS

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.zones import UNIVERSAL, name_of, zone_of
 from proxy.sqltypes import SqlType
@@ -23,7 +24,7 @@ _LOCAL, _INSTANT = "local time", "instant"
 def at_zone(binder: Binder, node: exp.Expression, value: exp.Expression, zone: exp.Expression) -> Scalar:
     """value AT TIME ZONE zone: an instant as clocks there show it, or the instant at which they show a time."""
     there, policy = _zone(binder, node, zone), policy_zone(binder)
-    inner = _plain(value)
+    inner = unwrapped(value)
     if isinstance(inner, exp.AtTimeZone):  # from clocks to clocks, whatever the policy's zone is
         local = binder.scalar(inner.this)
         if local.type is SqlType.TIMESTAMP:
@@ -52,12 +53,6 @@ def universal(binder: Binder, node: exp.Expression, instant: Scalar) -> Scalar:
 
 def policy_zone(binder: Binder) -> str:
     return name_of(binder.constants.now.tzinfo)
-
-
-def _plain(node: exp.Expression) -> exp.Expression:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 def _zone(binder: Binder, node: exp.Expression, part: exp.Expression) -> str:

@@ -49,14 +49,14 @@ def _aggregate(of: Aggregate) -> Aggregate:
 
 def _all_of(conditions: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     """Conjuncts, each once, in one order."""
-    return _sorted(tuple(_tested(part) for c in conditions for part in conjuncts(canonical_scalar(c))))
+    return in_order(tuple(_tested(part) for c in conditions for part in conjuncts(canonical_scalar(c))))
 
 
 def _tested(condition: Scalar) -> Scalar:
     """A condition of which only the truth matters, not what it says in an answer."""
     match condition:
         case Call("or" as function):
-            return _nested(function, _sorted(tuple(_tested(part) for part in _flat(condition, function))))
+            return _nested(function, in_order(tuple(_tested(part) for part in _flat(condition, function))))
         case Call("not", (Call(op, sides),)) if op in _NEGATED and _is_ordered(*sides):
             return _tested(_call(Call(_NEGATED[op], sides, SqlType.BOOL)))
         case Member(argument, (item,)):
@@ -67,7 +67,8 @@ def _tested(condition: Scalar) -> Scalar:
             return condition
 
 
-def _sorted(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+def in_order(scalars: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The same, each once, in an order that does not depend on who names them."""
     return tuple(sorted(dict.fromkeys(scalars), key=repr))
 
 
@@ -82,7 +83,7 @@ def canonical_scalar(scalar: Scalar) -> Scalar:
             told = tuple((canonical_scalar(c), canonical_scalar(v)) for c, v in branches)
             return Case(told, canonical_scalar(otherwise), kind)
         case Call("and" | "or" as function):  # a long chain is taken apart once, not once for each link
-            return _nested(function, _sorted(tuple(canonical_scalar(part) for part in _flat(scalar, function))))
+            return _nested(function, in_order(tuple(canonical_scalar(part) for part in _flat(scalar, function))))
         case Call(function, args, kind):
             return _call(Call(function, tuple(canonical_scalar(a) for a in args), kind))
 

@@ -5,10 +5,8 @@ Of a condition only matters which rows it is TRUE for, as in WHERE, in JOIN and 
 
 from __future__ import annotations
 
-from functools import reduce
-
-from proxy.sql.algebra import Call, Literal, Null, Scalar, conjunction, conjuncts
-from proxy.sql.factored import alternatives
+from proxy.sql.algebra import Call, Literal, Null, Scalar, conjunction, conjuncts, is_null
+from proxy.sql.factored import alternatives, disjunction
 from proxy.sqltypes import SqlType
 
 NEVER = Literal(False, SqlType.BOOL)
@@ -27,7 +25,7 @@ def decided(condition: Scalar) -> Scalar:
             return NEVER if NEVER in parts else conjunction(tuple(p for p in parts if p != _ALWAYS))
         case Call("or"):
             parts = tuple(p for p in map(decided, alternatives(condition)) if p != NEVER)
-            return _ALWAYS if _ALWAYS in parts else reduce(_or, parts) if parts else NEVER
+            return _ALWAYS if _ALWAYS in parts else disjunction(parts) if parts else NEVER
         case Call("not", (Call("is distinct from", (one, other)),)):
             return _same(one, other)
         case Call(operator, args) if operator in _COMPARISONS and any(isinstance(a, Null) for a in args):
@@ -43,14 +41,10 @@ def decided(condition: Scalar) -> Scalar:
 def _same(one: Scalar, other: Scalar) -> Scalar:
     match one, other:
         case Null(), _:
-            return decided(Call("is null", (other,), SqlType.BOOL))
+            return decided(is_null(other))
         case _, Null():
-            return decided(Call("is null", (one,), SqlType.BOOL))
+            return decided(is_null(one))
         case (Literal(), _) | (_, Literal()):
             return Call("=", (one, other), SqlType.BOOL)
         case _:
             return Call("not", (Call("is distinct from", (one, other), SqlType.BOOL),), SqlType.BOOL)
-
-
-def _or(one: Scalar, other: Scalar) -> Scalar:
-    return Call("or", (one, other), SqlType.BOOL)

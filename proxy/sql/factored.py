@@ -6,6 +6,7 @@ alternative that is NULL lets no row pass, as where a list of constants holds a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 from proxy.sql.algebra import TRUE, Call, Null, Scalar, conjunction, conjuncts
@@ -26,6 +27,11 @@ def alternatives(condition: Scalar) -> tuple[Scalar, ...]:
     return (condition,)
 
 
+def disjunction(parts: Iterable[Scalar]) -> Scalar:
+    """The parts in nested ORs; at least one."""
+    return reduce(lambda left, right: Call("or", (left, right), SqlType.BOOL), parts)
+
+
 def _factored(condition: Scalar) -> tuple[Scalar, ...]:
     known = [a for a in alternatives(condition) if not isinstance(a, Null)]
     if len(known) == 1:
@@ -37,9 +43,5 @@ def _factored(condition: Scalar) -> tuple[Scalar, ...]:
     if not shared:
         return (condition,)
     rest = [conjunction(tuple(c for c in part if c not in shared)) for part in found]
-    left = () if TRUE in rest else (reduce(_or, rest),)
+    left = () if TRUE in rest else (disjunction(rest),)
     return (*shared, *left)
-
-
-def _or(left: Scalar, right: Scalar) -> Scalar:
-    return Call("or", (left, right), SqlType.BOOL)

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from proxy.errors import BadGroups
-from proxy.sql.parse import position_of
+from proxy.sql.parse import position_of, unwrapped
 from proxy.sql.refusal import only
 
 MOST_SETS = 64  # of one SELECT; each has its own share of the charge
@@ -62,8 +62,7 @@ def _sets(node: exp.Expression) -> list[Nodes]:
 
 def _members(node: exp.Expression) -> Nodes:
     """The expressions of one set: of a row its elements, however deep, and of () none."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = unwrapped(node)
     if isinstance(node, exp.Tuple):
         return tuple(member for item in node.expressions for member in _members(item))
     return (node,)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from proxy.sql import kept
-from proxy.sql.algebra import Call, Join, JoinKind, Scalar, Scan
+from proxy.sql.algebra import Call, Join, JoinKind, Scalar, Scan, is_present
 from proxy.sql.binder import Binder
 from proxy.sql.factored import requirements
 from proxy.sql.full_joins import full
@@ -198,7 +198,7 @@ def _present(public: Rows, on: tuple[Scalar, ...], node: exp.Expression) -> Scal
     if found is None:
         raise refuse(node, "an outer join that keeps rows of a public table must equate a declared key of it",
                      AGGREGATE_FIRST)  # fmt: skip
-    return Call("not", (Call("is null", (found,), SqlType.BOOL),), SqlType.BOOL)
+    return is_present(found)
 
 
 def _left(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, node: exp.Expression) -> Rows:

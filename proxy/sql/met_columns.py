@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, Case, ColumnRef, Null, Scalar
+from proxy.sql.algebra import Call, Case, ColumnRef, Null, Scalar, is_null
 from proxy.sql.links import link
 from proxy.sql.missing import without
 from proxy.sql.refusal import refuse
@@ -33,7 +33,7 @@ def _guarded(rows: Rows, side: Rows, on: Sequence[Scalar], node: exp.Expression)
 def _or_null(scalar: Scalar, side: Rows, on: Sequence[Scalar], node: exp.Expression) -> Scalar:
     if isinstance(without(scalar, lambda _: True), Null):
         return scalar
-    missing = Call("is null", (_equated(side, on, node),), SqlType.BOOL)
+    missing = is_null(_equated(side, on, node))
     return Case(((Call("not", (missing,), SqlType.BOOL), scalar),), Null(scalar.type), scalar.type)
 
 

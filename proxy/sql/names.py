@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.sql.dialect import quote
 
@@ -28,6 +29,11 @@ def identifier(node: exp.Expression | None) -> str:
         return ""
     text = str(node.this)
     return text if node.args.get("quoted") else fold(text)
+
+
+def token_name(token: Token) -> str:
+    """The same of a token."""
+    return token.text if token.token_type is TokenType.IDENTIFIER else fold(token.text)
 
 
 def fold(text: str) -> str:

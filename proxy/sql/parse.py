@@ -143,6 +143,13 @@ def _restore_values(tree: exp.Expression) -> None:
             select.replace(values)
 
 
+def unwrapped(node: exp.Expression) -> exp.Expression:
+    """The node without parentheses around it."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
 @contextmanager
 def limited_depth() -> Iterator[None]:
     """Turns the end of Python's stack into a refusal of the statement that is being understood. Raises Unsupported."""

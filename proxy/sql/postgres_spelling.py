@@ -33,11 +33,6 @@ IN_CALENDAR = f"{{0}} BETWEEN {FIRST} AND {LAST}"
 IN_OUR_ERA = f"{{0}} BETWEEN '0001-01-01 00:00:00'::TIMESTAMP AND {LAST}"  # any span leads to the calendar's years
 
 
-def literal(text: str) -> str:
-    """A string constant; backslashes have no meaning."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def bare(constant: str) -> str:
     """A constant without the parentheses in which arguments stand."""
     return constant[1:-1]

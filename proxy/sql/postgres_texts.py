@@ -12,8 +12,9 @@ from functools import cache
 from types import MappingProxyType
 
 from proxy.sql import letters
+from proxy.sql.dialect import text_literal
 from proxy.sql.patterns import atoms
-from proxy.sql.postgres_spelling import Arguments, Spelling, literal, number_of, text_of
+from proxy.sql.postgres_spelling import Arguments, Spelling, number_of, text_of
 from proxy.sql.text_functions import LONGEST_JOINED
 
 _LONGEST_SEARCHED = 10_000_000  # characters of a text in which a pattern is looked for: more could take all memory
@@ -36,7 +37,7 @@ def _pairs(name: str) -> tuple[str, str]:
 
 def in_case(name: str, text: str) -> str:
     """A text in lower or upper case; `text` is written more than once."""
-    old, new = map(literal, _pairs(name))
+    old, new = map(text_literal, _pairs(name))
     plain = f'{name}({text} COLLATE "C")'
     is_plain = f"octet_length({text}) = length({text}) OR length({text}) > {_LONGEST_CHANGED}"
     return f"CASE WHEN {is_plain} THEN {plain} ELSE translate({plain}, {old}, {new}) END"
@@ -52,7 +53,7 @@ def capitals(text: str) -> str:
                 runs.append([code, code])
             runs[-1][1] = last = code
     word = "A-Za-z0-9" + "".join(f"{chr(a)}-{chr(b)}" if a < b else chr(a) for a, b in runs)
-    pattern = literal(f"[{word}]+|[^{word}]+")
+    pattern = text_literal(f"[{word}]+|[^{word}]+")
     words = f"regexp_matches({text} COLLATE \"C\", {pattern}, 'g') WITH ORDINALITY AS words(part, place)"
     capital, rest = in_case("upper", "left(part[1], 1)"), in_case("lower", "substr(part[1], 2)")
     all_words = f"(SELECT string_agg(({capital}) || ({rest}), '' ORDER BY place) FROM {words})"
@@ -61,7 +62,7 @@ def capitals(text: str) -> str:
 
 
 def _pattern_in_lower_case(args: Arguments) -> Arguments:
-    return args[0], literal(letters.lower(text_of(args[1])))
+    return args[0], text_literal(letters.lower(text_of(args[1])))
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def _pattern_in_lower_case(args: Arguments) -> Arguments:
 
 def _in_any_case(args: Arguments) -> Arguments:
     """A pattern to be matched in any case, with the letters beyond ASCII that are a case of an ASCII letter."""
-    return args[0], literal("".join(map(_with_others, atoms(text_of(args[1])))))
+    return args[0], text_literal("".join(map(_with_others, atoms(text_of(args[1])))))
 
 
 def _with_others(atom: str) -> str:
@@ -89,7 +90,7 @@ def _with_others(atom: str) -> str:
 def _whole_as_group(args: Arguments) -> Arguments:
     """Group 0 is the whole match."""
     text, pattern, group = args
-    return text, literal(f"({text_of(pattern)})") if number_of(group) == "0" else pattern, group
+    return text, text_literal(f"({text_of(pattern)})") if number_of(group) == "0" else pattern, group
 
 
 def _with_ampersands(args: Arguments) -> Arguments:

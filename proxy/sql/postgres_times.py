@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+from proxy.sql.dialect import text_literal
 from proxy.sql.postgres_spelling import (
     AWAY,
     FIRST,
@@ -14,7 +15,6 @@ from proxy.sql.postgres_spelling import (
     Arguments,
     Spelling,
     bare,
-    literal,
     text_of,
 )  # fmt: skip
 
@@ -84,7 +84,7 @@ def _with_most(args: Arguments) -> Arguments:
 def _format(args: Arguments) -> Arguments:
     """to_char's own format."""
     parts = [_PATTERNS[found[1]] if found[1] else f'"{found[2]}"' for found in _DIRECTIVE.finditer(text_of(args[1]))]
-    return args[0], literal("".join(parts))
+    return args[0], text_literal("".join(parts))
 
 
 def _of_age(number: str) -> Spelling:

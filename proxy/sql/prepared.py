@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
 from proxy.sql.dialect import text_literal
-from proxy.sql.names import fold
+from proxy.sql.names import token_name
 from proxy.sql.parse import Statement, split_statements
 from proxy.wire.lexer import Sort, tokens
 
@@ -45,7 +45,7 @@ def call_of(statement: Statement) -> Call:
             start = position + 1
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0)
     cannot_run = any(t.token_type is TokenType.PARAMETER or _is_query(t) for t in held[2:])
-    return Call(_name(held[1]), tuple(a for a in arguments if a.strip()), cannot_run)
+    return Call(token_name(held[1]), tuple(a for a in arguments if a.strip()), cannot_run)
 
 
 def _is_query(token: Token) -> bool:
@@ -54,7 +54,7 @@ def _is_query(token: Token) -> bool:
 
 def prepared_text(source: str, name: str) -> str:
     """What a PREPARE of that name in a query string prepares. Raises Unsupported unless there is one."""
-    found = [s for s in split_statements(source) if s.words(1) == ("PREPARE",) and _name(s.tokens[1]) == name]
+    found = [s for s in split_statements(source) if s.words(1) == ("PREPARE",) and token_name(s.tokens[1]) == name]
     if len(found) != 1:
         raise Unsupported(f'the statement "{name}" is not understood', hint="Prepare it in a statement of its own.")
     (statement,) = found
@@ -85,7 +85,3 @@ def constant(value: str | None, kind: str) -> str:
     if kind in _NUMBERS and _NUMBER.fullmatch(value):
         return f"({value})::{kind}" if value.startswith("-") else f"{value}::{kind}"
     return f"{text_literal(value)}::{kind}"
-
-
-def _name(token: Token) -> str:
-    return token.text if token.token_type is TokenType.IDENTIFIER else fold(token.text)

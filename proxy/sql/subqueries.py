@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from proxy.policy.model import UnitColumns, UnitVia
-from proxy.sql.algebra import Call, ColumnRef, Join, JoinKind, Scalar
+from proxy.sql.algebra import ColumnRef, Join, JoinKind, Scalar, is_null, is_present
 from proxy.sql.binder import Binder, Bound
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows
-from proxy.sqltypes import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +103,13 @@ def null_joins(asked: Membership, rows: Rows, outer: Binder) -> tuple[Join, ...]
     A column in which a NULL would make a row nobody's has none: such rows do not exist.
     """
     found = [right for _, _, right in compared(asked, rows, outer) if not _is_owner(right, rows)]
-    return tuple(Join(JoinKind.ANTI, rows.scans, (_is_null(r), *rows.where)) for r in found)
+    return tuple(Join(JoinKind.ANTI, rows.scans, (is_null(r), *rows.where)) for r in found)
 
 
 def presence(asked: Membership, outer: Binder) -> tuple[Scalar, ...]:
     """NOT IN keeps no row whose own value is NULL."""
     bound = (outer.scalar(node) for node in asked.left)
-    return tuple(Call("not", (_is_null(left),), SqlType.BOOL) for left in bound)
-
-
-def _is_null(scalar: Scalar) -> Scalar:
-    return Call("is null", (scalar,), SqlType.BOOL)
+    return tuple(is_present(left) for left in bound)
 
 
 def _is_owner(scalar: Scalar, rows: Rows) -> bool:

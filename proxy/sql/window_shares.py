@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, Case, Literal, Null, Scalar
+from proxy.sql.algebra import Case, Literal, Null, Scalar, is_present
 from proxy.sql.binder import Binder
 from proxy.sql.refusal import refuse
 from proxy.sqltypes import SqlType
@@ -54,8 +54,7 @@ def share(binder: Binder, node: exp.Expression, part: Scalar, whole: Scalar) -> 
 def _between(binder: Binder, node: exp.Expression, value: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """The value, known to lie between two others."""
     inside = binder.call(node, "least", binder.call(node, "greatest", value, low), high)
-    is_there = Call("not", (Call("is null", (value,), SqlType.BOOL),), SqlType.BOOL)
-    return Case(((is_there, inside),), Null(SqlType.FLOAT8), SqlType.FLOAT8)
+    return Case(((is_present(value), inside),), Null(SqlType.FLOAT8), SqlType.FLOAT8)
 
 
 def less_one(binder: Binder, node: exp.Expression, number: Scalar) -> Scalar:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
-from proxy.sql.names import fold
+from proxy.sql.names import token_name
 from proxy.sql.parse import Statement
 
 
@@ -132,7 +132,7 @@ def _declare(statement: Statement) -> Wrapped | None:
         return None
     is_held = any(_words(tokens, i, 2) == "WITH HOLD" for i in range(2, for_))
     found = _between(statement, Wrapper.DECLARE, for_ + 1, len(tokens))
-    return replace(found, needs_transaction=not is_held, cursor=_folded(tokens[1]))
+    return replace(found, needs_transaction=not is_held, cursor=token_name(tokens[1]))
 
 
 def _copy(statement: Statement) -> Wrapped | None:
@@ -234,11 +234,7 @@ def _name(tokens: Sequence[Token], at: int) -> tuple[Token, ...]:
 
 
 def _placed(name: Sequence[Token]) -> tuple[tuple[str, int], ...]:
-    return tuple((_folded(token), token.start) for token in name)
-
-
-def _folded(token: Token) -> str:
-    return token.text if token.token_type is TokenType.IDENTIFIER else fold(token.text)
+    return tuple((token_name(token), token.start) for token in name)
 
 
 def _is_in_temporary_schema(name: Sequence[Token]) -> bool:

@@ -78,7 +78,7 @@ SEEDED = (
            "THEN 1e0 ELSE 1e0 END",
            _QUANTILES),
     Seeded("bounding", "rows that nobody owns stay", "analysis/units.py",
-           "present = tuple(_is_present(c) for c in unit)",
+           "present = tuple(is_present(c) for c in unit)",
            "present: tuple[Scalar, ...] = ()",
            _UNITS),
     Seeded("bounding", "rows that a join repeats count as one", "analysis/units.py",
