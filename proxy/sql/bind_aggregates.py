@@ -28,9 +28,9 @@ from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
 from proxy.sql.bind_rows import row_of, text_of_row
 from proxy.sql.bind_waits import measured
 from proxy.sql.binder import Binder
+from proxy.sql.output_names import output_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
-from proxy.sql.scope import output_name
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 

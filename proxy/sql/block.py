@@ -25,15 +25,17 @@ from proxy.sql.constants import Constants
 from proxy.sql.dialect import quote
 from proxy.sql.formula import Formula, is_aggregate_value, read_formula
 from proxy.sql.grouping import grouping_sets
+from proxy.sql.inner_queries import is_aggregate
 from proxy.sql.kept_groups import check_aggregate, check_keys, combinations_of, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
+from proxy.sql.output_names import output_name
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
-from proxy.sql.scope import Catalog, Scope, Scopes, output_name
+from proxy.sql.scope import Catalog, Scope, Scopes
 from proxy.sql.splice import text_literal_pg
-from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText, is_aggregate
+from proxy.sql.split import RESERVED, SYSTEM_SCHEMA, BlockText
 from proxy.sqltypes import SqlType
 
 _MOST_PIECES = 2000

@@ -19,8 +19,9 @@ from proxy.sql.free_names import is_outside
 from proxy.sql.locate import TextSpan
 from proxy.sql.lookups import KEY, VALUE, Groups, aggregates_of, linked
 from proxy.sql.outer import Edit, find_clauses, outermost, unused_name
+from proxy.sql.output_names import output_name
 from proxy.sql.parse import Statement, split_statements
-from proxy.sql.scope import Catalog, output_name
+from proxy.sql.scope import Catalog
 from proxy.sql.spines import lift_spine
 from proxy.sql.split import BlockText, Split, split
 from proxy.sql.subqueries import conditions, is_single_row

@@ -13,11 +13,11 @@ from decimal import Decimal
 from sqlglot import exp
 
 from proxy.policy.model import Table
+from proxy.sql.inner_queries import is_aggregate
 from proxy.sql.locate import TextSpan
 from proxy.sql.names import table_name
 from proxy.sql.parse import Statement, parse
 from proxy.sql.scope import Catalog
-from proxy.sql.split import is_aggregate
 
 
 @dataclass(frozen=True, slots=True)

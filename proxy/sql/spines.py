@@ -20,7 +20,8 @@ from proxy.sql.locate import TextSpan
 from proxy.sql.lookups import Groups, aggregates_of, linked
 from proxy.sql.names import identifier, table_name
 from proxy.sql.outer import Edit, find_clauses, outermost, unused_name
-from proxy.sql.scope import Catalog, Cte, output_name
+from proxy.sql.output_names import output_name
+from proxy.sql.scope import Catalog, Cte
 from proxy.sql.series import Series, series_of, span_of
 from proxy.sql.split import BlockText
 from proxy.sql.subqueries import conditions

@@ -17,15 +17,23 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import HushError, NotAggregate, Unsupported
 from proxy.sql.advice import JOINED_INSTEAD, advice_within, instead_of
-from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.free_names import names_outside
-from proxy.sql.group_items import group_items
+from proxy.sql.inner_queries import (
+    inner_queries,
+    is_aggregate,
+    is_asked,
+    is_below_groups,
+    is_inside_aggregate,
+    part_of,
+    sources_of,
+)
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, table_name
+from proxy.sql.output_names import output_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.public_questions import is_asked_first
 from proxy.sql.refusal import refuse
-from proxy.sql.scope import Catalog, Cte, Ctes, declare, output_name
+from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.stages import StageText, joined_stage, stage_of
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
@@ -156,26 +164,6 @@ def _is_below(node: exp.Expr, blocks: set[int]) -> bool:
             return True
         node = node.parent
     return False
-
-
-def is_aggregate(select: exp.Select) -> bool:
-    """Whether a SELECT groups or aggregates its own rows."""
-    if select.args.get("group") is not None or select.args.get("having") is not None:
-        return True
-    parts = [*select.expressions, select.args.get("order")]
-    return any(part is not None and _has_aggregate(part) for part in parts)
-
-
-def _has_aggregate(node: exp.Expression) -> bool:
-    if isinstance(node, exp.Query):
-        return False
-    if isinstance(node, exp.Window):
-        function = node.this.this if isinstance(node.this, exp.Filter) else node.this
-        inner = list(function.iter_expressions()) + [c for c in node.iter_expressions() if c is not node.this]
-        return any(_has_aggregate(c) for c in inner)
-    if is_aggregate_call(node):
-        return True
-    return any(_has_aggregate(c) for c in node.iter_expressions())
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +298,7 @@ class _Walker:
 
     def _select(self, select: exp.Select, ctes: _Names) -> Kind:
         blocks_before, stages_before = len(self.blocks), len(self.stages)
-        sources = [(s, self._source(s, ctes)) for s in _sources(select)]
+        sources = [(s, self._source(s, ctes)) for s in sources_of(select)]
         kinds = {kind for _, kind in sources}
         if Kind.PRIVATE not in kinds:
             self._subqueries(select, ctes)
@@ -325,11 +313,11 @@ class _Walker:
         is_released = not is_per_unit and (
             is_aggregate(select) or (bool(select.args.get("distinct")) and id(select) not in self._sets)
         )
-        above = [q for q in _inner_queries(select, _ABOVE) if not _is_below_groups(q, select)] if is_released else []
-        for inner in _inner_queries(select):
+        above = [q for q in inner_queries(select, _ABOVE) if not is_below_groups(q, select)] if is_released else []
+        for inner in inner_queries(select):
             if any(inner is query for query in above) or self._is_stage(inner, select, ctes) or is_per_unit:
                 continue
-            is_below = _is_aggregated(inner, select) or _part(inner, select) in ("where", "expressions", "group")
+            is_below = is_inside_aggregate(inner, select) or part_of(inner, select) in ("where", "expressions", "group")
             if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
                 self._refuse_private_inside(inner, ctes, _INNER, JOINED_INSTEAD)
         if not is_released:
@@ -371,7 +359,7 @@ class _Walker:
     def _is_stage(self, inner: exp.Expression, select: exp.Select, ctes: _Names) -> bool:
         """Whether a sub-query is released before the SELECT around it."""
         if id(inner) not in self._found:
-            is_part = _part(inner, select) not in _NEVER_STAGED
+            is_part = part_of(inner, select) not in _NEVER_STAGED
             self._found[id(inner)] = self._found_stages(inner, ctes) if is_part else ((), ())
         stages, blocks = self._found[id(inner)]
         self.stages += stages
@@ -429,21 +417,21 @@ class _Walker:
         query = inner.unnest()
         if not isinstance(query, exp.Select):
             return False
-        if _is_asked(query):
+        if is_asked(query):
             self._sources.add(id(query))
             self._sets.add(id(query))
             return self.visit(query, ctes) is Kind.PRIVATE
         if not is_single_row(query):
             return False
         scope, blocks_before = self._declare(query, ctes), len(self.blocks)
-        kinds = {self._source(s, scope) for s in _sources(query)}
+        kinds = {self._source(s, scope) for s in sources_of(query)}
         if Kind.PRIVATE not in kinds or Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
             return False
-        for deeper in _inner_queries(query):
+        for deeper in inner_queries(query):
             if self._is_stage(deeper, query, scope):
                 continue
             if not self._is_set(query, deeper, scope) and not (
-                _part(deeper, query) in ("where", "expressions") and self._is_value(deeper, scope)
+                part_of(deeper, query) in ("where", "expressions") and self._is_value(deeper, scope)
             ):
                 self._refuse_private_inside(deeper, scope, _INNER, JOINED_INSTEAD)
         return True
@@ -508,76 +496,11 @@ class _Walker:
 
     def _subqueries(self, select: exp.Select, ctes: _Names) -> None:
         """Sub-queries in expressions of a public SELECT: each must be public or released."""
-        for inner in _inner_queries(select):
+        for inner in inner_queries(select):
             if self.visit(inner, ctes) is Kind.PRIVATE:
                 raise _rows_shown(inner)
-
-
-def _sources(select: exp.Select) -> list[exp.Expression]:
-    clause = select.args.get("from_")
-    first = [] if clause is None else [clause.this]
-    joins = [j.this for j in select.args.get("joins") or ()]
-    return [*first, *joins, *(select.args.get("laterals") or ())]
-
-
-def _part(query: exp.Expression, select: exp.Select) -> str:
-    """The clause of a SELECT in which a sub-query stands."""
-    node: exp.Expr = query
-    while node.parent is not None and node.parent is not select:
-        node = node.parent
-    return str(node.arg_key)
-
-
-def _is_asked(query: exp.Select) -> bool:
-    """Whether a sub-query is that of EXISTS, IN or their like."""
-    node = query.parent
-    while isinstance(node, (exp.Subquery, exp.Any, exp.All)):
-        node = node.parent
-    found = membership(node) if isinstance(node, (exp.Exists, exp.In, exp.EQ, exp.NEQ)) else None
-    return found is not None and found.query is query
-
-
-def _is_below_groups(query: exp.Expression, select: exp.Select) -> bool:
-    """Whether a sub-query stands in what is aggregated or grouped by."""
-    keys = group_items(select)
-    named = {identifier(k.this) for k in keys if isinstance(k, exp.Column) and not k.args.get("table")}
-    keys += [i.this for i in select.expressions if isinstance(i, exp.Alias) and identifier(i.args["alias"]) in named]
-    node: exp.Expr | None = query
-    while node is not None and node is not select:
-        if any(node is key or node == key for key in keys):
-            return True
-        node = node.parent
-    return _is_aggregated(query, select)
-
-
-def _is_aggregated(query: exp.Expression, select: exp.Select) -> bool:
-    """Whether a sub-query stands in what an aggregate of the SELECT is of."""
-    node: exp.Expr | None = query.parent
-    while node is not None and node is not select:
-        if isinstance(node, exp.Filter) or is_aggregate_call(node):
-            return True
-        node = node.parent
-    return False
 
 
 def _rows_shown(query: exp.Expression) -> NotAggregate:
     return NotAggregate("rows of a private table cannot be shown", hint="Use an aggregate in the sub-query.",
                         position=position_of(query))  # fmt: skip
-
-
-def _inner_queries(select: exp.Select, parts: tuple[str, ...] = ()) -> list[exp.Expression]:
-    """Outermost queries inside a SELECT's expressions (not its FROM sources or CTEs); those of these parts, if any."""
-    skipped = {id(s) for s in _sources(select)} | {id(select.args.get("with_"))}
-    found: list[exp.Expression] = []
-
-    def search(node: exp.Expression) -> None:
-        for child in node.iter_expressions():
-            if id(child) in skipped or (node is select and parts and child.arg_key not in parts):
-                continue
-            if isinstance(child, exp.Query):
-                found.append(child)
-            else:
-                search(child)
-
-    search(select)
-    return found

@@ -8,7 +8,7 @@ from proxy.sql.dialect import quote
 from proxy.sql.formula import is_aggregate_value, is_formula
 from proxy.sql.locate import locate_expression
 from proxy.sql.outer import find_clauses
-from proxy.sql.scope import output_name
+from proxy.sql.output_names import output_name
 from proxy.sql.split import SYSTEM_SCHEMA, Split
 
 
