@@ -1,6 +1,6 @@
 """How does a row's measure become an integer where arithmetic of doubles raises, instead of giving infinity or zero?
 
-The same integers as `terms` makes elsewhere. What would overflow is beyond the measure's bounds, so it is brought near
+The same integers as those of `total_doubles`. What would overflow is beyond the measure's bounds, so it is brought near
 them before anything is computed; what would underflow is below one unit of the grid, so it is zero.
 """
 

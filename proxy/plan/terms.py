@@ -15,7 +15,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
-from proxy.plan import checked_doubles
+from proxy.plan import checked_doubles, total_doubles
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import (
     ROW_UNITS,
@@ -58,7 +58,7 @@ from proxy.sql.algebra import (
 )
 from proxy.sql.canonical import in_order
 from proxy.sql.describe import spell_frame
-from proxy.sql.dialect import DUCKDB, Dialect, double, quote
+from proxy.sql.dialect import DUCKDB, Dialect, quote
 from proxy.sql.links import link
 from proxy.sql.render import Renderer, middle_of
 from proxy.sqltypes import SqlType
@@ -361,8 +361,8 @@ class Terms:
         missing = math.trunc(self._missing(moment) * ROW_UNITS)
         value = self._double(moment.of)
         if self.dialect.has_total_doubles:
-            return _scaled_integer(value, moment, missing)
-        ends = _end(moment, moment.least), _end(moment, moment.most)
+            return total_doubles.scaled_integer(value, moment, missing)
+        ends = total_doubles.outermost(moment, moment.least), total_doubles.outermost(moment, moment.most)
         stored = self.renderer.identity(moment.of) if _is_numeric_column(moment.of) and not self._held else ""
         return checked_doubles.scaled_integer(value, moment, missing, ends, stored)
 
@@ -378,11 +378,8 @@ class Terms:
     def _z(self, scaled: ScaledSum) -> str:
         """A row's z in [-1, 1], never NULL."""
         value = self._double(scaled.of)
-        if not self.dialect.has_total_doubles:
-            return checked_doubles.z(value, scaled, self._missing(scaled))
-        z = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
-        missing = double(self._missing(scaled))
-        return f"(CASE WHEN isfinite({value}) THEN greatest(least({z}, 1e0), -1e0) ELSE {missing} END)"
+        z = total_doubles.z if self.dialect.has_total_doubles else checked_doubles.z
+        return z(value, scaled, self._missing(scaled))
 
     def _missing(self, scaled: ScaledSum) -> float:
         """The z of a row whose measure has no value: that of the middle, where the policy declares one, else 0."""
@@ -489,31 +486,3 @@ def is_told_by_place(window: WindowValue) -> bool:
 
 def _is_numeric_column(scalar: Scalar) -> TypeGuard[ColumnRef]:
     return isinstance(scalar, ColumnRef) and scalar.type is SqlType.NUMERIC
-
-
-def _scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
-    """trunc(2^30 clamp((x - middle)/half)), with as few operations for a row inside its bounds as possible.
-
-    Dividing by half/2^30 instead of multiplying by 2^30 at the end gives the same double: powers of two are exact.
-    """
-    step, whole = scaled.half / ROW_UNITS, double(float(ROW_UNITS))
-    shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
-    is_exact = step * ROW_UNITS == scaled.half  # but for the smallest doubles there are
-    units = f"({shifted} / {double(step)})" if is_exact else f"({shifted} / {double(scaled.half)} * {whole})"
-    least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
-    inside = f"{value} BETWEEN {double(_end(scaled, scaled.least))} AND {double(_end(scaled, scaled.most))}"
-    return (
-        f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
-        f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
-    )
-
-
-def _end(scaled: ScaledSum, z: float) -> float:
-    """The outermost value whose z, rounded as the engine rounds it, is not beyond the given one.
-
-    Rounding keeps order, so the values between two such ends need no clamp.
-    """
-    end = scaled.middle + scaled.half * z
-    while end != scaled.middle and abs((end - scaled.middle) / scaled.half) > abs(z):
-        end = math.nextafter(end, scaled.middle)
-    return end

@@ -12,7 +12,7 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import allocation, moments, statement, terms, vector
+from proxy.plan import allocation, moments, statement, terms, total_doubles, vector
 from proxy.plan.allocation import allocate
 from proxy.plan.moments import (
     HalfSum,
@@ -80,7 +80,7 @@ def measures_are_centred_without_a_clamp(patch: pytest.MonkeyPatch) -> None:
         small = f"isfinite({value}) AND abs({z}) < 1e15"
         return f"(CASE WHEN {small} THEN trunc({z})::BIGINT ELSE {missing} END)"
 
-    patch.setattr(terms, "_scaled_integer", unclamped)
+    patch.setattr(total_doubles, "scaled_integer", unclamped)
 
 
 def null_units_stay(patch: pytest.MonkeyPatch) -> None:

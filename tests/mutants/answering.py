@@ -32,7 +32,7 @@ ANSWERING = (
            "asked.wanted, question",
            _STAGES),
     Seeded("stages", "a stage may cost more than its ticket", "session/payment.py",
-           "for i, c in enumerate(costs) if _fits(plan.cost, c)]",
+           "for i, c in enumerate(costs) if plan.cost.fits(c)]",
            "for i, c in enumerate(costs) if c]",
            _STAGES),
     Seeded("stages", "a stage that others have paid for is free", "session/payment.py",

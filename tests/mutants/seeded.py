@@ -57,7 +57,7 @@ SEEDED = (
            "AS placed WHERE place <= {limit})",
            "AS placed WHERE place <= {limit + 1})",
            _MANY_KEYS),
-    Seeded("bounding", "a measure is clamped on one side", "plan/terms.py",
+    Seeded("bounding", "a measure is clamped on one side", "plan/total_doubles.py",
            "trunc(greatest(least({units}, {most}), {least}))",
            "trunc(greatest({units}, {least}))",
            _STATEMENT),

@@ -15,7 +15,8 @@ from proxy.engines.duckdb_open import set_optimizer
 from proxy.plan import statement
 from proxy.plan.moments import HalfSum, RowSum, ScaledSum
 from proxy.plan.statement import _Writer
-from proxy.plan.terms import Terms, _scaled_integer
+from proxy.plan.terms import Terms
+from proxy.plan.total_doubles import scaled_integer
 from proxy.sql.algebra import TRUE, ColumnRef, Literal
 from proxy.sql.dialect import double
 from proxy.sql.render import Renderer
@@ -188,7 +189,7 @@ def test_every_unit_above_the_limit_is_a_candidate() -> None:
 @pytest.mark.parametrize("half", [1000.0, 0.1, 1e-300, 5e-324, 1e300])
 def test_a_row_is_clamped_and_truncated_as_defined(middle: float, half: float) -> None:
     reference = ColumnRef(0, "x", SqlType.FLOAT8)
-    text = _scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77)
+    text = scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77)
     values = [0.0, -0.0, 1.0, -1.0, 999.9999999999999, 1000.0, 1000.0000000000001, 1e308, -1e308, 5e-324, math.inf,
               -math.inf, math.nan, None, *(middle + half * i / 7 for i in range(-9, 10))]  # fmt: skip
     with duckdb.connect() as connection:
