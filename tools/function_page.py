@@ -377,7 +377,7 @@ def _row(form: Form, spelled: tuple[tuple[Bound, ...], ...], domains: Domains) -
         raise ValueError(f"the spellings of {form.shown} differ, so they need lines of their own")
     every = tuple(b for bound in spelled for b in bound)
     cells = (form.shown, _arguments(every), *facts.pop(), form.note)
-    return "| " + " | ".join(cell.replace("||", r"\|\|") for cell in cells) + " |"
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _arguments(bound: tuple[Bound, ...]) -> str:
