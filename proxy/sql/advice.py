@@ -97,7 +97,7 @@ def advice(node: exp.Expr, name: str) -> str:
 
 def advice_within(tree: exp.Expr) -> str:
     """The same for the first function of a statement that has some; "" for all others."""
-    calls = (node for node in tree.find_all(exp.Anonymous))
+    calls = tree.find_all(exp.Anonymous)
     return next((found for call in calls if (found := advice(call, str(call.this).lower()))), "")
 
 

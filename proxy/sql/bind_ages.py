@@ -22,7 +22,7 @@ DAYS_OF_MONTH = 30  # where intervals are compared
 AGE = "age"  # the function's name in the algebra: microseconds, months having thirty days
 _LONGER_YEAR = 5 * DAY + DAY // 4  # by which a year of EXTRACT(epoch) is longer than twelve months
 _WHOLE = ("year", "month", "day", "hour", "minute")
-_CLOCK = {"second": SECOND, "milliseconds": 1000, "microseconds": 1}
+SECOND_FIELDS = {"second": SECOND, "milliseconds": 1000, "microseconds": 1}
 
 
 def whole(value: int) -> Literal:
@@ -52,9 +52,9 @@ def field_of_age(binder: Binder, node: exp.Expression, field: str, bound: Call) 
         longer = binder.call(node, "integer *", part("year"), whole(_LONGER_YEAR))
         total = binder.call(node, "integer +", replace(bound, type=SqlType.INT8), longer)
         return in_units(binder, node, total, SECOND)
-    if field not in _CLOCK:
+    if field not in SECOND_FIELDS:
         raise refuse(node, f"{field} is not taken of an age", "Take year, month, day, hour, minute, second or epoch.")
-    return in_units(binder, node, part("microseconds"), _CLOCK[field])
+    return in_units(binder, node, part("microseconds"), SECOND_FIELDS[field])
 
 
 def in_units(binder: Binder, node: exp.Expression, microseconds: Scalar, size: int) -> Scalar:

@@ -47,7 +47,7 @@ def _date(binder: Binder, node: exp.Expression) -> Scalar:
 
 
 def _shape(written: str) -> Sequence[tuple[str, str]] | None:
-    """The parts of a format, each with the pattern it reads, and the names of what stands between them as ''."""
+    """The parts of a format, each with the pattern it reads; what stands between them is called ""."""
     marks = list(_PARTS.finditer(written))
     names = [mark["part"].upper() for mark in marks]
     separators = [bool(mark["between"]) for mark in marks[:-1]]

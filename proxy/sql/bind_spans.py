@@ -13,7 +13,18 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Scalar, Span
-from proxy.sql.bind_ages import AGE, DAY, DAYS_OF_MONTH, HOUR, MINUTE, SECOND, field_of_age, in_units, whole
+from proxy.sql.bind_ages import (
+    AGE,
+    DAY,
+    DAYS_OF_MONTH,
+    HOUR,
+    MINUTE,
+    SECOND,
+    SECOND_FIELDS,
+    field_of_age,
+    in_units,
+    whole,
+)
 from proxy.sql.bind_zones import policy_zone
 from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.constants import Untyped, coerce_text
@@ -25,7 +36,6 @@ from proxy.sql.zones import UNIVERSAL
 from proxy.sqltypes import SqlType
 
 _FIELDS = {"day": (DAY, 0), "hour": (HOUR, DAY), "minute": (MINUTE, HOUR)}
-_SECONDS = {"second": SECOND, "milliseconds": 1000, "microseconds": 1}
 MADE = "interval"  # the function's name in the algebra: an interval of so many microseconds, made of others
 
 
@@ -91,10 +101,10 @@ def field_of_difference(binder: Binder, node: exp.Expression, field: str, bound:
         size, above = _FIELDS[field]
         rest = binder.call(node, "integer %", total, whole(above)) if above else total
         return binder.convert(node, binder.call(node, "integer /", rest, whole(size)), SqlType.NUMERIC)
-    if field not in (*_SECONDS, "epoch"):
+    if field not in (*SECOND_FIELDS, "epoch"):
         raise refuse(node, f"{field} is not taken of a difference of times", "Use epoch, day, hour, minute or second.")
     rest = total if field == "epoch" else binder.call(node, "integer %", total, whole(MINUTE))
-    return in_units(binder, node, rest, _SECONDS.get(field, SECOND))
+    return in_units(binder, node, rest, SECOND_FIELDS.get(field, SECOND))
 
 
 # --- multiples and bins ------------------------------------------------------------------------------------------
