@@ -10,7 +10,7 @@ from proxy.session.contract import Array, Asking, Notice, Piece, Spliced
 from proxy.session.statements import Understood
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
-from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, array_type, erase, splice, system_template
+from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, erase, splice, system_template
 from proxy.sql.split import Split
 from proxy.sql.stages import StageText
 from proxy.sql.wrappers import Wrapper
@@ -57,9 +57,7 @@ def asking(stage: StageText, query: Split, patches: tuple[Patch, ...], count: in
 
 
 def _arrays(text: SplicedText) -> tuple[Array, ...]:
-    return tuple(
-        Array(oid=a.type.array_oid, pg_type=array_type(a.type), text=array_text(a.values)) for a in text.arrays
-    )
+    return tuple(Array(oid=a.type.array_oid, text=array_text(a.values)) for a in text.arrays)
 
 
 def explained(lines: list[str], kind: str, count: int) -> Spliced:

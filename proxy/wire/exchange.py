@@ -77,7 +77,6 @@ class Array:
     """An array parameter that carries one released column, in PostgreSQL's text format."""
 
     oid: int
-    pg_type: str  # spelled for a cast: `pg_catalog.int8[]`
     text: str
 
 

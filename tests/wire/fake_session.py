@@ -162,12 +162,10 @@ def _piece(whole: str, span: Span, settings: Mapping[str, str]) -> Piece:
 def _spliced(piece: Piece, parameters: int) -> Spliced:
     cities = "{" + ",".join('"' + c.replace("\\", "\\\\").replace('"', '\\"') + '"' for c in CITIES) + "}"
     ages = "{" + ",".join(map(str, AGES)) + "}"
-    arrays = (
-        Array(oid=1009, pg_type="pg_catalog.text[]", text=cities),
-        Array(oid=1007, pg_type="pg_catalog.int4[]", text=ages),
-    )
+    arrays = Array(oid=1009, text=cities), Array(oid=1007, text=ages)
     numbered = [f"${parameters + i + 1}" for i in range(2)]
-    literal = ["'" + a.text.replace("'", "''") + f"'::{a.pg_type}" for a in arrays]
+    types = ("pg_catalog.text[]", "pg_catalog.int4[]")
+    literal = ["'" + a.text.replace("'", "''") + f"'::{t}" for a, t in zip(arrays, types, strict=True)]
     text = piece.text if piece.prefix_chars else piece.describe_text
     return Spliced(
         sql=_with_rows(text, numbered),
@@ -183,7 +181,7 @@ def _with_rows(text: str, arrays: list[str]) -> str:
 
 
 def _explained() -> Spliced:
-    array = Array(oid=1009, pg_type="pg_catalog.text[]", text='{"noise 1","noise 2"}')
+    array = Array(oid=1009, text='{"noise 1","noise 2"}')
     sql = 'select * from unnest({}) as r("QUERY PLAN")'
     literal = sql.format("'" + array.text + "'::text[]")
     return Spliced(sql=sql.format("$1"), literal_sql=literal, arrays=(array,), notices=(), tag="EXPLAIN")

@@ -68,7 +68,7 @@ SETTINGS_REPLY += build(b"3") + build(b"3")
 SPLICED = Spliced(
     sql="select $1::int8[]",
     literal_sql="select '{7}'::int8[]",
-    arrays=(Array(oid=1016, pg_type="pg_catalog.int8[]", text="{7}"),),
+    arrays=(Array(oid=1016, text="{7}"),),
     notices=(Notice(severity="NOTICE", sqlstate="00000", message="charged"),),
 )
 COLUMNS = messages.row_description([column()])

@@ -11,7 +11,7 @@ from proxy.wire.flow import Ask, AskPrepare, AskRelease
 from proxy.wire.lexer import Span, statements
 
 _PREFIXES = ("copyout ", "declare ")
-_ARRAY = Array(oid=1016, pg_type="pg_catalog.int8[]", text="{7}")
+_ARRAY = Array(oid=1016, text="{7}")
 _CHARGED = (Notice(severity="NOTICE", sqlstate="00000", message="charged"),)
 #: Words of the client's text that its release keeps.
 _KEPT = ("mistyped", "bindfail", "runfail")
