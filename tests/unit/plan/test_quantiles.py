@@ -217,7 +217,7 @@ def test_quantiles_in_pure_accounting_leave_averages_as_they_are() -> None:
         ("select rank(3) within group (order by age) from users", "rank"),
         ("select hush.low(percentile_cont(array[0.5]) within group (order by age)) from users", "takes one aggregate"),
         ("select percentile_cont(0.5, 0.6) within group (order by age) from users", "percentile_cont"),
-        ("select percentile_cont(0.5) from users", "percentile_cont is not supported"),
+        ("select percentile_cont(0.5) from users", r"percentile_cont\(\) is not supported"),
     ],
 )
 def test_other_questions_are_refused(query: str, says: str) -> None:
