@@ -33,7 +33,7 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionBounds:
-    """T, C, G and K of the privacy core for one block.
+    """T, C, G and K of docs/claims/bounding.md for one block.
 
     rows: T, of a unit in all groups; rows_per_group: C; groups: G; keys: K, private keys of a unit.
     source: who set T, C and G, in words for EXPLAIN.

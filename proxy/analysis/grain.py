@@ -15,6 +15,7 @@ from proxy.sql.time_rules import next_step, truncate_time
 
 UNITS = ("minute", "hour", "day", "month", "year")  # each starts where those before it do
 _COARSER = {"quarter": "month", "decade": "year", "century": "year", "millennium": "year"}
+#: By which unit a time is read for a field of it.
 FIELDS = {"hour": "hour", "minute": "minute", "month": "month", "quarter": "month", "year": "year", "decade": "year",
            "century": "year", "millennium": "year",
            **dict.fromkeys(("day", "dow", "isodow", "doy", "week", "isoyear"), "day")}  # fmt: skip

@@ -35,7 +35,7 @@ _CANCEL_S = 5.0
 _CHECK_S = 60.0
 _REPEAT_S = 0.2
 _GRACE_S = 2.0  # the server ends by itself what we could not cancel
-_PATIENCE_S = 5.0  # with a server that does neither
+_PATIENCE_S = 5.0  # with a server that does neither: then the connection is broken off
 _BEGIN = "begin isolation level repeatable read read only"
 
 

@@ -132,7 +132,7 @@ class FromPolicy:
 
 @dataclass(frozen=True, slots=True)
 class NotGiven:
-    """The policy is silent; defaults follow the privacy core."""
+    """The policy is silent: `analysis` knows the default."""
 
 
 Limit = FromPolicy | NotGiven
