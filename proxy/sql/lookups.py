@@ -17,8 +17,8 @@ from proxy.sql.outer import Edit
 from proxy.sql.split import SYSTEM_SCHEMA, BlockText
 
 KEY, VALUE = "hush_k", "hush_a"  # columns of the grouped SELECT; no name of the client's may begin so
-_COUNTS = frozenset(("count", "regr_count"))
-_CONDITIONS = frozenset(("bool_and", "bool_or", "every"))
+_COUNTS = (exp.Count, exp.RegrCount)
+_CONDITIONS = (exp.LogicalAnd, exp.LogicalOr, exp.Anonymous)  # the last is every(x)
 
 
 @dataclass(slots=True)
@@ -49,11 +49,11 @@ class Groups:
         if text not in self.values:
             self.values.append(text)
         column = f"{self.name}.{VALUE}{self.values.index(text)}"
-        function = text.split("(")[0].strip().lower()
-        found = f"{'bool_or' if function in _CONDITIONS else 'max'}({column})"
-        if function in _COUNTS:
+        call = node.this if isinstance(node, exp.Filter) else node
+        found = f"{'bool_or' if isinstance(call, _CONDITIONS) else 'max'}({column})"
+        if isinstance(call, _COUNTS):
             found = f"coalesce({found}, 0)"
-        is_repeated = function in (*_COUNTS, "sum") and node.find(exp.Distinct) is None
+        is_repeated = isinstance(call, (*_COUNTS, exp.Sum)) and node.find(exp.Distinct) is None
         return Edit(span, f"({found}{times})" if times and is_repeated else found)
 
     def sql(self, relation: str, where: Sequence[str]) -> str:

@@ -9,7 +9,14 @@ import random
 
 from tests.fuzz.worlds import World
 
-_AGGREGATES = ("count(*)", "count(x.code)", "coalesce(sum(x.code), 0)", "count(*) filter (where x.code > 0)")
+_AGGREGATES = (
+    "count(*)",
+    "count(x.code)",
+    '"count"(x.code)',
+    "count /* of codes */ (x.code)",
+    "coalesce(sum(x.code), 0)",
+    "count(*) filter (where x.code > 0)",
+)
 _JOINED = (*_AGGREGATES, "coalesce(sum(case when x.code > 0 then 1 else 0 end), 0)", "count(coalesce(x.code, 1))",
            "count(case when x.code is null then 1 end)", "count(*) filter (where x.code is null)")  # fmt: skip
 

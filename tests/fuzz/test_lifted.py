@@ -66,7 +66,7 @@ def series_lack_their_first_value(patch: pytest.MonkeyPatch) -> None:
 
 
 def nothing_is_counted_as_null(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lookups, "_COUNTS", frozenset())
+    patch.setattr(lookups, "_COUNTS", ())
 
 
 @pytest.mark.parametrize("plant", [
