@@ -159,7 +159,7 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
             Form("`length(x)`", ("length({0})",), "in characters"),
             Form("`octet_length(x)`", ("octet_length({0})",), "in bytes of UTF-8"),
             Form("`bit_length(x)`", ("bit_length({0})",), "in bits"),
-            Form("`reverse(x)`, `md5(x)`", ("reverse({0})", "md5({0})")),
+            Form("`reverse(x)`", ("reverse({0})",)),
             Form("`ascii(x)`", ("ascii({0})",), "the number of the first character; `chr(10)` is a constant"),
             Form("`overlay(x PLACING 'ab' FROM 2 FOR 1)`, `repeat(x, 3)`",
                  ("overlay({0} PLACING 'ab' FROM 2 FOR 1)", "repeat({0}, 3)"),

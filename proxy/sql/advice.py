@@ -21,7 +21,7 @@ _CHANCE = "Rows are not drawn by chance; take a share of them by a value, as in 
 _NOW = "Write now(), or current_date."
 _MOVED = "Write x + INTERVAL '1 day'."
 _APART = "Write x::date - y::date for days, or EXTRACT(epoch FROM x - y) for seconds."
-_HASH = "md5(x) is accepted."
+_HASH = "Group by the value itself: hashes would choose people by chance."
 _PART = "Accepted are x LIKE '%a%', position('a' IN x) and x IN ('a', 'b')."
 _ANY = "Group by it, or write min(x) or max(x)."
 _COLLECTED = "Group by it, and collect above: SELECT string_agg(x, ',') FROM (SELECT x FROM t GROUP BY x) AS v."
@@ -46,7 +46,7 @@ def _listed() -> Iterator[tuple[str, str]]:
         (_NOW, "clock_timestamp timeofday localtime current_time getdate sysdate"),
         (_MOVED, "date_add date_subtract dateadd date_sub"),
         (_APART, "datediff date_diff timestampdiff"),
-        (_HASH, "sha224 sha256 sha384 sha512 digest hashtext crc32 hash"),
+        (_HASH, "md5 sha224 sha256 sha384 sha512 digest hashtext crc32 hash"),
         (_PART, "contains list_contains array_position array_contains levenshtein similarity soundex"),
         (_HYPERBOLIC, "sinh cosh tanh asinh acosh atanh"),
         ("Write x::numeric, which is NULL where the text is no number.", "to_number"),

@@ -18,8 +18,7 @@ from proxy.sqltypes import SqlType
 _MOST_FILL = 100
 _INITCAP = re.compile(r"\binitcap\s*\([^()]*,", re.IGNORECASE)
 _FUNCTIONS: dict[type[exp.Expression], str] = {
-    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Reverse: "reverse", exp.MD5: "md5",
-    exp.Ascii: "ascii",
+    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Reverse: "reverse", exp.Ascii: "ascii",
 }  # fmt: skip
 
 

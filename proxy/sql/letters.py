@@ -6,7 +6,6 @@ turn one letter into two, or look at where a word ends; a value spelled by them 
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 
@@ -52,10 +51,6 @@ def translate(text: str, old: str, new: str) -> str:
 def reversed_(text: str) -> str:
     """Character by character, as PostgreSQL counts them: an accent of its own comes before its letter then."""
     return text[::-1]
-
-
-def md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def extracted(text: str, pattern: str, group: int) -> str:

@@ -112,7 +112,6 @@ SPELLINGS = MappingProxyType({
     "length": Spelling("length({0})::BIGINT"),
     "octet_length": Spelling("octet_length({0})::BIGINT"),
     "reverse": Spelling("reverse({0})"),
-    "md5": Spelling("md5({0})"),
     "ascii": Spelling("ascii({0})::BIGINT"),
     "trim": Spelling("btrim({0}, {1})"),
     "ltrim": Spelling("ltrim({0}, {1})"),

@@ -61,7 +61,6 @@ def rows() -> tuple[Function, ...]:
         row("translate", "translate({0}, {1}, {2})", count=3, image=images.text(letters.translate)),
         row("reverse", "array_to_string(list_reverse(string_split({0}, '')), '')", domains.each(letters.reversed_),
             image=images.text(letters.reversed_)),
-        row("md5", "md5({0})", domains.each(letters.md5), image=images.text(letters.md5)),
         row("ascii", "ascii({0})::BIGINT", domains.whole(domains.within(0, _LAST_CHARACTER)), result=SqlType.INT4,
             image=images.text(lambda text: ord(text[0]) if text else 0)),
         row("octet_length", "strlen({0})", result=SqlType.INT4, image=images.text(lambda text: len(text.encode()))),

@@ -82,7 +82,7 @@ class ScalarWriter(Writer):
             lambda: f"substring({self._text(inner)}, position('a' in {self._text(inner)}) + {rng.choice((-1, 0, 1))})",
             lambda: f"substring({self._text(inner)}, {self._int(inner)}, {self._int(inner)})",
             lambda: f"{rng.choice(('left', 'right'))}({self._text(inner)}, {self._int(inner)})",
-            lambda: f"{rng.choice(('reverse', 'md5'))}({self._text(inner)})",
+            lambda: f"reverse({self._text(inner)})",
             lambda: f"(string_to_array({self._text(inner)}, '{rng.choice(('a', '-', 'é'))}'))[{rng.choice((1, 2, 3))}]",
             lambda: f"overlay({self._text(inner)} placing {self._text(0)} from {rng.choice((1, 2))} for {abs(count)})",
             lambda: f"format('%s-%2$s%%', {self._any(inner)}, {self._text(0)})",

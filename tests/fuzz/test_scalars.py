@@ -73,8 +73,8 @@ def letters_stay_where_they_are() -> tuple[ModuleType, Mapping[str, Function]]:
     return spelled("reverse", "{0}")
 
 
-def pseudonyms_are_known_to_be_one() -> tuple[ModuleType, Mapping[str, Function]]:
-    return domains, {**FUNCTIONS, "md5": replace(FUNCTIONS["md5"], domain=lambda _: Listed(("a",)))}
+def reversed_texts_are_known_to_be_one() -> tuple[ModuleType, Mapping[str, Function]]:
+    return domains, {**FUNCTIONS, "reverse": replace(FUNCTIONS["reverse"], domain=lambda _: Listed(("a",)))}
 
 
 def spans_that_touch_overlap() -> tuple[ModuleType, Mapping[str, Function]]:
@@ -107,7 +107,7 @@ def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Functi
         (bits_are_those_of_either, "length({text} || 'abc') & 2"),
         (common_bits_are_known_to_be_none, "length({text} || 'abc') & 3"),
         (letters_stay_where_they_are, "reverse({text} || 'ab')"),
-        (pseudonyms_are_known_to_be_one, "md5(to_char({time}, 'MM'))"),
+        (reversed_texts_are_known_to_be_one, "reverse(to_char({time}, 'MM'))"),
         (spans_that_touch_overlap, "({time}::date - 1, {time}::date) overlaps ({time}::date, {time}::date + 1)"),
         (infinite_times_are_finite, "isfinite({time})"),
         (letters_are_counted_from_zero, "ascii('a' || {text})"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from tests.oracle.values import Value
@@ -19,8 +18,6 @@ def text_function(name: str, values: list[Value]) -> Value:
             return "".join(reversed(text))
         case "ascii":
             return ord(text[0]) if text else 0
-        case "md5":
-            return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
         case "length" | "octet_length":
             return len(text if name == "length" else text.encode())
         case "||":

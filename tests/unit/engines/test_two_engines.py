@@ -59,7 +59,7 @@ _TIME_FORMS = (
     "to_timestamp(score) > '2020-01-01'", "to_timestamp(steps) > '2020-01-01'", "nick::int > 3", "code::numeric > 0.5",
     "substring(nick, steps::int, kids) > 'a'", "left(nick, age) > right(code, steps::int - 9)",
     "substring(nick, position('-' IN nick) + 1) > 'b'", "reverse(nick) > 'b'",
-    "md5(code || nick) < '8'", "ascii(nick) > 90",
+    "ascii(nick) > 90",
     "isfinite(joined) OR NOT isfinite(seen)",
     "regexp_count(nick, '[a-z]+') > 1", "regexp_instr(nick, 'a|-') > 2", "(string_to_array(nick, '-'))[2] > 'b'",
     "cardinality(string_to_array(code || nick, 'a')) > 2", "overlay(nick PLACING code FROM 2 FOR 2) > 'b'",
