@@ -68,11 +68,14 @@ def _is_made(binder: Binder, node: exp.Expression) -> bool:
 def _joins_intervals(binder: Binder, node: exp.Expression) -> bool:
     try:
         if isinstance(node, (exp.Sub, exp.Mul)):  # a constant, or a number, on one of the sides
-            return any(_is_interval(binder, side) for side in (node.this, node.expression))
-        kinds = (_kind(binder, value) for value in _values(node))
-        return next((k for k in kinds if k is not _Kind.OPEN), _Kind.OTHER) is _Kind.INTERVAL
+            return _is_interval(binder, node.this) or _is_interval(binder, node.expression)
+        for value in _values(node):  # a generator would be two frames more of Python's stack, at every level
+            kind = _kind(binder, value)
+            if kind is not _Kind.OPEN:
+                return kind is _Kind.INTERVAL
     except HushError:
-        return False
+        pass
+    return False
 
 
 def _values(node: exp.Expression) -> Iterator[exp.Expression]:

@@ -75,7 +75,7 @@ REFUSED = {
         "SELECT count(*) FROM people p JOIN labels l ON l.label = p.name",
         "SELECT count(*) FROM people p, labels l",
         "SELECT count(*) FROM people p ASOF JOIN events e ON e.pid = p.pid",
-        "SELECT count(*) FROM (people p JOIN events e ON e.pid = p.pid)",
+        "SELECT count(*) FROM (people p JOIN events e ON e.n = p.pid)",
     ),
     "rows with forged owners": (
         "SELECT count(*) FROM people p JOIN generate_series(1, 1000) AS g (pid) ON g.pid = p.pid",

@@ -118,10 +118,10 @@ def test_what_can_never_be_answered_is_refused_before_a_stage_is_charged(attacke
     with attacked.connect() as client:
         before = spent(client)
         for wrong in (
-            f"v > {stage} AND w > (SELECT count(*) FROM events) AND i & 3 > (SELECT -sum(x) FROM events)",
+            f"v > {stage} AND w > (SELECT count(*) FROM events) AND i << 3 > (SELECT -sum(x) FROM events)",
             f"v > {stage} AND name > {stage}",
-            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE i & 1 = 1)",
-            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE v > (SELECT count(*) FROM events) AND i & 1 = 1)",
+            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE i << 1 = 2)",
+            f"v > {stage} AND v > (SELECT avg(v) FROM people WHERE v > (SELECT count(*) FROM events) AND i << 1 = 2)",
         ):
             assert refusal(client, f"SELECT count(*) FROM people WHERE {wrong}")[0] in ("DP006", "42883"), wrong
         assert spent(client) == before

@@ -8,9 +8,6 @@ import pytest
 from tests.attacks.hostile import Attacked, Client, refusal, rows, spent, value
 from tests.attacks.structures import REFUSED
 
-# as PostgreSQL keeps this one, it has no parentheses, and is an ordinary join
-HARMLESS = "SELECT count(*) FROM (people p JOIN events e ON e.pid = p.pid)"
-
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_refused_is_refused_of_a_view_and_when_prepared(kind: str, attacked: Attacked) -> None:
@@ -18,7 +15,7 @@ def test_what_is_refused_is_refused_of_a_view_and_when_prepared(kind: str, attac
         client.prepare_threshold = None
         before = spent(client)
         for sql in REFUSED[kind]:
-            if not sql.startswith(("SELECT", "WITH")) or " INTO " in sql or sql == HARMLESS:
+            if not sql.startswith(("SELECT", "WITH")) or " INTO " in sql:
                 continue
             made = {f"CREATE TEMP VIEW a AS {sql}": "SELECT * FROM a", f"PREPARE a AS {sql}": "EXECUTE a"}
             for making, asking in made.items():
