@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
+from proxy.errors import HushError
 from proxy.policy.model import UnitColumns
 from tests.fuzz.examine import Examiner, Make, report, run_worlds
-from tests.fuzz.worlds import World
+from tests.fuzz.kept_queries import Answer, Shop
+from tests.fuzz.worlds import World, make_world
 
 QUERIES = 10  # of one world
 CHUNK = 4  # worlds of one test
@@ -23,6 +25,30 @@ def keep_promises(
     tally = run_worlds(worlds, "both", queries, make=make, of=of)
     assert not tally.failures, report(tally)
     assert tally.planned > len(worlds) * queries / part, "the grammar makes too few queries that can be planned"
+
+
+def compare_answers(
+    name: str,
+    seeds: Iterable[int],
+    of: Callable[[World], Shop],
+    make: Make,
+    queries: int,
+    is_same: Callable[[str, Answer, Answer], bool] = lambda _, given, expected: given == expected,
+) -> tuple[list[str], int]:
+    """Statements answered in another way than by an SQL engine, and how many were answered. name: of the queries."""
+    found, answered = [], 0
+    for seed in seeds:
+        shop, rng = of(make_world(seed)), random.Random(f"{name} {seed}")
+        for query in (make(shop.world, rng) for _ in range(queries)):
+            try:
+                given = shop.given(query)
+            except HushError:
+                continue
+            answered += 1
+            expected = shop.expected(query)
+            if not is_same(query, given, expected):
+                found.append(f"world {seed}: {query}\n    {given}\n    {expected}")
+    return found, answered
 
 
 def find_mistake(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
-from proxy.errors import HushError
 from proxy.sql import block, kept, kept_groups, missing
 from proxy.sql.algebra import Call, Literal, Null, Scalar
 from proxy.sql.factored import alternatives
@@ -16,26 +13,17 @@ from proxy.sql.rows import Kept, Rows
 from proxy.sqltypes import SqlType
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.kept_queries import Answer, Shop, make_kept_query
-from tests.fuzz.worlds import make_world
+from tests.fuzz.promises import Plant, compare_answers
 
 FIRST, WORLDS, QUERIES = 90_000, 3, 45
 
 
 def wrong(seeds: range) -> tuple[list[str], int]:
-    """Statements that give another answer than an SQL engine, and how many were answered."""
-    found, answered = [], 0
-    for seed in seeds:
-        shop, rng = Shop.of(make_world(seed)), random.Random(f"kept {seed}")
-        for query in (make_kept_query(shop.world, rng) for _ in range(QUERIES)):
-            try:
-                given = shop.given(query)
-            except HushError:
-                continue
-            answered += 1
-            expected = shop.expected(query)
-            if given - expected - padding(query) or expected - given:
-                found.append(f"world {seed}: {query}\n    {given}\n    {expected}")
-    return found, answered
+    return compare_answers("kept", seeds, Shop.of, make_kept_query, QUERIES, _is_same)
+
+
+def _is_same(query: str, given: Answer, expected: Answer) -> bool:
+    return not (given - expected - padding(query) or expected - given)
 
 
 def padding(query: str) -> Answer:
@@ -60,9 +48,6 @@ def test_they_keep_all_promises() -> None:
 def test_more_kept_rows() -> None:
     found, _ = wrong(range(FIRST + 100, FIRST + 160))
     assert not found, "\n".join(found)
-
-
-Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def kept_rows_are_not_counted(patch: pytest.MonkeyPatch) -> None:
