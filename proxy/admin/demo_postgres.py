@@ -74,6 +74,7 @@ def _fill(postmaster: Postmaster, shop: Path, folder: Path) -> None:
         connection.execute(f"create database {_DATABASE}".encode())
         connection.execute(f"create role {READER} login".encode())
         connection.execute(f"alter role {READER} set temp_file_limit = -1".encode())
+        connection.execute(f"alter role {READER} set jit = on".encode())  # as servers come
     with psycopg.connect(_dsn(postmaster, SUPERUSER, _DATABASE), autocommit=True) as connection:
         connection.execute("set temp_file_limit = -1")  # indices of a large shop are sorted on disk
         for table in describe_database(shop, lambda _done, _total: None):

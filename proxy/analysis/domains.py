@@ -32,9 +32,10 @@ from proxy.sql.domain_rules import Argument
 from proxy.sql.factored import alternatives
 from proxy.sql.function import Nulls
 from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import time_range, union
+from proxy.sql.intervals import number_range, time_range, union
 from proxy.sqltypes import SqlType
 
+_SMALL = 1e150
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only
 _MOST_PARTS = 1000  # of an expression and the conditions on it: a sub-select's CASE of a CASE doubles with each level
@@ -185,6 +186,21 @@ class Domains:
         arguments = tuple(self.declared(a) for a in scalar.args)
         return FUNCTIONS[scalar.function].may_raise(arguments, self.declared(scalar))
 
+    def may_raise_for_doubles(self, scalar: Scalar) -> bool:
+        """The same where doubles raise too, for results beyond them or, other than zero, nearer to zero than all."""
+        match scalar:
+            case Call("+" | "-" | "*" as sign, args):
+                is_small = all(_is_small(self.declared(s)) for s in (*args, scalar))
+                keeps_away = sign != "*" or any(map(self._is_no_fraction, args))
+                return not (is_small and keeps_away)
+            case _:
+                return self.may_raise(scalar)
+
+    def _is_no_fraction(self, factor: Scalar) -> bool:
+        """Whether no double times the factor is rounded to zero: it is zero itself, or above a half in size."""
+        ends = number_range(self.declared(factor))
+        return factor.type.is_integer or (ends is not None and (ends[0] > 0.5 or ends[1] < -0.5))
+
 
 def _argument(scalar: Scalar, domain: Domain) -> Argument:
     match scalar:
@@ -192,6 +208,12 @@ def _argument(scalar: Scalar, domain: Domain) -> Argument:
             return Argument(domain, span=scalar)
         case _:
             return Argument(domain, is_constant=isinstance(scalar, Literal))
+
+
+def _is_small(domain: Domain) -> bool:
+    """Whether all numbers are far from the largest double."""
+    ends = number_range(domain)
+    return ends is not None and max(abs(ends[0]), abs(ends[1])) <= _SMALL
 
 
 def _implies_present(condition: Scalar, scalar: Scalar) -> bool:

@@ -37,6 +37,7 @@ _REPEAT_S = 0.2
 _GRACE_S = 2.0  # the server ends by itself what we could not cancel
 _PATIENCE_S = 5.0  # with a server that does neither: then the connection is broken off
 _BEGIN = "begin isolation level repeatable read read only"
+_COMPILED = 5_000  # characters of a statement whose expressions the server may compile, which takes it 0.2 s then
 
 
 class PostgresEngine:
@@ -56,9 +57,10 @@ class PostgresEngine:
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
         """Run reserved SELECTs in one transaction. See `base.Engine.stages`."""
         interrupt = _Interrupt()
+        is_compiled = max(map(len, (reserved.sql, *reserved.further))) <= _COMPILED
         with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
             try:
-                with self._connected(timeout_s, interrupt) as connection:
+                with self._connected(timeout_s, interrupt, is_compiled=is_compiled) as connection:
                     yield PostgresStages(connection, reserved, watch, self._unique_keys)
             except EngineStopped:
                 watch.check()  # interrupted for a reason that has a better name
@@ -109,13 +111,19 @@ class PostgresEngine:
             connection.close()
 
     @contextmanager
-    def _connected(self, timeout_s: float, interrupt: _Interrupt | None = None) -> Iterator[Connection]:
+    def _connected(
+        self, timeout_s: float, interrupt: _Interrupt | None = None, *, is_compiled: bool = False
+    ) -> Iterator[Connection]:
         """A session in a transaction. It serves the next statement too, unless this one fails. 0: without a time-out.
 
-        interrupt: aimed at the session while it has one. Raises EngineStopped when there is no server.
+        interrupt: aimed at the session while it has one. is_compiled: whether expressions of costly statements are, if
+        the server does that. Raises EngineStopped when there is no server.
         """
         interrupt = interrupt or _Interrupt()
-        connection = self._begun(timeout_s, interrupt)
+        milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
+        compiling = "" if is_compiled else "; set local jit = off"
+        begin = f"{_BEGIN}; set local statement_timeout = {milliseconds}{compiling}"
+        connection = self._begun(begin.encode(), interrupt)
         is_kept = False
         try:
             yield connection
@@ -131,10 +139,8 @@ class PostgresEngine:
                 return
         connection.close()
 
-    def _begun(self, timeout_s: float, interrupt: _Interrupt) -> Connection:
+    def _begun(self, begin: bytes, interrupt: _Interrupt) -> Connection:
         """An idle session, or a new one where the server has ended those that were idle."""
-        milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
-        begin = f"{_BEGIN}; set local statement_timeout = {milliseconds}".encode()
         while True:
             with self._lock:
                 if self._is_closed:

@@ -7,51 +7,64 @@ them before anything is computed; what would underflow is below one unit of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from proxy.errors import Unsupported
 from proxy.plan.moments import ROW_UNITS, ScaledSum
-from proxy.sql.postgres_dialect import POSTGRES, SMALLEST
+from proxy.plan.total_doubles import outermost
+from proxy.sql.postgres_dialect import LARGEST, LARGEST_NUMERIC, POSTGRES, SMALLEST
 
 _LEAST = 1e-100  # half of bounds, which are at most 1e100: what is computed stays far from the ends of the doubles
 _TINY = 2.0**-200  # of half of the bounds: whatever is made of such a z is below one unit of the grid
 
 
-def scaled_integer(
-    value: str, scaled: ScaledSum, missing: int, ends: tuple[float, float], stored: str = ""
-) -> str:  # fmt: skip
-    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number. ends: inside them nothing is clamped.
-
-    stored: the numeric column whose value it is; the most usual values are then computed without asking twice.
-    """
+def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
+    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number."""
     _check(scaled)
     double, step = POSTGRES.double, scaled.half / ROW_UNITS
+    low, high = _ends(scaled)
     shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
-    near, units = _near(value, scaled), double(step)
-    least, most = scaled.least * ROW_UNITS, scaled.most * ROW_UNITS
-    zero = math.trunc(max(min(0.0, most), least))
-    whole = f"trunc({shifted} / {units})::{POSTGRES.small}"
-    inside = whole if step <= 1 else f"CASE WHEN abs({shifted}) < {units} THEN 0 ELSE {whole} END"  # else may underflow
-    clamped = f"trunc(greatest(least({near} / {units}, {double(most)}), {double(least)}))::{POSTGRES.small}"
-    usual = "".join(_usual(stored, scaled, ends)) if stored else ""
+    inside = f"trunc({shifted} / {double(step)})::{POSTGRES.small}"
+    if step > 1:  # the quotient might underflow
+        inside = f"CASE WHEN abs({shifted}) < {double(step)} THEN 0 ELSE {inside} END"
     return (
-        f"(CASE {usual}WHEN {value} BETWEEN {double(ends[0])} AND {double(ends[1])} THEN {inside}"
-        f" WHEN {POSTGRES.finite(value)} THEN CASE WHEN abs({near}) < {units} THEN {zero} ELSE {clamped} END"
+        f"(CASE WHEN {value} BETWEEN {double(low)} AND {double(high)} THEN {inside}"
+        f" WHEN {value} BETWEEN {double(-LARGEST)} AND {double(low)} THEN {math.trunc(scaled.least * ROW_UNITS)}"
+        f" WHEN {value} BETWEEN {double(high)} AND {double(LARGEST)} THEN {math.trunc(scaled.most * ROW_UNITS)}"
         f" ELSE {missing} END)"
     )
 
 
-def _usual(stored: str, scaled: ScaledSum, ends: tuple[float, float]) -> Iterator[str]:
-    """Branches for numerics between the ends and not near zero; a numeric is never farther out than its double."""
+def numeric_integer(stored: str, scaled: ScaledSum, missing: int) -> str:
+    """The same of a numeric column, which is made a double only where that decides; "" where it always does.
+
+    A numeric is never farther out than its double.
+    """
+    _check(scaled)
     double, step = POSTGRES.double, scaled.half / ROW_UNITS
-    if step > 1 and scaled.middle:  # the quotient might underflow
-        return
-    number = f"{stored}::FLOAT8"
-    shifted = f"({number} - {double(scaled.middle)})" if scaled.middle else number
-    for low, high in ((max(ends[0], SMALLEST), ends[1]), (ends[0], min(ends[1], -SMALLEST))):
-        if low < high:
-            whole = f"trunc({shifted} / {double(step)})::{POSTGRES.small}"
-            yield f"WHEN {stored} BETWEEN {low!r} AND {high!r} THEN {whole} "
+    low, high = _ends(scaled)
+    least, most = math.trunc(scaled.least * ROW_UNITS), math.trunc(scaled.most * ROW_UNITS)
+    decide_alone = (_whole(low, scaled), _whole(high, scaled)) == (least, most)  # also those rounded to an end
+    if not decide_alone or (step > 1 and scaled.middle):
+        return ""
+    shifted = f"({stored}::FLOAT8 - {double(scaled.middle)})" if scaled.middle else f"{stored}::FLOAT8"
+    zero = min(max(_whole(0.0, scaled), least), most)
+    parts = (
+        (max(low, SMALLEST), high, f"trunc({shifted} / {double(step)})::{POSTGRES.small}"),
+        (low, min(high, -SMALLEST), f"trunc({shifted} / {double(step)})::{POSTGRES.small}"),
+        (-SMALLEST, SMALLEST, zero), (-LARGEST_NUMERIC, low, least), (high, LARGEST_NUMERIC, most),
+    )  # fmt: skip
+    whens = " ".join(f"WHEN {stored} BETWEEN {a!r} AND {b!r} THEN {number}" for a, b, number in parts if a < b)
+    return f"(CASE {whens} ELSE {missing} END)"
+
+
+def _ends(scaled: ScaledSum) -> tuple[float, float]:
+    """Inside them nothing is clamped."""
+    return outermost(scaled, scaled.least), outermost(scaled, scaled.most)
+
+
+def _whole(value: float, scaled: ScaledSum) -> int:
+    """trunc(2^30 (x - middle)/half) of a value that is not clamped."""
+    return math.trunc((value - scaled.middle) / (scaled.half / ROW_UNITS))
 
 
 def z(value: str, scaled: ScaledSum, missing: float) -> str:

@@ -95,7 +95,8 @@ class Terms:
         self._a = self.analysed = statement.analysed
         domains = self._a.domains
         self.dialect = statement.dialect
-        self.renderer = Renderer(domains.column, domains.may_raise, statement.time_zone, self.dialect)
+        may_raise = domains.may_raise if self.dialect.has_total_doubles else domains.may_raise_for_doubles
+        self.renderer = Renderer(domains.column, may_raise, statement.time_zone, self.dialect)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]
 
@@ -108,7 +109,8 @@ class Terms:
         """
         values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
         conditions = dict.fromkeys(c for m in self._s.moments for c in self._tests(m, values))
-        if self._is_one_numeric() or (not values and sum(map(len, conditions)) < _READABLE):
+        is_short = sum(map(len, conditions)) < _READABLE
+        if self._is_one_numeric() or (is_short and (not values or self._sums_only_columns())):
             return {}
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
@@ -124,6 +126,13 @@ class Terms:
             return False
         measured = [m for m in self._s.moments if any(measures_of(m))]
         return len(measured) == 1 and isinstance(measured[0], ScaledSum) and _is_numeric_column(measured[0].of)
+
+    def _sums_only_columns(self) -> bool:
+        """Whether measures are columns that a sub-select would hand on as they are, and could not be divided for it."""
+        if self.dialect.has_total_doubles:
+            return False
+        measured = [m for m in self._s.moments if any(measures_of(m))]
+        return all(isinstance(m, ScaledSum) and _is_cheap_column(m.of) for m in measured)
 
     def unit_columns(self) -> list[str]:
         """What a unit is told by, one text for each of its columns; none where each row is a unit."""
@@ -362,9 +371,10 @@ class Terms:
         value = self._double(moment.of)
         if self.dialect.has_total_doubles:
             return total_doubles.scaled_integer(value, moment, missing)
-        ends = total_doubles.outermost(moment, moment.least), total_doubles.outermost(moment, moment.most)
-        stored = self.renderer.identity(moment.of) if _is_numeric_column(moment.of) and not self._held else ""
-        return checked_doubles.scaled_integer(value, moment, missing, ends, stored)
+        whole = ""
+        if _is_numeric_column(moment.of) and not self._held:
+            whole = checked_doubles.numeric_integer(self.renderer.identity(moment.of), moment, missing)
+        return whole or checked_doubles.scaled_integer(value, moment, missing)
 
     def _integer(self, value: str) -> str:
         """trunc(2^30 value) of a value in [-1, 1]."""
@@ -486,3 +496,8 @@ def is_told_by_place(window: WindowValue) -> bool:
 
 def _is_numeric_column(scalar: Scalar) -> TypeGuard[ColumnRef]:
     return isinstance(scalar, ColumnRef) and scalar.type is SqlType.NUMERIC
+
+
+def _is_cheap_column(scalar: Scalar) -> bool:
+    """A number that is made a double at no cost."""
+    return isinstance(scalar, ColumnRef) and scalar.type is not SqlType.NUMERIC

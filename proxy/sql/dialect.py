@@ -124,6 +124,10 @@ class Dialect(Protocol):
         """A stored number, date or truth value in the type in which it is computed."""
         ...
 
+    def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
+        """What `read` makes of a stored number, which leaves it as it is between the ends, where most of them are."""
+        ...
+
     def local_time(self, text: str, zone: str) -> str:
         """A stored timestamptz as the time that clocks of a zone show."""
         ...
@@ -232,6 +236,9 @@ class DuckDB:
 
     def stored(self, text: str, kind: SqlType) -> str:
         return f"{text}::{_DUCKDB_TYPES[kind]}"
+
+    def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
+        return read
 
     def local_time(self, text: str, zone: str) -> str:  # years near the end of its calendar have no local time
         return f"TRY({text} AT TIME ZONE {text_literal(zone)})"

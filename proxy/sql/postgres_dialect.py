@@ -20,7 +20,7 @@ from proxy.sql.templates import fill, uses
 from proxy.sqltypes import SqlType
 
 LARGEST = 1.7976931348623157e308
-SMALLEST, _LARGEST_NUMERIC = 1e-150, 1e150  # numerics beyond have no double here, and smaller ones are zero
+SMALLEST, LARGEST_NUMERIC = 1e-150, 1e150  # numerics beyond have no double here, and smaller ones are zero
 _CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
 DEFAULT_SCHEMA = "public"
 
@@ -108,11 +108,22 @@ class Postgres:
     def stored(self, text: str, kind: SqlType) -> str:
         if kind is not SqlType.NUMERIC:
             return f"{text}::{_TYPES[kind]}"
-        first, last = repr(SMALLEST), repr(_LARGEST_NUMERIC)
+        first, last = repr(SMALLEST), repr(LARGEST_NUMERIC)
         parts = ((first, last, f"{text}::FLOAT8"), (f"-{first}", first, self.double(0.0)),
                  (f"-{last}", f"-{first}", f"{text}::FLOAT8"))  # fmt: skip
         whens = " ".join(f"WHEN {text} BETWEEN {low} AND {high} THEN {value}" for low, high, value in parts)
         return f"(CASE {whens} END)"
+
+    def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
+        low, high = ends
+        if kind is SqlType.NUMERIC:
+            low, high = (max(low, SMALLEST), high) if high > SMALLEST else (low, min(high, -SMALLEST))
+            inside = f"{text} BETWEEN {low!r} AND {high!r}"
+        elif kind.is_integer:
+            inside = f"{text} BETWEEN {int(low)} AND {int(high)}"
+        else:
+            inside = f"{text} BETWEEN {self.double(low)} AND {self.double(high)}"
+        return f"CASE WHEN {inside} THEN {text}::{_TYPES[kind]} ELSE {read} END"
 
     def local_time(self, text: str, zone: str) -> str:
         first, last = (f"TIMESTAMPTZ {end}" for end in _CALENDAR)

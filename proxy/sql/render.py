@@ -252,8 +252,14 @@ class Renderer:
         if reading is Reading.KEY or not isinstance(column.domain, (Bounded, Listed)):
             return raw
         if reading is Reading.TEST or not reference.type.is_number:
-            return f"CASE WHEN {self._inside(raw, column.domain, reference.type)} THEN {raw} END"
-        return self._clamped(raw, column, reference.type)
+            read = f"CASE WHEN {self._inside(raw, column.domain, reference.type)} THEN {raw} END"
+        else:
+            read = self._clamped(raw, column, reference.type)
+        is_quicker = reading is not Reading.TEST or reference.type is SqlType.NUMERIC
+        if reference.type.is_number and is_quicker and isinstance(column.domain, Bounded):
+            ends = numeric_ends(column.domain, reference.type)
+            return self.dialect.read_within(_stored(reference), reference.type, ends, read)
+        return read
 
     def _clamped(self, raw: str, column: Column, kind: SqlType) -> str:
         lo, hi = numeric_ends(column.domain, kind)

@@ -6,6 +6,7 @@ import logging
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import date
 
 import psycopg
@@ -147,6 +148,19 @@ def test_stages_see_one_snapshot_and_kept_keys(
         assert stages.rows(2, Kept()).rows == before
     with engine.stages(pay(counted), timeout_s=60, cancellation=Cancellation()) as stages:
         assert stages.rows(0, Kept()).rows != before
+
+
+def test_only_short_statements_are_compiled_and_only_where_the_server_does_that(
+    server: PrivateServer, pay: Callable[..., Reserved]
+) -> None:
+    asked = "select current_setting('jit')"
+    long = f"{asked} where '{'x' * 5000}' <> ''"
+    for said, statements, is_on in (("on", (asked,), True), ("on", (asked, long), False), ("off", (asked,), False)):
+        with server.owner(DATABASE) as owner:
+            owner.execute(f"alter role {LOGIN} set jit = {said}".encode())
+        with closing(_engine(server)) as fresh:
+            found = first_stage(fresh, pay(*statements), timeout_s=60, cancellation=Cancellation())
+        assert found.rows == (("on" if is_on else "off",),)
 
 
 def test_public_rows_come_as_texts_without_hidden_columns(server: PrivateServer, engine: PostgresEngine) -> None:
