@@ -92,8 +92,9 @@ def _between(binder: Binder, node: exp.Expression, number: Scalar, least: int) -
     known = _range(number)
     if known is not None and least <= known[0] and known[1] <= _FARTHEST:
         return number
-    below, above = (binder.call(node, op, number, end) for op, end in zip("<>", ends, strict=True))
-    return Case(((below, ends[0]), (above, ends[1])), number, number.type)
+    # not by comparing: where a measure is clamped, a test may see nothing and let the measure through
+    nearest = binder.call(node, "least", binder.call(node, "greatest", number, ends[0]), ends[1])
+    return Case(((binder.call(node, "is null", number), Null(nearest.type)),), nearest, nearest.type)
 
 
 def _range(number: Scalar) -> tuple[int, int] | None:
