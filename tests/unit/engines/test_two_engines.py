@@ -88,7 +88,7 @@ _SUMS = (
     "SELECT sum(steps + steps), sum(-steps), sum(abs(steps)), sum(steps / (kids + 1)), sum(steps % 7) FROM users",
     "SELECT variance(score), corr(score, height), covar_pop(balance, score), stddev(steps), avg(height) FROM users",
     "SELECT count(right(nick, 9007199254740993 / age)), count(left(nick, steps / age)) FROM users",
-    "SELECT count(substring(nick, steps / age, steps / kids)), count(substring(nick, 9007199254740993 / age)) FROM users",
+    "SELECT count(substring(nick, steps / age, steps / kids)), count(substring(nick, steps / kids)) FROM users",
     "SELECT plan, kids, sum(score), avg(balance), count(height), count(*) FROM users GROUP BY plan, kids",
     "SELECT city, joined, score, balance, count(*) FROM users GROUP BY city, joined, score, balance",
     "SELECT o.status, sum(o.amount), avg(u.score) FROM orders o JOIN users u USING (user_id) GROUP BY o.status",
