@@ -36,7 +36,7 @@ _SETTINGS = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
-    # compiled without optimization, statements are no faster; with functions of the server inlined, hardly faster yet
+    # compiled without optimization, statements are no faster; with the server's functions inlined, sessions grow
     "jit_optimize_above_cost": "0",
     "jit_inline_above_cost": "-1",
 }
