@@ -70,8 +70,8 @@ class KeyValues:
             case Bounded(int() | float() | Decimal() as lo, int() | float() | Decimal() as hi):
                 if not math.isfinite(lo) or not math.isfinite(hi) or not is_whole(scalar) or not self._is_exact(scalar):
                     return None
-                numbers = range(math.ceil(lo), math.floor(hi) + 1)
-                return tuple(numbers) if len(numbers) <= MOST_KEYS else None
+                least, most = math.ceil(lo), math.floor(hi)
+                return tuple(range(least, most + 1)) if most - least < MOST_KEYS else None
             case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE and time_range(domain) is not None:
                 first, last = _day(lo), _day(hi)
                 days = (last - first).days
