@@ -78,8 +78,9 @@ class _Cells:
         match grid:
             case Wholes(low, high, step):
                 kind = "BIGINT" if high - low < 2**62 else self._dialect.huge
-                clamped = f"least(greatest({self._text}, {low}::BIGINT), {high}::BIGINT)::{kind}"
-                found = f"({self._dialect.quotient(f'{clamped} - {low}::{kind}', step)})::BIGINT"
+                least, most = (self._constant(end, SqlType.INT8) for end in (low, high))
+                clamped = f"least(greatest({self._text}, {least}), {most})::{kind}"
+                found = f"({self._dialect.quotient(f'{clamped} - {least}::{kind}', step)})::BIGINT"
                 return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
             case Reals(low, high, step):
                 value, double = self._dialect.as_double(self._text), self._dialect.double

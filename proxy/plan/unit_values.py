@@ -11,7 +11,6 @@ from typing import assert_never
 
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import ColumnRef, UnitValue, UnitValueKind
-from proxy.sql.dialect import double
 from proxy.sql.render import Renderer, middle_of, numeric_ends
 from proxy.sqltypes import SqlType
 
@@ -38,22 +37,23 @@ def unit_value(value: UnitValue, column: Column, renderer: Renderer, counted: st
             total = f"sum({_row(value, renderer)}){passing}"
             huge = renderer.dialect.huge
             held = f"least(greatest({total}, '{-(2**63)}'::{huge}), '{2**63 - 1}'::{huge})::BIGINT"
-            return _clamped(f"CASE WHEN {total} IS NOT NULL THEN {held} END", column)  # least and greatest skip NULLs
+            found = f"CASE WHEN {total} IS NOT NULL THEN {held} END"  # least and greatest skip NULLs
+            return _clamped(found, column, renderer)
         case UnitValueKind.SUM:
             units = f"sum({_row(value, renderer)}){passing}::{_double_of(renderer)}"
-            return _clamped(f"({units} / {renderer.dialect.double(scale_of(value))})", column)
+            return _clamped(f"({units} / {renderer.dialect.double(scale_of(value))})", column, renderer)
         case UnitValueKind.AVG:
             row = _row(value, renderer)
             rows = f"nullif(count({row}){passing}, 0)::{_double_of(renderer)}"
             units = f"sum({row}){passing}::{_double_of(renderer)}"
-            return _clamped(f"({units} / {rows} / {renderer.dialect.double(scale_of(value))})", column)
+            return _clamped(f"({units} / {rows} / {renderer.dialect.double(scale_of(value))})", column, renderer)
         case UnitValueKind.MIN | UnitValueKind.MAX:
             text = renderer.measure(value.argument)
             if value.type.is_number and not value.type.is_integer:
                 number = renderer.dialect.as_double(text)
                 text = f"CASE WHEN {renderer.dialect.finite(number)} THEN {number} + 0e0 END"
             found = f"{value.kind.value}({text}){passing}"
-            return _clamped(found, column) if value.type.is_number else found
+            return _clamped(found, column, renderer) if value.type.is_number else found
         case _ as never:
             assert_never(never)
 
@@ -85,11 +85,11 @@ def _double_of(renderer: Renderer) -> str:
     return renderer.dialect.types[SqlType.FLOAT8]
 
 
-def _clamped(text: str, column: Column) -> str:
+def _clamped(text: str, column: Column, renderer: Renderer) -> str:
     """What was inferred of a value is enforced."""
     match column.domain:
-        case Bounded(int() | float() as lo, int() | float() as hi):
-            low, high = (f"{e}::BIGINT" if column.type.is_integer else double(float(e)) for e in (lo, hi))
+        case Bounded(int() | float(), int() | float()) as domain:
+            low, high = (renderer.constant(end, column.type) for end in numeric_ends(domain, column.type))
             return f"CASE WHEN {text} IS NOT NULL THEN least(greatest({text}, {low}), {high}) END"
         case _:
             return text

@@ -415,7 +415,7 @@ def middle_of(domain: Domain, kind: SqlType) -> int | float:
 
 
 def numeric_ends(domain: Domain, kind: SqlType) -> tuple[int, int] | tuple[float, float]:
-    """Lowest and highest number of a declared domain; whole numbers for an integer column."""
+    """Lowest and highest number of a declared domain; for an integer column whole numbers that a bigint holds."""
     match domain:
         case Bounded(lo, hi):
             values: tuple[Value, ...] = (lo, hi)
@@ -425,5 +425,10 @@ def numeric_ends(domain: Domain, kind: SqlType) -> tuple[int, int] | tuple[float
             raise ValueError("no numeric domain")
     numbers = [v for v in values if isinstance(v, (int, float, Decimal))]
     if kind.is_integer:
-        return math.ceil(min(numbers)), math.floor(max(numbers))
+        return _held(math.ceil(min(numbers))), _held(math.floor(max(numbers)))
     return float(min(numbers)), float(max(numbers))
+
+
+def _held(number: int) -> int:
+    """The number, or the nearest bigint: what is inferred of an expression may lie beyond."""
+    return min(max(number, -(2**63)), 2**63 - 1)
