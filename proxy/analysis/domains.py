@@ -36,6 +36,7 @@ from proxy.sql.intervals import number_range, time_range, union
 from proxy.sqltypes import SqlType
 
 _SMALL = 1e150
+_ABOVE_A_HALF = 0.51  # ends of roots, powers and logarithms are themselves rounded
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only
 _MOST_PARTS = 1000  # of an expression and the conditions on it: a sub-select's CASE of a CASE doubles with each level
@@ -199,7 +200,7 @@ class Domains:
     def _is_no_fraction(self, factor: Scalar) -> bool:
         """Whether no double times the factor is rounded to zero: it is zero itself, or above a half in size."""
         ends = number_range(self.declared(factor))
-        return factor.type.is_integer or (ends is not None and (ends[0] > 0.5 or ends[1] < -0.5))
+        return factor.type.is_integer or (ends is not None and (ends[0] > _ABOVE_A_HALF or ends[1] < -_ABOVE_A_HALF))
 
 
 def _argument(scalar: Scalar, domain: Domain) -> Argument:

@@ -113,7 +113,7 @@ def _log(binder: Binder, node: exp.Expression) -> Scalar:
         return binder.call(node, "log", binder.scalar(node.expression))
     base, value = binder.scalar(node.this), binder.scalar(node.expression)
     number = base.value if isinstance(base, Literal) and base.type.is_number else None
-    if number is None or not 0 < float(str(number)) < _FARTHEST_BOUND or number == 1:
+    if number is None or not 0 < float(str(number)) < _FARTHEST_BOUND or float(str(number)) == 1:
         raise refuse(node, "log takes a constant base above 0 that is not 1", "Write log(2, x).")
     return binder.call(node, "log of base", base, value)
 

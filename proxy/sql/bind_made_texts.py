@@ -18,6 +18,7 @@ from proxy.sqltypes import SqlType
 _MARKS = re.compile(r"%(?:(?P<place>[1-9][0-9]?)\$)?s|%%|(?P<other>%)|[^%]+")
 _FORMAT = "Accepted are %s, %2$s and %%: format('%s-%s', x, y)."
 _MOST_REPEATED, _LAST_CHARACTER = 10, 0x10FFFF
+_FARTHEST = 2**31 - 1  # no text has a place as far
 _EMPTY = Literal("", SqlType.TEXT)
 
 
@@ -55,7 +56,7 @@ def _overlay(binder: Binder, node: exp.Expression) -> Scalar:
     if first < 1 or count < 0:
         raise refuse(node, "overlay takes a place from 1 on, and a length",
                      "Write overlay(x PLACING 'ab' FROM 2 FOR 3).")  # fmt: skip
-    rest = binder.call(node, "substring from", value, Literal(first + count, SqlType.INT4))
+    rest = binder.call(node, "substring from", value, Literal(min(first + count, _FARTHEST), SqlType.INT4))
     return joined(binder, node, [part_of(binder, node, value, 1, first), new, rest])
 
 

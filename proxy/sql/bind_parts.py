@@ -46,7 +46,8 @@ def _substring(binder: Binder, node: exp.Expression) -> Scalar:
 def _computed(binder: Binder, node: exp.Expression, value: Scalar, first: Scalar, count: Scalar) -> Scalar:
     """From one place on, so many characters; places before the text count, and a length below zero has no answer."""
     if isinstance(first, Literal) and isinstance(first.value, int) and first.value >= 1:
-        found = binder.call(node, "substring", value, first, _between(binder, node, count, -_FARTHEST))
+        # not below zero: the test beneath may see another default than the measure, whose columns are clamped
+        found = binder.call(node, "substring", value, first, _between(binder, node, count, 0))
     else:
         end = _between(binder, node, binder.call(node, "integer +", first, count), 1)
         begin = _between(binder, node, first, 1)

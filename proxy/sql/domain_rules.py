@@ -207,11 +207,11 @@ def square_root(arguments: Arguments) -> Domain:
     return bounded(math.sqrt(max(ends[0], 0.0)), math.sqrt(ends[1]))
 
 
-def _cube_root(value: float) -> float:
-    return math.copysign(math.pow(abs(value), 1 / 3), value) * (1 + 1e-12)
-
-
-cube_root = _monotone(_cube_root)
+def cube_root(arguments: Arguments) -> Domain:
+    """With room for rounding."""
+    ends = number_range(arguments[0].domain)
+    found = [math.copysign(math.pow(abs(e), 1 / 3), e) * room for e in ends or () for room in (1 - 1e-12, 1 + 1e-12)]
+    return bounded(min(found), max(found)) if found else UNKNOWN
 
 
 def exponential(arguments: Arguments) -> Domain:
