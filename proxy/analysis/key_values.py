@@ -70,6 +70,8 @@ class KeyValues:
             case Bounded(int() | float() | Decimal() as lo, int() | float() | Decimal() as hi):
                 if not math.isfinite(lo) or not math.isfinite(hi) or not is_whole(scalar) or not self._is_exact(scalar):
                     return None
+                if self._may_be_no_number(scalar):
+                    return None
                 least, most = math.ceil(lo), math.floor(hi)
                 return tuple(range(least, most + 1)) if most - least < MOST_KEYS else None
             case Bounded(date() as lo, date() as hi) if scalar.type is SqlType.DATE and time_range(domain) is not None:
@@ -87,6 +89,13 @@ class KeyValues:
             return True
         ends = [e for part in _parts(scalar) if (e := number_range(self._domains.of(part))) is not None]
         return all(abs(end) < 2**53 for pair in ends for end in pair)
+
+    def _may_be_no_number(self, scalar: Scalar) -> bool:
+        """Whether NaN may be made of a part without bounds: the remainder of infinity is one."""
+        if scalar.type.is_integer:
+            return False
+        numbers = (p for p in _parts(scalar) if p.type.is_number and not p.type.is_integer)
+        return any(number_range(self._domains.of(part)) is None for part in numbers)
 
     # --- made of the arguments' values ----------------------------------------------------------------------
 

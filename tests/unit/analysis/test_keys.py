@@ -43,6 +43,12 @@ def test_more_numbers_than_a_list_can_have_are_no_public_keys() -> None:
     assert keys(f"select count(*) from orders where order_id {between} group by order_id") == ["private"]
 
 
+def test_what_may_be_no_number_is_no_public_key() -> None:
+    assert keys("select floor(weight % 3), count(*) from users group by 1") == ["private"]
+    assert keys("select floor(height % 3), count(*) from users group by 1") != ["private"]
+    assert keys("select order_id % 3, count(*) from orders group by 1") != ["private"]
+
+
 def test_conditions_make_keys_public() -> None:
     assert keys("select city, count(*) from users where city in ('b', 'a') group by 1") == [["a", "b"]]
     assert keys("select age, count(*) from users where age between 3 and 5 group by 1") == [[3, 4, 5]]
