@@ -94,8 +94,8 @@ def test_most_bounds_need_no_double_to_tell_what_is_outside() -> None:
 
 def test_arithmetic_that_bounds_prove_harmless_never_raises(stored: psycopg.Connection[Any]) -> None:
     """For results that are too large, and for those that are nearer to zero than all doubles but zero."""
-    proven = ("0.9", "0.5000000000000001", "-0.75", "1", "3", "age")
-    for factor in (*proven, "0.5", "0.19", "height", "1e-200"):
+    proven = ("0.9", "0.52", "-0.75", "1", "3", "age")
+    for factor in (*proven, "0.5", "0.5000000000000001", "0.19", "height", "1e-200"):
         scalar, domains = argument(f"height * {factor}")
         assert domains.may_raise_for_doubles(scalar) == (factor not in proven), factor
         assert isinstance(scalar, Call)
