@@ -92,10 +92,10 @@ class KeyValues:
 
     def _may_be_no_number(self, scalar: Scalar) -> bool:
         """Whether NaN may be made of a part without bounds: the remainder of infinity is one."""
-        if scalar.type.is_integer:
+        has_sign = isinstance(scalar, Call) and scalar.function == "sign"  # 0 of NaN
+        if not scalar.type.is_number or scalar.type.is_integer or has_sign:
             return False
-        numbers = (p for p in _parts(scalar) if p.type.is_number and not p.type.is_integer)
-        return any(number_range(self._domains.of(part)) is None for part in numbers)
+        return number_range(self._domains.of(scalar)) is None or any(map(self._may_be_no_number, children(scalar)))
 
     # --- made of the arguments' values ----------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ def test_what_may_be_no_number_is_no_public_key() -> None:
     assert keys("select floor(weight % 3), count(*) from users group by 1") == ["private"]
     assert keys("select floor(height % 3), count(*) from users group by 1") != ["private"]
     assert keys("select order_id % 3, count(*) from orders group by 1") != ["private"]
+    assert keys("select sign(weight), count(*) from users group by 1") != ["private"]
 
 
 def test_conditions_make_keys_public() -> None:
