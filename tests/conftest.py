@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Generator, Iterable
-from itertools import accumulate
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
 import pytest
+from pytest_cov.engine import CovController
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 import proxy
 
@@ -26,12 +28,27 @@ hypothesis.settings.register_profile(
 
 def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("search" if config.getoption("markexpr") == "long" else "same")
+    _count_once(config)
+
+
+def _count_once(config: pytest.Config) -> None:
+    """Leave one count of lines in each worker: others, which coverage and pytest-cov leave beside it, never pause."""
+    counting = _counting(config)
+    if hasattr(config, "workerinput"):
+        if counting is not None:
+            counting.pause()  # of a run without workers: that of the worker starts with its session
+    elif config.getoption("numprocesses", None):
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # of processes that tests start: workers set it again for theirs
+
+
+def _counting(config: pytest.Config) -> CovController | None:
+    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Count the lines of our modules as they are imported, and none while tests are read: it takes twice as long."""
-    counting = getattr(session.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    counting = _counting(session.config)
     if counting is None:
         return (yield)
     for module in pkgutil.walk_packages(proxy.__path__, "proxy."):
@@ -44,36 +61,33 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         counting.resume()
 
 
-# The relay is tested in a thread that lives on, whose lines are counted until the first test that is not to be counted.
-FIRST = "tests/wire"
-# Tests that wait for other processes, the longest first; and how many files like others one of tests/fuzz is worth.
-WAITING = ("tests/faults", "tests/e2e", "tests/attacks", "tests/front")
-FUZZ, WORTH = "tests/fuzz", 20
+# Folders whose tests share servers, in which a worker would else start its own: those that take long first, but for the
+# relay's, which is tested in a thread that lives on and whose lines are counted until the first test of another folder.
+SHARING = ("tests/wire", "tests/e2e", "tests/attacks", "tests/faults", "tests/front")
+LONG = ("tests/fuzz",)
+
+
+class ByServer(LoadFileScheduling):  # type: ignore[misc]  # untyped
+    """Gives each worker files, or a whole folder whose tests share servers."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return room_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServer | None:
+    return ByServer(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix files that wait with files that compute, so that no processor is idle; small ones come at the end."""
-    places = places_of(dict.fromkeys(_file(item) for item in items))
-    items.sort(key=lambda item: places[_file(item)])
+    """What takes long comes first, so that no worker is left alone with it at the end."""
+    order = [*SHARING, *LONG]
+    items.sort(key=lambda item: next((n for n, f in enumerate(order) if item.nodeid.startswith(f)), len(order)))
 
 
-def places_of(files: Iterable[str]) -> dict[str, float]:
-    """Where each file stands: the first before 0, the others from 0 to 1, those that wait in the first four fifths."""
-    given = list(files)
-    waiting = [f for folder in WAITING for f in given if f.startswith(folder)]
-    others = (f for f in given if not f.startswith((FIRST, *WAITING)))
-    computing = sorted(others, key=lambda f: not f.startswith(FUZZ))
-    worth = [WORTH if f.startswith(FUZZ) else 1 for f in computing]
-    before = accumulate(worth, initial=0)
-    return {
-        **{f: -1.0 for f in given if f.startswith(FIRST)},
-        **{f: 0.8 * number / len(waiting) for number, f in enumerate(waiting)},
-        **{f: done / sum(worth) for f, done in zip(computing, before, strict=False)},
-    }
-
-
-def _file(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+def room_of(nodeid: str) -> str:
+    """What is not divided among workers: a folder that shares servers, else a file."""
+    return next((folder for folder in SHARING if nodeid.startswith(folder)), nodeid.partition("::")[0])
 
 
 def find_adult_csv() -> Path | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeGuard, assert_never
+from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
@@ -110,7 +110,7 @@ class Terms:
         values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
         conditions = dict.fromkeys(c for m in self._s.moments for c in self._tests(m, values))
         is_short = sum(map(len, conditions)) < _READABLE
-        if self._is_one_numeric() or (is_short and (not values or self._sums_only_columns())):
+        if is_short and (not values or self._reads_columns_in_place()):
             return {}
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
@@ -120,19 +120,19 @@ class Terms:
         tests = [self._present(s) for s in in_order(needed) if s != TRUE and self._double(s) not in values]
         return [self.renderer.condition(where), *tests] if conjuncts(where) else tests
 
-    def _is_one_numeric(self) -> bool:
-        """Whether all that is computed of a row is one integer of a numeric column, which then reads it once."""
-        if self.dialect.has_total_doubles or any(self.condition(m) != "TRUE" for m in self._s.moments):
-            return False
-        measured = [m for m in self._s.moments if any(measures_of(m))]
-        return len(measured) == 1 and isinstance(measured[0], ScaledSum) and _is_numeric_column(measured[0].of)
+    def _reads_columns_in_place(self) -> bool:
+        """Whether what is summed are columns, each of which is read once: a sub-select would only hand them on.
 
-    def _sums_only_columns(self) -> bool:
-        """Whether measures are columns that a sub-select would hand on as they are, and could not be divided for it."""
+        To make a double of a numeric costs something, and each further aggregate or condition would do it again.
+        """
         if self.dialect.has_total_doubles:
             return False
         measured = [m for m in self._s.moments if any(measures_of(m))]
-        return all(isinstance(m, ScaledSum) and _is_cheap_column(m.of) for m in measured)
+        is_alone = len(measured) == 1 and all(self.condition(m) == "TRUE" for m in self._s.moments)
+        return all(
+            isinstance(m, ScaledSum) and isinstance(m.of, ColumnRef) and (is_alone or m.of.type is not SqlType.NUMERIC)
+            for m in measured
+        )
 
     def unit_columns(self) -> list[str]:
         """What a unit is told by, one text for each of its columns; none where each row is a unit."""
@@ -372,7 +372,7 @@ class Terms:
         if self.dialect.has_total_doubles:
             return total_doubles.scaled_integer(value, moment, missing)
         whole = ""
-        if _is_numeric_column(moment.of) and not self._held:
+        if isinstance(moment.of, ColumnRef) and moment.of.type is SqlType.NUMERIC and not self._held:
             whole = checked_doubles.numeric_integer(self.renderer.identity(moment.of), moment, missing)
         return whole or checked_doubles.scaled_integer(value, moment, missing)
 
@@ -492,12 +492,3 @@ def is_told_by_place(window: WindowValue) -> bool:
             return isinstance(frame, Frame) and frame != _ALL_ROWS and not frame.by_peers
         case _ as never:
             assert_never(never)
-
-
-def _is_numeric_column(scalar: Scalar) -> TypeGuard[ColumnRef]:
-    return isinstance(scalar, ColumnRef) and scalar.type is SqlType.NUMERIC
-
-
-def _is_cheap_column(scalar: Scalar) -> bool:
-    """A number that is made a double at no cost."""
-    return isinstance(scalar, ColumnRef) and scalar.type is not SqlType.NUMERIC

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.bind_patterns import constant_of
-from proxy.sql.bind_texts import constant_integer, joined, part_of, shown
+from proxy.sql.bind_texts import FARTHEST, constant_integer, joined, part_of, shown
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
@@ -18,7 +18,6 @@ from proxy.sqltypes import SqlType
 _MARKS = re.compile(r"%(?:(?P<place>[1-9][0-9]?)\$)?s|%%|(?P<other>%)|[^%]+")
 _FORMAT = "Accepted are %s, %2$s and %%: format('%s-%s', x, y)."
 _MOST_REPEATED, _LAST_CHARACTER = 10, 0x10FFFF
-_FARTHEST = 2**31 - 1  # no text has a place as far
 _EMPTY = Literal("", SqlType.TEXT)
 
 
@@ -56,7 +55,7 @@ def _overlay(binder: Binder, node: exp.Expression) -> Scalar:
     if first < 1 or count < 0:
         raise refuse(node, "overlay takes a place from 1 on, and a length",
                      "Write overlay(x PLACING 'ab' FROM 2 FOR 3).")  # fmt: skip
-    rest = binder.call(node, "substring from", value, Literal(min(first + count, _FARTHEST), SqlType.INT4))
+    rest = binder.call(node, "substring from", value, Literal(min(first + count, FARTHEST), SqlType.INT4))
     return joined(binder, node, [part_of(binder, node, value, 1, first), new, rest])
 
 

@@ -13,13 +13,12 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Call, Case, Literal, Null, Scalar
 from proxy.sql.bind_patterns import first_match
-from proxy.sql.bind_texts import constant_integer, part_of
+from proxy.sql.bind_texts import FARTHEST, constant_integer, part_of
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.constants import Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
-_FARTHEST = 2**31 - 1
 _LONGEST = 2**30  # characters of a text
 
 
@@ -64,13 +63,13 @@ def _left(binder: Binder, node: exp.Expression) -> Scalar:
     value, count = binder.scalar(node.this), _number(binder, node.expression)
     if isinstance(count, Literal) and isinstance(count.value, int) and count.value >= 0:
         return part_of(binder, node, value, 1, count.value + 1)
-    return binder.call(node, "left", value, _between(binder, node, count, -_FARTHEST))
+    return binder.call(node, "left", value, _between(binder, node, count, -FARTHEST))
 
 
 def _right(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
     value, count = binder.scalar(node.this), _number(binder, node.expression)
-    return binder.call(node, "right", value, _between(binder, node, count, -_FARTHEST))
+    return binder.call(node, "right", value, _between(binder, node, count, -FARTHEST))
 
 
 def _number(binder: Binder, node: exp.Expression) -> Scalar:
@@ -87,11 +86,11 @@ def _number(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _between(binder: Binder, node: exp.Expression, number: Scalar, least: int) -> Scalar:
     """The number, or the nearest that is not too small or too large. NULL stays NULL."""
-    ends = Literal(least, SqlType.INT4), Literal(_FARTHEST, SqlType.INT4)
+    ends = Literal(least, SqlType.INT4), Literal(FARTHEST, SqlType.INT4)
     if isinstance(number, Literal) and isinstance(number.value, int):
-        return Literal(min(max(number.value, least), _FARTHEST), SqlType.INT4)
+        return Literal(min(max(number.value, least), FARTHEST), SqlType.INT4)
     known = _range(number)
-    if known is not None and least <= known[0] and known[1] <= _FARTHEST:
+    if known is not None and least <= known[0] and known[1] <= FARTHEST:
         return number
     # not by comparing: where a measure is clamped, a test may see nothing and let the measure through
     nearest = binder.call(node, "least", binder.call(node, "greatest", number, ends[0]), ends[1])

@@ -15,6 +15,7 @@ from proxy.sql.binder import Binder, Rule
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
+FARTHEST = 2**31 - 1  # no text has a place as far
 _MOST_FILL = 100
 _INITCAP = re.compile(r"\binitcap\s*\([^()]*,", re.IGNORECASE)
 _FUNCTIONS: dict[type[exp.Expression], str] = {
@@ -38,7 +39,7 @@ def constant_integer(binder: Binder, node: exp.Expression) -> int:
     if isinstance(node, exp.Length) and isinstance(node.this, exp.Literal) and node.this.args.get("is_string"):
         return len(str(node.this.this))  # Tableau's ENDSWITH: right(x, length('abc')) = 'abc'
     value = binder.scalar(node)
-    if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > 2**31 - 1:
+    if not isinstance(value, Literal) or not isinstance(value.value, int) or abs(value.value) > FARTHEST:
         raise refuse(node, "an integer constant is needed here", "Write the number itself, as in left(x, 3).")
     return value.value
 

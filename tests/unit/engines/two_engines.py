@@ -1,12 +1,11 @@
-"""The shop of the cases in DuckDB and in PostgreSQL, and in PostgreSQL once more with nothing but extreme values."""
+"""The shop of the cases in DuckDB and in PostgreSQL: its own rows, odd ones, and nothing but extreme values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import cycle, islice
 from pathlib import Path
 
 import duckdb
@@ -25,29 +24,13 @@ from proxy.sql.postgres_dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.e2e import shop_data
 from tests.postgres_server import private_server
+from tests.unit.engines.extremes import IN_DUCKDB, IN_POSTGRES, insertion
 from tests.unit.engines.odd_rows import odd_rows
 from tests.unit.sql import corpus
 from tests.unit.sql.corpus import Case
 
 Client = psycopg.Connection[tuple[object, ...]]
 Rows = list[tuple[object, ...]]
-
-
-#: What is hardest to compute with, type by type; numeric without a scale holds what no double does.
-EXTREMES = {
-    "integer": "0 1 -1 2147483647 -2147483648",
-    "smallint": "0 1 -32768 32767",
-    "bigint": "0 1 -1 9223372036854775807 -9223372036854775808",
-    "double precision": "0 '-0' 'NaN' 'Infinity' '-Infinity' 1.7976931348623157e308 -1.7976931348623157e308 5e-324"
-    " -5e-324 1e-200 1e200 -49.5",
-    "real": "'NaN' 'Infinity' 3.4e38 1e-45 1.5",
-    "numeric": "0 'NaN' 'Infinity' '-Infinity' 1e400 -1e400 1e-400 1e130000 5.5 0.0000000001",
-    "date": "'infinity' '-infinity' '4713-01-01:BC' '5874897-12-31' '2024-02-29' '0001-01-01' '294277-01-01'",
-    "timestamp without time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",
-    "timestamp with time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",
-    "text": "'' '\\' '%' 'a' repeat('x',20000) 'ß_İ' 'paid' 'free'",
-    "boolean": "true false",
-}
 
 
 def policy(*, is_tight: bool = False) -> Policy:
@@ -104,9 +87,10 @@ class TwoEngines:
         path = folder / "shop.duckdb"
         shop_data.write_shop(path)
         self._duckdb = duckdb.connect(str(path), config={"threads": 1})
-        self._odd_duckdb = duckdb.connect(config={"threads": 1})
-        self._odd_duckdb.execute(shop_data.CREATE)
-        for file in (self._duckdb, self._odd_duckdb):
+        self._odd_duckdb, self._extreme_duckdb = (duckdb.connect(config={"threads": 1}) for _ in range(2))
+        for made in (self._odd_duckdb, self._extreme_duckdb):
+            made.execute(shop_data.CREATE)
+        for file in (self._duckdb, self._odd_duckdb, self._extreme_duckdb):
             file.execute("set TimeZone = 'UTC'")
             set_optimizer(file)
         server = private_server()
@@ -126,11 +110,10 @@ class TwoEngines:
             client.execute("set TimeZone = 'UTC'")
 
     def close(self) -> None:
-        self._duckdb.close()
-        self._postgres.close()
-        self._extreme.close()
-        self._odd_duckdb.close()
-        self._odd.close()
+        for client in (self._duckdb, self._odd_duckdb, self._extreme_duckdb):
+            client.close()
+        for other in (self._postgres, self._odd, self._extreme):
+            other.close()
 
     def of_duckdb(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
         client = self._odd_duckdb if is_odd else self._duckdb
@@ -140,8 +123,12 @@ class TwoEngines:
         client = self._odd if is_odd else self._postgres
         return _plain(psycopg.RawCursor(client).execute(stage.sql, released(stage, vector)).fetchall())
 
-    def of_extremes(self, stage: Stage, vector: Rows) -> Rows:
-        return psycopg.RawCursor(self._extreme).execute(stage.sql, released(stage, vector)).fetchall()
+    def of_extremes(self, stage: Stage, vector: Rows, dialect: Dialect) -> Rows:
+        """Raises the engine's error."""
+        given = released(stage, vector)
+        if dialect is DUCKDB:
+            return self._extreme_duckdb.execute(stage.sql, given).fetchall()
+        return psycopg.RawCursor(self._extreme).execute(stage.sql, given).fetchall()
 
     def spelled(self, values: Sequence[str], kind: SqlType) -> tuple[list[str], list[str]]:
         """Texts of values in a salted hash, of each engine."""
@@ -153,28 +140,17 @@ class TwoEngines:
         return [str(row[0]) for row in ours], [str(row[0]) for row in theirs]
 
     def _fill_with_extremes(self) -> None:
-        """Every value of a column beside many of the others'; a few units have many rows."""
         for name, _ in shop_data.rows_of_tables():
             columns = self._extreme.execute(
                 "select attname, format_type(atttypid, null) from pg_attribute"
                 " where attrelid = %s::regclass and attnum > 0 order by attnum",
                 [name],
             ).fetchall()
-            values = [_extremes(name, str(column), str(kind)) for column, kind in columns]
-            rows = (f"({', '.join(row)})" for row in islice(zip(*values, strict=False), 180))
-            self._extreme.execute(f"insert into {name} values {', '.join(rows)}".encode())
-
-
-def _extremes(table: str, column: str, kind: str) -> Iterator[str]:
-    """A column's values: cycles of different lengths, so that each meets each."""
-    if column == "user_id" and table == "users":
-        return (str(i) for i in range(200))
-    if column in ("user_id", "User", "order_id"):
-        return cycle(str(i) for i in (*range(1, 30), 1, 1))
-    values = EXTREMES[kind].split()
-    texts = ["NULL", *(v.replace(":", " ", 1) if "time" in kind or kind == "date" else v for v in values)]
-    length = len(texts) + sum(map(ord, column)) % 5
-    return islice(cycle(texts[i % len(texts)] for i in range(length)), 200)
+            named = [(str(column), str(kind)) for column, kind in columns]
+            self._extreme.execute(insertion(name, named, IN_POSTGRES).encode())
+            described = self._extreme_duckdb.execute(f"describe {name}").fetchall()
+            named = [(column, kind.lower()) for column, kind, *_ in described]
+            self._extreme_duckdb.execute(insertion(name, named, IN_DUCKDB))
 
 
 def _plain(rows: Sequence[tuple[object, ...]]) -> Rows:

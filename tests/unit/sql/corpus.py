@@ -79,15 +79,16 @@ def _told(kind: object, values: list[object]) -> tuple[Row, ...]:
     return tuple(("true", *(cell for pair in zip(kinds, row, strict=True) for cell in pair)) for row in rows)  # type: ignore[call-overload]  # of YAML
 
 
-def cases() -> list[Case]:
-    found = []
+@cache
+def cases() -> tuple[Case, ...]:
+    found: list[Case] = []
     for path in sorted(CASES.glob("*.yaml")):
         if path.name != "shop.yaml":
             listed = YAML(typ="safe").load(path)
             found += [
                 Case(place=f"{path.stem}-{i}", sql=c["sql"].strip(), facts=c) for i, c in enumerate(listed, start=1)
             ]
-    return found
+    return tuple(found)
 
 
 @cache
