@@ -38,7 +38,7 @@ def _count_once(config: pytest.Config) -> None:
         if counting is not None:
             counting.pause()  # of a run without workers: that of the worker starts with its session
     elif config.getoption("numprocesses", None):
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # of processes that tests start: workers set it again for theirs
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # workers set it for what tests start
 
 
 def _counting(config: pytest.Config) -> CovController | None:
