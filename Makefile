@@ -23,7 +23,7 @@ LISTEN ?= 127.0.0.1:6432
 .PHONY: help demo test check bench tpch clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@echo "preparing $(VENV) (once, a minute or two; again only when its lock changes)"
@@ -56,6 +56,7 @@ bench: $(STAMP) ## measure and write benchmarks/results
 TPCHGEN := .state/tpchgen
 
 tpch: $(STAMP) ## ask the queries of TPC-H, compare with the truth, write docs/guide/tpch.md
+	@mkdir -p -m 700 .state
 	@[ -x $(TPCHGEN)/bin/tpchgen-cli ] || $(BIN)/python -m pip install --quiet --no-deps --require-hashes \
 		--target $(TPCHGEN) -r benchmarks/tpch/requirements.txt
 	$(BIN)/python -m benchmarks.tpch --generator $(TPCHGEN)/bin/tpchgen-cli

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import assert_never
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from rich.console import Console
 
@@ -88,7 +89,8 @@ def demo(config: DemoConfig) -> None:
     for bound in sockets.bind(config.listen.host, config.listen.port):
         bound.close()  # it can be had: nobody waits for the data to learn that it cannot
     folder = config.state.resolve() / "demo"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for made in (folder.parent, folder):  # both closed to others, or `hushql serve` would not take the first
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _served_shop(config, folder, console) as shop:
         _serve(config, folder, console, shop)
 
@@ -106,12 +108,22 @@ def _served_shop(config: DemoConfig, folder: Path, console: Console) -> Iterator
             console.print("Copying it into a PostgreSQL of its own ...")
             binaries = config.front.directory if isinstance(config.front, BinariesIn) else Search()
             with filled_server(data, folder / "postgres", binaries) as dsn:
-                os.environ["SHOP_DSN"] = dsn
+                os.environ |= _placed(dsn)
                 written = folder / "postgres" / shipped.name
                 replace_text(written, _SOURCE.sub(_ELSEWHERE, shipped.read_text(encoding="utf-8"), count=1))
                 yield written
         case _ as never:
             assert_never(never)
+
+
+def _placed(dsn: str) -> dict[str, str]:
+    """A connection string as variables: its socket's folder is new in each run, and the policy is to stay the same.
+
+    Else what was asked in one run would have to be paid for again in the next.
+    """
+    parts = conninfo_to_dict(dsn)
+    kept = make_conninfo("", user=str(parts["user"]), dbname=str(parts["dbname"]))
+    return {"SHOP_DSN": kept, "PGHOST": str(parts["host"]), "PGPORT": str(parts["port"])}
 
 
 def _serve(config: DemoConfig, folder: Path, console: Console, shop: Path) -> None:
@@ -128,8 +140,9 @@ def _serve(config: DemoConfig, folder: Path, console: Console, shop: Path) -> No
         gone = asyncio.Event()  # a demo ends with its terminal; a server would read its policies again
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, gone.set)
         at = replace(config.listen, port=server.port)
-        await asyncio.to_thread(_tour, console, at.host, at.port)
-        _say_how(console, at.host, at.port, [p.stem for p in policies])
+        with contextlib.suppress(SystemExit):  # how rich says that nobody reads any more
+            await asyncio.to_thread(_tour, console, at.host, at.port)
+            _say_how(console, at.host, at.port, [p.stem for p in policies])
         if sys.stdin.isatty():
             await gone.wait()
 
@@ -208,7 +221,7 @@ def _say_how(console: Console, host: str, port: int, databases: list[str]) -> No
     is_watched = sys.stdin.isatty()
     if not is_watched:
         console.print("\nNobody is at a terminal, so the demo ends here; started at one, it stays up.")
-    console.print("\nConnect with any PostgreSQL client:" if is_watched else "Connect then with any PostgreSQL client:")
+    console.print("\nConnect with any PostgreSQL client:" if is_watched else "Then connect with any PostgreSQL client:")
     for database in databases:
         console.print(
             f'  {_psql()} "host={host} port={port} user={LOGIN} password={PASSWORD} dbname={database}"',

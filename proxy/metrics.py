@@ -49,7 +49,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._sessions = Gauge("hushql_sessions", "Client sessions that are open.", registry=registry)
-        self._connections = Counter("hushql_connections", "Client connections accepted.", registry=registry)
+        self._connections = Counter("hushql_connections", "Logins that succeeded.", registry=registry)
         self._statements = Counter(
             "hushql_statements", "Statements by what became of them.", ["kind"], registry=registry
         )

@@ -27,7 +27,6 @@ from proxy.front.schema import SUPERUSER
 from proxy.sql.dialect import quote, text_literal
 
 READER = "shop_reader"
-_DATABASE = "shop"
 _BLOCK_BYTES = 1 << 20
 _GIBIBYTE = 1 << 30
 _MOST_SESSIONS = 20
@@ -49,7 +48,7 @@ def filled_server(shop: Path, folder: Path, binaries: Path | Search) -> Iterator
         postmaster = asyncio.run(start_postmaster(_blueprint(runtime, binaries), (READER,)))
         try:
             _fill(postmaster, shop, folder)
-            yield _dsn(postmaster, READER, _DATABASE)
+            yield _dsn(postmaster, READER, shop.stem)
         finally:
             asyncio.run(postmaster.stop())
     finally:
@@ -71,11 +70,11 @@ def _dsn(postmaster: Postmaster, user: str, database: str) -> str:
 def _fill(postmaster: Postmaster, shop: Path, folder: Path) -> None:
     owner = _dsn(postmaster, SUPERUSER, "postgres")
     with psycopg.connect(owner, autocommit=True) as connection:
-        connection.execute(f"create database {_DATABASE}".encode())
+        connection.execute(f"create database {quote(shop.stem)}".encode())
         connection.execute(f"create role {READER} login".encode())
         connection.execute(f"alter role {READER} set temp_file_limit = -1".encode())
         connection.execute(f"alter role {READER} set jit = on".encode())  # as servers come
-    with psycopg.connect(_dsn(postmaster, SUPERUSER, _DATABASE), autocommit=True) as connection:
+    with psycopg.connect(_dsn(postmaster, SUPERUSER, shop.stem), autocommit=True) as connection:
         connection.execute("set temp_file_limit = -1")  # indices of a large shop are sorted on disk
         for table in describe_database(shop, lambda _done, _total: None):
             _copy(connection, table, shop, folder / "rows.csv")

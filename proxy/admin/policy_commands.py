@@ -11,7 +11,7 @@ import typer
 
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
-from proxy.admin.output import print_json, print_table
+from proxy.admin.output import print_error, print_json, print_table
 from proxy.errors import ConfigError
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.policy.diff import Effect, diff
@@ -50,8 +50,12 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print changes as JSON.")] = False,
 ) -> None:
     """Say in words what a change opens to clients and what it closes. Exit status 1 if it opens anything."""
-    after = read_policy(new, os.environ)
-    read_policy(old, os.environ)  # names the file in what is wrong with it
+    try:
+        after = read_policy(new, os.environ)
+        read_policy(old, os.environ)  # names the file in what is wrong with it
+    except FileProblems as problems:
+        print_error(problems)
+        raise typer.Exit(2) from None  # 1 says that something opens
     as_if_beside = str(new.parent / old.name)  # an old copy kept elsewhere means the same files
     changes = diff(load_policy(read_text(old, "policy"), filename=as_if_beside, environment=os.environ), after)
     if as_json:

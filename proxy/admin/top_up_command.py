@@ -21,7 +21,7 @@ _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUp:
-    """The options of the command. users: where the logins stand; with None, in the policy's file if it is there."""
+    """The options of the command. users: where the logins stand; with None, in the policy's file."""
 
     policy: Path
     kind: AccountKind
@@ -72,9 +72,11 @@ def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
 
 def _check_known(wish: TopUp, policy: Policy) -> None:
     """Raises ConfigError for the account of a login or role that is not there: a grant is never taken back."""
-    path = wish.users or Path(policy.users_file)
-    if wish.kind is AccountKind.DATASET or (wish.users is None and not path.exists()):
+    if wish.kind is AccountKind.DATASET:
         return
+    path = wish.users or Path(policy.users_file)
+    if not path.exists():
+        raise ConfigError(f"users file {path} does not exist", hint="Where are the logins? Say --users FILE.")
     users, name = read_users(path, UNCHECKED), wish.account.split("/")[1]
     kind, known = ("role", set(users.roles)) if wish.kind is AccountKind.ROLE else ("login", set(users.logins))
     if name not in known:

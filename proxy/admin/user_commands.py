@@ -51,7 +51,7 @@ def add(
         logins = found.logins
         if found.roles and role not in found.roles:
             guess = did_you_mean(role, tuple(found.roles))
-            hint = f"Its roles are: {', '.join(found.roles)}."
+            hint = f"Its roles are: {', '.join(found.roles)}. Others are added under roles: in the file."
             raise ConfigError(f"{users}: there is no role '{role}'{guess}", hint=hint)
         if name in logins and not replace:
             raise ConfigError(f"{users}: user '{name}' exists", hint="Use --replace to change password and role.")

@@ -67,5 +67,5 @@ def check_condition(block: Block, condition: Scalar) -> None:
         if is_unit_value(block, reference) and not table.unit_filter_allowed:
             raise PolicyForbids(
                 f'"{table.name}"."{reference.name}" identifies the privacy unit and may only be joined or counted',
-                hint="Filter by attributes instead, or ask the admin for unit_filter: allow.",
+                hint="Write count(DISTINCT ...) of it, filter by attributes, or ask the admin for unit_filter: allow.",
             )

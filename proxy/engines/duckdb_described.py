@@ -37,6 +37,8 @@ def describe_database(path: Path, progress: Progress) -> tuple[FoundTable, ...]:
 
 def describe_file(path: Path) -> FoundTable:
     """The columns of a CSV or Parquet file; those of CSV are text, as only rows could say more. Raises ConfigError."""
+    if not path.is_file():
+        raise ConfigError(f"{path} is no file")
     is_csv = not path.name.lower().endswith((".parquet", ".pq"))
     reader = "read_csv({}, header = true, all_varchar = true)" if is_csv else "read_parquet({})"
     failure = False

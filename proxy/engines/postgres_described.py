@@ -64,6 +64,12 @@ select n.nspname, c.relname from read join pg_catalog.pg_class c on c.oid = read
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f') order by 1, 2"""
 
 _ENUM = "e"
+#: What libpq says of a connection that fails, of which none repeats a part of the connection string.
+_REASONS = (
+    "Connection refused", "No such file or directory", "could not translate host name", "timeout expired",
+    "password authentication failed", "no password supplied", "does not support SSL", "certificate verify failed",
+    "no pg_hba.conf entry", "does not exist",
+)  # fmt: skip
 
 
 def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
@@ -78,7 +84,8 @@ def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
                 progress(number, len(names))
             return tuple(tables)
     except psycopg.Error as error:
-        failure = f"{type(error).__name__} {error.sqlstate or ''}".strip()
+        other = f"{type(error).__name__} {error.sqlstate or ''}".strip()
+        failure = next((reason for reason in _REASONS if reason in str(error)), other)
     raise ConfigError(  # outside the handler: libpq's words may repeat the password
         f"the PostgreSQL database cannot be read: {failure}", hint="Does `psql` reach it with this connection string?"
     )

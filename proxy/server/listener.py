@@ -148,7 +148,7 @@ class Server:
             async with asyncio.timeout_at(deadline_s):
                 wanted = await greet(connection, self._options.tls)
         except (HushError, OSError, TimeoutError) as error:
-            _log.info("a connection ended before its login: %s", error)
+            _log.info("a connection ended before its login: %s", str(error) or type(error).__name__)
             return
         if isinstance(wanted, CancelRequest):
             self._cancel(wanted.key)

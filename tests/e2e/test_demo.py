@@ -36,7 +36,7 @@ TOLD = (
     "queries_left",
     "demo          user                10              9.926           234",  # README says so
     "Nobody is at a terminal, so the demo ends here",
-    "Connect then with any PostgreSQL client:",
+    "Then connect with any PostgreSQL client:",
     "dbname=shop",
     "dbname=adult",
 )
@@ -130,6 +130,24 @@ def test_the_rows_can_be_in_a_postgresql_that_leaves_nothing_behind(tmp_path: Pa
         assert part in done.stdout
     left = {path.name for path in (tmp_path / "demo" / "postgres").iterdir()}
     assert left == {"shop.yaml"}
+    again = subprocess.run(
+        command(tmp_path, "--engine", "postgres"), env=environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.count("to the session (paid before: user); left: user 9.926 of 10") == 3
+
+
+def test_a_demo_that_nobody_reads_ends_quietly(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as output:
+        done = subprocess.run(
+            command(tmp_path / "s"), env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
+            text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert [(tmp_path / folder).stat().st_mode & 0o777 for folder in ("s", "s/demo")] == [0o700, 0o700]
 
 
 def test_address_in_use_is_noticed_before_data_are_made(tmp_path: Path) -> None:

@@ -42,8 +42,9 @@ def charge(ledger: SqliteLedger, name: str, accounts: tuple[Account, ...] = ACCO
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
-    """A ledger of two charges."""
+    """A ledger of two charges, and logins beside it."""
     folder = tmp_path / "state"
+    write_users(tmp_path / "users.yaml", {"alice": "analyst", "bob": "analyst"})
     ledger = SqliteLedger(folder)
     charge(ledger, "one")
     charge(ledger, "two")
@@ -179,6 +180,9 @@ def test_only_logins_and_roles_that_are_there_are_given_something(
     write_users(tmp_path / "users.yaml", {"bob": "analyst"})
     assert command(*top_up(state, policy, "user", "shop/alice")) == 2
     assert "there is no login alice in" in command.err
+    (tmp_path / "users.yaml").unlink()
+    assert command(*top_up(state, policy, "user", "shop/bob")) == 2
+    assert command.err.endswith("users.yaml does not exist. Where are the logins? Say --users FILE.\n")
     assert command(*top_up(state, policy, "dataset", "shop")) == 0
 
 

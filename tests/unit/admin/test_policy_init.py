@@ -162,10 +162,11 @@ def test_files_say_names_and_a_person_says_whose_rows_they_are(command: CommandL
     [
         (["--from", "nowhere.duckdb"], "is no file, and no connection string either"),
         (["--from", "a.csv", "--from", "b.duckdb"], "several sources can only be CSV and Parquet files"),
-        (["--from", "a.csv", "--from", "x/A.csv"], "cannot be read as CSV with a header"),
+        (["--from", "a.csv", "--from", "x/A.csv"], "a.csv is no file"),
+        (["--from", "some.parquet"], "cannot be read as Parquet"),
         (["--from", "${NOT_THERE}"], "environment variable NOT_THERE is not set"),
         (["--from", "postgres://u:secret@[x"], "the connection string cannot be read"),
-        (["--from", "host=127.0.0.1 port=1 password=secret dbname=x"], "cannot be read: OperationalError"),
+        (["--from", "host=127.0.0.1 port=1 password=secret dbname=x"], "cannot be read: Connection refused"),
         (["--from", "no.duckdb"], "cannot be opened as a DuckDB database"),
         (["--from", "empty.duckdb"], "no table is there"),
         (["--from", "some.duckdb", "--unit", "b"], "there is no table b"),
@@ -179,7 +180,8 @@ def test_what_cannot_be_proposed_is_said(
     command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "no.duckdb").write_text("no database", encoding="utf-8")
+    for name in ("no.duckdb", "some.parquet"):
+        (tmp_path / name).write_text("no database", encoding="utf-8")
     (tmp_path / "x").mkdir()
     for name in ("one.csv", "x/one.csv"):
         (tmp_path / name).write_text("a\n1\n", encoding="utf-8")
@@ -204,3 +206,6 @@ def test_a_difference_is_shown_in_words(command: CommandLine, tmp_path: Path) ->
     assert "closes  budgets.dataset  epsilon 20 becomes epsilon 5" in command.out
     assert command("policy", "diff", "--json", str(new), str(old)) == 1
     assert '"effect": "opens"' in command.out
+    new.write_text(text.replace("epsilon: 20", "epsilon: many"), encoding="utf-8")
+    assert command("policy", "diff", str(old), str(new)) == 2  # neither opens nor closes
+    assert "new.yaml:" in command.err

@@ -89,7 +89,8 @@ def test_unknown_role_is_refused_and_nothing_written(command: CommandLine, users
     before = users.read_bytes()
     assert command("user", "add", "bob", "--role", "analist", "--users", str(users)) == 2
     assert command.err == (
-        f"hushql: {users}: there is no role 'analist' (did you mean 'analyst'?). Its roles are: analyst.\n"
+        f"hushql: {users}: there is no role 'analist' (did you mean 'analyst'?). Its roles are: analyst."
+        " Others are added under roles: in the file.\n"
     )
     assert users.read_bytes() == before
 

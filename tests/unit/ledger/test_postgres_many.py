@@ -19,6 +19,7 @@ from proxy.ledger.postgres import PostgresLedger
 from proxy.ledger.postgres_books import grant_at, inspect_at, items_at, take_in_at
 from proxy.plan.charge import Cost
 from proxy.release.store import Missing
+from tests.e2e.served import write_users
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
 from tests.unit.ledger.race import PRICE as RACE_PRICE
@@ -69,6 +70,7 @@ def test_commands_take_an_address(
     shared.reserve((account("dataset", "shop"), account("user", "shop/alice")), want("a"), ask())
     command, policy, file = CommandLine(capsys), tmp_path / "p.yaml", tmp_path / "books"
     policy.write_text(BASE, encoding="utf-8")
+    write_users(tmp_path / "users.yaml", {"alice": "analyst"})
     why = ("--epsilon", "0.5", "--reason", "report", "--policy", str(policy))
     assert command("ledger", "top-up", "user", "shop/alice", *why, "--ledger", database.url) == 0
     assert command.out.startswith("user shop/alice: granted so far epsilon 0.5")
