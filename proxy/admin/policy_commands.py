@@ -12,6 +12,7 @@ import typer
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
 from proxy.admin.output import print_error, print_json, print_table
+from proxy.admin.proposal_text import MARK
 from proxy.errors import ConfigError
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.policy.diff import Effect, diff
@@ -98,7 +99,13 @@ def _check(path: FilePath) -> _Finding:
         return _Finding(str(path), tuple(faults), "")
     except ConfigError as error:
         return _Finding(str(path), (_Fault(line=0, path=(), message=error.message, text=error.message),), "")
-    return _Finding(str(path), (), "\n".join((_summary(policy), *worst_case_lines(policy))))
+    return _Finding(str(path), (), "\n".join((_summary(policy), *worst_case_lines(policy), *_open_decisions(path))))
+
+
+def _open_decisions(path: FilePath) -> list[str]:
+    """What `policy init` left to the administrator and is still marked."""
+    marked = [n for n, line in enumerate(read_text(path, "policy").splitlines(), start=1) if f"# {MARK}" in line]
+    return [f"{len(marked)} decisions are still yours: look for {MARK}, first in line {marked[0]}"] if marked else []
 
 
 def _summary(policy: Policy) -> str:

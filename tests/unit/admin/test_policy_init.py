@@ -90,10 +90,12 @@ def test_a_duckdb_file_is_proposed_by_its_keys(command: CommandLine, tmp_path: P
     assert policy.dataset == "my_shop"
     assert policy.privacy.unit == "customer"
     text = out.read_text(encoding="utf-8")
-    assert text.count("DECIDE") - 1 == int(command.err.split(" decisions")[0].rpartition(" ")[2])
+    decisions = text.count("DECIDE") - 1
+    assert decisions == int(command.err.split(" decisions")[0].rpartition(" ")[2])
     assert "one of them can be protected" in text  # orders.referrer
     assert "a CHECK says at least 0" in text
     assert command("policy", "check", str(out)) == 0
+    assert f"{decisions} decisions are still yours: look for DECIDE, first in line 11\n" in command.out
     assert command("policy", "init", "--from", str(data), "--out", str(out)) == 2
     assert "exists" in command.err
     other = _made(command, out, "--force", "--from", str(data), "--unit", "stores", "--dataset", "shops")
