@@ -11,6 +11,7 @@ from typing import assert_never
 
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT
+from proxy.errors import Unsupported
 from proxy.plan.grid import Days, Grid, Moments, Reals, Wholes
 from proxy.plan.moments import RowCount
 from proxy.plan.part_rows import part_rows
@@ -18,6 +19,7 @@ from proxy.plan.terms import Statement, Terms
 from proxy.sql.algebra import ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 
+_LEAST_STEP = 1e-290  # of cells: a shorter one has no quotient that is a double, or is no double itself
 _NORM_UNITS = 2**40  # of a full group
 _LESS = 1.0 - 2.0**-40  # against the rounding of doubles, so that no unit weighs more than its bounds
 
@@ -83,6 +85,11 @@ class _Cells:
                 found = f"({self._dialect.quotient(f'{clamped} - {least}::{kind}', step)})::BIGINT"
                 return f"CASE WHEN {self._text} IS NOT NULL THEN {found} ELSE {grid.cells // 2} END"
             case Reals(low, high, step):
+                if float(step) < _LEAST_STEP:
+                    raise Unsupported(
+                        "quantiles, MIN and MAX of numbers with bounds this near to each other are not supported",
+                        hint="Multiply by a large constant.",
+                    )
                 value, double = self._dialect.as_double(self._text), self._dialect.double
                 since = f"(greatest(least({value}, {double(high)}), {double(low)}) - {double(low)})"
                 place = f"floor({since} / {double(float(step))})"

@@ -257,10 +257,17 @@ class Terms:
         order = [f"{self.renderer.inner_key(o.scalar)} {'DESC' if o.is_descending else 'ASC'} NULLS"
                  f" {'FIRST' if o.is_null_first else 'LAST'}" for o in window.order]  # fmt: skip
         if is_told_by_place(window):
-            order += [f"{self.renderer.identity(c)} ASC NULLS LAST" for c in _columns(block)]
+            order += [f"{text} ASC NULLS LAST" for c in _columns(block) for text in self._images(c)]
         parted = f"PARTITION BY {', '.join([*map(self.renderer.identity, window.unit), *keys])}"
         ordered = f"{parted} ORDER BY {', '.join(order)}" if order else parted
         return f"{ordered} {spell_frame(window.frame)}" if isinstance(window.frame, Frame) else ordered
+
+    def _images(self, column: ColumnRef) -> tuple[str, ...]:
+        """What tells two values of a column apart wherever they differ: 0 and -0 are in no order."""
+        stored = self.renderer.identity(column)
+        if column.type in (SqlType.FLOAT4, SqlType.FLOAT8):
+            return stored, self.dialect.sign_bit(stored)
+        return (stored, f"({stored})::VARCHAR") if column.type is SqlType.INTERVAL else (stored,)
 
     def _window_value(self, window: WindowValue, column: Column, over: str) -> str:
         match window.of:

@@ -50,7 +50,9 @@ def chosen(
     rows: dict[tuple[object, ...], Rows] = {}
     for row in raw.rows:
         rows.setdefault(row[:-2], []).append(row)
-    found = {identity(read_key(v) for v in key): of for key, of in rows.items()}  # there are few keys and many rows
+    found: dict[tuple[object, ...], Rows] = {}
+    for key, of in rows.items():  # few keys of many rows; but NaN is told to be another each time
+        found.setdefault(identity(read_key(v) for v in key), []).extend(of)
     results = []
     for cell in cells.cells:
         check()

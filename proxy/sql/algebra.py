@@ -11,6 +11,7 @@ import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
@@ -29,10 +30,23 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A non-null constant."""
+    """A non-null constant. 0 and -0 are two: functions such as atan2 tell them apart."""
 
     value: Value
     type: SqlType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        told = (self.value, self.type, _has_sign(self.value))
+        return told == (other.value, other.type, _has_sign(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.type))
+
+
+def _has_sign(value: Value) -> bool:
+    return isinstance(value, (float, Decimal)) and math.copysign(1.0, value) < 0
 
 
 @dataclass(frozen=True, slots=True)

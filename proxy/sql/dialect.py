@@ -72,6 +72,14 @@ class Dialect(Protocol):
         """A number in double precision that is spelled as every equal one: one zero, one NaN."""
         ...
 
+    def sign_bit(self, text: str) -> str:
+        """Something by which 0 and -0, which are equal, differ."""
+        ...
+
+    def has_value(self, stored: str, kind: SqlType) -> str:
+        """Whether a stored column is something that can be computed with; FALSE or NULL if not."""
+        ...
+
     def rounded(self, value: str, scale: float) -> str:
         """A double times a power of ten as a whole number, halves away from zero; NULL for NULL."""
         ...
@@ -196,6 +204,12 @@ class DuckDB:
 
     def one_spelling(self, text: str) -> str:  # arithmetic makes NaN with a sign, which is equal and prints as -nan
         return f"(CASE WHEN isnan(({text})::DOUBLE) THEN 'nan'::DOUBLE ELSE {text} + 0.0e0 END)"
+
+    def sign_bit(self, text: str) -> str:
+        return f"signbit({text})"
+
+    def has_value(self, stored: str, kind: SqlType) -> str:
+        return f"{stored} IS NOT NULL"
 
     def rounded(self, value: str, scale: float) -> str:
         return f"round({value} * {double(scale)})::BIGINT"

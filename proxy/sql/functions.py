@@ -114,7 +114,7 @@ def _casts() -> tuple[Function, ...]:
         *texts,
         _cast("time to date", SqlType.DATE, _TIME, "{0}::DATE", times.to_date),
         *(
-            _cast(f"time to {name}", kind, _TIME, "TRY_CAST({0} AS TIMESTAMP)", times.to_timestamp, images.an_argument)
+            _cast(f"time to {name}", kind, _TIME, "TRY({0}::TIMESTAMP)", times.to_timestamp, images.an_argument)
             for name, kind in (("timestamp", SqlType.TIMESTAMP), ("timestamptz", SqlType.TIMESTAMPTZ))
         ),
         *(

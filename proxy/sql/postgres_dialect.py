@@ -21,6 +21,7 @@ from proxy.sqltypes import SqlType
 
 LARGEST = 1.7976931348623157e308
 SMALLEST, LARGEST_NUMERIC = 1e-150, 1e150  # numerics beyond have no double here, and smaller ones are zero
+_ORDERING = frozenset({"<", "<=", ">", ">=", "greatest", "least"})
 _CALENDAR = "'4000-01-01 00:00:00+00 BC'", "'200000-01-01 00:00:00+00'"
 DEFAULT_SCHEMA = "public"
 
@@ -53,6 +54,13 @@ class Postgres:
 
     def one_spelling(self, text: str) -> str:
         return f"({text} + {self.double(0.0)})"
+
+    def sign_bit(self, text: str) -> str:
+        return f"atan2({text}, {self.double(-1.0)}) < {self.double(0.0)}"
+
+    def has_value(self, stored: str, kind: SqlType) -> str:
+        ends = f"BETWEEN -{LARGEST_NUMERIC!r} AND {LARGEST_NUMERIC!r}" if kind is SqlType.NUMERIC else "IS NOT NULL"
+        return f"{stored} {ends}"
 
     def as_double(self, text: str) -> str:
         return f"({text})::FLOAT8"
@@ -152,6 +160,8 @@ class Postgres:
             args = spelling.prepared(args)
         except ValueError as error:
             raise _unsupported(str(error), self.name) from error
+        if function in _ORDERING and kinds[0].is_text:  # a database orders texts by a collation of its own
+            args = (f'{args[0]} COLLATE "C"', *args[1:])
         template = postgres_functions.template_of(spelling, kinds, may_raise=may_raise)
         if all(uses(template, place) <= 1 for place in range(len(args))):
             return f"({fill(template, args)})"

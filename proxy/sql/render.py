@@ -158,14 +158,14 @@ class Renderer:
             case Member(ColumnRef() as column, items):
                 return self._member_column(column, items)
             case Call("not", (Call("is null", (ColumnRef() as column,)),)) if self._is_read_whole(column):
-                return f"({_stored(column)} IS NOT NULL)"
+                return f"({self.dialect.has_value(_stored(column), column.type)})"
             case _:
                 # DuckDB 2.0 takes a test that the statistics of all rows pass for one of whether the column is there,
                 # even where what is tested is NULL: others' rows would decide. It does not inside coalesce.
                 return f"coalesce({self._spell(scalar, Reading.TEST)}, FALSE)"
 
     def _is_read_whole(self, column: ColumnRef) -> bool:
-        """Whether reading a column in a test gives NULL for stored NULLs only."""
+        """Whether reading a column in a test gives NULL only where it has no value that can be computed with."""
         bounded = isinstance(self.column(column).domain, (Bounded, Listed))
         return not bounded and column.type is not SqlType.TIMESTAMPTZ
 
@@ -184,6 +184,8 @@ class Renderer:
                 pass
             case Listed() as listed:
                 text += f" AND {self._inside(self._raw(column), listed, column.type)}"
+            case Unknown() if column.type is SqlType.NUMERIC and op != "=":
+                text += f" AND {self.dialect.has_value(_stored(column), column.type)}"
             case Unknown():
                 pass
             case _ as never:
@@ -230,7 +232,8 @@ class Renderer:
         for column in columns:
             domain = self.column(column).domain
             inside = self._inside(self._raw(column), domain, column.type)
-            conditions.append(f"{_stored(column)} IS NOT NULL" if isinstance(domain, Unknown) else inside)
+            is_there = self.dialect.has_value(_stored(column), column.type)
+            conditions.append(is_there if isinstance(domain, Unknown) else inside)
         return f"CASE WHEN {' AND '.join(conditions)} THEN {test} END"
 
     # --- columns ----------------------------------------------------------------------------------------

@@ -62,13 +62,25 @@ def test_what_postgresql_does_not_compute_is_refused_by_name(text: str, words: s
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("aggregate", ["sum(height)", "variance(height)"])
+@pytest.mark.parametrize("aggregate", ["sum(height)", "variance(height)", "max(height * 1e-120)"])
 def test_bounds_between_which_doubles_could_underflow_are_refused(aggregate: str) -> None:
     users = shop.TABLES["users"]
     narrow = (replace(c, domain=Bounded(0.0, 1e-200)) if c.name == "height" else c for c in users.columns)
     tables = {**shop.TABLES, "users": replace(users, columns=tuple(narrow))}
     with pytest.raises(Unsupported, match="bounds this near to each other"):
         shop.plan(f"SELECT {aggregate} FROM users", replace(shop.context(), dialect=POSTGRES, tables=tables))
+
+
+def test_texts_are_ordered_byte_by_byte_whatever_the_database_says() -> None:
+    """Conditions such as these are told apart by their bytes; a collation of the database has an order of its own."""
+    for text in ("CASE WHEN age > 3 THEN 'b' ELSE 'Z' END", "age::text", "to_char(joined, 'FMMonth')", "age || plan"):
+        for ordered in (
+            f"{text} > 'a'",
+            f"{text} <= 'Z'",
+            f"greatest({text}, plan) = 'a'",
+            f"least({text}, plan) = 'a'",
+        ):
+            assert re.search(r'\) COLLATE "C"(,| [<>])', _sql(f"SELECT count(*) FROM users WHERE {ordered}")), ordered
 
 
 @pytest.mark.parametrize(
