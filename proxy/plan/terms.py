@@ -265,9 +265,8 @@ class Terms:
     def _images(self, column: ColumnRef) -> tuple[str, ...]:
         """What tells two values of a column apart wherever they differ: 0 and -0 are in no order."""
         stored = self.renderer.identity(column)
-        if column.type in (SqlType.FLOAT4, SqlType.FLOAT8):
-            return stored, self.dialect.sign_bit(stored)
-        return (stored, f"({stored})::VARCHAR") if column.type is SqlType.INTERVAL else (stored,)
+        has_sign = column.type in (SqlType.FLOAT4, SqlType.FLOAT8)
+        return (stored, self.dialect.sign_bit(stored)) if has_sign else (stored,)
 
     def _window_value(self, window: WindowValue, column: Column, over: str) -> str:
         match window.of:
