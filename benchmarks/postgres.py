@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from benchmarks.measure import Pair
 from benchmarks.queries import Question
 from proxy.admin.demo_postgres import filled_server
 from proxy.admin.files import read_policy
+from proxy.engines.postgres import PostgresEngine
 from proxy.engines.postgres_open import connect
 from proxy.front.binaries import Search
-from proxy.policy.model import PostgresSource
+from proxy.policy.model import Policy, PostgresSource
 
 _TICKS_S = os.sysconf("SC_CLK_TCK")
 
@@ -33,13 +35,19 @@ def postgres_overheads(data: Path, questions: tuple[Question, ...], runs: int) -
     policy = read_policy(ROOT / "policies" / "shop.yaml", {**os.environ, "SHOP_DUCKDB": str(data)})
     with tempfile.TemporaryDirectory() as folder, filled_server(data, Path(folder) / "server", Search()) as dsn:
         source = PostgresSource(dsn=dsn)
-        served = replace(policy, source=source)
+        served = _as_found(replace(policy, source=source), source)
         with psycopg.connect(dsn, autocommit=True) as plain, connect(source, "UTC") as private:
             orders = _orders(plain)
             for question in questions:
                 sql = private_sql(served, question.sql)
                 pair = _interleaved((plain, question.sql), (private, sql), runs)
                 yield Overhead(question=question, orders=orders, pair=pair)
+
+
+def _as_found(policy: Policy, source: PostgresSource) -> Policy:
+    """With what a start of the proxy learns from the server's catalogue."""
+    with closing(PostgresEngine(policy, source)) as engine:
+        return replace(policy, tables={**policy.tables, **engine.check_facts(policy).told(policy.tables)})
 
 
 _Asked = tuple[psycopg.Connection[tuple[object, ...]], str]

@@ -25,6 +25,7 @@ from proxy.front.process import Blueprint, Postmaster, start_postmaster
 from proxy.front.runtime import RuntimeDirectory, create, sweep
 from proxy.front.schema import SUPERUSER
 from proxy.sql.dialect import quote, text_literal
+from proxy.sqltypes import SqlType
 
 READER = "shop_reader"
 _BLOCK_BYTES = 1 << 20
@@ -87,7 +88,10 @@ def _fill(postmaster: Postmaster, shop: Path, folder: Path) -> None:
 def _copy(connection: psycopg.Connection[tuple[object, ...]], table: FoundTable, shop: Path, file: Path) -> None:
     """Create a table like the one in the file, with its rows."""
     name = quote(table.relation[-1])
-    columns = (f"{quote(c.name)} {c.type.pg_name}" for c in table.columns if not isinstance(c.type, Unservable))
+    columns = (
+        f"{quote(c.name)} {c.stated_type if c.type is SqlType.NUMERIC else c.type.pg_name}"  # with its digits
+        for c in table.columns if not isinstance(c.type, Unservable)
+    )  # fmt: skip
     connection.execute(f"create table {name} ({', '.join(columns)})".encode())
     try:
         with duckdb.connect(str(shop), read_only=True) as source:

@@ -80,7 +80,8 @@ class Opener:
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
             facts = engine.check_facts(policy)
-            public = with_found_values(policy.tables, engine.public_rows)
+            told = facts.told(policy.tables)
+            found = {**told, **with_found_values({**policy.tables, **told}, engine.public_rows)}
         except BaseException:
             engine.close()
             raise
@@ -88,7 +89,7 @@ class Opener:
         parents = frozenset(_parent_keys(policy))
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC), learned=learned, public=public,
+            loaded_at=datetime.now(UTC), learned=learned, found=found,
         )  # fmt: skip
 
 

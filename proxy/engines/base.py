@@ -7,9 +7,9 @@ Nothing that an engine says about a failure is repeated: its words may quote a p
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from proxy.errors import EngineFailed, QueryCanceled
@@ -66,11 +66,15 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineColumn:
-    """A column of the policy and the engine's own name for its type."""
+    """A column of the policy and the engine's own name for its type.
+
+    limited_digits: each of its numbers but NaN has a double, since the type says how many digits they have.
+    """
 
     table: str
     column: str
     engine_type: str
+    limited_digits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,16 @@ class Facts:
 
     columns: tuple[EngineColumn, ...]
     joins: tuple[JoinFact, ...]
+
+    def told(self, tables: Mapping[str, Table]) -> dict[str, Table]:
+        """The tables of which some column has limited digits, with what the data say of it, by name."""
+        limited = {(c.table, c.column) for c in self.columns if c.limited_digits}
+        return {
+            name: replace(tables[name], columns=tuple(
+                replace(c, limited_digits=True) if (name, c.name) in limited else c for c in tables[name].columns
+            ))
+            for name in {table for table, _ in limited}
+        }  # fmt: skip
 
 
 class Stages(Protocol):

@@ -7,6 +7,7 @@ itself: a unique index. Problems name tables and columns; no row is read.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,7 +47,8 @@ with recursive base(column_number, type) as (
   union all
   select base.column_number, t.typbasetype from base join pg_type t on t.oid = base.type where t.typtype = 'd')
 select a.attname, case when t.typtype = 'e' then 'enum' when n.nspname = 'pg_catalog' then t.typname
-  else format_type(t.oid, null) end, has_column_privilege($1::oid, a.attnum, 'select')
+  else format_type(t.oid, null) end, has_column_privilege($1::oid, a.attnum, 'select'),
+  format_type(a.atttypid, a.atttypmod)
 from pg_attribute a join base on base.column_number = a.attnum join pg_type t on t.oid = base.type
 join pg_namespace n on n.oid = t.typnamespace
 where a.attrelid = $1 and t.typtype <> 'd'"""
@@ -59,12 +61,25 @@ where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is nul
   and not (c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid))"""
 _UNIQUE = f"select {_KEY} from {_INDICES} and i.indrelid = $1"
 
+# Whether c is a table whose rows the server keeps by itself: those of others have the types that another program says.
+_IS_KEPT_HERE = """(c.relkind = 'r' and not exists (select from pg_inherits where inhparent = c.oid)
+  or c.relkind = 'p' and not exists (select from pg_partition_tree(c.oid) p join pg_class l on l.oid = p.relid
+    where l.relkind not in ('r', 'p')))"""
+_KEPT_HERE = f"select {_IS_KEPT_HERE} from pg_class c where c.oid = $1"
+
 # A name is looked up as it is now, and nobody gives it to another table while a transaction is open that has read the
-# one that bears it. The indices are those of the transaction's snapshot, as its rows are.
-_STILL_UNIQUE = f"""
-select coalesce(bool_and(exists (
-  select from {_INDICES} and i.indrelid = to_regclass(k.relation) and {_KEY} <@ k.columns)), true)
-from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[])"""
+# one that bears it. The indices and types are those of the transaction's snapshot, as its rows are.
+_STILL_SO = f"""
+select (select coalesce(bool_and(exists (
+    select from {_INDICES} and i.indrelid = to_regclass(k.relation) and {_KEY} <@ k.columns)), true)
+  from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[]))
+and (select coalesce(bool_and(exists (
+    select from pg_attribute a join pg_class c on c.oid = a.attrelid where c.oid = to_regclass(t.relation)
+      and a.attname = t.name and format_type(a.atttypid, a.atttypmod) = t.type and {_IS_KEPT_HERE})), true)
+  from jsonb_to_recordset($2::jsonb) as t(relation text, name text, type text))"""
+
+_DECLARED = re.compile(r"numeric\((\d+),(-?\d+)\)")
+_MOST_DIGITS = 150  # before the point and behind it, for which doubles have room
 
 _UniqueKey = tuple[str, tuple[str, ...]]  # a table and its columns
 
@@ -79,9 +94,14 @@ _RIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A relation of the server: the types of its columns, and columns of unique indexes."""
+    """A relation of the server: the types of its columns, by name and in full, and columns of unique indexes.
+
+    limited: columns whose type says how many digits they have, few enough for doubles.
+    """
 
     types: dict[str, str]
+    declared: dict[str, str]
+    limited: frozenset[str]
     unique: tuple[frozenset[str], ...]
     is_writable: bool
     hides_rows: bool
@@ -93,20 +113,27 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """warnings: what an administrator should know. keys: what has to stay unique, for `are_unique_still`."""
+    """warnings: what an administrator should know. relied: what has to stay so."""
 
     facts: Facts
     warnings: tuple[str, ...]
-    keys: str
+    relied: ReliedOn
 
 
-def are_unique_still(connection: Connection, keys: str) -> bool:
-    """Whether the keys that were found unique are so in all that this transaction has read. Raises psycopg.Error.
+@dataclass(frozen=True, slots=True)
+class ReliedOn:
+    """What statements rely on: keys that are unique, and columns whose digits are limited. Both in JSON."""
 
-    A table may be replaced by another of its name, as jobs that load data do.
-    """
-    row = connection.execute(_STILL_UNIQUE, [keys]).fetchone()
-    return row is not None and row[0] is True
+    keys: str = "[]"
+    types: str = "[]"
+
+    def is_still_so(self, connection: Connection) -> bool:
+        """Whether it is so of all that this transaction has read. Raises psycopg.Error.
+
+        A table may be replaced by another of its name, as jobs that load data do.
+        """
+        row = connection.execute(_STILL_SO, [self.keys, self.types]).fetchone()
+        return row is not None and row[0] is True
 
 
 def check_facts(connection: Connection, policy: Policy) -> Checked:
@@ -124,7 +151,7 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
             hint="Correct the policy or the database; the dataset is not served until they agree.",
         )
     facts = Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found)))
-    return Checked(facts, tuple(_warnings(found)), _keys(policy, facts))
+    return Checked(facts, tuple(_warnings(found)), ReliedOn(_keys(policy, facts), _types(policy, facts, found)))
 
 
 def _warnings(found: dict[str, _Found]) -> Iterator[str]:
@@ -147,6 +174,23 @@ def _keys(policy: Policy, facts: Facts) -> str:
     ])  # fmt: skip
 
 
+def _types(policy: Policy, facts: Facts, found: dict[str, _Found]) -> str:
+    """Relations, and their columns of limited digits with their types, in JSON."""
+    return json.dumps([
+        {
+            "relation": POSTGRES.relation(policy.tables[one.table].relation),
+            "name": one.column, "type": found[one.table].declared[one.column],
+        }
+        for one in facts.columns if one.limited_digits
+    ])  # fmt: skip
+
+
+def _has_few_digits(declared: str) -> bool:
+    """Whether a type says that its numbers have few digits before the point, and few behind it."""
+    match = _DECLARED.fullmatch(declared)
+    return match is not None and int(match[1]) - int(match[2]) <= _MOST_DIGITS and 0 <= int(match[2]) <= _MOST_DIGITS
+
+
 def _check_table(
     connection: Connection, table: Table, found: dict[str, _Found], columns: list[EngineColumn]
 ) -> Iterator[str]:
@@ -162,12 +206,15 @@ def _check_table(
         yield f"table {table.name}: the data have no relation {'.'.join(table.relation)} that this login may see"
         return
     rows = connection.execute(_COLUMNS, [row[0]]).fetchall()
-    types = {str(name): str(kind) for name, kind, _ in rows}
-    unreadable = {str(name) for name, _, is_readable in rows if not is_readable}
+    types = {str(name): str(kind) for name, kind, *_ in rows}
+    unreadable = {str(name) for name, _, is_readable, _ in rows if not is_readable}
+    declared = {str(name): str(full) for name, *_, full in rows}
+    is_kept_here = (connection.execute(_KEPT_HERE, [row[0]]).fetchone() or (False,))[0] is True
+    limited = frozenset(name for name, full in declared.items() if is_kept_here and _has_few_digits(full))
     unique = tuple(frozenset(map(str, keys)) for (keys,) in connection.execute(_UNIQUE, [row[0]]).fetchall()
                    if isinstance(keys, list))  # fmt: skip
     is_writable, hides_rows = connection.execute(_RIGHTS, [row[0]]).fetchone() or (True, True)
-    found[table.name] = _Found(types, unique, bool(is_writable), bool(hides_rows))
+    found[table.name] = _Found(types, declared, limited, unique, bool(is_writable), bool(hides_rows))
     for column in table.columns:
         name, kind = f"{table.name}.{column.name}", types.get(column.name)
         if kind is None:
@@ -177,7 +224,10 @@ def _check_table(
         elif column.name in unreadable:
             yield f"{name}: the login may not read it"
         else:
-            columns.append(EngineColumn(table=table.name, column=column.name, engine_type=kind))
+            columns.append(EngineColumn(
+                table=table.name, column=column.name, engine_type=kind,
+                limited_digits=column.type is SqlType.NUMERIC and column.name in limited,
+            ))  # fmt: skip
 
 
 def _unit_keys(policy: Policy) -> Iterator[_UniqueKey]:

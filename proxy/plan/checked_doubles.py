@@ -12,6 +12,7 @@ from proxy.errors import Unsupported
 from proxy.plan.moments import ROW_UNITS, ScaledSum
 from proxy.plan.total_doubles import outermost
 from proxy.sql.postgres_dialect import LARGEST, LARGEST_NUMERIC, POSTGRES, SMALLEST
+from proxy.sqltypes import SqlType
 
 _LEAST = 1e-100  # half of bounds, which are at most 1e100: what is computed stays far from the ends of the doubles
 _TINY = 2.0**-200  # of half of the bounds: whatever is made of such a z is below one unit of the grid
@@ -34,10 +35,11 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
     )
 
 
-def numeric_integer(stored: str, scaled: ScaledSum, missing: int) -> str:
-    """The same of a numeric column, which is made a double only where that decides; "" where it always does.
+def numeric_integer(stored: str, scaled: ScaledSum, missing: str, *, limited: bool) -> str:
+    """The same of a numeric column, whose text is computed once and is NULL for NULL; "" where that cannot be.
 
-    A numeric is never farther out than its double.
+    limited: see `Column`. Others are made a double only where they have one that decides; a numeric is never farther
+    out than its double.
     """
     _check(scaled)
     double, step = POSTGRES.double, scaled.half / ROW_UNITS
@@ -46,11 +48,19 @@ def numeric_integer(stored: str, scaled: ScaledSum, missing: int) -> str:
     decide_alone = (_whole(low, scaled), _whole(high, scaled)) == (least, most)  # also those rounded to an end
     if not decide_alone or (step > 1 and scaled.middle):
         return ""
-    shifted = f"({stored}::FLOAT8 - {double(scaled.middle)})" if scaled.middle else f"{stored}::FLOAT8"
+
+    def whole(text: str) -> str:
+        shifted = f"({text} - {double(scaled.middle)})" if scaled.middle else text
+        return f"trunc({shifted} / {double(step)})::{POSTGRES.small}"
+
+    if limited:  # least and greatest would skip NULL
+        value = POSTGRES.stored(stored, SqlType.NUMERIC, limited=True)
+        inside = whole(f"float8smaller(float8larger({value}, {double(low)}), {double(high)})")
+        return f"coalesce({inside}, {missing})"
     zero = min(max(_whole(0.0, scaled), least), most)
     parts = (
-        (max(low, SMALLEST), high, f"trunc({shifted} / {double(step)})::{POSTGRES.small}"),
-        (low, min(high, -SMALLEST), f"trunc({shifted} / {double(step)})::{POSTGRES.small}"),
+        (max(low, SMALLEST), high, whole(f"{stored}::FLOAT8")),
+        (low, min(high, -SMALLEST), whole(f"{stored}::FLOAT8")),
         (-SMALLEST, SMALLEST, zero), (-LARGEST_NUMERIC, low, least), (high, LARGEST_NUMERIC, most),
     )  # fmt: skip
     whens = " ".join(f"WHEN {stored} BETWEEN {a!r} AND {b!r} THEN {number}" for a, b, number in parts if a < b)

@@ -123,16 +123,16 @@ class Terms:
     def _reads_columns_in_place(self) -> bool:
         """Whether what is summed are columns, each of which is read once: a sub-select would only hand them on.
 
-        To make a double of a numeric costs something, and each further aggregate or condition would do it again.
+        To make a double of a numeric costs something, and each further aggregate would do it again.
         """
         if self.dialect.has_total_doubles:
             return False
-        measured = [m for m in self._s.moments if any(measures_of(m))]
-        is_alone = len(measured) == 1 and all(self.condition(m) == "TRUE" for m in self._s.moments)
-        return all(
-            isinstance(m, ScaledSum) and isinstance(m.of, ColumnRef) and (is_alone or m.of.type is not SqlType.NUMERIC)
-            for m in measured
-        )
+        if any(measures_of(m) and not isinstance(m, (ScaledSum, UnitTotal)) for m in self._s.moments):
+            return False
+        sums = [s for m in self._s.moments for s in measures_of(m)]
+        numeric = [s for s in sums if s.of.type is SqlType.NUMERIC]
+        are_read_once = len({s.of for s in numeric}) == len(numeric) and all(map(self._numeric_integer, numeric))
+        return are_read_once and all(isinstance(s.of, ColumnRef) for s in sums)
 
     def unit_columns(self) -> list[str]:
         """What a unit is told by, one text for each of its columns; none where each row is a unit."""
@@ -312,7 +312,8 @@ class Terms:
             case RowCount(where, of, absent, given):
                 return where, (of, given), absent
             case ScaledSum(where, of, given=given):
-                return where, (of if self._may_lack(of) else TRUE, given), False
+                is_needed = self._may_lack(of) and not self._numeric_integer(moment)  # which is NULL without it
+                return where, (of if is_needed else TRUE, given), False
             case HalfSum() | QuarterSum() | SquareSum() | ProductSum():
                 return self._rows_asked(rows_of(moment))
             case UnitCount(where):
@@ -343,11 +344,13 @@ class Terms:
         """TRUE or FALSE, never NULL: whether a measure has a value."""
         plain = isinstance(scalar, ColumnRef) and scalar.type.is_number
         text = self.renderer.unclamped(scalar) if plain else self.renderer.measure(scalar)
-        text = self._held.get(self.dialect.as_double(text), text) if scalar.type.is_number else text
-        if scalar.type.is_number and not scalar.type.is_integer:
-            test = f"coalesce({self.dialect.finite(text)}, FALSE)"
+        held = self._held.get(self.dialect.as_double(text), text) if scalar.type.is_number else text
+        if held == text and isinstance(scalar, ColumnRef) and self._is_costly(scalar):
+            test = f"coalesce({self.renderer.has_value(scalar)}, FALSE)"
+        elif scalar.type.is_number and not scalar.type.is_integer:
+            test = f"coalesce({self.dialect.finite(held)}, FALSE)"
         else:
-            test = f"({text} IS NOT NULL)"
+            test = f"({held} IS NOT NULL)"
         return self._held.get(test, test)
 
     def row_integer(self, moment: RowSum) -> str:
@@ -373,14 +376,26 @@ class Terms:
                 assert_never(never)
 
     def _scaled_integer(self, moment: ScaledSum) -> str:
-        missing = math.trunc(self._missing(moment) * ROW_UNITS)
+        missing = self._missing_integer(moment)
         value = self._double(moment.of)
         if self.dialect.has_total_doubles:
             return total_doubles.scaled_integer(value, moment, missing)
-        whole = ""
-        if isinstance(moment.of, ColumnRef) and moment.of.type is SqlType.NUMERIC and not self._held:
-            whole = checked_doubles.numeric_integer(self.renderer.identity(moment.of), moment, missing)
-        return whole or checked_doubles.scaled_integer(value, moment, missing)
+        return self._numeric_integer(moment) or checked_doubles.scaled_integer(value, moment, missing)
+
+    def _numeric_integer(self, moment: ScaledSum) -> str:
+        """The integer of a numeric column that is read in place, NULL where a row lacks it; "" for what is none."""
+        if self._held or not isinstance(moment.of, ColumnRef) or not self._is_costly(moment.of):
+            return ""
+        missing = "NULL" if self._may_lack(moment.of) else str(self._missing_integer(moment))
+        limited = self.renderer.column(moment.of).limited_digits
+        return checked_doubles.numeric_integer(self.renderer.identity(moment.of), moment, missing, limited=limited)
+
+    def _missing_integer(self, moment: ScaledSum) -> int:
+        return math.trunc(self._missing(moment) * ROW_UNITS)
+
+    def _is_costly(self, column: ColumnRef) -> bool:
+        """Whether reading a column as a double costs more than what is done with it."""
+        return column.type is SqlType.NUMERIC and not self.dialect.has_total_doubles
 
     def _integer(self, value: str) -> str:
         """trunc(2^30 value) of a value in [-1, 1]."""
@@ -410,12 +425,25 @@ class Terms:
 
     def rows_used(self) -> str:
         """Rows that some linear moment uses."""
-        conditions = list(dict.fromkeys(self.condition(m) for m in self._s.moments if is_linear(m)))
+        conditions = list(dict.fromkeys(self._used(m) for m in self._s.moments if is_linear(m)))
         if not conditions:
             return "1"
         if "TRUE" in conditions:
             return "count(*)"
         return f"count(*) FILTER (WHERE {' OR '.join(f'({c})' for c in conditions)})"
+
+    def _used(self, moment: Moment) -> str:
+        """Which rows a moment may use: of a numeric column that is read in place, those that are not NULL.
+
+        They may be more than have a value, which makes r smaller.
+        """
+        condition = self.condition(moment)
+        if not isinstance(moment, ScaledSum) or not isinstance(moment.of, ColumnRef):
+            return condition
+        if not self._may_lack(moment.of) or not self._numeric_integer(moment):
+            return condition
+        stored = f"{self.renderer.identity(moment.of)} IS NOT NULL"
+        return stored if condition == "TRUE" else f"{condition} AND {stored}"
 
     def row_factor(self) -> str:
         """r = min(1, C/n)."""

@@ -74,6 +74,7 @@ def _plain(value: object) -> object:
 
 def _plain_fields(value: object) -> object:
     if is_dataclass(value):
-        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name != "comment"}
+        meant = (f.name for f in fields(value) if f.name != "comment" and f.repr)
+        parts = {name: _plain(getattr(value, name)) for name in meant}
         return {type(value).__name__: parts}
     raise AssertionError(f"no canonical form of {type(value).__name__}")

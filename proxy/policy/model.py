@@ -66,6 +66,7 @@ class Column:
     case_blind: group keys are compared after lower().
     hidden: exists for joins along a path, not for clients.
     found: the domain is what a public table held when it was loaded, not declared.
+    limited_digits: the data, not the policy, declare so few digits that each number but NaN has a double.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Column:
     hidden: bool = False
     case_blind: bool = False
     found: bool = False
+    limited_digits: bool = field(default=False, repr=False)
     sum_bounds: Bounded | Unknown = field(default_factory=Unknown)
 
 

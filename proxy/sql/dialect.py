@@ -76,8 +76,8 @@ class Dialect(Protocol):
         """Something by which 0 and -0, which are equal, differ."""
         ...
 
-    def has_value(self, stored: str, kind: SqlType) -> str:
-        """Whether a stored column is something that can be computed with; FALSE or NULL if not."""
+    def has_value(self, stored: str, kind: SqlType, *, limited: bool = False) -> str:
+        """Whether a stored column is something that can be computed with; FALSE or NULL if not. limited: its digits."""
         ...
 
     def rounded(self, value: str, scale: float) -> str:
@@ -128,8 +128,8 @@ class Dialect(Protocol):
         """A constant interval."""
         ...
 
-    def stored(self, text: str, kind: SqlType) -> str:
-        """A stored number, date or truth value in the type in which it is computed."""
+    def stored(self, text: str, kind: SqlType, *, limited: bool = False) -> str:
+        """A stored number, date or truth value in the type in which it is computed. limited: see `Column`."""
         ...
 
     def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
@@ -208,7 +208,7 @@ class DuckDB:
     def sign_bit(self, text: str) -> str:
         return f"signbit({text})"
 
-    def has_value(self, stored: str, kind: SqlType) -> str:
+    def has_value(self, stored: str, kind: SqlType, *, limited: bool = False) -> str:
         return f"{stored} IS NOT NULL"
 
     def rounded(self, value: str, scale: float) -> str:
@@ -248,7 +248,7 @@ class DuckDB:
     def span(self, months: int, days: int, microseconds: int) -> str:
         return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
 
-    def stored(self, text: str, kind: SqlType) -> str:
+    def stored(self, text: str, kind: SqlType, *, limited: bool = False) -> str:
         return f"{text}::{_DUCKDB_TYPES[kind]}"
 
     def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:

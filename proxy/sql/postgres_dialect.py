@@ -58,9 +58,10 @@ class Postgres:
     def sign_bit(self, text: str) -> str:
         return f"atan2({text}, {self.double(-1.0)}) < {self.double(0.0)}"
 
-    def has_value(self, stored: str, kind: SqlType) -> str:
-        ends = f"BETWEEN -{LARGEST_NUMERIC!r} AND {LARGEST_NUMERIC!r}" if kind is SqlType.NUMERIC else "IS NOT NULL"
-        return f"{stored} {ends}"
+    def has_value(self, stored: str, kind: SqlType, *, limited: bool = False) -> str:
+        if kind is not SqlType.NUMERIC:
+            return f"{stored} IS NOT NULL"
+        return f"{stored} <> 'NaN'" if limited else f"{stored} BETWEEN -{LARGEST_NUMERIC!r} AND {LARGEST_NUMERIC!r}"
 
     def as_double(self, text: str) -> str:
         return f"({text})::FLOAT8"
@@ -113,9 +114,11 @@ class Postgres:
             raise _unsupported("an interval of this length", self.name)
         return f"INTERVAL '{months} months {days} days {microseconds} microseconds'"
 
-    def stored(self, text: str, kind: SqlType) -> str:
+    def stored(self, text: str, kind: SqlType, *, limited: bool = False) -> str:
         if kind is not SqlType.NUMERIC:
             return f"{text}::{_TYPES[kind]}"
+        if limited:
+            return f"nullif({text}::FLOAT8, 'NaN'::FLOAT8)"
         first, last = repr(SMALLEST), repr(LARGEST_NUMERIC)
         parts = ((first, last, f"{text}::FLOAT8"), (f"-{first}", first, self.double(0.0)),
                  (f"-{last}", f"-{first}", f"{text}::FLOAT8"))  # fmt: skip

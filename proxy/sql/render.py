@@ -141,6 +141,10 @@ class Renderer:
         """TRUE for values inside a declared domain; NULL for NULL."""
         return self._inside(self._raw(reference), domain)
 
+    def has_value(self, reference: ColumnRef) -> str:
+        """Whether a stored column is something that can be computed with; FALSE or NULL if not."""
+        return self.dialect.has_value(_stored(reference), reference.type, limited=self.column(reference).limited_digits)
+
     def constant(self, value: Value, kind: SqlType) -> str:
         """A constant in the engine's computing type."""
         return self._literal(Literal(value, kind))
@@ -158,7 +162,7 @@ class Renderer:
             case Member(ColumnRef() as column, items):
                 return self._member_column(column, items)
             case Call("not", (Call("is null", (ColumnRef() as column,)),)) if self._is_read_whole(column):
-                return f"({self.dialect.has_value(_stored(column), column.type)})"
+                return f"({self.has_value(column)})"
             case _:
                 # DuckDB 2.0 takes a test that the statistics of all rows pass for one of whether the column is there,
                 # even where what is tested is NULL: others' rows would decide. It does not inside coalesce.
@@ -185,7 +189,7 @@ class Renderer:
             case Listed() as listed:
                 text += f" AND {self._inside(self._raw(column), listed, column.type)}"
             case Unknown() if column.type is SqlType.NUMERIC and op != "=":
-                text += f" AND {self.dialect.has_value(_stored(column), column.type)}"
+                text += f" AND {self.has_value(column)}"
             case Unknown():
                 pass
             case _ as never:
@@ -232,8 +236,7 @@ class Renderer:
         for column in columns:
             domain = self.column(column).domain
             inside = self._inside(self._raw(column), domain, column.type)
-            is_there = self.dialect.has_value(_stored(column), column.type)
-            conditions.append(is_there if isinstance(domain, Unknown) else inside)
+            conditions.append(self.has_value(column) if isinstance(domain, Unknown) else inside)
         return f"CASE WHEN {' AND '.join(conditions)} THEN {test} END"
 
     # --- columns ----------------------------------------------------------------------------------------
@@ -247,7 +250,7 @@ class Renderer:
             return f"rtrim({self.identity(reference)})"
         if reference.type.is_text and reference.type is not SqlType.UUID:
             return self.identity(reference)
-        return self.dialect.stored(text, reference.type)
+        return self.dialect.stored(text, reference.type, limited=self.column(reference).limited_digits)
 
     def _read(self, reference: ColumnRef, reading: Reading) -> str:
         raw = self._raw(reference)

@@ -36,10 +36,13 @@ _TYPES = MappingProxyType({
 
 def rehoused(world: World) -> World:
     """The world as PostgreSQL can hold it: no text has a NUL in it, and none is compared without case."""
+    declared = {place for place, kind in world.engine_types.items() if kind == "DECIMAL(12,3)"}
     tables = {
-        name: replace(table, columns=tuple(replace(c, case_blind=False) for c in table.columns))
+        name: replace(table, columns=tuple(
+            replace(c, case_blind=False, limited_digits=(name, c.name) in declared) for c in table.columns
+        ))
         for name, table in world.tables.items()
-    }
+    }  # fmt: skip
     data = {
         name: replace(stored, rows=tuple(tuple(_without_nul(v) for v in row) for row in stored.rows))
         for name, stored in world.data.items()

@@ -16,11 +16,17 @@ _TARGET = "tests/unit/session/test_target.py"
 _CANONICAL = "tests/unit/sql/test_canonical.py"
 _SETS = "tests/unit/plan/test_sets.py"
 _RANDOM_SETS = "tests/fuzz/test_sets.py::test_grouping_sets_keep_all_promises"
+_RANKS = "tests/unit/release/test_ranks.py"
 _MARGINS = "tests/unit/dp/test_margins.py"
 _ENGINE_TYPES = "tests/unit/sql/test_engine_types.py"
-_LOST_INDEX = "tests/unit/engines/test_postgres.py"
+_POSTGRES_ENGINE = "tests/unit/engines/test_postgres.py"
+_POSTGRES_FACTS = "tests/unit/engines/test_postgres_facts.py"
+_SAME_INTEGERS = "tests/unit/engines/test_two_engines.py::test_both_engines_compute_the_same_integers"
 _ROW_INTEGERS = "tests/unit/engines/test_row_integers.py"
 _EXTREMES = "tests/unit/engines/test_two_engines.py::test_no_row_can_make_an_engine_fail"
+_TWINS = "tests/fuzz/test_twin_values.py"
+_SPELLED_IN_POSTGRES = "tests/unit/plan/test_postgres_dialect.py"
+_ABSENT = "tests/unit/engines/test_two_engines.py::test_no_row_is_there_and_absent"
 _INERT = "tests/unit/sql/test_inert.py"
 _REPEATS = "tests/unit/wire/test_repeats.py"
 _LEARNED = "tests/unit/plan/test_learned.py"
@@ -209,6 +215,22 @@ ANSWERING = (
            'duckdb = f"({number})::DOUBLE"',
            'duckdb = f"({number})"',
            _ENGINE_TYPES),
+    Seeded("domains", "0 and -0 are one constant", "sql/algebra.py",
+           "told = (self.value, self.type, _has_sign(self.value))",
+           "told = (self.value, self.type, _has_sign(other.value))",
+           _TWINS),
+    Seeded("domains", "rows that differ in the sign of a zero have no order", "plan/terms.py",
+           "return (stored, self.dialect.sign_bit(stored)) if has_sign else (stored,)",
+           "return (stored,)",
+           _TWINS),
+    Seeded("domains", "a date that is no time is compared as the date that it is", "sql/functions.py",
+           '"TRY({0}::TIMESTAMP)"',
+           '"{0}::TIMESTAMP"',
+           _ABSENT),
+    Seeded("keys", "each row of the group NaN is a group", "release/ranks.py",
+           "found.setdefault(identity(read_key(v) for v in key), []).extend(of)",
+           "found[identity(read_key(v) for v in key)] = of",
+           _RANKS),
     # --- rows in PostgreSQL --------------------------------------------------------------------------------------
     Seeded("postgres", "sums of doubles overflow", "sql/postgres_numbers.py",
            "WHEN {{1}} IS NOT NULL THEN sign({_X}) * {_INFINITY} END",
@@ -231,13 +253,33 @@ ANSWERING = (
            "({text} >= {self.double(-LARGEST)})\"",
            _ENGINE_TYPES),
     Seeded("postgres", "a table without its unique index is read", "engines/postgres.py",
-           "if not postgres_facts.are_unique_still(self._connection, self._unique_keys):",
-           "if not self._unique_keys:",
-           _LOST_INDEX),
+           "if not self._relied.is_still_so(self._connection):",
+           "if not self._relied:",
+           _POSTGRES_FACTS),
     Seeded("postgres", "any table of the name has the index", "engines/postgres_facts.py",
            "i.indrelid = to_regclass(k.relation) and {_KEY}",
            "{_KEY}",
-           _LOST_INDEX),
+           _POSTGRES_FACTS),
+    Seeded("postgres", "a type that lost its digits is still read as if it had them", "engines/postgres_facts.py",
+           "and format_type(a.atttypid, a.atttypmod) = t.type and",
+           "and",
+           _POSTGRES_FACTS),
+    Seeded("postgres", "tables elsewhere keep their digits", "engines/postgres_facts.py",
+           "where l.relkind not in ('r', 'p'))",
+           "where l.relkind not in ('r', 'p', 'f'))",
+           _POSTGRES_FACTS),
+    Seeded("postgres", "any number of digits is few", "engines/postgres_facts.py",
+           "int(match[1]) - int(match[2]) <= _MOST_DIGITS",
+           "int(match[1]) <= 1000",
+           _POSTGRES_FACTS),
+    Seeded("postgres", "NaN is clamped like a large number", "sql/postgres_dialect.py",
+           "nullif({text}::FLOAT8, 'NaN'::FLOAT8)",
+           "{text}::FLOAT8",
+           _ROW_INTEGERS),
+    Seeded("postgres", "rows that a sum uses are not counted", "plan/terms.py",
+           'return stored if condition == "TRUE" else',
+           'return "FALSE" if condition == "TRUE" else',
+           _SAME_INTEGERS),
     Seeded("postgres", "products of fractions are taken for harmless", "analysis/domains.py",
            "return not (is_small and keeps_away)",
            "return not is_small",
@@ -246,10 +288,22 @@ ANSWERING = (
            "if not decide_alone or (step > 1 and scaled.middle):",
            "if step > 1 and scaled.middle:",
            _ROW_INTEGERS),
+    Seeded("postgres", "what no double holds is a number for IS NOT NULL", "sql/postgres_dialect.py",
+           "return f\"{stored} <> 'NaN'\" if limited else f\"{stored} BETWEEN",
+           'return f"{stored} IS NOT NULL" if True else f"{stored} BETWEEN',
+           _TWINS),
+    Seeded("postgres", "texts are ordered as the database orders them", "sql/postgres_dialect.py",
+           "(f'{args[0]} COLLATE \"C\"', *args[1:])",
+           "(f'{args[0]}', *args[1:])",
+           _SPELLED_IN_POSTGRES),
+    Seeded("postgres", "a cell of a grid may be shorter than any double", "plan/histogram.py",
+           "_LEAST_STEP = 1e-290",
+           "_LEAST_STEP = 0.0",
+           _SPELLED_IN_POSTGRES),
     Seeded("postgres", "long statements are compiled", "engines/postgres.py",
            'compiling = "" if is_compiled else',
            'compiling = "" if True else',
-           _LOST_INDEX),
+           _POSTGRES_ENGINE),
     # --- repeats -------------------------------------------------------------------------------------------------
     Seeded("repeats", "a function of the client's choice changes nothing", "sql/inert.py",
            "exp.Count, exp.Sum,",

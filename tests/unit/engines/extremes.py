@@ -23,6 +23,7 @@ IN_POSTGRES = {
     "double precision": _DOUBLES,
     "real": "'NaN' 'Infinity' 3.4e38 1e-45 1.5",
     "numeric": "0 'NaN' 'Infinity' '-Infinity' 1e400 -1e400 1e-400 1e130000 5.5 0.0000000001",
+    "numeric(300,150)": "0 'NaN' 9.9e149 -9.9e149 1e-150 -1e-150 5.5 0.0000000001 -49.5",
     "date": "'infinity' '-infinity' '4713-01-01:BC' '5874897-12-31' '2024-02-29' '0001-01-01' '294277-01-01'",
     "timestamp without time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",
     "timestamp with time zone": "'infinity' '-infinity' '4713-01-01:BC' '294276-12-31:23:59:59.999999' '2024-02-29'",

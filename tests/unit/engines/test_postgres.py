@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -17,71 +16,24 @@ from proxy.engines.postgres import PostgresEngine
 from proxy.engines.postgres_open import connect
 from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
-from proxy.policy.model import Column, Policy, PostgresSource, Table, UnitColumns, UnitVia
+from proxy.policy.model import PostgresSource
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.names import spelled
-from proxy.sqltypes import SqlType
-from tests.postgres_server import PrivateServer, private_server, start_server
-from tests.unit.engines.make import CITIES, ITEMS, ORDERS, USERS, first_stage, paying, policy, renamed
+from tests.postgres_server import PrivateServer, start_server
+from tests.unit.engines.make import CITIES, first_stage, paying, policy, renamed
+from tests.unit.engines.private_postgres import DATA, DATABASE, LOGIN, SHOP_USERS, data_server, open_engine
 
 Run = Callable[[str], RawResult]
-DATABASE = "engine data"
-LOGIN = "reader"
-_SHOP_USERS = renamed(USERS, relation=("users",))
-_TABLES = (CITIES, _SHOP_USERS, ORDERS, ITEMS)
-
-_DATA = """
-create schema sales;
-create table cities (city text primary key, "inner" int);
-insert into cities values ('Paris', 1), ('Oslo', 2);
-create table users (user_id int unique, age int, city varchar(20), secret text);
-insert into users values (1, 30, 'Paris', 'alice-secret'), (2, 40, 'Oslo', 'b'), (null, 50, 'Oslo', 'c');
-create table sales.orders (order_id bigint unique, user_id int, amount numeric(12, 2));
-insert into sales.orders values (10, 1, 1.5), (11, 1, 2.5), (12, 2, 3.0);
-create table items (order_id bigint);
-create domain percent as numeric;
-create type mood as enum ('sad', 'glad');
-create extension citext;
-create table odd ("User" int, "Mixed Case" mood, share percent, mail citext, list int[], day date, plain int, many int,
-  primary key ("User", "Mixed Case"));
-create unique index on odd (plain) where plain > 3;
-create unique index on odd ((day - date '2000-01-01'));
-create table parent (user_id int primary key);
-create table child () inherits (parent);
-create table writable (user_id int primary key);
-create schema closed;
-create table closed.away (user_id int primary key);
-create table hiding (user_id int primary key);
-alter table hiding enable row level security;
-create role reader login;
-grant usage on schema sales to reader;
-grant select on all tables in schema public, sales to reader;
-grant insert on writable to reader;
-revoke select on users from reader;
-grant select (user_id, age, city) on users to reader;
-create function public.abs(int) returns int language sql as 'select 7777';
-"""
 
 
 @pytest.fixture(scope="module")
 def server() -> PrivateServer:
-    found = private_server()
-    found.create(DATABASE, _DATA)
-    return found
-
-
-def _engine(server: PrivateServer, *tables: Table, login: str = LOGIN, zone: str = "Europe/Paris") -> PostgresEngine:
-    source = PostgresSource(server.dsn(DATABASE, login))
-    return PostgresEngine(policy(source, *(tables or _TABLES), time_zone=zone), source)
-
-
-def _policy(*tables: Table) -> Policy:
-    return policy(PostgresSource("unused"), *(tables or _TABLES))
+    return data_server()
 
 
 @pytest.fixture(scope="module")
 def engine(server: PrivateServer) -> Iterator[PostgresEngine]:
-    opened = _engine(server)
+    opened = open_engine(server)
     yield opened
     opened.close()
 
@@ -158,7 +110,7 @@ def test_only_short_statements_are_compiled_and_only_where_the_server_does_that(
     for said, statements, is_on in (("on", (asked,), True), ("on", (asked, long), False), ("off", (asked,), False)):
         with server.owner(DATABASE) as owner:
             owner.execute(f"alter role {LOGIN} set jit = {said}".encode())
-        with closing(_engine(server)) as fresh:
+        with closing(open_engine(server)) as fresh:
             found = first_stage(fresh, pay(*statements), timeout_s=60, cancellation=Cancellation())
         assert found.rows == (("on" if is_on else "off",),)
 
@@ -166,7 +118,7 @@ def test_only_short_statements_are_compiled_and_only_where_the_server_does_that(
 def test_public_rows_come_as_texts_without_hidden_columns(server: PrivateServer, engine: PostgresEngine) -> None:
     assert sorted(engine.public_rows(CITIES)) == [("Oslo",), ("Paris",)]
     with pytest.raises(ValueError, match="private"):
-        next(engine.public_rows(_SHOP_USERS))
+        next(engine.public_rows(SHOP_USERS))
     with pytest.raises(ConfigError, match="public table cities cannot be read"):
         next(engine.public_rows(renamed(CITIES, relation=("nowhere",))))
 
@@ -214,7 +166,7 @@ def test_a_server_without_room_is_a_fixed_message_and_is_used_again(
         for words in ("create role narrow login connection limit 1", "alter role narrow set temp_file_limit = 0",
                       "alter role narrow set work_mem = '64kB'"):  # fmt: skip
             owner.execute(words.encode())
-    engine = _engine(server, login="narrow")
+    engine = open_engine(server, login="narrow")
     spilled = pay("select count(*) from (select x from generate_series(1, 100000) as t(x) order by x desc offset 0) y")
     with engine.stages(pay("select 1"), timeout_s=60, cancellation=Cancellation()) as stages:
         with pytest.raises(EngineStopped) as crowded:
@@ -231,8 +183,8 @@ def test_a_server_without_room_is_a_fixed_message_and_is_used_again(
 
 def test_a_server_that_goes_away_is_a_fixed_message_and_is_found_again(pay: Callable[..., Reserved]) -> None:
     server = start_server()
-    server.create(DATABASE, _DATA)
-    engine = _engine(server)
+    server.create(DATABASE, DATA)
+    engine = open_engine(server)
     with (
         pytest.raises(EngineStopped, match="the private engine could not compute this statement"),
         engine.stages(pay("select pg_sleep(600)"), timeout_s=60, cancellation=Cancellation()) as stages,
@@ -254,7 +206,7 @@ def test_a_server_that_goes_away_is_a_fixed_message_and_is_found_again(pay: Call
     with pytest.raises(EngineStopped):
         first_stage(engine, pay("select 6"), timeout_s=60, cancellation=Cancellation())
     with pytest.raises(ConfigError, match="cannot be used: OperationalError") as refused:
-        _engine(server)
+        open_engine(server)
     assert str(server.home) not in refused.value.text()
 
 
@@ -262,146 +214,10 @@ def _end_others(owner: psycopg.Connection[tuple[object, ...]]) -> None:
     owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'reader'")
 
 
-# --- facts ------------------------------------------------------------------------------------------------
-
-_ODD = Table(
-    name="odd",
-    relation=("public", "odd"),
-    ownership=UnitColumns(("User", "Mixed Case")),
-    unit_unique=True,
-    columns=(
-        Column(name="User", type=SqlType.INT8, key=True),
-        Column(name="Mixed Case", type=SqlType.TEXT, key=True),
-        Column(name="share", type=SqlType.NUMERIC),
-    ),
-)
-
-
-def test_facts_hold_by_the_databases_own_constraints(engine: PostgresEngine) -> None:
-    facts = engine.check_facts(_policy(*_TABLES, _ODD))
-    types = {(c.table, c.column): c.engine_type for c in facts.columns}
-    assert types["users", "city"] == "varchar"
-    assert types["odd", "share"] == "numeric"  # a domain counts as what it is made of
-    assert types["odd", "Mixed Case"] == "enum"
-    assert [(j.ref_table, j.is_unique) for j in facts.joins] == [("cities", True)]
-
-
-def _alone(column: str, kind: SqlType, **changes: object) -> Table:
-    return renamed(
-        _ODD, ownership=UnitColumns((column,)), columns=(Column(name=column, type=kind, key=True),), **changes
-    )
-
-
-@pytest.mark.parametrize(
-    "table, problem",
-    [
-        (_alone("mail", SqlType.TEXT), "odd.mail: is public.citext in the data, text in the policy"),
-        (_alone("list", SqlType.INT4), "odd.list: is _int4 in the data, integer in the policy"),
-        (_alone("User", SqlType.INT2), "odd.User: is int4 in the data, smallint in the policy"),
-        (_alone("user", SqlType.INT4), "odd.user: the data have no such column"),
-        (_alone("User", SqlType.INT4), "odd.User: 'unit_unique' is declared, and no unique index says so"),
-        (_alone("plain", SqlType.INT4), "odd.plain: 'unit_unique' is declared, and no unique index says so"),
-        (_alone("day", SqlType.DATE), "odd.day: 'unit_unique' is declared, and no unique index says so"),
-        (_alone("User", SqlType.INT4, relation=("a", "b", "c")), "table odd: write relation as schema.table"),
-        (_alone("User", SqlType.INT4, relation=("nowhere",)), "no relation nowhere that this login may see"),
-        (_alone("User", SqlType.INT4, relation=("nowhere", "odd")), "no relation nowhere.odd that this login may see"),
-        (_alone("User", SqlType.INT4, relation=("closed", "away")), "odd: the login may not use the schema closed"),
-        (renamed(_SHOP_USERS, name="parent", relation=("parent",), columns=_SHOP_USERS.columns[:1], joins=()),
-         "parent.user_id: 'unit_unique' is declared, and no unique index says so"),
-        (renamed(_SHOP_USERS, columns=(*_SHOP_USERS.columns, Column(name="secret", type=SqlType.TEXT))),
-         "users.secret: the login may not read it"),
-    ],
-)  # fmt: skip
-def test_what_the_data_do_not_keep_is_refused(engine: PostgresEngine, table: Table, problem: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        engine.check_facts(_policy(CITIES, table))
-    assert problem in refused.value.text()
-
-
-_REPLACED = renamed(
-    _ODD, name="replaced", relation=("replaced",), ownership=UnitColumns(("Id",)),
-    columns=(Column(name="Id", type=SqlType.INT4, key=True),),
-)  # fmt: skip
-
-
-def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_is_back(
-    server: PrivateServer, pay: Callable[..., Reserved]
-) -> None:
-    """A job loads a table anew and gives it the old name; its index comes too late, or somebody drops one."""
-    engine, counted = _engine(server, _REPLACED), pay("select count(*) from public.replaced")
-
-    def count() -> object:
-        return first_stage(engine, counted, timeout_s=60, cancellation=Cancellation()).rows
-
-    anew = 'create table fresh ("Id" int); insert into fresh values (1), (1); grant select on fresh to reader;'
-    swapped = "begin; drop table replaced; alter table fresh rename to replaced; commit"
-    with server.owner(DATABASE) as owner:
-        owner.execute('create table bystander ("Id" int unique)')
-        owner.execute('create table replaced ("Id" int unique); grant select on replaced to reader')
-        engine.check_facts(_policy(_REPLACED))
-        assert count() == ((0,),)
-        for statements in (anew, swapped):
-            assert count() == ((0,),)
-            owner.execute(statements.encode())
-        with pytest.raises(EngineStopped):
-            count()
-        owner.execute("delete from replaced; insert into replaced values (1)")
-        with pytest.raises(EngineStopped):
-            count()
-        owner.execute('create unique index only_one on replaced ("Id")')
-        assert count() == ((1,),)
-        owner.execute("reindex table concurrently replaced")
-        assert count() == ((1,),)
-        with engine.stages(counted, timeout_s=60, cancellation=Cancellation()) as stages:
-            assert stages.rows(0, Kept()).rows == ((1,),)
-            owner.execute("set lock_timeout = '50ms'")
-            with pytest.raises(psycopg.errors.LockNotAvailable):
-                owner.execute("drop index only_one")
-            assert stages.rows(0, Kept()).rows == ((1,),)
-        owner.execute("drop index only_one")
-        with pytest.raises(EngineStopped) as lost:
-            count()
-    assert (lost.value.sqlstate, lost.value.message) == ("58000", "the private engine could not compute this statement")
-    engine.close()
-
-
-def test_a_path_needs_a_unique_key(engine: PostgresEngine) -> None:
-    keys = tuple(Column(name=name, type=SqlType.INT4, key=True) for name in ("User", "many"))
-    orders = renamed(_ODD, name="orders", unit_unique=False, ownership=UnitColumns(("User",)), columns=keys)
-    items = renamed(ITEMS, ownership=UnitVia("orders", "order_id", "many"))
-    with pytest.raises(ConfigError, match=r"orders\.many: rows find their unit through this key, and no unique index"):
-        engine.check_facts(_policy(orders, items))
-
-
-def test_more_than_reading_is_warned_of(server: PrivateServer, caplog: pytest.LogCaptureFixture) -> None:
-    writable = renamed(USERS, name="writable", relation=("writable",), columns=USERS.columns[:1], joins=())
-    reader, owner = _engine(server, writable), _engine(server, writable, login="owner")
-    with caplog.at_level(logging.WARNING, logger="hushql"):
-        reader.check_facts(_policy(_SHOP_USERS, CITIES))
-        assert caplog.messages == []
-        reader.check_facts(_policy(writable))
-        assert len(caplog.messages) == 1
-        assert "may change the rows of writable" in caplog.text
-        reader.check_facts(_policy(renamed(writable, name="hiding", relation=("hiding",))))
-        assert "row-level security may hide rows of hiding from the login" in caplog.messages[-1]
-        owner.check_facts(_policy(writable))
-        assert "is a superuser" in caplog.text
-        assert "may create roles" in caplog.text
-    reader.close()
-    owner.close()
-
-
-def test_facts_that_cannot_be_checked_are_a_failure(server: PrivateServer) -> None:
-    engine = _engine(server)
-    engine.close()
-    with pytest.raises(ConfigError, match="could not be checked"):
-        engine.check_facts(_policy())
-
-
 @pytest.mark.parametrize("zone, words", [("Mars/Olympus", "InvalidParameterValue")])
 def test_a_zone_that_the_server_does_not_know_is_refused(server: PrivateServer, zone: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        _engine(server, zone=zone)
+        open_engine(server, zone=zone)
 
 
 def test_a_database_in_another_encoding_is_refused(server: PrivateServer) -> None:

@@ -55,11 +55,16 @@ def numbers() -> list[Decimal]:
 def stored() -> Iterator[psycopg.Connection[Any]]:
     """A table with numerics, and one with the doubles among them."""
     server = private_server()
-    server.create("row_integers", "create table n (x numeric); create table d (x float8)")
+    server.create(
+        "row_integers",
+        "create table n (x numeric); create table d (x float8); create table l (x numeric(300, 150))",
+    )
     with psycopg.connect(server.dsn("row_integers"), autocommit=True) as connection:
         connection.cursor().executemany("insert into n values (%s)", [(n,) for n in (*numbers(), None)])
         doubles = [float(n) for n in numbers() if not n.is_finite() or abs(n) <= Decimal(_LARGEST)]
         connection.cursor().executemany("insert into d values (%s)", [(n,) for n in (*doubles, None)])
+        limited = [n for n in numbers() if n.is_nan() or abs(n) < Decimal("9.9e149")]
+        connection.cursor().executemany("insert into l values (%s)", [(n,) for n in (*limited, None)])
         yield connection
 
 
@@ -80,16 +85,22 @@ def test_every_stored_number_has_the_integer_of_the_definition(
     stored: psycopg.Connection[Any], scaled: ScaledSum
 ) -> None:
     double = checked_doubles.scaled_integer("x", scaled, _MISSING)
-    numeric = checked_doubles.numeric_integer("x", scaled, _MISSING)
-    by_way_of_double = checked_doubles.scaled_integer(POSTGRES.stored("x", SqlType.NUMERIC), scaled, _MISSING)
-    for table, text in (("d", double), ("n", by_way_of_double), *((("n", numeric),) if numeric else ())):
+    texts = [("d", double)]
+    for table, limited in (("n", False), ("l", True)):
+        stored_double = POSTGRES.stored("x", SqlType.NUMERIC, limited=limited)
+        texts.append((table, checked_doubles.scaled_integer(stored_double, scaled, _MISSING)))
+        numeric = checked_doubles.numeric_integer("x", scaled, str(_MISSING), limited=limited)
+        texts += [(table, numeric)] * bool(numeric)
+    for table, text in texts:
         found = stored.execute(f"select x, {text} from {table}".encode()).fetchall()
         assert len(found) > 100
         assert [(x, i) for x, i in found if i != defined(x, scaled)] == []
 
 
 def test_most_bounds_need_no_double_to_tell_what_is_outside() -> None:
-    assert sum(checked_doubles.numeric_integer("x", s, _MISSING) != "" for s in measures()) > len(_BOUNDS)
+    for limited in (False, True):
+        found = [checked_doubles.numeric_integer("x", s, str(_MISSING), limited=limited) for s in measures()]
+        assert sum(text != "" for text in found) > len(_BOUNDS)
 
 
 def test_arithmetic_that_bounds_prove_harmless_never_raises(stored: psycopg.Connection[Any]) -> None:

@@ -34,12 +34,16 @@ Rows = list[tuple[object, ...]]
 
 
 def policy(*, is_tight: bool = False) -> Policy:
-    """The policy of the cases, its relations without a schema. is_tight: rows and unlisted keys have to be cut."""
+    """The policy of the cases, its relations without a schema.
+
+    is_tight: rows and unlisted keys have to be cut, and each column may be NULL.
+    """
     served = corpus.policy()
     tables = {name: replace(table, relation=table.relation[-1:]) for name, table in served.tables.items()}
     for name, table in tables.items() if is_tight else ():
         rows = NotGiven() if table.is_public or table.unit_unique else FromPolicy(3)
-        tables[name] = replace(table, keys_per_unit=1, rows_per_unit=rows)
+        columns = tuple(replace(c, nullable=True) for c in table.columns)
+        tables[name] = replace(table, columns=columns, keys_per_unit=1, rows_per_unit=rows)
     return replace(served, tables=tables)
 
 
@@ -47,6 +51,15 @@ def unbounded(served: Policy) -> Policy:
     """The same with nothing known about any column."""
     tables = {
         name: replace(t, columns=tuple(replace(c, domain=Unknown(), nullable=True) for c in t.columns))
+        for name, t in served.tables.items()
+    }
+    return replace(served, tables=tables)
+
+
+def limited(served: Policy) -> Policy:
+    """The same, as a start of the proxy finds numeric columns that say how many digits they have."""
+    tables = {
+        name: replace(t, columns=tuple(replace(c, limited_digits=c.type is SqlType.NUMERIC) for c in t.columns))
         for name, t in served.tables.items()
     }
     return replace(served, tables=tables)
@@ -97,22 +110,23 @@ class TwoEngines:
         server.create("same", shop_data.POSTGRES)
         server.create("odd", shop_data.POSTGRES)
         server.create("extreme", shop_data.POSTGRES.replace("decimal(12,2)", "numeric"))
-        self._postgres, self._extreme, self._odd = (
-            psycopg.connect(server.dsn(n), autocommit=True) for n in ("same", "extreme", "odd")
+        server.create("digits", shop_data.POSTGRES.replace("decimal(12,2)", "numeric(300,150)"))
+        self._postgres, self._extreme, self._digits, self._odd = (
+            psycopg.connect(server.dsn(n), autocommit=True) for n in ("same", "extreme", "digits", "odd")
         )
         shop_data.fill_postgres(self._postgres)
         self._fill_with_extremes()
         for table, rows in odd_rows():
             shop_data.insert(self._odd_duckdb, table, list(rows))
         shop_data.copy_rows(self._odd, odd_rows())
-        for client in (self._postgres, self._extreme, self._odd):
+        for client in (self._postgres, self._extreme, self._digits, self._odd):
             client.execute("set search_path = pg_catalog")
             client.execute("set TimeZone = 'UTC'")
 
     def close(self) -> None:
         for client in (self._duckdb, self._odd_duckdb, self._extreme_duckdb):
             client.close()
-        for other in (self._postgres, self._odd, self._extreme):
+        for other in (self._postgres, self._odd, self._extreme, self._digits):
             other.close()
 
     def of_duckdb(self, stage: Stage, vector: Rows, *, is_odd: bool = False) -> Rows:
@@ -123,12 +137,13 @@ class TwoEngines:
         client = self._odd if is_odd else self._postgres
         return _plain(psycopg.RawCursor(client).execute(stage.sql, released(stage, vector)).fetchall())
 
-    def of_extremes(self, stage: Stage, vector: Rows, dialect: Dialect) -> Rows:
-        """Raises the engine's error."""
+    def of_extremes(self, stage: Stage, vector: Rows, dialect: Dialect, *, is_limited: bool = False) -> Rows:
+        """is_limited: of numerics that say how many digits they have. Raises the engine's error."""
         given = released(stage, vector)
         if dialect is DUCKDB:
             return self._extreme_duckdb.execute(stage.sql, given).fetchall()
-        return psycopg.RawCursor(self._extreme).execute(stage.sql, given).fetchall()
+        client = self._digits if is_limited else self._extreme
+        return psycopg.RawCursor(client).execute(stage.sql, given).fetchall()
 
     def spelled(self, values: Sequence[str], kind: SqlType) -> tuple[list[str], list[str]]:
         """Texts of values in a salted hash, of each engine."""
@@ -141,13 +156,14 @@ class TwoEngines:
 
     def _fill_with_extremes(self) -> None:
         for name, _ in shop_data.rows_of_tables():
-            columns = self._extreme.execute(
-                "select attname, format_type(atttypid, null) from pg_attribute"
-                " where attrelid = %s::regclass and attnum > 0 order by attnum",
-                [name],
-            ).fetchall()
-            named = [(str(column), str(kind)) for column, kind in columns]
-            self._extreme.execute(insertion(name, named, IN_POSTGRES).encode())
+            for client in (self._extreme, self._digits):
+                columns = client.execute(
+                    "select attname, format_type(atttypid, atttypmod) from pg_attribute"
+                    " where attrelid = %s::regclass and attnum > 0 order by attnum",
+                    [name],
+                ).fetchall()
+                named = [(str(column), str(kind)) for column, kind in columns]
+                client.execute(insertion(name, named, IN_POSTGRES).encode())
             described = self._extreme_duckdb.execute(f"describe {name}").fetchall()
             named = [(column, kind.lower()) for column, kind, *_ in described]
             self._extreme_duckdb.execute(insertion(name, named, IN_DUCKDB))

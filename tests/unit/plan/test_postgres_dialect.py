@@ -9,8 +9,9 @@ from types import MappingProxyType
 import pytest
 
 from proxy.errors import Unsupported
-from proxy.policy.model import Bounded
+from proxy.policy.model import Bounded, Column
 from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sqltypes import SqlType
 from tests.unit.plan import shop
 
 _ONLY_DUCKDB = re.compile(r"\bTRY|DOUBLE\b(?! PRECISION)|HUGEINT|ENUM \(|(SEMI|ANTI) JOIN|EXCLUDE|no_overflow")
@@ -96,13 +97,29 @@ def test_texts_are_ordered_byte_by_byte_whatever_the_database_says() -> None:
 def test_a_numeric_between_its_bounds_is_read_once(
     aggregate: str, bounds: tuple[float, float], branches: list[str]
 ) -> None:  # fmt: skip
-    orders = shop.TABLES["orders"]
-    columns = (replace(c, domain=Bounded(*bounds), nullable=False) if c.name == "amount" else c for c in orders.columns)
-    tables = {**shop.TABLES, "orders": replace(orders, columns=tuple(columns))}
-    of = replace(shop.context(), dialect=POSTGRES, tables=MappingProxyType(tables))
-    sql = shop.plan(f"SELECT {aggregate}(amount) FROM orders", of).sql
+    column = Column(name="amount", type=SqlType.NUMERIC, domain=Bounded(*bounds), nullable=False)
+    sql = _of_amount(f"SELECT {aggregate}(amount) FROM orders", column)
     assert re.findall(r'sum\(\(CASE WHEN s0\."amount" BETWEEN (\S+ AND \S+)', sql) == branches[:1]
     assert all(f'WHEN s0."amount" BETWEEN {branch} THEN trunc(s0."amount"::FLOAT8 / ' in sql for branch in branches)
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize("asked", ["sum(amount)", "sum(amount) FILTER (WHERE status = 'paid')", "avg(amount)"])
+def test_a_numeric_of_limited_digits_is_made_a_double_once(asked: str, nullable: bool) -> None:
+    domain = Bounded(0, 1000)
+    column = Column(name="amount", type=SqlType.NUMERIC, domain=domain, nullable=nullable, limited_digits=True)
+    sql = _of_amount(f"SELECT {asked} FROM orders", column)
+    assert sql.count('"amount"::FLOAT8') == 1
+    assert "OFFSET 0" not in sql
+    assert ('"amount" IS NOT NULL' in sql) == nullable
+
+
+def _of_amount(query: str, amount: Column) -> str:
+    """The SQL of a query over orders whose amount is another column."""
+    orders = shop.TABLES["orders"]
+    columns = (amount if c.name == "amount" else c for c in orders.columns)
+    tables = {**shop.TABLES, "orders": replace(orders, columns=tuple(columns))}
+    return shop.plan(query, replace(shop.context(), dialect=POSTGRES, tables=MappingProxyType(tables))).sql
 
 
 def test_a_measure_that_is_read_often_is_computed_once() -> None:
