@@ -2,7 +2,8 @@
 
 m disjoint filters cost a row only once. Conditions are told apart by equalities, IN lists, ranges and
 NULL tests of the same scalar; whatever cannot be told apart counts as able to hold together, so a
-bound computed from these patterns is never too small.
+bound computed from these patterns is never too small. That an engine agrees is sure where constants are compared
+with a column; where it is not, the bound rests on `exclusions`, which statements keep by themselves.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import combinations
 
-from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts
+from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar, conjuncts
 from proxy.sql.intervals import as_datetime
 from proxy.sqltypes import Value
 
 _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition instead
 _MOST_COMPARISONS = 150_000  # of parts of conditions; a second's work
+_MOST_EXCLUSIONS = 1_000  # which a statement has to spell
 _EXACT_DOUBLES = 2**53
 _NUMBERS = 2.0**-50  # one number is no double of two that are further apart than this part of their size
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
@@ -29,12 +31,18 @@ class _Told:
     def __init__(self, conditions: Sequence[Scalar]) -> None:
         self._parts = [[(part, _allowed(part)) for part in conjuncts(c)] for c in conditions]
         self._left = _MOST_COMPARISONS
+        self.exclusions: list[tuple[int, int]] = []
 
     def apart(self, left: int, right: int) -> bool:
-        """Whether no row can pass both conditions of these numbers."""
+        """Whether no row can pass both conditions of these numbers. The first of them must be the smaller one."""
         ours, theirs = self._parts[left], self._parts[right]
         self._left -= len(ours) * len(theirs)
-        return self._left >= 0 and any(_contradict(*a, *b) for a in ours for b in theirs)
+        if self._left < 0 or not any(_contradict(*a, *b) for a in ours for b in theirs):
+            return False
+        if any(_is_sure(*a, *b) for a in ours for b in theirs):
+            return True
+        self.exclusions.append((left, right))
+        return len(self.exclusions) <= _MOST_EXCLUSIONS
 
 
 _Allowed = tuple[Scalar, tuple[Value, ...] | str] | None  # what is tested, and its values or how; None: not known
@@ -50,6 +58,22 @@ def _contradict(left: Scalar, ours: _Allowed, right: Scalar, theirs: _Allowed) -
     if isinstance(ours[1], tuple) and isinstance(theirs[1], tuple):
         return all(_is_below(a, b) or _is_below(b, a) for a in ours[1] for b in theirs[1])
     return _range_contradiction(left, right)
+
+
+def _is_sure(left: Scalar, ours: _Allowed, right: Scalar, theirs: _Allowed) -> bool:
+    """Whether two conditions contradict each other by their very spelling, whatever else an engine does.
+
+    One column is compared with constants. Or a value that is spelled the same in both equals other constants: what is
+    computed may have an order of its own. Or one is the other's NOT, and neither is NULL.
+    """
+    if _is_denial(left, right) or _is_denial(right, left):
+        return "has no measure" in {c.function for c in (left, right) if isinstance(c, Call)}
+    if ours is None or theirs is None or not _contradict(left, ours, right, theirs):
+        return False
+    is_column = isinstance(ours[0], ColumnRef)
+    return is_column or (
+        isinstance(ours[1], tuple) and isinstance(theirs[1], tuple) and repr(ours[0]) == repr(theirs[0])
+    )
 
 
 def _is_denial(denied: Scalar, of: Scalar) -> bool:
@@ -124,10 +148,9 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     """At least the largest sum of weights over conditions that can hold for one row at once."""
     count = len(conditions)
     if count > _EXACT_SEARCH:
-        return _partition_bound_up(conditions, weights)
+        return sum(max(weights[i] for i in part) for part in _exclusive_parts(_Told(conditions), count))
     order = sorted(range(count), key=lambda i: -weights[i])
-    told = _Told(conditions)
-    apart = {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
+    apart = _pairs_apart(_Told(conditions), count)
     conflicts = [{j for j in range(count) if frozenset((i, j)) in apart} for i in order]
 
     def best(position: int, excluded: frozenset[int]) -> float:
@@ -141,15 +164,32 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     return best(0, frozenset())
 
 
-def _partition_bound_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:
+def exclusions(conditions: Sequence[Scalar]) -> tuple[tuple[int, int], ...]:
+    """Pairs of which no row must pass both for `heaviest_together_up`, whatever an engine makes of them.
+
+    Claim (docs/claims/bounding.md): if a statement sees to it, by leaving those rows out of the second that pass the
+    first, then no row weighs more than `heaviest_together_up` says; and if no row passes both, nothing changes.
+    """
+    told = _Told(conditions)
+    if len(conditions) > _EXACT_SEARCH:
+        _exclusive_parts(told, len(conditions))
+    else:
+        _pairs_apart(told, len(conditions))
+    return tuple(told.exclusions[:_MOST_EXCLUSIONS])
+
+
+def _pairs_apart(told: _Told, count: int) -> set[frozenset[int]]:
+    return {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
+
+
+def _exclusive_parts(told: _Told, count: int) -> list[list[int]]:
     """Greedy parts of mutually exclusive conditions: a row passes at most one of each part."""
     parts: list[list[int]] = []
-    told = _Told(conditions)
-    for index in range(len(weights)):
+    for index in range(count):
         for part in parts:
-            if all(told.apart(index, other) for other in part):
+            if all(told.apart(other, index) for other in part):
                 part.append(index)
                 break
         else:
             parts.append([index])
-    return sum(max(weights[i] for i in part) for part in parts)
+    return parts

@@ -24,6 +24,7 @@ from proxy.plan.moments import (
     size_in_cell,
 )
 from proxy.plan.recipes import Apart, Count, Finish, Mean, Ranked, Relation, Spread, Total, Verdict, linear_parts
+from proxy.sql.algebra import Scalar
 
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
 
@@ -137,15 +138,21 @@ def _row_norm(
     moments: tuple[Moment, ...], weights: list[float], chosen: list[int], distribution: Distribution
 ) -> float:
     """sup of ||w * phi(row)|| over the patterns of FILTER and NULL that one row can have."""
-    conditions, sizes = [], []
-    for index in chosen:
-        moment = moments[index]
-        if isinstance(moment, (UnitCount, UnitTotal)) or is_further_part(moment):
-            continue  # |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square
-        conditions.append(condition_of(moment))
-        sizes.append(weights[index] ** 2 if distribution is Distribution.GAUSSIAN else weights[index])
-    heaviest = heaviest_together_up(conditions, sizes)
+    told = {i: c for i, c in row_conditions(moments).items() if i in chosen}
+    sizes = [weights[i] ** 2 if distribution is Distribution.GAUSSIAN else weights[i] for i in told]
+    heaviest = heaviest_together_up([*told.values()], sizes)
     return math.sqrt(heaviest) if distribution is Distribution.GAUSSIAN else heaviest
+
+
+def row_conditions(moments: tuple[Moment, ...]) -> dict[int, Scalar]:
+    """Under which condition a row weighs something in each moment that is a sum over rows; by its number.
+
+    |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square.
+    """
+    return {
+        i: condition_of(m) for i, m in enumerate(moments)
+        if not isinstance(m, (UnitCount, UnitTotal)) and not is_further_part(m)
+    }  # fmt: skip
 
 
 def _whole_norm(moments: tuple[Moment, ...], weights: list[float], of_rows: float, distribution: Distribution) -> float:

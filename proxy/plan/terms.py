@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import PrivateKey, PublicKey, domain_filters
+from proxy.analysis.patterns import exclusions
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan import checked_doubles, total_doubles
-from proxy.plan.allocation import Allocation
+from proxy.plan.allocation import Allocation, row_conditions
 from proxy.plan.moments import (
     ROW_UNITS,
     HalfSum,
@@ -29,6 +31,7 @@ from proxy.plan.moments import (
     SquareSum,
     UnitCount,
     UnitTotal,
+    condition_of,
     is_linear,
     measures_of,
     rows_of,
@@ -304,7 +307,27 @@ class Terms:
     def condition(self, moment: Moment) -> str:
         """Which rows the moment is about; TRUE for all."""
         where, needed, is_absent = self._rows_asked(moment)
-        return self._rows(where, needed, absent=is_absent)
+        return " AND ".join([self._rows(where, needed, absent=is_absent), *self._without(moment)])
+
+    def _without(self, moment: Moment) -> list[str]:
+        """Tests that a row of this moment is none of those moments with which it must have none in common."""
+        others = () if isinstance(moment, (UnitCount, UnitTotal)) else self._excluded.get(condition_of(moment), ())
+        texts = dict.fromkeys(self.renderer.condition(where) for where in others)
+        return [f"NOT coalesce({self._held.get(text, text)}, FALSE)" for text in texts]
+
+    @cached_property
+    def _excluded(self) -> Mapping[Scalar, list[Scalar]]:
+        """By a moment's condition, the WHERE of those before it whose rows are left out; see `exclusions`.
+
+        Elsewhere a unit's norm is computed from its cells, whatever rows they are made of.
+        """
+        found: dict[Scalar, list[Scalar]] = {}
+        if self._a.owned.is_one_row_per_unit or self._a.has_constant_keys:
+            told = [*row_conditions(self._s.moments).items()]
+            for first, second in exclusions([condition for _, condition in told]):
+                where, _, _ = self._rows_asked(self._s.moments[told[first][0]])
+                found.setdefault(told[second][1], []).append(where)
+        return found
 
     def _rows_asked(self, moment: Moment) -> tuple[Scalar, tuple[Scalar, ...], bool]:
         """The moment's condition, the measures that its rows have, and whether they lack some of them instead."""

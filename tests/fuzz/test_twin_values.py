@@ -11,10 +11,13 @@ from types import MappingProxyType
 
 import pytest
 
+from proxy.analysis import patterns
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
+from proxy.plan.terms import Terms
 from proxy.policy.model import Accounting, Bounded, Column, FromPolicy, Neighbors, Privacy, Table, UnitColumns
 from proxy.sqltypes import SqlType
+from tests.fuzz.checks import Broken
 from tests.fuzz.elsewhere import PostgresExaminer
 from tests.fuzz.examine import Examiner
 from tests.fuzz.planning import context_of
@@ -81,6 +84,37 @@ def test_filters_that_seem_apart_are(of: type[Examiner], accounting: Accounting)
     with of(_world(table, _PEOPLE, rows, accounting)) as examiner:
         for query in _APART:
             examiner.sensitivity(query, context_of(examiner.world, Lowered()))
+
+
+_OVERLAPPING = (
+    (
+        "SELECT count(*) FILTER (WHERE age > 1), count(*) FILTER (WHERE age < 9), count(*) FILTER (WHERE f > -5),"
+        " count(*) FILTER (WHERE name IS NOT NULL) FROM p"
+    ),
+    "SELECT count(*) FILTER (WHERE age > 1), sum(age) FILTER (WHERE f < 9), avg(age) FILTER (WHERE f > -5) FROM p",
+    "SELECT " + ", ".join(f"count(*) FILTER (WHERE age > {n})" for n in range(-20, 0)) + " FROM p",
+    "SELECT sum(CASE WHEN age > 1 THEN f END), variance(age) FILTER (WHERE f < 9), corr(age, f) FROM p",
+)
+
+
+@pytest.mark.parametrize("accounting", Accounting)
+@pytest.mark.parametrize("of", _EXAMINERS)
+@pytest.mark.parametrize("is_unique", [True, False])
+def test_filters_that_are_taken_for_apart_count_a_row_once(
+    of: type[Examiner], accounting: Accounting, is_unique: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here any two of them are. Numbers mean something else then, and no unit moves them further than is paid for."""
+    rows: list[tuple[Cell, ...]] = [(n % 7, "ann", 1 + n % 4, -0.5 * n, None) for n in range(7 if is_unique else 30)]
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), unit_unique=is_unique,
+                  columns=_columns(_PEOPLE, {"age": Bounded(0, 110), "f": Bounded(-20, 20)}))  # fmt: skip
+    monkeypatch.setattr(patterns, "_contradict", lambda left, _ours, right, _theirs: left != right)
+    monkeypatch.setattr(patterns, "_is_sure", lambda *_: False)
+    with of(_world(table, _PEOPLE, rows, accounting)) as examiner:
+        for query in _OVERLAPPING:
+            examiner.sensitivity(query, context_of(examiner.world, Lowered()))
+        with monkeypatch.context() as without, pytest.raises(Broken):
+            without.setattr(Terms, "_without", lambda *_: [])
+            examiner.sensitivity(_OVERLAPPING[0], context_of(examiner.world, Lowered()))
 
 
 _NUMBERS: Kinds = {

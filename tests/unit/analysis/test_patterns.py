@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from proxy.analysis import patterns
-from proxy.analysis.patterns import heaviest_together_up
+from proxy.analysis.patterns import exclusions, heaviest_together_up
 from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
@@ -91,6 +91,40 @@ def test_disjoint_conditions_cost_a_row_only_once() -> None:
     cuts = [-math.inf, *range(6), math.inf]
     parts = [Call("and", (compare(">=", float(a)), compare("<", float(b))), SqlType.BOOL) for a, b in pairwise(cuts)]
     assert heaviest_together_up([*parts, IS_NULL], [1.0] * (len(parts) + 1)) == 1.0
+
+
+def of_sum(operator: str, value: float, addend: float = 0.0) -> Scalar:
+    total = Call("+", (X, Literal(addend, SqlType.FLOAT8)), SqlType.FLOAT8)
+    return Call(operator, (total, Literal(value, SqlType.FLOAT8)), SqlType.BOOL)
+
+
+def test_what_engines_could_see_otherwise_is_excluded_by_statements() -> None:
+    """Not constants beside one column, nor that one computed value equals two: those nobody can misread."""
+    missing = Call("has no measure", (X,), SqlType.BOOL)
+    for left, right in (
+        (compare("<", 1.0), compare(">", 2.0)), (compare("=", 1.0), compare("=", 2.0)),
+        (of_sum("=", 1.0), of_sum("=", 2.0)), (missing, negated(missing)),
+        (compare("<", 1.0), of_sum(">", 2.0)),
+    ):  # fmt: skip
+        assert exclusions((left, right)) == ()
+    for left, right in (
+        (of_sum("<", 1.0), of_sum(">", 2.0)), (IS_NULL, compare("=", 2.0)),
+        (of_sum("<", 1.0), negated(of_sum("<", 1.0))),
+    ):  # fmt: skip
+        assert heaviest_together_up((left, right), (1.0, 1.0)) == 1.0
+        assert exclusions((left, right)) == ((0, 1),)
+        assert exclusions((left, compare("=", 5.0), right))[-1] == (0, 2)
+
+
+def test_more_exclusions_than_a_statement_spells_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for count in (10, 30):  # with a search, and in parts
+        monkeypatch.setattr(patterns, "_MOST_EXCLUSIONS", 1_000)
+        buckets = [Call("and", (of_sum(">", float(i)), of_sum("<", i + 0.5)), SqlType.BOOL) for i in range(count)]
+        assert heaviest_together_up(buckets, [1.0] * count) == 1.0
+        assert len(exclusions(buckets)) == count * (count - 1) / 2
+        monkeypatch.setattr(patterns, "_MOST_EXCLUSIONS", 5)
+        assert heaviest_together_up(buckets, [1.0] * count) > 1.0
+        assert len(exclusions(buckets)) == 5
 
 
 def test_no_row_passes_two_conditions_that_are_called_disjoint() -> None:
