@@ -80,8 +80,8 @@ class Opener:
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
             facts = engine.check_facts(policy)
-            told = facts.told(policy.tables)
-            found = {**told, **with_found_values({**policy.tables, **told}, engine.public_rows)}
+            limited = facts.with_limited_digits(policy.tables)
+            better = {**limited, **with_found_values({**policy.tables, **limited}, engine.public_rows)}
         except BaseException:
             engine.close()
             raise
@@ -89,7 +89,7 @@ class Opener:
         parents = frozenset(_parent_keys(policy))
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC), learned=learned, found=found,
+            loaded_at=datetime.now(UTC), learned=learned, better_known=better,
         )  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 m disjoint filters cost a row only once. Conditions are told apart by equalities, IN lists, ranges and
 NULL tests of the same scalar; whatever cannot be told apart counts as able to hold together, so a
 bound computed from these patterns is never too small. That an engine agrees is sure where constants are compared
-with a column; where it is not, the bound rests on `exclusions`, which statements keep by themselves.
+with a column; where it is not, the bound rests on exclusions, which statements keep by themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import combinations
@@ -26,23 +27,28 @@ _ZONES = timedelta(days=2)  # two instants further apart than this have differen
 
 
 class _Told:
-    """Which of these conditions are told apart. Some that could be are not, when telling all would take too long."""
+    """Which of these conditions are told apart. Some that could be are not, when telling all would take too long.
+
+    exclusions: the pairs of which statements see to it that no row passes both.
+    """
 
     def __init__(self, conditions: Sequence[Scalar]) -> None:
         self._parts = [[(part, _allowed(part)) for part in conjuncts(c)] for c in conditions]
         self._left = _MOST_COMPARISONS
         self.exclusions: list[tuple[int, int]] = []
 
-    def apart(self, left: int, right: int) -> bool:
-        """Whether no row can pass both conditions of these numbers. The first of them must be the smaller one."""
-        ours, theirs = self._parts[left], self._parts[right]
+    def apart(self, first: int, second: int) -> bool:
+        """Whether no row can pass both. first < second: it is the second whose rows are left out, if that is needed."""
+        ours, theirs = self._parts[first], self._parts[second]
         self._left -= len(ours) * len(theirs)
         if self._left < 0 or not any(_contradict(*a, *b) for a in ours for b in theirs):
             return False
         if any(_is_sure(*a, *b) for a in ours for b in theirs):
             return True
-        self.exclusions.append((left, right))
-        return len(self.exclusions) <= _MOST_EXCLUSIONS
+        if len(self.exclusions) < _MOST_EXCLUSIONS:
+            self.exclusions.append((first, second))
+            return True
+        return False
 
 
 _Allowed = tuple[Scalar, tuple[Value, ...] | str] | None  # what is tested, and its values or how; None: not known
@@ -64,9 +70,9 @@ def _is_sure(left: Scalar, ours: _Allowed, right: Scalar, theirs: _Allowed) -> b
     """Whether two conditions contradict each other by their very spelling, whatever else an engine does.
 
     One column is compared with constants. Or a value that is spelled the same in both equals other constants: what is
-    computed may have an order of its own. Or one is the other's NOT, and neither is NULL.
+    computed may have an order of its own. Or a measure is missing in one and there in the other.
     """
-    if _is_denial(left, right) or _is_denial(right, left):
+    if _is_denial(left, right) or _is_denial(right, left):  # presence is TRUE or FALSE in every row, never NULL
         return "has no measure" in {c.function for c in (left, right) if isinstance(c, Call)}
     if ours is None or theirs is None or not _contradict(left, ours, right, theirs):
         return False
@@ -144,13 +150,29 @@ def _has_zone(value: date) -> bool:
     return isinstance(value, datetime) and value.tzinfo is not None
 
 
-def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:
-    """At least the largest sum of weights over conditions that can hold for one row at once."""
-    count = len(conditions)
+@dataclass(frozen=True, slots=True)
+class Together:
+    """weight: at least the largest sum of weights over conditions that can hold for one row at once.
+
+    exclusions: pairs of conditions, by number, of which that takes for granted that no row passes both.
+    """
+
+    weight: float
+    exclusions: tuple[tuple[int, int], ...]
+
+
+def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> Together:
+    """What one row can weigh at most.
+
+    Claim (docs/claims/bounding.md): no row weighs more, if the statement leaves the rows that pass the first of an
+    exclusion out of the second. If the two exclude each other, that changes nothing.
+    """
+    count, told = len(conditions), _Told(conditions)
     if count > _EXACT_SEARCH:
-        return sum(max(weights[i] for i in part) for part in _exclusive_parts(_Told(conditions), count))
+        heaviest = sum(max(weights[i] for i in part) for part in _exclusive_parts(told, count))
+        return Together(heaviest, tuple(told.exclusions))
     order = sorted(range(count), key=lambda i: -weights[i])
-    apart = _pairs_apart(_Told(conditions), count)
+    apart = {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
     conflicts = [{j for j in range(count) if frozenset((i, j)) in apart} for i in order]
 
     def best(position: int, excluded: frozenset[int]) -> float:
@@ -161,25 +183,7 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
         taken = weights[order[position]] + best(position + 1, excluded | conflicts[position])
         return max(taken, best(position + 1, excluded)) if conflicts[position] - excluded else taken
 
-    return best(0, frozenset())
-
-
-def exclusions(conditions: Sequence[Scalar]) -> tuple[tuple[int, int], ...]:
-    """Pairs of which no row must pass both for `heaviest_together_up`, whatever an engine makes of them.
-
-    Claim (docs/claims/bounding.md): if a statement sees to it, by leaving those rows out of the second that pass the
-    first, then no row weighs more than `heaviest_together_up` says; and if no row passes both, nothing changes.
-    """
-    told = _Told(conditions)
-    if len(conditions) > _EXACT_SEARCH:
-        _exclusive_parts(told, len(conditions))
-    else:
-        _pairs_apart(told, len(conditions))
-    return tuple(told.exclusions[:_MOST_EXCLUSIONS])
-
-
-def _pairs_apart(told: _Told, count: int) -> set[frozenset[int]]:
-    return {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
+    return Together(best(0, frozenset()), tuple(told.exclusions))
 
 
 def _exclusive_parts(told: _Told, count: int) -> list[list[int]]:

@@ -68,7 +68,7 @@ class Cancellation:
 class EngineColumn:
     """A column of the policy and the engine's own name for its type.
 
-    limited_digits: each of its numbers but NaN has a double, since the type says how many digits they have.
+    limited_digits: each of its numbers but NaN has a double, as the type's precision says.
     """
 
     table: str
@@ -95,8 +95,8 @@ class Facts:
     columns: tuple[EngineColumn, ...]
     joins: tuple[JoinFact, ...]
 
-    def told(self, tables: Mapping[str, Table]) -> dict[str, Table]:
-        """The tables of which some column has limited digits, with what the data say of it, by name."""
+    def with_limited_digits(self, tables: Mapping[str, Table]) -> dict[str, Table]:
+        """The tables, by name, that have a column of limited digits, with these marked."""
         limited = {(c.table, c.column) for c in self.columns if c.limited_digits}
         return {
             name: replace(tables[name], columns=tuple(

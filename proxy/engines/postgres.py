@@ -51,7 +51,7 @@ class PostgresEngine:
         self._is_closed = False
         self._idle: list[Connection] = [first_connection(policy, source)]
         self._watchdog = Watchdog()
-        self._relied = postgres_facts.ReliedOn()
+        self._relied_on = postgres_facts.ReliedOn()
 
     @contextmanager
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
@@ -61,7 +61,7 @@ class PostgresEngine:
         with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
             try:
                 with self._connected(timeout_s, interrupt, is_compiled=is_compiled) as connection:
-                    yield PostgresStages(connection, reserved, watch, self._relied)
+                    yield PostgresStages(connection, reserved, watch, self._relied_on)
             except EngineStopped:
                 watch.check()  # interrupted for a reason that has a better name
                 raise
@@ -78,7 +78,7 @@ class PostgresEngine:
         else:
             for words in (*said, *checked.warnings):
                 _log.warning("%s: %s; see what a login needs in the guide", policy.dataset, words)
-            self._relied = checked.relied
+            self._relied_on = checked.relied_on
             return checked.facts
         raise ConfigError(  # outside the handler, so that the server's words do not hang on it
             f"what the policy declares about the data could not be checked: {failure}"
@@ -213,10 +213,10 @@ class PostgresStages:
     """The statements of one charge. Implements `base.Stages`."""
 
     def __init__(
-        self, connection: Connection, reserved: Reserved, watch: Watch, relied: postgres_facts.ReliedOn
+        self, connection: Connection, reserved: Reserved, watch: Watch, relied_on: postgres_facts.ReliedOn
     ) -> None:
         self._connection = connection
-        self._relied = relied
+        self._relied_on = relied_on
         self._statements = (reserved.sql, *reserved.further)
         self._watch = watch
 
@@ -229,8 +229,8 @@ class PostgresStages:
             parameters = [list(column) for column in kept.columns]
             cursor = self._connection.execute(self._statements[stage].encode(), parameters, binary=True)
             found = RawResult(len(cursor.description or ()), tuple(cursor.fetchall()))
-            if not self._relied.is_still_so(self._connection):
-                found = "NotAsFoundAnyMore"
+            if not self._relied_on.is_still_so(self._connection):
+                found = "FactsChanged"
         except psycopg.Error as error:
             found = type(error).__name__
         self._watch.check()  # interrupted for a reason that has a better name

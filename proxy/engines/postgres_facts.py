@@ -1,7 +1,7 @@
 """Does a PostgreSQL database keep what the policy declares about it?
 
 Its rows may change while they are served, so a fact that privacy rests on must be one that the database keeps by
-itself: a unique index. Problems name tables and columns; no row is read.
+itself: a unique index, or the precision of a type. Problems name tables and columns; no row is read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is nul
   and not (c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid))"""
 _UNIQUE = f"select {_KEY} from {_INDICES} and i.indrelid = $1"
 
-# Whether c is a table whose rows the server keeps by itself: those of others have the types that another program says.
+# Whether all rows of c are stored by this server: rows of a foreign table are not checked against its declared types.
 _IS_KEPT_HERE = """(c.relkind = 'r' and not exists (select from pg_inherits where inhparent = c.oid)
   or c.relkind = 'p' and not exists (select from pg_partition_tree(c.oid) p join pg_class l on l.oid = p.relid
     where l.relkind not in ('r', 'p')))"""
@@ -79,7 +79,7 @@ and (select coalesce(bool_and(exists (
   from jsonb_to_recordset($2::jsonb) as t(relation text, name text, type text))"""
 
 _DECLARED = re.compile(r"numeric\((\d+),(-?\d+)\)")
-_MOST_DIGITS = 150  # before the point and behind it, for which doubles have room
+_MOST_DIGITS = 150  # before the point and behind it: beyond, `postgres_dialect` gives a numeric no double
 
 _UniqueKey = tuple[str, tuple[str, ...]]  # a table and its columns
 
@@ -92,15 +92,16 @@ _RIGHTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A relation of the server: the types of its columns, by name and in full, and columns of unique indexes.
+    """A relation of the server. types: the base type by column. declared: the type as declared, with its precision.
 
-    limited: columns whose type says how many digits they have, few enough for doubles.
+    limited: columns whose precision gives each number a double. unique: the columns of each unique index.
     """
 
     types: dict[str, str]
     declared: dict[str, str]
+    unreadable: frozenset[str]
     limited: frozenset[str]
     unique: tuple[frozenset[str], ...]
     is_writable: bool
@@ -113,16 +114,16 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """warnings: what an administrator should know. relied: what has to stay so."""
+    """warnings: what an administrator should know. relied_on: what has to stay so."""
 
     facts: Facts
     warnings: tuple[str, ...]
-    relied: ReliedOn
+    relied_on: ReliedOn
 
 
 @dataclass(frozen=True, slots=True)
 class ReliedOn:
-    """What statements rely on: keys that are unique, and columns whose digits are limited. Both in JSON."""
+    """What statements rely on: keys that are unique, and the types of columns with limited digits. Both in JSON."""
 
     keys: str = "[]"
     types: str = "[]"
@@ -205,29 +206,35 @@ def _check_table(
     if row[0] is None:
         yield f"table {table.name}: the data have no relation {'.'.join(table.relation)} that this login may see"
         return
-    rows = connection.execute(_COLUMNS, [row[0]]).fetchall()
-    types = {str(name): str(kind) for name, kind, *_ in rows}
-    unreadable = {str(name) for name, _, is_readable, _ in rows if not is_readable}
-    declared = {str(name): str(full) for name, *_, full in rows}
-    is_kept_here = (connection.execute(_KEPT_HERE, [row[0]]).fetchone() or (False,))[0] is True
-    limited = frozenset(name for name, full in declared.items() if is_kept_here and _has_few_digits(full))
-    unique = tuple(frozenset(map(str, keys)) for (keys,) in connection.execute(_UNIQUE, [row[0]]).fetchall()
-                   if isinstance(keys, list))  # fmt: skip
-    is_writable, hides_rows = connection.execute(_RIGHTS, [row[0]]).fetchone() or (True, True)
-    found[table.name] = _Found(types, declared, limited, unique, bool(is_writable), bool(hides_rows))
+    known = found[table.name] = _look_up(connection, row[0])
     for column in table.columns:
-        name, kind = f"{table.name}.{column.name}", types.get(column.name)
+        name, kind = f"{table.name}.{column.name}", known.types.get(column.name)
         if kind is None:
             yield f"{name}: the data have no such column"
         elif kind not in ACCEPTED[column.type]:
             yield f"{name}: is {kind} in the data, {column.type.pg_name} in the policy"
-        elif column.name in unreadable:
+        elif column.name in known.unreadable:
             yield f"{name}: the login may not read it"
         else:
             columns.append(EngineColumn(
                 table=table.name, column=column.name, engine_type=kind,
-                limited_digits=column.type is SqlType.NUMERIC and column.name in limited,
+                limited_digits=column.type is SqlType.NUMERIC and column.name in known.limited,
             ))  # fmt: skip
+
+
+def _look_up(connection: Connection, oid: object) -> _Found:
+    rows = connection.execute(_COLUMNS, [oid]).fetchall()
+    declared = {str(name): str(full) for name, *_, full in rows}
+    is_kept_here = (connection.execute(_KEPT_HERE, [oid]).fetchone() or (False,))[0] is True
+    is_writable, hides_rows = connection.execute(_RIGHTS, [oid]).fetchone() or (True, True)
+    return _Found(
+        types={str(name): str(kind) for name, kind, *_ in rows}, declared=declared,
+        unreadable=frozenset(str(name) for name, _, is_readable, _ in rows if not is_readable),
+        limited=frozenset(name for name, full in declared.items() if is_kept_here and _has_few_digits(full)),
+        unique=tuple(frozenset(map(str, keys)) for (keys,) in connection.execute(_UNIQUE, [oid]).fetchall()
+                     if isinstance(keys, list)),
+        is_writable=bool(is_writable), hides_rows=bool(hides_rows),
+    )  # fmt: skip
 
 
 def _unit_keys(policy: Policy) -> Iterator[_UniqueKey]:

@@ -18,13 +18,12 @@ from proxy.plan.moments import (
     MomentVector,
     UnitCount,
     UnitTotal,
-    condition_of,
     is_further_part,
     is_linear,
+    row_conditions,
     size_in_cell,
 )
 from proxy.plan.recipes import Apart, Count, Finish, Mean, Ranked, Relation, Spread, Total, Verdict, linear_parts
-from proxy.sql.algebra import Scalar
 
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
 
@@ -35,12 +34,14 @@ class Allocation:
 
     row_norm: most that one row can weigh. cell_norm: W, of a unit in one group.
     unit_norm: B, of a unit in all groups after scaling.
+    exclusions: pairs of moments, by number, that `row_norm` counts once: no row may be in both.
     """
 
     weights: tuple[float, ...]
     row_norm: float
     cell_norm: float
     unit_norm: float
+    exclusions: tuple[tuple[int, int], ...]
 
 
 def allocate(
@@ -53,7 +54,7 @@ def allocate(
     if threshold_moment is not None:
         weights[threshold_moment] = _threshold_weight(vector.moments, weights, others, bounds, distribution)
     everything = list(range(len(weights)))
-    row_norm = _row_norm(vector.moments, weights, everything, distribution)
+    row_norm, excluded = _row_norm(vector.moments, weights, everything, distribution)
     cell_norm = _cell_norm(vector.moments, weights, everything, bounds, distribution)
     unit_norm = cell_norm
     if bounds.groups > 1:
@@ -61,7 +62,9 @@ def allocate(
         unit_norm = cell_norm * spread
         if not any(isinstance(m, UnitCount) for m in vector.moments):
             unit_norm = min(unit_norm, _whole_norm(vector.moments, weights, row_norm * bounds.rows, distribution))
-    return Allocation(weights=tuple(weights), row_norm=row_norm, cell_norm=cell_norm, unit_norm=unit_norm)
+    return Allocation(
+        weights=tuple(weights), row_norm=row_norm, cell_norm=cell_norm, unit_norm=unit_norm, exclusions=excluded
+    )
 
 
 def is_within_by_cells(
@@ -136,23 +139,14 @@ def _threshold_weight(
 
 def _row_norm(
     moments: tuple[Moment, ...], weights: list[float], chosen: list[int], distribution: Distribution
-) -> float:
-    """sup of ||w * phi(row)|| over the patterns of FILTER and NULL that one row can have."""
+) -> tuple[float, tuple[tuple[int, int], ...]]:
+    """sup of ||w * phi(row)|| over the patterns of FILTER and NULL that one row can have, and what it excludes."""
     told = {i: c for i, c in row_conditions(moments).items() if i in chosen}
     sizes = [weights[i] ** 2 if distribution is Distribution.GAUSSIAN else weights[i] for i in told]
     heaviest = heaviest_together_up([*told.values()], sizes)
-    return math.sqrt(heaviest) if distribution is Distribution.GAUSSIAN else heaviest
-
-
-def row_conditions(moments: tuple[Moment, ...]) -> dict[int, Scalar]:
-    """Under which condition a row weighs something in each moment that is a sum over rows; by its number.
-
-    |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square.
-    """
-    return {
-        i: condition_of(m) for i, m in enumerate(moments)
-        if not isinstance(m, (UnitCount, UnitTotal)) and not is_further_part(m)
-    }  # fmt: skip
+    numbers = [*told]
+    excluded = tuple((numbers[first], numbers[second]) for first, second in heaviest.exclusions)
+    return (math.sqrt(heaviest.weight) if distribution is Distribution.GAUSSIAN else heaviest.weight), excluded
 
 
 def _whole_norm(moments: tuple[Moment, ...], weights: list[float], of_rows: float, distribution: Distribution) -> float:
@@ -169,7 +163,7 @@ def _cell_norm(
     moments: tuple[Moment, ...], weights: list[float], chosen: list[int], bounds: ContributionBounds,
     distribution: Distribution,
 ) -> float:  # fmt: skip
-    rows = bounds.rows_per_group * _row_norm(moments, weights, chosen, distribution)
+    rows = bounds.rows_per_group * _row_norm(moments, weights, chosen, distribution)[0]
     units = [weights[i] * size_in_cell(moments[i], bounds.rows_per_group) for i in chosen if not is_linear(moments[i])]
     if distribution is Distribution.GAUSSIAN:
         return math.sqrt(rows**2 + sum(w * w for w in units))

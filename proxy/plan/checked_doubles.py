@@ -36,10 +36,10 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
 
 
 def numeric_integer(stored: str, scaled: ScaledSum, missing: str, *, limited: bool) -> str:
-    """The same of a numeric column, whose text is computed once and is NULL for NULL; "" where that cannot be.
+    """The same of a numeric column as it is stored; "" where only its double can decide.
 
-    limited: see `Column`. Others are made a double only where they have one that decides; a numeric is never farther
-    out than its double.
+    missing: the text for NULL and NaN, itself NULL where sums are to leave such rows out. limited: see `Column`; others
+    are compared first, and made a double only where they have one. A numeric is never farther out than its double.
     """
     _check(scaled)
     double, step = POSTGRES.double, scaled.half / ROW_UNITS

@@ -19,7 +19,7 @@ from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Scalar, columns_in_order
 from proxy.sql.dialect import quote
-from proxy.sql.intervals import number_ends, time_range
+from proxy.sql.intervals import local_time, number_ends, time_range
 from proxy.sqltypes import SqlType, Value
 
 MOST_CELLS = 1 << 16  # of one group
@@ -196,9 +196,7 @@ def _local(domain: Domain, time_zone: str) -> Domain:
     """A domain of instants as local times of the policy's zone, as the engine computes with them."""
 
     def local(value: Value) -> Value:
-        if isinstance(value, datetime) and value.tzinfo is not None:
-            return value.astimezone(ZoneInfo(time_zone)).replace(tzinfo=None)
-        return value
+        return local_time(value, ZoneInfo(time_zone)) if isinstance(value, datetime) else value
 
     match domain:
         case Bounded(lo, hi):

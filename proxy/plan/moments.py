@@ -164,6 +164,17 @@ def condition_of(moment: RowCount | RowSum) -> Scalar:
     return conjunction((*conjuncts(rows.where), *_presence(present, is_absent)))
 
 
+def row_conditions(moments: tuple[Moment, ...]) -> dict[int, Scalar]:
+    """Under which condition a row weighs something in each moment that is a sum over rows; by its number.
+
+    |(1+z)/2| + |(1-z)/2| = 1: the pair weighs as one, and so do the three of a square.
+    """
+    return {
+        i: condition_of(m) for i, m in enumerate(moments)
+        if not isinstance(m, (UnitCount, UnitTotal)) and not is_further_part(m)
+    }  # fmt: skip
+
+
 def _presence(of: tuple[Scalar, ...], absent: bool) -> tuple[Scalar, ...]:
     """Of several measures `missing` means that not all are there; all being there, none is missing alone."""
     if not of:

@@ -10,8 +10,8 @@ def part_rows(terms: Terms, condition: str, value: str) -> str:
     """A SELECT of the rows that pass a condition, of kept keys alone: unit (`u0`, ..), key (`k0`, ..), value (`x`)."""
     named = [*zip(terms.unit_columns(), terms.units, strict=True), *zip(terms.key_texts(), terms.keys, strict=True)]
     columns = ", ".join(f"{text} AS {name}" for text, name in [*named, (value, "x")])
-    passing = terms.where() if condition == "TRUE" else f"{terms.where()} AND {condition}"
-    rows = f"SELECT {columns}\n  FROM {terms.tables()}\n  WHERE {passing}"
+    passing = terms.source.where() if condition == "TRUE" else f"{terms.source.where()} AND {condition}"
+    rows = f"SELECT {columns}\n  FROM {terms.source.tables()}\n  WHERE {passing}"
     return f"SELECT * FROM (\n  {rows}) AS present{_of_kept_keys(terms)}"
 
 

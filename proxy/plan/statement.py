@@ -42,7 +42,7 @@ def render(statement: Statement) -> str:
 
 
 def unit_cells(statement: Statement) -> str:
-    """One row for each unit and group: unit, keys, the number `n` of rows that are used, each moment's exact sum."""
+    """One row for each unit and group: unit, keys, `n` (at least the rows that are used), each moment's exact sum."""
     return _Writer(statement).cell()
 
 
@@ -64,7 +64,7 @@ class _Writer:
     # --- shapes -----------------------------------------------------------------------------------------
 
     def _one_row(self) -> str:
-        rows = f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}"
+        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where()}"
         keys, held = self._terms.short_key_texts(), self._terms.held()
         text = self._summed(self._terms, keys, rows)
         if not held or len(text) <= _READABLE:
@@ -198,7 +198,7 @@ class _Writer:
         """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
         units = self._terms.unit_columns()
         keys = self._terms.key_texts() if constant else self._terms.short_key_texts()
-        rows = f"FROM {self._terms.tables()}\nWHERE {self._terms.where()}"
+        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where()}"
         held = self._terms.held()
         few = few and self._dialect.has_total_doubles
         if few and self._terms.is_one_integer() and self._terms.needs_units_alone():

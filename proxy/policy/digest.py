@@ -22,6 +22,7 @@ from proxy.policy.model import Privacy, Table
 # everything up to the last @ may hold a password
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
+_NOT_MEANT = frozenset({"comment", "limited_digits"})  # said to readers, and by the data
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 
@@ -74,7 +75,6 @@ def _plain(value: object) -> object:
 
 def _plain_fields(value: object) -> object:
     if is_dataclass(value):
-        meant = (f.name for f in fields(value) if f.name != "comment" and f.repr)
-        parts = {name: _plain(getattr(value, name)) for name in meant}
+        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name not in _NOT_MEANT}
         return {type(value).__name__: parts}
     raise AssertionError(f"no canonical form of {type(value).__name__}")

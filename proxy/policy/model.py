@@ -66,7 +66,8 @@ class Column:
     case_blind: group keys are compared after lower().
     hidden: exists for joins along a path, not for clients.
     found: the domain is what a public table held when it was loaded, not declared.
-    limited_digits: the data, not the policy, declare so few digits that each number but NaN has a double.
+    limited_digits: the data, not the policy, declare a precision with which each number but NaN has a double. It is not
+        shown, so that what was learned of a column stays valid.
     """
 
     name: str

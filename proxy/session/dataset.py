@@ -31,7 +31,7 @@ class Version:
     """One policy with the data it was checked against; equal only to itself.
 
     salt: hexadecimal, per dataset, orders keys above K. learned: what an administrator has learned of these tables.
-    found: tables of which the data say more than the policy, of their columns' digits or the values that they hold.
+    better_known: tables of which the data say more than the policy: a column's precision, or the values that it holds.
     """
 
     policy: Policy
@@ -41,7 +41,7 @@ class Version:
     salt: str
     loaded_at: datetime
     learned: tuple[LearnedTable, ...] = ()
-    found: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    better_known: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
 
     def role_of(self, login: str) -> Role:
         """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""
@@ -56,7 +56,7 @@ class Version:
 
     def catalog(self, login: str) -> Catalog:
         visible = self.visible_tables(login)
-        return Catalog({n: self.found.get(n, t) for n, t in visible.items()}, self.policy.dataset)
+        return Catalog({n: self.better_known.get(n, t) for n, t in visible.items()}, self.policy.dataset)
 
     def user_name(self, login: str) -> str:
         """Of a login's account and history in the ledger."""

@@ -77,7 +77,7 @@ class Dialect(Protocol):
         ...
 
     def has_value(self, stored: str, kind: SqlType, *, limited: bool = False) -> str:
-        """Whether a stored column is something that can be computed with; FALSE or NULL if not. limited: its digits."""
+        """Whether a stored column can be computed with; FALSE or NULL if not. limited: see `Column`."""
         ...
 
     def rounded(self, value: str, scale: float) -> str:

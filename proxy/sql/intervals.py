@@ -8,7 +8,7 @@ one side, with an infinite end there. It bounds nothing yet, but may meet the ot
 from __future__ import annotations
 
 import math
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from decimal import Decimal
 from typing import assert_never
 
@@ -85,6 +85,16 @@ def as_datetime(value: date) -> datetime:
     if isinstance(value, datetime):
         return value.replace(tzinfo=None)
     return datetime(value.year, value.month, value.day)
+
+
+def local_time(value: datetime, zone: tzinfo) -> datetime:
+    """What clocks of a zone show at an instant; the calendar's first or last moment where they show none."""
+    if value.tzinfo is None:
+        return value
+    try:
+        return value.astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        return FIRST if value.year <= 1 else LAST
 
 
 def bounded(lo: float, hi: float) -> Domain:

@@ -20,6 +20,7 @@ from proxy.sql import exact
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.dialect import DUCKDB, Dialect, quote, text_literal
 from proxy.sql.functions import FUNCTIONS
+from proxy.sql.intervals import local_time
 from proxy.sqltypes import SqlType, Value
 
 _WITH_FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
@@ -306,18 +307,14 @@ class Renderer:
             case int() | float() | Decimal():
                 return self.dialect.double(float(value))
             case datetime():
-                return f"TIMESTAMP {text_literal(self._local(value).isoformat(sep=' '))}"
+                local = local_time(value, ZoneInfo(self._zone))
+                return f"TIMESTAMP {text_literal(local.isoformat(sep=' '))}"
             case date():
                 if literal.type in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
                     return f"TIMESTAMP '{value.isoformat()} 00:00:00'"
                 return f"DATE '{value.isoformat()}'"
             case str():
                 return f"{text_literal(value)}"
-
-    def _local(self, moment: datetime) -> datetime:
-        if moment.tzinfo is None:
-            return moment
-        return moment.astimezone(ZoneInfo(self._zone)).replace(tzinfo=None)
 
     # --- everything else ------------------------------------------------------------------------------------
 

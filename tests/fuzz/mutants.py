@@ -12,7 +12,7 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import allocation, moments, statement, terms, total_doubles, vector
+from proxy.plan import allocation, moments, row_source, statement, terms, total_doubles, vector
 from proxy.plan.allocation import allocate
 from proxy.plan.moments import (
     HalfSum,
@@ -150,7 +150,7 @@ def conditions_on_one_column_count_as_disjoint(patch: pytest.MonkeyPatch) -> Non
 
 
 def keys_outside_their_domain_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(terms, "domain_filters", _always(()))
+    patch.setattr(row_source, "domain_filters", _always(()))
 
 
 def tests_see_values_outside_the_domain(patch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,8 @@ def products_weigh_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def _weighs_nothing(patch: pytest.MonkeyPatch, kind: type[Moment]) -> None:
     original = moments.is_further_part
-    patch.setattr("proxy.plan.allocation.is_further_part", lambda m: isinstance(m, kind) or original(m))
+    for module in (allocation, moments):
+        patch.setattr(module, "is_further_part", lambda m: isinstance(m, kind) or original(m))
 
 
 def the_middle_quarter_is_not_halved(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from proxy.errors import HushError
-from proxy.plan import terms
+from proxy.plan import row_source
 from tests.fuzz.checks import Broken
 from tests.fuzz.crowd import check_in_crowd, databases, worlds_of_numbers
 from tests.fuzz.different_queries import make_different_query
@@ -58,7 +58,7 @@ def test_who_leaves_a_crowd_takes_what_they_have_alone(first: int) -> None:
 
 @pytest.mark.long
 def test_an_order_that_rows_do_not_decide_is_noticed_in_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terms, "is_told_by_place", lambda _: False)
+    monkeypatch.setattr(row_source, "is_told_by_place", lambda _: False)
     with pytest.raises(Broken):
         for world in islice(worlds_of_numbers(FIRST), 10):
             examined(world, (always(IN_PLACE),), 1)

@@ -35,15 +35,15 @@ def test_more_frames(make: Make) -> None:
 
 
 def frames_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.terms.spell_frame", lambda _: "")
+    patch.setattr("proxy.plan.row_source.spell_frame", lambda _: "")
 
 
 def frames_count_rows_that_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.terms.is_told_by_place", lambda _: False)
+    patch.setattr("proxy.plan.row_source.is_told_by_place", lambda _: False)
 
 
 def groups_are_counted_as_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.terms.spell_frame", lambda frame: spell_frame(replace(frame, by_peers=False)))
+    patch.setattr("proxy.plan.row_source.spell_frame", lambda frame: spell_frame(replace(frame, by_peers=False)))
 
 
 _BEFORE = "count(*) over (partition by {u} order by code rows between 2 preceding and 1 preceding)"

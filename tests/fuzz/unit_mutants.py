@@ -52,7 +52,7 @@ def windows_are_over_everybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def ties_of_windows_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.terms.is_told_by_place", lambda _: False)
+    patch.setattr("proxy.plan.row_source.is_told_by_place", lambda _: False)
 
 
 def places_are_not_clamped(patch: pytest.MonkeyPatch) -> None:

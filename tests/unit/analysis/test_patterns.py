@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import duckdb
 import pytest
 
 from proxy.analysis import patterns
-from proxy.analysis.patterns import exclusions, heaviest_together_up
+from proxy.analysis.patterns import heaviest_together_up
 from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 
 X = ColumnRef(0, "x", SqlType.FLOAT8)
+ONE, SAME = Literal(1, SqlType.FLOAT8), Literal(1.0, SqlType.FLOAT8)
+
+
+def heaviest(conditions: Sequence[Scalar], weights: Sequence[float]) -> float:
+    return heaviest_together_up(conditions, weights).weight
+
+
+def exclusions(*conditions: Scalar) -> tuple[tuple[int, int], ...]:
+    """Of conditions that are all told apart."""
+    found = heaviest_together_up(conditions, [1.0] * len(conditions))
+    assert found.weight == 1.0
+    return found.exclusions
 
 
 def compare(operator: str, value: float) -> Scalar:
@@ -72,7 +85,7 @@ def test_the_heaviest_set_is_never_below_brute_force(count: int) -> None:
         conditions = [random_condition(rng) for _ in range(count)]
         weights = [rng.choice((0.5, 1.0, 2.0, 3.5)) for _ in range(count)]
         truth = max(sum(w for c, w in zip(conditions, weights, strict=True) if holds(c, x)) for x in ROWS)
-        assert heaviest_together_up(conditions, weights) >= truth
+        assert heaviest(conditions, weights) >= truth
 
 
 @pytest.mark.parametrize("most", [0, 5, 15])
@@ -80,51 +93,47 @@ def test_the_heaviest_set_is_never_below_brute_force(count: int) -> None:
 def test_conditions_that_are_too_many_to_be_told_apart_count_together(
     count: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = heaviest_together_up([compare("=", float(i)) for i in range(count)], [1.0] * count)
+    whole = heaviest([compare("=", float(i)) for i in range(count)], [1.0] * count)
     monkeypatch.setattr(patterns, "_MOST_COMPARISONS", most)
     assert whole == 1.0
-    assert 1.0 < heaviest_together_up([compare("=", float(i)) for i in range(count)], [1.0] * count) <= count
+    assert 1.0 < heaviest([compare("=", float(i)) for i in range(count)], [1.0] * count) <= count
     test_the_heaviest_set_is_never_below_brute_force(count)
 
 
 def test_disjoint_conditions_cost_a_row_only_once() -> None:
     cuts = [-math.inf, *range(6), math.inf]
     parts = [Call("and", (compare(">=", float(a)), compare("<", float(b))), SqlType.BOOL) for a, b in pairwise(cuts)]
-    assert heaviest_together_up([*parts, IS_NULL], [1.0] * (len(parts) + 1)) == 1.0
+    assert heaviest([*parts, IS_NULL], [1.0] * (len(parts) + 1)) == 1.0
 
 
-def of_sum(operator: str, value: float, addend: float = 0.0) -> Scalar:
-    total = Call("+", (X, Literal(addend, SqlType.FLOAT8)), SqlType.FLOAT8)
+def of_sum(operator: str, value: float, addend: Literal = ONE) -> Scalar:
+    total = Call("+", (X, addend), SqlType.FLOAT8)
     return Call(operator, (total, Literal(value, SqlType.FLOAT8)), SqlType.BOOL)
 
 
 def test_what_engines_could_see_otherwise_is_excluded_by_statements() -> None:
     """Not constants beside one column, nor that one computed value equals two: those nobody can misread."""
     missing = Call("has no measure", (X,), SqlType.BOOL)
-    for left, right in (
-        (compare("<", 1.0), compare(">", 2.0)), (compare("=", 1.0), compare("=", 2.0)),
-        (of_sum("=", 1.0), of_sum("=", 2.0)), (missing, negated(missing)),
-        (compare("<", 1.0), of_sum(">", 2.0)),
-    ):  # fmt: skip
-        assert exclusions((left, right)) == ()
-    for left, right in (
-        (of_sum("<", 1.0), of_sum(">", 2.0)), (IS_NULL, compare("=", 2.0)),
-        (of_sum("<", 1.0), negated(of_sum("<", 1.0))),
-    ):  # fmt: skip
-        assert heaviest_together_up((left, right), (1.0, 1.0)) == 1.0
-        assert exclusions((left, right)) == ((0, 1),)
-        assert exclusions((left, compare("=", 5.0), right))[-1] == (0, 2)
+    assert exclusions(compare("<", 1.0), compare(">", 2.0)) == ()
+    assert exclusions(compare("=", 1.0), compare("=", 2.0)) == ()
+    assert exclusions(of_sum("=", 1.0), of_sum("=", 2.0)) == ()
+    assert exclusions(missing, negated(missing)) == ()
+    assert exclusions(of_sum("<", 1.0), of_sum(">", 2.0)) == ((0, 1),)
+    assert exclusions(of_sum("=", 1.0), of_sum("=", 2.0, SAME)) == ((0, 1),), "equal, and spelled in two ways"
+    assert exclusions(IS_NULL, compare("=", 2.0)) == ((0, 1),)
+    assert exclusions(of_sum("<", 1.0), negated(of_sum("<", 1.0))) == ((0, 1),)
+    assert heaviest_together_up((compare("<", 1.0), of_sum(">", 2.0)), (1.0, 1.0)).exclusions == ()
 
 
 def test_more_exclusions_than_a_statement_spells_tell_nothing_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (10, 30):  # with a search, and in parts
         monkeypatch.setattr(patterns, "_MOST_EXCLUSIONS", 1_000)
         buckets = [Call("and", (of_sum(">", float(i)), of_sum("<", i + 0.5)), SqlType.BOOL) for i in range(count)]
-        assert heaviest_together_up(buckets, [1.0] * count) == 1.0
-        assert len(exclusions(buckets)) == count * (count - 1) / 2
+        assert len(exclusions(*buckets)) == count * (count - 1) / 2
         monkeypatch.setattr(patterns, "_MOST_EXCLUSIONS", 5)
-        assert heaviest_together_up(buckets, [1.0] * count) > 1.0
-        assert len(exclusions(buckets)) == 5
+        found = heaviest_together_up(buckets, [1.0] * count)
+        assert found.weight > 1.0
+        assert len(found.exclusions) == 5
 
 
 def test_no_row_passes_two_conditions_that_are_called_disjoint() -> None:
@@ -132,7 +141,7 @@ def test_no_row_passes_two_conditions_that_are_called_disjoint() -> None:
     called = 0
     for _ in range(3000):
         left, right = random_condition(rng), random_condition(rng)
-        if heaviest_together_up((left, right), (1.0, 1.0)) < 2:
+        if heaviest((left, right), (1.0, 1.0)) < 2:
             called += 1
             assert not any(holds(left, x) and holds(right, x) for x in ROWS)
     assert called > 300
@@ -162,7 +171,7 @@ def test_constants_that_a_row_may_both_equal_are_not_told_apart(left: str, right
     connection.execute("insert into orders values (1, 9007199254740993, 0.1, '2024-10-27 00:30+00')")
     (row,) = connection.execute(plan(f"select count(*) from orders where {left} and {right}", of).sql).fetchall()
     assert row[1], "the row passes both"
-    assert heaviest_together_up((one, other), (1.0, 1.0)) == 2
+    assert heaviest((one, other), (1.0, 1.0)) == 2
 
 
 def test_a_missing_measure_and_a_null_test_may_hold_together() -> None:

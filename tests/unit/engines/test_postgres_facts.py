@@ -184,7 +184,7 @@ def test_digits_are_limited_where_the_server_keeps_them_so(script: str, is_limit
         with closing(PostgresEngine(policy_of(_MEASURED), source)) as engine:
             facts = engine.check_facts(policy_of(_MEASURED))
         assert {c.column for c in facts.columns if c.limited_digits} == ({"x"} if is_limited else set())
-        told = facts.told({"measured": _MEASURED})
+        told = facts.with_limited_digits({"measured": _MEASURED})
         assert [t.column("x") for t in told.values()] == [
             replace(_MEASURED.columns[1], limited_digits=True)
         ] * is_limited
@@ -200,6 +200,7 @@ def test_digits_are_limited_where_the_server_keeps_them_so(script: str, is_limit
         "alter table measured alter x type numeric(14, 2)",
         "alter table measured rename x to y; alter table measured add x numeric",
         "drop table measured; create table measured (u int, x numeric); grant select on measured to reader",
+        "create table heir () inherits (measured)",
         (
             "drop table measured; create view measured as select 1 as u, 1::numeric(12, 2) as x;"
             " grant select on measured to reader"
@@ -224,7 +225,7 @@ def test_digits_that_are_not_limited_any_more_end_statements(
             ask()
         engine.check_facts(policy_of(_MEASURED))
         assert ask() == ((1,),)
-        owner.execute(f"drop {'view' if 'view' in change else 'table'} measured".encode())
+        owner.execute(f"drop {'view' if 'view' in change else 'table'} measured cascade".encode())
     engine.close()
 
 

@@ -97,6 +97,17 @@ def test_instants_are_looked_for_as_local_times() -> None:
     assert (shown.low, shown.high) == (datetime(2024, 1, 1, 9), datetime(2024, 1, 5, 9))
 
 
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "America/New_York"])
+def test_instants_without_a_local_time_are_no_bounds(zone: str) -> None:
+    ends = Bounded(datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
+    column = Column(name="made", type=SqlType.TIMESTAMPTZ, domain=ends)
+    columns = (*(c for c in TABLES["orders"].columns if c.name != "made"), column)
+    of = replace(context(time_zone=zone), tables={**TABLES, "orders": replace(TABLES["orders"], columns=columns)})
+    assert plan("select count(made), count(distinct made) from orders where made > '2024-01-01'", of).sql
+    with pytest.raises(MissingBounds, match="made"):
+        plan("select max(made) from orders", of)
+
+
 def test_what_has_no_bounds_has_no_grid() -> None:
     with pytest.raises(MissingBounds, match=r'"users"\."weight"') as refused:
         grid("weight")

@@ -109,7 +109,7 @@ def test_a_row_with_two_measures_pays_for_having_them_or_not() -> None:
 
 def test_a_row_without_one_measure_may_have_the_other() -> None:
     def are_disjoint(*conditions: Scalar) -> bool:
-        return heaviest_together_up(conditions, (1.0, 1.0)) == 1.0
+        return heaviest_together_up(conditions, (1.0, 1.0)).weight == 1.0
 
     y, x = (ColumnRef(0, name, SqlType.INT4) for name in ("y", "x"))
     lacking = condition_of(RowCount(TRUE, y, True, x))

@@ -176,7 +176,7 @@ def test_no_number_passes_two_conditions_that_are_called_disjoint(close: duckdb.
     rows = [set(passing(close, c, "rowid")) for c in found]
     told = 0
     for (left, ours), (right, theirs) in itertools.combinations(zip(bound, rows, strict=True), 2):
-        if heaviest_together_up((left, right), (1.0, 1.0)) < 2:
+        if heaviest_together_up((left, right), (1.0, 1.0)).weight < 2:
             told += 1
             assert not ours & theirs, (left, right)
     assert told > 100
