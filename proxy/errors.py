@@ -25,6 +25,10 @@ class HushError(Exception):
         self.hint = hint
         self.position = position
 
+    def told(self) -> HushError:
+        """What of it a client may read: all, unless its words are about the server's own files and neighbours."""
+        return self
+
     def text(self) -> str:
         """The whole error as one readable line, for logs and the command line."""
         first = f"{self.message} at character {self.position}" if self.position else self.message
@@ -158,13 +162,20 @@ class AuthenticationFailed(HushError):
 # --- the admin's files and command lines --------------------------------------------------------
 
 
-class PolicyError(HushError):
+class OperatorError(HushError):
+    """What an admin must mend. It names files, variables and what was found in the data, so no client reads it."""
+
+    def told(self) -> HushError:
+        return HushError("internal error")
+
+
+class PolicyError(OperatorError):
     """A policy or users file is wrong. The message starts with file:line."""
 
     sqlstate = "F0000"
 
 
-class ConfigError(HushError):
+class ConfigError(OperatorError):
     """A command-line option, port, path or file mode is wrong."""
 
     sqlstate = "F0000"
@@ -184,11 +195,21 @@ class LedgerFailed(HushError):
 
     sqlstate = "58030"
 
+    def told(self) -> HushError:
+        """Without paths, numbers of entries, and what a database says."""
+        return LedgerFailed(
+            "the ledger cannot be charged or read, so nothing is answered",
+            hint="The server's log says why: its disk may have no free space, or its database may be out of reach.",
+        )
+
 
 class FrontFailed(HushError):
-    """The public PostgreSQL is gone or could not start."""
+    """The public PostgreSQL is gone or could not start. The detail may hold its own words."""
 
     sqlstate = "57P01"
+
+    def told(self) -> HushError:
+        return FrontFailed(self.message, hint=self.hint)
 
 
 class ShuttingDown(HushError):

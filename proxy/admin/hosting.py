@@ -86,10 +86,10 @@ class Opener:
             engine.close()
             raise
         unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
-        parents = frozenset(_parent_keys(policy))
+        parents, now = frozenset(_parent_keys(policy)), datetime.now(UTC)
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=datetime.now(UTC), learned=learned, better_known=better,
+            loaded_at=now, in_force_since=now, learned=learned, better_known=better,
         )  # fmt: skip
 
 

@@ -79,6 +79,7 @@ class FrontServer:
     state: State = State.STARTING
     leases: int = 0
     is_retired: bool = False  # has no successor if it dies
+    _has_roles: bool = True  # those of `logins`, once it is built
     _postmaster: list[Postmaster] = field(default_factory=list)
     _watch: list[asyncio.Task[None]] = field(default_factory=list)
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -106,9 +107,14 @@ class FrontServer:
         await asyncio.to_thread(self.blueprint.runtime.remove_server, self.blueprint.name)
 
     async def set_logins(self, logins: tuple[str, ...]) -> None:
-        """Make exactly these roles able to log in; sessions of the others end."""
+        """Make exactly these roles able to log in; sessions of the others end.
+
+        Nothing is done where nothing changes: every login can ask when the server has read its files.
+        """
         async with self._changing:
             before, self.logins = self.logins, logins
+            if self._has_roles and before == logins:
+                return
             if not self._postmaster or not self._postmaster[0].is_running():
                 return  # the rebuild that is under way or due makes them all
             try:
@@ -122,10 +128,11 @@ class FrontServer:
                     if name not in before:
                         await self._wait_for_login(name)
                         break  # the file is read as a whole
+                self._has_roles = True
             except (psycopg.Error, OSError, FrontFailed) as error:
                 if await self._postmaster[0].ends_within(_DEATH_THROES_S):
                     return  # as above: it died meanwhile
-                self.logins = before
+                self.logins, self._has_roles = before, False
                 raise FrontFailed("the public PostgreSQL could not take the new logins") from error
 
     # --- building -----------------------------------------------------------------------------

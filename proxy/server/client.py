@@ -160,6 +160,8 @@ class RelayedSession:
         try:
             outcome: tuple[Piece, ...] | Spliced | Asking | HushError = await self._answer(ask)
         except HushError as error:
+            if error.told() is not error:
+                _log.error("%s: %s", error.sqlstate, error.text())
             outcome = error
         except asyncio.CancelledError:
             outcome = _cancelled()

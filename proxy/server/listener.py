@@ -171,7 +171,7 @@ class Server:
         except BaseException:
             greeted.link.close(self._options.close_within_s)
             raise
-        _log.info("a login ended: %s %s", error.sqlstate, error.message)
+        _log.info("a login ended: %s %s", error.sqlstate, error.text())
         greeted.link.write(error_response(error, severity="FATAL"))
         greeted.link.close(self._options.close_within_s)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -30,7 +30,8 @@ from proxy.sql.scope import Catalog
 class Version:
     """One policy with the data it was checked against; equal only to itself.
 
-    salt: hexadecimal, per dataset, orders keys above K. learned: what an administrator has learned of these tables.
+    salt: hexadecimal, per dataset, orders keys above K. in_force_since: when a dataset began to serve this very policy,
+    whatever was loaded again meanwhile. learned: what an administrator has learned of these tables.
     better_known: tables of which the data say more than the policy: a column's precision, or the values that it holds.
     """
 
@@ -40,6 +41,7 @@ class Version:
     unique: UniqueKeys
     salt: str
     loaded_at: datetime
+    in_force_since: datetime
     learned: tuple[LearnedTable, ...] = ()
     better_known: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -97,7 +99,7 @@ def _account(kind: AccountKind, name: str, limit: AccountLimit, privacy: Privacy
 class Dataset:
     """A served database: its current version, and what all versions share.
 
-    trouble: why the last edited policy was not taken, "" if it was.
+    trouble: why the last edited policy was not taken, "" if it was; for administrators, since private rows may be why.
     """
 
     ledger: Ledger
@@ -111,5 +113,7 @@ class Dataset:
     def swap(self, version: Version) -> Version:
         """Serve another version from now on; returns the replaced one."""
         with self._lock:
-            old, self.current, self.trouble = self.current, version, ""
+            old, self.trouble = self.current, ""
+            is_same = version.policy == old.policy
+            self.current = replace(version, in_force_since=old.in_force_since) if is_same else version
         return old

@@ -160,7 +160,8 @@ class _Estimate:
 
 
 def _refused(error: HushError) -> _Refused:
-    return _Refused(f"{error.sqlstate}: {error.message}")
+    told = error.told()
+    return _Refused(f"{told.sqlstate}: {told.message}")
 
 
 def _expected_error(output: OutputNoise) -> str:

@@ -1,7 +1,8 @@
 """What do hush.budget, hush.history, hush.last_query and hush.policy show this session?
 
 A user sees own figures only; those of the dataset's account and of the role's are for admins, because they also depend
-on what others asked.
+on what others asked. What became of an edited policy is for admins too, because what the data do not
+keep is a fact of private rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from proxy.session.windows import refreshes, window_ends
 from proxy.sql.splice import InjectedColumn
 from proxy.sqltypes import SqlType
 
+IN_FORCE = "in force"
 _MOST_HISTORY = 1000
 Row = tuple[str | None, ...]
 
@@ -150,14 +152,21 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 
 
 def _policy(viewer: Viewer) -> Sequence[Row]:
-    status = viewer.dataset.trouble or "in force"
-    loaded = viewer.version.loaded_at.isoformat()
+    """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
+    (status, loaded), learned = _standing(viewer), viewer.version.learned
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table),
-         "t" if table.is_public else "f", loaded, status, told_of(viewer.version.learned, table.name, column.name))
+         "t" if table.is_public else "f", loaded.isoformat(), status, told_of(learned, table.name, column.name))
         for table in viewer.version.visible_tables(viewer.login).values()
         for column in table.columns if not column.hidden
     ]  # fmt: skip
+
+
+def _standing(viewer: Viewer) -> tuple[str, datetime]:
+    """Whether the policy on disk is in force, and since when what is in force is."""
+    if viewer.version.role_of(viewer.login).is_admin:
+        return viewer.dataset.trouble or IN_FORCE, viewer.version.loaded_at
+    return IN_FORCE, viewer.version.in_force_since
 
 
 def _bounds(column: Column) -> str | None:

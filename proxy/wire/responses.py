@@ -33,7 +33,11 @@ def _fields(kind: bytes, fields: Iterable[tuple[str, str]], codec: str) -> bytes
 
 
 def error_response(error: HushError, *, codec: str = "utf-8", severity: str = "ERROR", shift: int = 0) -> bytes:
-    """The ErrorResponse of one of our errors. shift: characters between the client's text and the error's."""
+    """The ErrorResponse of one of our errors. shift: characters between the client's text and the error's.
+
+    Claim: no client reads a path of the server, an environment variable, or what a data base or a check of rows said.
+    """
+    error = error.told()
     position = str(error.position + shift) if error.position else ""
     fields = (
         (SEVERITY, severity),

@@ -36,6 +36,7 @@ from tests.faults.nursery import environment, nursery
 
 DATASET, PASSWORD = "tiny", "a pass word"
 LOGINS = ("ann", "bob", "cat", "dan")
+ADMIN = "boss"
 EPSILON = 0.1
 PEOPLE = 60
 PATIENCE_S = 200.0
@@ -109,10 +110,10 @@ def write_site(folder: Path) -> Site:
     """A new site."""
     site = Site(folder)
     write_data(site.data)
-    text = "roles: {analyst: {}}\nusers: {}\n"
-    for name in LOGINS:
-        verifier = make_verifier(PASSWORD, salt=b"x" * SALT_BYTES).text()
-        text = with_login(text, Login(name=name, scram=verifier, role="analyst", budget=NoLimit()), filename="users")
+    text = "roles: {analyst: {}, admin: {admin: true}}\nusers: {}\n"
+    for name in (*LOGINS, ADMIN):
+        verifier, role = make_verifier(PASSWORD, salt=b"x" * SALT_BYTES).text(), "admin" if name == ADMIN else "analyst"
+        text = with_login(text, Login(name=name, scram=verifier, role=role, budget=NoLimit()), filename="users")
     replace_text(site.users, text)
     site.write_policy()
     return site

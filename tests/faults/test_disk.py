@@ -60,6 +60,8 @@ def check_refused(client: Client, number: int) -> None:
         ask(client, number)
     assert refused.value.sqlstate == LEDGER_FAILED
     assert "free space" in str(refused.value.diag.message_hint)
+    assert not refused.value.diag.message_detail
+    assert "/" not in str(refused.value)
 
 
 def test_a_charge_that_finds_the_disk_full_is_refused(site: Site) -> None:

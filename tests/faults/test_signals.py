@@ -11,6 +11,7 @@ import pytest
 
 from tests.farewell import farewell_of
 from tests.faults.proxied import (
+    ADMIN,
     COUNT,
     ENDLESS,
     LOGINS,
@@ -127,7 +128,9 @@ def test_a_hangup_takes_a_right_policy_and_keeps_the_old_one_for_a_wrong_one(sit
         line = next(line for line in proxied.said().splitlines() if "was not taken" in line)
         assert "tiny.yaml:" in line
         assert client.execute(distinct_count(1).encode()).rowcount == 1
-        (status,) = client.execute("select distinct status from hush.policy").fetchone() or ("",)
+        assert client.execute("select distinct status from hush.policy").fetchone() == ("in force",)
+        with proxied.connect(ADMIN) as boss:
+            (status,) = boss.execute("select distinct status from hush.policy").fetchone() or ("",)
         assert "was not taken" in str(status)
         site.write_policy(privacy={"unit": "person", "delta": 1e-6, "query_epsilon": 0.2, "time_grid": "0ms"})
         proxied.signal(signal.SIGHUP)

@@ -15,6 +15,7 @@ from proxy.session.dataset import Version
 from tests.unit.sql.corpus import policy
 
 PRIVACY = Privacy(unit="customer")
+LOADED_AT = datetime(2026, 11, 21, tzinfo=UTC)
 #: an account of epsilon 2, in 1e-12 of rho
 LIMIT = 83_438_437_215
 
@@ -40,5 +41,5 @@ def version(served: Policy | None = None, roles: Mapping[str, Role] | None = Non
     }  # fmt: skip
     return Version(
         policy=served or policy(), users=Users(logins=logins, roles=known), engine=cast(Engine, None),
-        unique=UniqueKeys(frozenset()), salt="", loaded_at=datetime(2026, 11, 21, tzinfo=UTC),
+        unique=UniqueKeys(frozenset()), salt="", loaded_at=LOADED_AT, in_force_since=LOADED_AT,
     )  # fmt: skip
