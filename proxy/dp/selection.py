@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -22,6 +23,36 @@ MIN_DELTA = 1e-18  # one atto, the smallest charge
 _UP = 1.0 + 2.0**-40  # relative; doubles lose less than 2**-48 in each place where it is applied
 _DOWN = 1.0 - 2.0**-40
 _STANDARD = NormalDist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRule:
+    """When a release shows a private key: if its noisy unit count, in units, reaches tau.
+
+    The rest is what tau was computed from, as `threshold` has it, without the group of units and its delta: enough to
+    tell the probability that keys of any number of units show.
+    """
+
+    tau: float
+    sigma_n: float
+    norm_ratio: float
+    keys_per_unit: int
+    min_units: int
+
+    def __post_init__(self) -> None:
+        _check_noise(self.sigma_n, self.norm_ratio)
+        _check_counts(self.keys_per_unit, 1, self.min_units)
+
+
+def key_rule(
+    *, delta_r: float, sigma_n: float, norm_ratio: float, keys_per_unit: int, group_size: int, min_units: int
+) -> KeyRule:
+    """The rule with the threshold that follows from the figures. Raises as `threshold` does."""
+    tau = threshold(
+        delta_r=delta_r, sigma_n=sigma_n, norm_ratio=norm_ratio, keys_per_unit=keys_per_unit, group_size=group_size,
+        min_units=min_units,
+    )  # fmt: skip
+    return KeyRule(tau=tau, sigma_n=sigma_n, norm_ratio=norm_ratio, keys_per_unit=keys_per_unit, min_units=min_units)
 
 
 @lru_cache(maxsize=4096)
@@ -51,8 +82,7 @@ def threshold(
             hint="Raise the query's epsilon, or group by a column whose values the policy lists.",
         )
     _check_noise(sigma_n, norm_ratio)
-    if keys_per_unit < 1 or group_size < 1 or min_units < 0:
-        raise ValueError(f"impossible counts: {keys_per_unit} keys, {group_size} units, at least {min_units}")
+    _check_counts(keys_per_unit, group_size, min_units)
     log_hidden = math.log1p(-delta_r)
 
     def weight_up(keys: int) -> float:
@@ -83,6 +113,11 @@ def _check_noise(sigma_n: float, norm_ratio: float) -> None:
         raise ValueError(f"a unit count has positive noise: {sigma_n}")
     if not (math.isfinite(norm_ratio) and norm_ratio > 0):
         raise ValueError(f"a unit's bound over its count's weight is positive: {norm_ratio}")
+
+
+def _check_counts(keys_per_unit: int, group_size: int, min_units: int) -> None:
+    if keys_per_unit < 1 or group_size < 1 or min_units < 0:
+        raise ValueError(f"impossible counts: {keys_per_unit} keys, {group_size} units, at least {min_units}")
 
 
 def _quantile_up(log_hidden: float) -> float:

@@ -223,10 +223,10 @@ class Ledger(Protocol):
         """
         ...
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
+    def bind(self, reserved: Reserved, wanted: Wanted, at: datetime) -> Reserved:
         """Give a later stage, reserved with sql "", the key and SQL that its earlier stages decided; once.
 
-        further: as of `Wanted`.
+        By which rules it shows private keys is durable when this returns. The cost stays that of the reservation.
         """
         ...
 

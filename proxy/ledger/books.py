@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import assert_never
 
+from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import (
     LATEST,
@@ -27,6 +29,7 @@ from proxy.ledger.chain import (
     Entry,
     Event,
     Grant,
+    Keyed,
     Limit,
     Line,
     NoLimit,
@@ -61,6 +64,7 @@ class Books:
         self.day = 1
         self._tabs: dict[tuple[AccountKind, str], Tab] = {}
         self._paid: dict[tuple[AccountKind, str], set[int]] = {}
+        self._keys: dict[int, tuple[KeyRule, ...]] = {}
 
     def has_paid(self, account: Account, release_id: int) -> bool:
         return release_id in self._paid.get((account.kind, account.name), ())
@@ -99,6 +103,7 @@ class Books:
             query_sha256=query_sha256,
             policy_digest=picks[0].request.key.policy_digest,
             accounting=accounts[0].accounting,
+            promise=accounts[0].promise,
             releases=tuple(_priced(pick) for pick in picks if pick.release_id in due),
             lines=lines,
         )
@@ -117,6 +122,10 @@ class Books:
             cost=gift.cost,
         )
 
+    def draft_keyed(self, release_id: int, keys: tuple[KeyRule, ...], at: datetime) -> Keyed:
+        """The entry that says by which rules a charged release shows private keys. Changes nothing."""
+        return Keyed(seq=self.seq + 1, previous=self.head, at=at, release_id=release_id, keys=keys)
+
     def apply(self, body: str) -> Event:
         """Book the entry with this canonical text. Raises LedgerFailed, changing nothing, unless it follows on."""
         event = decode(body)
@@ -129,11 +138,16 @@ class Books:
         if problem:
             raise LedgerFailed(f"entry {event.seq} of the ledger does not verify: {problem}")
         self.day = self._day(event.at)
-        if isinstance(event, Grant):
-            tab = self._tabs.setdefault((event.kind, event.name), Tab())
-            tab.granted[event.accounting].add(self.day, event.cost)
-        else:
-            self._book_charge(event)
+        match event:
+            case Entry():
+                self._book_charge(event)
+            case Grant():
+                tab = self._tabs.setdefault((event.kind, event.name), Tab())
+                tab.granted[event.accounting].add(self.day, event.cost)
+            case Keyed():
+                self._keys[event.release_id] = event.keys
+            case _ as never:
+                assert_never(never)
         self.seq, self.head = event.seq, digest(body)
 
     def _book_charge(self, entry: Entry) -> None:
@@ -144,6 +158,9 @@ class Books:
             tab.charge(entry.accounting, self.day, tuple(costs[i] for i in line.releases))
             self._paid.setdefault(payer, set()).update(line.releases)
         self.last_release = max(self.last_release, *costs)
+        for release in entry.releases:
+            if release.keys:
+                self._keys.setdefault(release.release_id, release.keys)
 
     def _tab(self, who: Account | Line) -> Tab:
         return self._tabs.get((who.kind, who.name), _EMPTY)
@@ -192,9 +209,20 @@ class Books:
             return f"number {self.seq + 1} is missing"
         if event.previous != self.head:
             return "it does not continue the entry before it"
-        if isinstance(event, Grant):
-            return "" if event.cost != NOTHING and event.reason else "it grants nothing, or gives no reason"
-        return self._charge_problem(event)
+        match event:
+            case Entry():
+                return self._charge_problem(event)
+            case Grant():
+                return "" if event.cost != NOTHING and event.reason else "it grants nothing, or gives no reason"
+            case Keyed():
+                return self._keys_problem(event)
+            case _ as never:
+                assert_never(never)
+
+    def _keys_problem(self, event: Keyed) -> str:
+        if not event.keys or not 0 < event.release_id <= self.last_release:
+            return "it tells of no release that was charged"
+        return "the keys of a release are told twice" if event.release_id in self._keys else ""
 
     def _charge_problem(self, entry: Entry) -> str:
         ids = [r.release_id for r in entry.releases]
@@ -253,4 +281,5 @@ def _priced(pick: Pick) -> Priced:
         fingerprint=key.fingerprint,
         data_version=key.data_version,
         cost=pick.request.cost,
+        keys=pick.request.keys,
     )

@@ -1,4 +1,4 @@
-"""How is a charge or a grant written down so that nobody can change it later without being noticed?
+"""How is what accounts are charged and given written down so that nobody can change it later without being noticed?
 
 An entry is one line of canonical JSON. It names the hash of the entry before it, so a change anywhere changes the
 last hash, which is kept outside the file as well (`ledger.head`). There is no secret key: whoever may write every file
@@ -12,24 +12,34 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
+from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.plan.charge import AccountKind, Cost
-from proxy.policy.model import Accounting, Refresh
+from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 
 GENESIS = "0" * 64
 PREVIEW_CHARS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Unstated:
+    """Entries of earlier versions do not say what was promised, nor by which rules private keys were shown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A release that somebody pays for in this entry. `fingerprint` and `data_version` are of its key."""
+    """A release that somebody pays for in this entry. `fingerprint` and `data_version` are of its key.
+
+    keys: the rules by which it shows private keys; none if it has none, or if they are known later: see `Keyed`.
+    """
 
     release_id: int
     fingerprint: str
     data_version: str
     cost: Cost
+    keys: tuple[KeyRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One statement's charge. `query` is the start of the client's text, `query_sha256` covers all of it."""
+    """One statement's charge. `query` is the start of the client's text, `query_sha256` covers all of it.
+
+    promise: for which the costs were computed.
+    """
 
     seq: int
     previous: str
@@ -89,9 +102,21 @@ class Entry:
     accounting: Accounting
     releases: tuple[Priced, ...]
     lines: tuple[Line, ...]
+    promise: Promise | Unstated
 
 
-Event = Entry | Grant
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyed:
+    """By which rules a later stage shows private keys: known when it is asked, after its charge and before it runs."""
+
+    seq: int
+    previous: str
+    at: datetime
+    release_id: int
+    keys: tuple[KeyRule, ...]
+
+
+Event = Entry | Grant | Keyed
 
 
 def preview(query: str) -> tuple[str, str]:
@@ -101,30 +126,61 @@ def preview(query: str) -> tuple[str, str]:
 
 def encode(event: Event) -> str:
     """The canonical text of an entry: ASCII JSON, keys sorted, no spaces."""
-    document = _charge(event) if isinstance(event, Entry) else _grant(event)
-    document |= {"seq": event.seq, "previous": event.previous, "accounting": event.accounting.value}
+    document = _document(event)
+    document |= {"seq": event.seq, "previous": event.previous}
     document["at"] = event.at.astimezone(UTC).isoformat(timespec="microseconds")
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def _document(event: Event) -> dict[str, object]:
+    match event:
+        case Entry():
+            return _charge(event)
+        case Grant():
+            return _grant(event)
+        case Keyed(release_id=number, keys=keys):
+            return {"kind": "keys", "release": number, "keys": _rules(keys)}
+        case _ as never:
+            assert_never(never)
 
 
 def _charge(entry: Entry) -> dict[str, object]:
-    return {
+    charge: dict[str, object] = {
         "kind": "charge",
         "login": entry.login,
         "query": entry.query,
         "query_sha256": entry.query_sha256,
         "policy_digest": entry.policy_digest,
-        "releases": [[r.release_id, r.fingerprint, r.data_version, *_pair(r.cost)] for r in entry.releases],
+        "accounting": entry.accounting.value,
+        "releases": [_release(r) for r in entry.releases],
         "lines": [
             [line.kind, line.name, list(line.releases), *_pair(line.cost), *_pair(line.total), _limit(line.limit)]
             for line in entry.lines
         ],
     }
+    if isinstance(entry.promise, Promise):
+        charge["promise"] = [entry.promise.group_size, entry.promise.neighbors.value]
+    return charge
+
+
+def _release(release: Priced) -> list[object]:
+    keys = [_rules(release.keys)] if release.keys else []
+    return [release.release_id, release.fingerprint, release.data_version, *_pair(release.cost), *keys]
+
+
+def _rules(keys: tuple[KeyRule, ...]) -> list[list[object]]:
+    return [[k.tau, k.sigma_n, k.norm_ratio, k.keys_per_unit, k.min_units] for k in keys]
 
 
 def _grant(grant: Grant) -> dict[str, object]:
-    account = [grant.kind, grant.name]
-    return {"kind": "grant", "by": grant.by, "reason": grant.reason, "account": account, "cost": _pair(grant.cost)}
+    return {
+        "kind": "grant",
+        "by": grant.by,
+        "reason": grant.reason,
+        "account": [grant.kind, grant.name],
+        "accounting": grant.accounting.value,
+        "cost": _pair(grant.cost),
+    }
 
 
 def _limit(limit: Limit | NoLimit) -> list[object]:
@@ -154,11 +210,28 @@ def _read_charge(document: dict[str, Any]) -> Entry:
         query_sha256=document["query_sha256"],
         policy_digest=document["policy_digest"],
         accounting=Accounting(document["accounting"]),
-        releases=tuple(
-            Priced(release_id=i, fingerprint=f, data_version=v, cost=Cost(pico, atto))
-            for i, f, v, pico, atto in document["releases"]
-        ),
+        releases=tuple(_read_release(*release) for release in document["releases"]),
         lines=tuple(_read_line(*line) for line in document["lines"]),
+        promise=_read_promise(*document["promise"]) if "promise" in document else Unstated(),
+    )
+
+
+def _read_release(
+    number: int, fingerprint: str, data_version: str, pico: int, atto: int, keys: list[list[Any]] | None = None
+) -> Priced:
+    rules = _read_rules(keys or [])
+    cost = Cost(pico, atto)
+    return Priced(release_id=number, fingerprint=fingerprint, data_version=data_version, cost=cost, keys=rules)
+
+
+def _read_promise(group_size: int, neighbors: str) -> Promise:
+    return Promise(group_size, Neighbors(neighbors))
+
+
+def _read_rules(keys: list[list[Any]]) -> tuple[KeyRule, ...]:
+    return tuple(
+        KeyRule(tau=tau, sigma_n=sigma_n, norm_ratio=norm_ratio, keys_per_unit=keys_per_unit, min_units=min_units)
+        for tau, sigma_n, norm_ratio, keys_per_unit, min_units in keys
     )
 
 
@@ -191,7 +264,22 @@ def _read_grant(document: dict[str, Any]) -> Grant:
     )
 
 
-_READERS: Mapping[str, Callable[[dict[str, Any]], Event]] = {"charge": _read_charge, "grant": _read_grant}
+def _read_keyed(document: dict[str, Any]) -> Keyed:
+    return Keyed(
+        seq=document["seq"],
+        previous=document["previous"],
+        at=datetime.fromisoformat(document["at"]),
+        release_id=document["release"],
+        keys=_read_rules(document["keys"]),
+    )
+
+
+_READERS: Mapping[str, Callable[[dict[str, Any]], Event]] = {
+    "charge": _read_charge,
+    "grant": _read_grant,
+    "keys": _read_keyed,
+}
+KINDS = frozenset(_READERS)
 
 
 def digest(body: str) -> str:

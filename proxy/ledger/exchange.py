@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import Report
 from proxy.ledger.books import Books
+from proxy.ledger.chain import KINDS
 from proxy.plan.charge import ReleaseKey
 from proxy.release.store import Stored
-
-_ENTRIES = ("charge", "grant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def _item(text: str, number: int) -> Item | _End:
     try:
         document = json.loads(text)
         kind = document["kind"]
-        if kind in _ENTRIES:
+        if kind in KINDS:
             return Body(text)
         if kind == "end":
             return _End(document["entries"], document["releases"], document["head"])

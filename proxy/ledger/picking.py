@@ -30,7 +30,8 @@ def check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -
         raise ValueError("a statement wants at least one release, and one price and SQL per key")
     if any(w.request.cost.pico == 0 for w in wanted):
         raise ValueError("a release that costs nothing cannot be private")
-    if len({w.request.key.policy_digest for w in wanted}) != 1:
+    policies = {w.request.key.policy_digest for w in wanted}
+    if len(policies) != 1 or len({(a.promise, a.accounting) for a in accounts}) != 1:
         raise ValueError("one statement is planned under one policy")
 
 
@@ -112,10 +113,13 @@ class Tickets:
             release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
         )
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
+    def bind(self, reserved: Reserved, wanted: Wanted) -> Reserved:
         """Give a waiting stage its key and SQL. Raises LedgerFailed for anything else, and the second time."""
         with self._lock:
-            if reserved.release_id not in self._waiting or reserved.sql or not sql:
+            if reserved.release_id not in self._waiting or reserved.sql or not wanted.sql:
                 raise LedgerFailed("only a reserved stage without SQL can be given one, and only once")
             self._waiting.remove(reserved.release_id)
-        return Reserved(release_id=reserved.release_id, key=key, cost=reserved.cost, sql=sql, further=further)
+        return Reserved(
+            release_id=reserved.release_id, key=wanted.request.key, cost=reserved.cost, sql=wanted.sql,
+            further=wanted.further,
+        )  # fmt: skip

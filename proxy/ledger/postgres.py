@@ -154,9 +154,14 @@ class PostgresLedger:
         except OSError as error:
             raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
+    def bind(self, reserved: Reserved, wanted: Wanted, at: datetime) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
-        return self._tickets.bind(reserved, key, sql, further)
+        bound, keys = self._tickets.bind(reserved, wanted), wanted.request.keys
+        if keys:
+            with self._used(), self._chain.locked():
+                statement = self._append(self._books.draft_keyed(bound.release_id, keys, at))
+            self.settle(statement)
+        return bound
 
     def grant(self, gift: Gift) -> None:
         with self._used(), self._chain.locked():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -131,9 +131,15 @@ class SqliteLedger:
                 self._is_sound = self._is_sound and self._marking is not marking
             raise LedgerFailed("a charge could not be marked", hint=_DISK_HINT) from error
 
-    def bind(self, reserved: Reserved, key: ReleaseKey, sql: str, further: tuple[str, ...] = ()) -> Reserved:
+    def bind(self, reserved: Reserved, wanted: Wanted, at: datetime) -> Reserved:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
-        return self._tickets.bind(reserved, key, sql, further)
+        bound, keys = self._tickets.bind(reserved, wanted), wanted.request.keys
+        if keys:
+            with self._lock:
+                self._recover()
+                statement = self._append(lambda: self._books.draft_keyed(bound.release_id, keys, at))
+            self.settle(statement)
+        return bound
 
     def _picks(
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], fresh: bool
@@ -147,6 +153,15 @@ class SqliteLedger:
                 entry = self._books.draft(accounts, picks, question)
                 return entry, self._commit(entry) if entry.lines else self._history.add_repeat(question)
             except (AccountSpent, _Overtaken):
+                if not self._take_over():
+                    raise
+
+    def _append(self, draft: Callable[[], Event]) -> int:
+        """Book what is drafted; again if a grant came in between. The entry's number."""
+        while True:
+            try:
+                return self._commit(draft())
+            except _Overtaken:
                 if not self._take_over():
                     raise
 
@@ -232,8 +247,7 @@ class SqliteLedger:
     def grant(self, gift: Gift) -> None:
         with self._lock:
             self._recover()
-            self._take_over()
-            self._commit(self._books.draft_grant(gift))
+            self._append(lambda: self._books.draft_grant(gift))
 
     def all_accounts(self) -> tuple[Total, ...]:
         with self._lock:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from proxy.policy.model import Accounting, Refresh
+from proxy.dp.selection import KeyRule
+from proxy.policy.model import Accounting, Promise, Refresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Account:
     """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses.
 
     refresh: what the limit is for. accounting: what pico counts, of this limit and of the costs booked to it.
+    promise: for which all these costs are computed.
     """
 
     kind: AccountKind
@@ -66,14 +68,19 @@ class Account:
     limit: Cost
     refresh: Refresh = Refresh.LIFETIME
     accounting: Accounting = Accounting.ZCDP
+    promise: Promise = Promise()  # noqa: RUF009 - a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One new or stored release that a statement needs, with its price if new."""
+    """One new or stored release that a statement needs, with its price if new.
+
+    keys: the rules by which it shows private keys.
+    """
 
     key: ReleaseKey
     cost: Cost
+    keys: tuple[KeyRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from proxy.analysis.keys import KeyValue, PublicKey, key_identity, public_produc
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import of_atto_down, of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
-from proxy.dp.selection import threshold
+from proxy.dp.selection import KeyRule, key_rule
 from proxy.plan.allocation import Allocation, allocate
 from proxy.plan.asked import asked_of
 from proxy.plan.charge import Cost
@@ -29,7 +29,7 @@ from proxy.plan.terms import Statement
 from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
 from proxy.plan.vector import NO_TOTALS, Totals, moments_of
 from proxy.plan.weighting import Shares, shares_of
-from proxy.policy.model import Neighbors, Privacy, Table
+from proxy.policy.model import Privacy, Table
 from proxy.sql.algebra import TRUE, Block
 from proxy.sql.dialect import DUCKDB, Dialect, text_literal
 
@@ -41,10 +41,14 @@ class AllKeys:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Private keys are kept if moment `moment`, in units, reaches tau."""
+    """Private keys are kept if moment `moment`, in units, reaches the tau of a rule."""
 
     moment: int
-    tau: float
+    rule: KeyRule
+
+    @property
+    def tau(self) -> float:
+        return self.rule.tau
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,11 @@ class ReleasePlan:
         """
         return (*((self.sql,) if self.vector.moments else ()), *(p.sql for p in self.parts))
 
+    @property
+    def key_rules(self) -> tuple[KeyRule, ...]:
+        """By which rule private keys are shown; none if all are public."""
+        return (self.selection.rule,) if isinstance(self.selection, Threshold) else ()
+
     def shown(self, sql: str) -> str:
         """The SQL of a stage for people: without the dataset's salt, which stays in the state directory."""
         return sql.replace(text_literal(self.salt), "'<salt>'") if self.salt else sql
@@ -142,7 +151,7 @@ def plan_analysed(
     vector, allocation, selecting = ways[0 if is_by_total else -1]
     asked = asked_of(analysed.owned.block.aggregates)
     pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
-    factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
+    factor = privacy.promise.reach
     sensitivity = allocation.unit_norm * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
@@ -239,7 +248,7 @@ def _selection(
     if selecting is None:
         return AllKeys()
     weight = allocation.weights[selecting]
-    tau = threshold(
+    rule = key_rule(
         delta_r=of_atto_down(context.atto_for_keys),
         sigma_n=noise_sd(distribution, scale * weight),
         norm_ratio=allocation.unit_norm / weight,
@@ -247,7 +256,7 @@ def _selection(
         group_size=context.privacy.group_size,
         min_units=context.privacy.min_units,
     )
-    return Threshold(selecting, tau)
+    return Threshold(selecting, rule)
 
 
 def _fingerprint(plan: ReleasePlan) -> str:

@@ -16,6 +16,7 @@ from proxy.analysis.analyse import Analysed, analyse
 from proxy.analysis.key_values import MOST_KEYS
 from proxy.analysis.keys import Key, PrivateKey, PublicKey
 from proxy.dp.mechanisms import Distribution
+from proxy.dp.selection import KeyRule
 from proxy.errors import BadGroups
 from proxy.plan.charge import Cost
 from proxy.plan.moments import Moment, UnitCount
@@ -78,6 +79,11 @@ class SetsPlan:
         for plan in self.plans:
             total += plan.cost
         return total
+
+    @property
+    def key_rules(self) -> tuple[KeyRule, ...]:
+        """Of each set with private keys."""
+        return tuple(rule for plan in self.plans for rule in plan.key_rules)
 
     @property
     def stages(self) -> tuple[str, ...]:

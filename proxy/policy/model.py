@@ -31,6 +31,23 @@ class Neighbors(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """What a release hides: so many units together, each of them there or not, or exchanged for another."""
+
+    group_size: int = 1
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        if self.group_size < 1:
+            raise ValueError(f"a promise is about one unit at least, not {self.group_size}")
+
+    @property
+    def reach(self) -> int:
+        """How many times the most that one unit adds two databases may differ by which must look alike."""
+        return self.group_size * (2 if self.neighbors is Neighbors.REPLACE_ONE else 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """Nothing is declared about a column's values."""
 
@@ -226,6 +243,10 @@ class Privacy:
     def __post_init__(self) -> None:
         if not MIN_QUERY_EPSILON <= self.max_query_epsilon <= MAX_QUERY_EPSILON:
             raise ValueError(f"the most a client may choose is out of range: {self.max_query_epsilon:g}")
+
+    @property
+    def promise(self) -> Promise:
+        return Promise(self.group_size, self.neighbors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,8 @@ def in_order(cells: Iterable[NoisyCell]) -> NoisyCells:
 
 def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> list[NoisyCell]:
     match plan.selection:
-        case Threshold(moment, tau):
-            return _selected(plan, exact, noise, moment, tau, check)
+        case Threshold(moment, rule):
+            return _selected(plan, exact, noise, moment, rule.tau, check)
         case AllKeys():
             cells = ((key, exact.cell(key)) for key in plan.public_keys)
             return list(_noisy(cells, draws(noise, len(plan.public_keys) * exact.size, check)))

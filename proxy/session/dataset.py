@@ -90,9 +90,12 @@ def _account(kind: AccountKind, name: str, limit: AccountLimit, privacy: Privacy
     if isinstance(limit, EpsilonLimit):
         most = Cost(limit_pico(privacy, limit.epsilon), pool_atto(privacy))
         return Account(
-            kind=kind, name=name, limited=True, limit=most, refresh=limit.refresh, accounting=privacy.accounting
-        )
-    return Account(kind=kind, name=name, limited=False, limit=Cost(0, 0), accounting=privacy.accounting)
+            kind=kind, name=name, limited=True, limit=most, refresh=limit.refresh, accounting=privacy.accounting,
+            promise=privacy.promise,
+        )  # fmt: skip
+    return Account(
+        kind=kind, name=name, limited=False, limit=Cost(0, 0), accounting=privacy.accounting, promise=privacy.promise
+    )
 
 
 @dataclass(slots=True, kw_only=True)

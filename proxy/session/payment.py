@@ -22,7 +22,7 @@ from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.asker import Asker
 from proxy.session.notices import budget_spent
-from proxy.session.price import check_cap, dues, key_of, own_cost, release_key
+from proxy.session.price import check_cap, dues, key_of, own_cost, request_of
 from proxy.session.settings import Settings
 
 _NOTHING = Cost(0, 0)
@@ -75,7 +75,7 @@ class Wanting:
 def pay(plans: Plans, asker: Asker, settings: Settings, question: Question, stage: Stage) -> Paid:
     """Reserve what a stage needs, and what later ones may need. Raises BudgetSpent, PolicyForbids, LedgerFailed."""
     if stage.tickets or not plans:
-        return _with_tickets(plans, asker, stage)
+        return _with_tickets(plans, asker, question, stage)
     asked = asked_of(plans, asker, question.query, stage)
     is_known = not (stage.is_last or settings.is_fresh) and _is_known(asked.wanted, asker)
     if is_known:
@@ -154,7 +154,8 @@ def _prices(unpaid: Sequence[Cost], plans: Plans) -> tuple[tuple[Cost, ...], tup
 
 def _wanted(plan: Plan, price: Cost, asker: Asker) -> Wanted:
     first, *further = plan.stages
-    return Wanted(Request(key=release_key(plan, asker.version), cost=price), first, tuple(further))
+    request = replace(request_of(plan, asker.version), cost=price)
+    return Wanted(request, first, tuple(further))
 
 
 def _ticket(cost: Cost, number: int, text: str, asker: Asker) -> Wanted:
@@ -164,13 +165,12 @@ def _ticket(cost: Cost, number: int, text: str, asker: Asker) -> Wanted:
     return Wanted(Request(key=key, cost=cost), "")
 
 
-def _with_tickets(plans: Plans, asker: Asker, stage: Stage) -> Paid:
+def _with_tickets(plans: Plans, asker: Asker, question: Question, stage: Stage) -> Paid:
     """What the plans cost was reserved before the first stage."""
     tickets, items = list(stage.tickets), []
     for plan in plans:
         ticket = tickets.pop(_fitting([t.cost for t in tickets], plan))
-        wanted = _wanted(plan, ticket.cost, asker)
-        items.append(asker.dataset.ledger.bind(ticket, wanted.request.key, wanted.sql, wanted.further))
+        items.append(asker.dataset.ledger.bind(ticket, _wanted(plan, ticket.cost, asker), question.at))
     return Paid(tuple(items), replace(stage, tickets=tuple(tickets)))
 
 

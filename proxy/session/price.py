@@ -41,7 +41,7 @@ def key_of(fingerprint: str, version: Version) -> ReleaseKey:
 
 def request_of(plan: Plan, version: Version) -> Request:
     """One release with its price."""
-    return Request(key=release_key(plan, version), cost=plan.cost)
+    return Request(key=release_key(plan, version), cost=plan.cost, keys=plan.key_rules)
 
 
 def dues(requests: tuple[Request, ...], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from proxy.analysis.keys import PrivateKey
 from proxy.errors import HushError
@@ -24,6 +24,7 @@ from tests.oracle.bounded import Exact, Oracle
 from tests.oracle.compare import differences, engine_exact
 from tests.oracle.inferred import wrong_inferences
 from tests.oracle.truth import wrong_answers
+from tests.thresholds import lowered
 
 QUERIES = 20  # of one world
 _MANY_KEYS = 400  # more public keys than this are not published one by one here
@@ -144,9 +145,7 @@ def _check_vector(oracle: Oracle, plan: ReleasePlan, raw: Raw, expected: tuple[E
 
 def check_published(parts: Parts, bound: BoundBlock, raw: Raw, time_zone: str) -> None:
     """Without noise and threshold, publishing gives each key its exact integers, whatever the rows' order."""
-    plan = parts.plan
-    if isinstance(plan.selection, Threshold):
-        plan = replace(plan, selection=Threshold(plan.selection.moment, -1.0))
+    plan = lowered(parts.plan, -1.0)
     width = 1 + len(plan.analysed.keys) + len(plan.vector.moments)
     first = 1 if plan.vector.moments else 0
 

@@ -18,7 +18,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Ladder, Weights, draw_of, scores, select
 from proxy.errors import HushError, Unsupported
 from proxy.plan.quantiles import QuantilePart
-from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_release
+from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Neighbors
 from proxy.release.finish import Release, finish
 from proxy.release.parts import publish_release
@@ -36,6 +36,7 @@ from tests.fuzz.worlds import World, make_world
 from tests.oracle.bounded import Key, Oracle
 from tests.oracle.compare import key_value
 from tests.oracle.ranked import held_cells, histograms
+from tests.thresholds import lowered
 
 QUERIES = 8  # of one world
 _MANY_CELLS = 3_000_000  # of all groups: more are not published here
@@ -289,9 +290,7 @@ def _check_published(of: Ranks, everybody: frozenset[int]) -> None:
     """Choices that are the same give the same answers, whatever the histograms hold."""
     if sum(p.grid.cells for p in of.parts) * max(1, len(of.plan.public_keys)) > _MANY_CELLS:
         return
-    plan = of.plan
-    if isinstance(plan.selection, Threshold):
-        plan = replace(plan, selection=Threshold(plan.selection.moment, -1.0))
+    plan = lowered(of.plan, -1.0)
     vector = of.databases.run(plan.sql, everybody)
     shown = [_published(of, plan, vector, units) for units in (everybody, everybody - {0})]
     if shown[0] != shown[1]:

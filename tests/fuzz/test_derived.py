@@ -17,7 +17,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.dp.quantiles import Draw, Weights
 from proxy.errors import HushError
 from proxy.plan.derive import Derived, derive
-from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold
+from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.release_plan import plan_release as planned
 from proxy.release.derived import finish_derived
 from proxy.release.finish import Release, finish
@@ -30,6 +30,7 @@ from tests.fuzz.duck import Databases
 from tests.fuzz.examine import NoNoise
 from tests.fuzz.planning import bind, context_of
 from tests.fuzz.worlds import World
+from tests.thresholds import lowered
 
 _PICO = 10**18  # so much that no number is told from its noise
 _SOURCES, _AGAIN, _WANTED = 10, 2, 40
@@ -73,8 +74,7 @@ class _Asked:
 
     def cells(self, plan: ReleasePlan) -> NoisyCells:
         """All groups, private ones too."""
-        if isinstance(plan.selection, Threshold):
-            plan = replace(plan, selection=Threshold(plan.selection.moment, -1.0))
+        plan = lowered(plan, -1.0)
 
         def rows(stage: int, kept: Kept) -> RawResult:
             columns: list[list[object]] = [list(c) for c in kept.columns]

@@ -172,8 +172,8 @@ SEEDED = (
            "if not draw.charge * _SPENT <= granted <= draw.charge:",
            "if not 0 <= granted:",
            _CHOICE),
-    Seeded("noise", "a replaced unit moves as much as a removed one", "plan/release_plan.py",
-           "(2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)",
+    Seeded("noise", "a replaced unit moves as much as a removed one", "policy/model.py",
+           "(2 if self.neighbors is Neighbors.REPLACE_ONE else 1)",
            "1",
            _PLAN),
     # --- accounting ----------------------------------------------------------------------------------------------

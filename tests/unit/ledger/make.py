@@ -9,10 +9,13 @@ from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 from proxy.dp.accounting import ATTO, PICO
+from proxy.dp.selection import KeyRule
 from proxy.ledger.base import Gift, Question, Wanted
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import Accounting, Refresh
 
+RULE = KeyRule(tau=30.5, sigma_n=5.0, norm_ratio=1.5, keys_per_unit=10, min_units=0)
+EARLIER = Path(__file__).with_name("earlier.jsonl")  # an export of the version before entries said what is promised
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
@@ -45,8 +48,10 @@ def key(name: str = "a") -> ReleaseKey:
     return ReleaseKey(fingerprint=f"plan {name}", policy_digest="policy", data_version="1")
 
 
-def want(name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1") -> tuple[Wanted, ...]:
-    return (Wanted(Request(key=key(name), cost=Cost(pico, atto)), sql),)
+def want(
+    name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1", keys: tuple[KeyRule, ...] = ()
+) -> tuple[Wanted, ...]:
+    return (Wanted(Request(key=key(name), cost=Cost(pico, atto), keys=keys), sql),)
 
 
 def ask(query: str = "select count(*) from users", login: str = "alice", after_s: float = 0) -> Question:

@@ -13,12 +13,12 @@ import pytest
 from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
-from proxy.ledger.chain import PREVIEW_CHARS, Entry
+from proxy.ledger.chain import PREVIEW_CHARS, Entry, Keyed
 from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, Cost, Reserved
-from proxy.policy.model import Accounting, Refresh
+from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.release.store import Missing, Stored
-from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
+from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, reserved_of, want
 
 NOTHING = Cost(0, 0)
 DAY_S = 86400.0
@@ -344,7 +344,8 @@ class LedgerSuite:
         receipt = ledger.reserve(payers(), want("a") + want("later", sql=""), ask())
         assert receipt.charged == (Cost(2000, 14),) * 3
         ready, waiting = (reserved_of(item) for item in receipt.items)
-        bound = ledger.bind(waiting, key("real"), "select 2", ("select 3",))
+        (real,) = want("real", sql="select 2")
+        bound = ledger.bind(waiting, replace(real, further=("select 3",)), ask().at)
         assert (bound.release_id, bound.cost, bound.key, bound.sql, bound.further) == (
             waiting.release_id,
             waiting.cost,
@@ -354,14 +355,33 @@ class LedgerSuite:
         )
         for wrong in (waiting, ready, bound):
             with pytest.raises(LedgerFailed):
-                ledger.bind(wrong, key("real"), "select 3")
+                ledger.bind(wrong, real, ask().at)
         ledger.store.put(bound, b"noise")
         assert ledger.reserve(payers(), want("real"), ask()).charged == (NOTHING,) * 3
 
     def test_a_stage_is_not_bound_to_nothing(self, ledger: Ledger) -> None:
         waiting = reserved_of(ledger.reserve(payers(), want(sql=""), ask()).items[0])
         with pytest.raises(LedgerFailed):
-            ledger.bind(waiting, key(), "")
+            ledger.bind(waiting, want(sql="")[0], ask().at)
+
+    def test_the_rule_of_a_later_stage_is_kept_before_it_runs(self, ledger: Ledger) -> None:
+        waiting = reserved_of(ledger.reserve(payers(), want("later", sql=""), ask()).items[0])
+        assert [e.keys for e in ledger.entries() if isinstance(e, Keyed)] == []
+        ledger.bind(waiting, want("real", keys=(RULE,))[0], ask(after_s=9).at)
+        (charged, keyed) = ledger.entries()
+        assert isinstance(charged, Entry)
+        assert isinstance(keyed, Keyed)
+        assert (charged.releases[0].keys, keyed.release_id, keyed.keys) == ((), waiting.release_id, (RULE,))
+        assert keyed.at == ask(after_s=9).at
+        assert ledger.verify().entries == 2
+
+    def test_an_entry_keeps_what_was_promised_and_by_which_rules_keys_are_shown(self, ledger: Ledger) -> None:
+        promise = Promise(3, Neighbors.REPLACE_ONE)
+        accounts = tuple(replace(a, promise=promise) for a in payers())
+        ledger.reserve(accounts, want("a", keys=(RULE, RULE)) + want("b"), ask())
+        (entry,) = ledger.entries()
+        assert isinstance(entry, Entry)
+        assert (entry.promise, [r.keys for r in entry.releases]) == (promise, [(RULE, RULE), ()])
 
     # --- reading ------------------------------------------------------------------------------
 

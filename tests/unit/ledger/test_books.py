@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from proxy.dp.accounting import ATTO, PICO
+from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.ledger.books import Books, Pick
-from proxy.ledger.chain import Entry, Limit, Line, decode, digest, encode
+from proxy.ledger.chain import KINDS, Entry, Limit, Line, Unstated, decode, digest, encode
 from proxy.plan.charge import AccountKind, Cost, Request
 from proxy.policy.model import Accounting, Refresh
-from tests.unit.ledger.make import ask, gift, key, payers
+from tests.unit.ledger.make import EARLIER, RULE, ask, gift, key, payers
 
 PRICE = Cost(1000, 7)
 
@@ -91,6 +93,39 @@ def test_a_grant_of_nothing_or_without_reason_is_refused(books: Books, change: d
         books.apply(encode(replace(grant, **change)))
     body = encode(grant)
     assert books.apply(body) == decode(body) == grant
+
+
+@pytest.mark.parametrize(("release", "keys"), [(1, ()), (2, (RULE,)), (0, (RULE,))])
+def test_keys_of_no_charged_release_are_refused(books: Books, release: int, keys: tuple[KeyRule, ...]) -> None:
+    with pytest.raises(LedgerFailed, match="tells of no release"):
+        books.apply(encode(books.draft_keyed(release, keys, ask().at)))
+
+
+def test_the_keys_of_a_release_are_told_once(books: Books) -> None:
+    body = encode(books.draft_keyed(1, (RULE,), ask().at))
+    assert books.apply(body) == decode(body)
+    with pytest.raises(LedgerFailed, match="told twice"):
+        books.apply(encode(books.draft_keyed(1, (RULE,), ask().at)))
+
+
+def test_entries_of_earlier_versions_are_read_as_they_stand(books: Books) -> None:
+    lines = EARLIER.read_text().splitlines()
+    found = [decode(line) for line in lines if json.loads(line)["kind"] in KINDS]
+    assert [encode(e) for e in found] == lines[: len(found)]
+    assert {type(e.promise) for e in found if isinstance(e, Entry)} == {Unstated}
+
+
+@pytest.mark.parametrize(
+    ("of", "wrong"),
+    [('"promise":[1,"add_remove"]', '"promise":[0,"add_remove"]'), ('"promise":[1,', '"promise":[1,2,'),
+     ('"promise":[1,"add_remove"]', '"promise":[1,"nobody"]'), (",1000,7]]", ",1000,7,[[30.5,0.0,1.5,10,0]]]]"),
+     (",1000,7]]", ",1000,7,[[30.5,5.0,1.5,0,0]]]]"), (",1000,7]]", ",1000,7,[[NaN,5.0,1.5,1,0]]]]")],
+)  # fmt: skip
+def test_an_impossible_promise_or_rule_cannot_be_read(entry: Entry, of: str, wrong: str) -> None:
+    body = encode(entry)
+    assert of in body
+    with pytest.raises(LedgerFailed, match="cannot be read"):
+        decode(body.replace(of, wrong))
 
 
 @pytest.mark.parametrize("body", ["", '{"kind":"gift"}', "{}", "[]", "null", '{"kind":"charge"}', "\N{SNOWMAN}"])

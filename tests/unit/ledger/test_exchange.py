@@ -15,7 +15,7 @@ from proxy.ledger.moving import items_of, take_in
 from proxy.ledger.replay import inspect
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Cost
-from tests.unit.ledger.make import ask, full_disk, gift, payers, reserved_of, want
+from tests.unit.ledger.make import EARLIER, ask, full_disk, gift, payers, reserved_of, want
 
 
 @pytest.fixture
@@ -118,3 +118,11 @@ def test_a_broken_file_is_not_exported(books: Path) -> None:
     (books / "ledger.db").write_bytes(b"not a database" * 1000)
     with pytest.raises(LedgerFailed, match="cannot be read"):
         list(items_of(books))
+
+
+def test_books_of_an_earlier_version_come_in_as_they_were(tmp_path: Path) -> None:
+    lines = EARLIER.read_text().splitlines()
+    report = take_in(tmp_path / "new", read(lines))
+    assert list(written(items_of(tmp_path / "new"))) == lines
+    spent = {t.name: t.spent for t in report.totals}
+    assert (spent["shop"], spent["clinic"], spent["town"]) == (Cost(3004, 0), Cost(11000, 70), Cost(10**9, 0))

@@ -100,7 +100,7 @@ UNIQUE = UniqueKeys(frozenset({("stores", "store_id"), ("orders", "order_id")}))
 
 
 def context(
-    *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1,
+    *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1, min_units: int = 0,
     lowered: Lowered = Lowered(), time_zone: str = "UTC",  # noqa: B008  # frozen
 ) -> PlanContext:  # fmt: skip
     """Planning facts at rho 0.01 (epsilon 0.1 in pure accounting)."""
@@ -111,6 +111,7 @@ def context(
         delta_pool=0.0 if pure else 5e-7,
         neighbors=neighbors,
         group_size=group_size,
+        min_units=min_units,
         time_zone=time_zone,
     )
     return PlanContext(

@@ -274,6 +274,17 @@ def test_units_are_what_selects_private_keys(query: str, moment: type) -> None:
         assert chosen.where.value is True  # type: ignore[union-attr]  # TRUE is a literal
 
 
+def test_a_plan_says_by_which_rule_it_shows_private_keys() -> None:
+    of = plan("select city, count(*) from users group by 1", context(min_units=3))
+    assert isinstance(of.selection, Threshold)
+    (rule,) = of.key_rules
+    weight = of.allocation.weights[of.selection.moment]
+    assert (rule.tau, rule.min_units, rule.keys_per_unit) == (of.selection.tau, 3, 1)
+    assert rule.norm_ratio == of.allocation.unit_norm / weight
+    assert rule.sigma_n * of.scale * weight == pytest.approx(2**40)
+    assert plan("select status, count(*) from orders group by 1").key_rules == ()
+
+
 def test_a_larger_group_raises_the_threshold() -> None:
     one, two = (plan("select city, count(*) from users group by 1", context(group_size=k)) for k in (1, 2))
     assert isinstance(one.selection, Threshold)

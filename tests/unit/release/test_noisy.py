@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -13,6 +12,7 @@ from proxy.analysis.keys import NULL_KEY, KeyValue
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.noisy import NoisyCell, NoisyCells, publish
 from proxy.release.raw import RawResult
+from tests.thresholds import lowered
 from tests.unit.plan.shop import context, plan
 from tests.unit.release.make import Counted, Scripted
 
@@ -183,8 +183,7 @@ def test_pure_accounting_shows_all_public_keys() -> None:
 
 def test_a_lower_threshold_shows_more() -> None:
     of = plan(PRIVATE)
-    assert isinstance(of.selection, Threshold)
-    lower = replace(of, selection=Threshold(of.selection.moment, 1.0))
+    lower = lowered(of, 1.0)
     row = (0, "Paris", *(least(of) // 2,) * len(of.vector.moments))
     assert publish(of, raw(row), Scripted([])).cells == ()
     assert len(publish(lower, raw(row), Scripted([])).cells) == 1

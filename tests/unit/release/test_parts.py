@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import datetime
 
 from proxy.plan.distinct import DistinctPart
-from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.release_plan import ReleasePlan
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import SqlType
+from tests.thresholds import lowered
 from tests.unit.plan.shop import plan
 from tests.unit.release.make import Counted, Scripted
 
@@ -48,8 +48,7 @@ def test_every_public_key_gets_a_count_of_its_own_noise() -> None:
 
 
 def test_parts_are_computed_for_the_keys_that_the_vector_kept() -> None:
-    of = plan(MIXED)
-    of = replace(of, selection=Threshold(of.selection.moment, 1.0)) if isinstance(of.selection, Threshold) else of
+    of = lowered(plan(MIXED), 1.0)
     size, many = len(of.vector.moments), 10**15
     counts = {"Oslo": many, None: many, "few": 0}
     vector = (

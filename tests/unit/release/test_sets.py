@@ -9,7 +9,7 @@ import pytest
 
 from proxy.errors import BadGroups
 from proxy.plan.moments import RowCount
-from proxy.plan.release_plan import PlanContext, Threshold
+from proxy.plan.release_plan import PlanContext
 from proxy.plan.sets import Plan, SetsPlan, plan_block
 from proxy.release import noisy
 from proxy.release.finish import Release
@@ -18,6 +18,7 @@ from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.sql.algebra import TRUE
 from proxy.sql.block import BoundBlock
+from tests.thresholds import lowered
 from tests.unit.plan.shop import context
 from tests.unit.release.make import Counted, Scripted, bound
 
@@ -29,12 +30,8 @@ def both(query: str, of: PlanContext | None = None) -> tuple[SetsPlan, BoundBloc
     block = bound(query)
     found = plan_block(block.block, of or context())
     assert isinstance(found, SetsPlan)
-    low = [
-        replace(s, plan=replace(s.plan, selection=Threshold(s.plan.selection.moment, 1.0)))
-        if isinstance(s.plan.selection, Threshold) else s
-        for s in found.sets
-    ]  # fmt: skip
-    return replace(found, sets=tuple(low)), block
+    low = tuple(replace(s, plan=lowered(s.plan, 1.0)) for s in found.sets)
+    return replace(found, sets=low), block
 
 
 def rows(

@@ -9,6 +9,7 @@ import pytest
 
 from proxy.errors import BudgetSpent, EngineFailed, LedgerFailed, PolicyForbids
 from proxy.ledger.base import Outcome
+from proxy.ledger.chain import Entry, Keyed
 from proxy.policy.model import EpsilonLimit
 from proxy.session.contract import Asking, Spliced
 from proxy.session.stages import Progress
@@ -77,6 +78,21 @@ def test_another_login_pays_the_same_and_is_shown_the_same(world: World) -> None
     spent = world.spent()
     answer(world, GROUPED, login="boss", session="2")
     assert world.spent() == spent, "a session of whom has seen all"
+
+
+def test_by_which_rule_a_later_stage_shows_private_keys_is_kept_with_its_charge(world: World) -> None:
+    answer(world, GROUPED)
+    charged, keyed = world.ledger.entries()
+    assert isinstance(charged, Entry)
+    assert isinstance(keyed, Keyed)
+    (later,) = (r for r in charged.releases if r.cost.atto)
+    assert (keyed.release_id, later.keys) == (later.release_id, ())
+    (rule,) = keyed.keys
+    assert rule.tau > rule.sigma_n > 0
+    answer(world, GROUPED, login="boss", session="2")
+    repeated = [r for e in world.ledger.entries(2) if isinstance(e, Entry) for r in e.releases if r.keys]
+    assert repeated == [], "the ticket of another asker has its own entry"
+    assert [e.keys for e in world.ledger.entries(2) if isinstance(e, Keyed)] == [(rule,)]
 
 
 def test_a_stage_that_others_have_paid_for_is_charged_as_if_they_had_not(world: World) -> None:
