@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from proxy.dp.accounting import PICO, epsilon_spent, knob_pico, limit_pico
 from proxy.dp.accuracy import half_width_95
 from proxy.dp.mechanisms import Distribution
+from proxy.pipeline.target import smallest
 from proxy.policy.model import Privacy
-from proxy.session.target import smallest
 from tools.sources import ROOT
 
 PAGE = ROOT / "docs" / "guide" / "client.md"

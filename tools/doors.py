@@ -47,7 +47,8 @@ class Seal:
     why: str
 
 
-CORE = ("proxy/wire/", "proxy/sql/", "proxy/policy/", "proxy/dp/", "proxy/analysis/", "proxy/plan/")
+CORE = ("proxy/wire/", "proxy/sql/", "proxy/policy/", "proxy/dp/", "proxy/analysis/", "proxy/plan/",
+        "proxy/pipeline/")  # fmt: skip
 SAMPLERS = ("proxy/dp/samplers.py", "the one module that draws")
 
 DOORS = (

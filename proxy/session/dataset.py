@@ -17,13 +17,15 @@ from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Engine
 from proxy.errors import AuthenticationFailed
+from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Ledger
+from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import LearnedTable
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.session.known import Known
 from proxy.session.underway import Underway
-from proxy.sql.scope import Catalog
+from proxy.sql.dialects import dialect_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +46,7 @@ class Version:
     in_force_since: datetime
     learned: tuple[LearnedTable, ...] = ()
     better_known: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    _premises: dict[str, Premises] = field(default_factory=dict, init=False, repr=False)
 
     def role_of(self, login: str) -> Role:
         """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""
@@ -56,9 +59,20 @@ class Version:
         names = self.role_of(login).tables or tuple(self.policy.tables)
         return MappingProxyType({n: t for n, t in self.policy.tables.items() if n in names})
 
-    def catalog(self, login: str) -> Catalog:
-        visible = self.visible_tables(login)
-        return Catalog({n: self.better_known.get(n, t) for n, t in visible.items()}, self.policy.dataset)
+    def premises(self, login: str) -> Premises:
+        """What the login's statements are planned from: one object for each role."""
+        role = self.role_of(login).name
+        if role not in self._premises:
+            self._premises.setdefault(role, self._premises_of(self.visible_tables(login)))
+        return self._premises[role]
+
+    def _premises_of(self, visible: Mapping[str, Table]) -> Premises:
+        policy = self.policy
+        return Premises(
+            dataset=policy.dataset, tables=policy.tables, relations=frozenset(RELATIONS), unique=self.unique,
+            named=MappingProxyType({n: self.better_known.get(n, t) for n, t in visible.items()}),
+            privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, learned=self.learned,
+        )  # fmt: skip
 
     def user_name(self, login: str) -> str:
         """Of a login's account and history in the ledger."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from proxy.dp.accuracy import half_width_95
+from proxy.pipeline.plans import Planned
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.noise import noise_of
 from proxy.plan.recipes import Apart, Count, Finish, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import SetsPlan
 from proxy.release.finish import Release
-from proxy.session.answer import Answer, Planned
+from proxy.session.answer import Answer
 from proxy.sql.block import Carries
 
 _MOST_ROWS = 2_000  # of a release that is looked at: an answer to a person has fewer

@@ -14,18 +14,18 @@ from datetime import UTC, datetime
 from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.errors import HushError, InvalidParameter, Unsupported
 from proxy.front.relations import CALLS
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.settings import Settings
+from proxy.pipeline.statements import Asked, Understood, understand
 from proxy.plan.charge import Cost, Request
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting
-from proxy.session.answer import Planned
 from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
 from proxy.session.price import NOTHING, is_above_cap, largest
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
-from proxy.session.settings import Settings
 from proxy.session.stages import estimated
-from proxy.session.statements import Asked, Understood, understand
 from proxy.sql.algebra import Literal
 from proxy.sql.constants import Bindings
 from proxy.sql.splice import InjectedColumn
@@ -90,7 +90,7 @@ class _Estimate:
 
     def rows(self, text: str) -> list[Row]:
         """Every statement's rows, then those of all together."""
-        pieces = understand(Asked(version=self._asker.version, login=self._asker.login, text=text, has_intervals=False))
+        pieces = understand(Asked(premises=self._asker.premises, text=text, has_intervals=False))
         if len(pieces) > _MOST_STATEMENTS:
             hint = "Estimate them in several calls."
             raise Unsupported(f"hush.estimate takes at most {_MOST_STATEMENTS} statements", hint=hint)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Cost
 from proxy.plan.derive import Derived
 from proxy.plan.describe import counted
@@ -18,12 +20,10 @@ from proxy.plan.explain_lines import charge_text
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.sets import Plan
 from proxy.policy.model import Accounting, Privacy
-from proxy.session.answer import Planned
 from proxy.session.asker import Asker
 from proxy.session.payment import Wanting
 from proxy.session.price import NOTHING, Due, dues, is_above_cap, own_cost, request_of
 from proxy.session.relations import Viewer, own_accounts
-from proxy.session.settings import Settings
 from proxy.session.windows import left_of, refreshes, window_ends
 
 
@@ -44,7 +44,7 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
             lines.append(f"  Reuse: computed from {_sources(release)}; hush.fresh asks anew")
         elif release["reused"]:
             lines.append("  Reuse: your accounts paid for this release already; the same numbers come back free")
-    return lines + _later_lines(_listed(data, "later"))
+    return lines + later_lines(_listed(data, "later"))
 
 
 def explain_json(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> str:
@@ -64,7 +64,7 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     shown = own_accounts(viewer)
     balances = asker.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
     accounts: list[Json] = [
-        {"account": d.account.kind, "charge": _amounts(d.cost, privacy), **_remaining(b, balances, privacy)}
+        {"account": d.account.kind, "charge": amounts(d.cost, privacy), **_remaining(b, balances, privacy)}
         for d, b in zip(_of(due, shown), (b for b in balances if b.account in shown), strict=True)
     ]
     return {
@@ -74,7 +74,7 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
         "is_above_max_charge": is_above_cap(charged, settings, privacy),
         "accounts": accounts,
         "releases": releases,
-        "later": [{"charge": _amounts(w.request.cost, privacy)} for w in asked.tickets],
+        "later": [{"charge": amounts(w.request.cost, privacy)} for w in asked.tickets],
     }
 
 
@@ -110,7 +110,7 @@ def _is_free(plans: tuple[Plan, ...], asker: Asker, *, fresh: bool) -> bool:
     return own_cost(dues(tuple(request_of(p, asker.version) for p in plans), asker, fresh=fresh)) == NOTHING
 
 
-def _later_lines(later: list[Json]) -> list[str]:
+def later_lines(later: list[Json]) -> list[str]:
     """What is known of releases that wait for the values of sub-queries."""
     if not later:
         return []
@@ -123,7 +123,7 @@ def _of(due: tuple[Due, ...], accounts: tuple[object, ...]) -> list[Due]:
     return [d for d in due if d.account in accounts]
 
 
-def _amounts(cost: Cost, privacy: Privacy) -> Json:
+def amounts(cost: Cost, privacy: Privacy) -> Json:
     is_pure = privacy.accounting is Accounting.PURE
     return {"epsilon" if is_pure else "rho": cost.pico / PICO, "delta": cost.atto / ATTO}
 

@@ -12,37 +12,37 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from proxy.analysis.analyse import Lowered
 from proxy.dp.accounting import knob_pico
 from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
 from proxy.dp.samplers import choose as drawn
 from proxy.engines.base import Cancellation
 from proxy.ledger.base import AccountSpent, Ledger, Question, Receipt, Wanted
+from proxy.pipeline.alone import read_alone
+from proxy.pipeline.plans import plan_statement, share_of
+from proxy.pipeline.premises import Premises, Terms
+from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Reserved
 from proxy.plan.learned import LearnedBound, LearnedTable
 from proxy.plan.quantiles import QuantilePart
-from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import plan_block
+from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Policy, Table
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.release.store import Stored
-from proxy.session.answer import share_of
 from proxy.session.candidates import Candidates, Size, allowed_rows, candidates, question
 from proxy.session.dataset import Version
 from proxy.session.notices import budget_spent
 from proxy.session.payment import Stage, note_end, noting_failure
 from proxy.session.price import request_of
-from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.block import BoundBlock
 from proxy.sql.constants import Constants
 from proxy.sql.dialects import dialect_of
-from proxy.sql.parse import limited_depth, split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.split import Split
 
 _ASKER = "(learn-bounds)"  # stands in the ledger where a login does
+_AT_ANY_PRICE = Terms(epsilon=0.0)  # what each statement costs is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class _Teacher:
     def __init__(self, version: Version, ledger: Ledger, noise: Noise, choose: Choose, pico: int) -> None:
         self._version, self._ledger, self._pico = version, ledger, pico
         self._noise, self._choose = noise, choose
-        self._tables = MappingProxyType({n: _nameable(t) for n, t in version.policy.tables.items()})
+        self._premises = _premises(version)
         self.reused = 0
 
     def ask(self, sizes: Sequence[Candidates]) -> list[LearnedBound | None]:
@@ -124,16 +124,13 @@ class _Teacher:
         return [_bound(of, a.plan, self._finished(a, c)) for of, a, c in zip(sizes, asked, cells, strict=True)]
 
     def _planned(self, text: str) -> _Asked:
-        policy = self._version.policy
-        catalog = Catalog(self._tables, policy.dataset)
-        with limited_depth():
-            cut = split(split_statements(text)[0], catalog, frozenset())
-            block = bind_block(cut.blocks[0], catalog, Constants({}, datetime.now(UTC)), cut.text)
-            context = PlanContext(
-                tables=self._tables, unique=self._version.unique, privacy=policy.privacy, lowered=Lowered(),
-                pico=self._pico, atto_for_keys=0, salt=self._version.salt, dialect=dialect_of(policy.source),
-            )  # fmt: skip
-            plan = plan_block(block.block, context)
+        """Planned as a client's statement is that may name units."""
+        handle = read_alone(text, self._premises).handle
+        assert isinstance(handle, Understood), "it reads a private table"
+        assert isinstance(handle.query, Split), "it asks for an aggregate"
+        constants = Constants({}, datetime.now(UTC))
+        planned = plan_statement(handle.query, self._premises, _AT_ANY_PRICE, constants, self._pico)
+        (block,), (plan,) = planned.blocks, planned.plans
         assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
         return _Asked(text, block, plan)
 
@@ -161,6 +158,16 @@ class _Teacher:
         return finish_plan(
             asked.plan, cells, asked.block.columns, is_consistent=False, nonnegative=True, time_zone=zone
         )  # fmt: skip
+
+
+def _premises(version: Version) -> Premises:
+    """Those of an administrator, who may name units, where nothing was learned yet."""
+    policy = version.policy
+    tables = MappingProxyType({n: _nameable(t) for n, t in policy.tables.items()})
+    return Premises(
+        dataset=policy.dataset, tables=tables, named=tables, relations=frozenset(), unique=version.unique,
+        privacy=policy.privacy, dialect=dialect_of(policy.source), salt=version.salt,
+    )  # fmt: skip
 
 
 def _nameable(table: Table) -> Table:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from proxy.errors import HushError, LedgerFailed, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Shortfall, Wanted
+from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Cost, Request, Reserved
 from proxy.plan.sets import Plan
 from proxy.release.noisy import NoisyCells
@@ -23,7 +24,6 @@ from proxy.release.store import Stored
 from proxy.session.asker import Asker
 from proxy.session.notices import budget_spent
 from proxy.session.price import check_cap, dues, key_of, own_cost, request_of
-from proxy.session.settings import Settings
 
 _NOTHING = Cost(0, 0)
 Plans = Sequence[Plan]
@@ -150,6 +150,11 @@ def _prices(unpaid: Sequence[Cost], plans: Plans) -> tuple[tuple[Cost, ...], tup
     left = list(unpaid)
     prices = tuple(left.pop(_fitting(left, plan)) for plan in plans)
     return prices, tuple(left)
+
+
+def left_after(unpaid: Sequence[Cost], plans: Plans) -> tuple[Cost, ...]:
+    """The charges that are left for later stages. Raises LedgerFailed."""
+    return _prices(unpaid, plans)[1]
 
 
 def _wanted(plan: Plan, price: Cost, asker: Asker) -> Wanted:

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from proxy.session.answer import Planned
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.statements import Asked
 from proxy.session.contract import Piece
-from proxy.session.statements import Asked
 
 Kept = TypeVar("Kept")
 _LONGEST_TEXT = 20_000

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from proxy.dp.accounting import epsilon_spent, knob_pico
 from proxy.errors import PolicyForbids
+from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request
 from proxy.plan.sets import Plan
 from proxy.policy.model import Privacy
 from proxy.session.asker import Asker
 from proxy.session.dataset import Version
-from proxy.session.settings import Settings
 
 NOTHING = Cost(0, 0)
 

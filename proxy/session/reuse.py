@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.settings import Settings
 from proxy.plan.charge import AccountKind
 from proxy.plan.derive import Derived, derive
 from proxy.plan.explain_sets import output_noises
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.release.store import Stored
-from proxy.session.answer import Planned
 from proxy.session.asker import Asker
 from proxy.session.known import is_source
 from proxy.session.price import NOTHING, dues, release_key, request_of
-from proxy.session.settings import Settings
 
 
 def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequence[Plan] = ()) -> Planned:

@@ -17,8 +17,12 @@ from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.ledger.base import Receipt
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
+from proxy.pipeline.plans import Planned, together
+from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
+from proxy.pipeline.statements import Asked, Understood, private_words, understand
+from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.release.store import Stored
-from proxy.session.answer import Answer, Planned, answer_statement, is_paid, plan_statement, together
+from proxy.session.answer import Answer, answer_statement, is_paid
 from proxy.session.asker import Asker
 from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
@@ -29,12 +33,11 @@ from proxy.session.notices import charge_notices, doubt_notices, rank_notices, r
 from proxy.session.parameters import read_parameters
 from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
+from proxy.session.planning import plan_asked
 from proxy.session.relations import LastQuery, Viewer, system_columns
-from proxy.session.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
 from proxy.session.spliced import asking, block_patches, explained, probed, spliced
 from proxy.session.stages import Progress, asked_now, begun, next_part, ready, rehearse, resumed
-from proxy.session.statements import Asked, Understood, private_words, understand
-from proxy.session.told import Answers, Noted, Taken
+from proxy.sql.constants import Constants
 from proxy.sql.probe import Probe
 from proxy.sql.splice import Patch, system_template
 from proxy.sql.split import Split
@@ -80,7 +83,7 @@ class ClientSession:
         """See the contract. Unicode-escaped names are left to the front's guard."""
         version = self._dataset.current
         if self._words_of is not version:
-            self._words, self._words_of = private_words(version, self._login), version
+            self._words, self._words_of = private_words(version.premises(self._login)), version
         folded = text.lower()
         return any(word in folded for word in self._words) or bool(self._noted and self._noted_in(text))
 
@@ -101,7 +104,7 @@ class ClientSession:
 
     def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
         return Asked(
-            version=self._dataset.current, login=self._login, text=text, has_intervals=has_intervals(settings),
+            premises=self._dataset.current.premises(self._login), text=text, has_intervals=has_intervals(settings),
             noted=self._noted_in(text) if self._noted else frozenset(), told=told,
         )  # fmt: skip
 
@@ -126,12 +129,12 @@ class ClientSession:
         self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
     ) -> Spliced | Asking:
         """See the contract."""
-        piece = await self._up_to_date(piece, settings)
+        piece, version = await self._up_to_date(piece, settings)
         if isinstance(piece.refusal, Refusal):
             raise piece.refusal.error
         if isinstance(piece.handle, Taken):
             return Spliced(sql=piece.text, literal_sql=piece.text, arrays=(), notices=())
-        return await self._release(piece, parameters, settings)
+        return await self._release(piece, version, parameters, settings)
 
     def refused(self, error: HushError) -> None:
         """See the contract."""
@@ -141,22 +144,22 @@ class ClientSession:
         """See the contract; nothing is held between statements."""
         self._metrics.session_closed()
 
-    async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> Piece:
+    async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> tuple[Piece, Version]:
         """The piece under the policy in force: a statement prepared under an older one is understood again."""
-        handle = piece.handle
-        if not isinstance(handle, Understood) or handle.version is self._dataset.current:
-            return piece
+        version, handle = self._dataset.current, piece.handle
+        if not isinstance(handle, Understood) or handle.premises is version.premises(self._login):
+            return piece, version
         pieces = await self.prepare(piece.text, settings, handle.told)
-        if len(pieces) != 1 or not pieces[0].is_private:
+        if len(pieces) != 1 or not pieces[0].is_private or self._dataset.current is not version:
             raise PolicyForbids("the policy has changed since this statement was prepared", hint="Prepare it again.")
-        return pieces[0]
+        return pieces[0], version
 
     # --- one statement --------------------------------------------------------------------------------
 
     async def _release(
-        self, piece: Piece, parameters: tuple[Parameter, ...], values: Mapping[str, str]
+        self, piece: Piece, version: Version, parameters: tuple[Parameter, ...], values: Mapping[str, str]
     ) -> Spliced | Asking:
-        progress, asker, settings = await self._progress(piece, values)
+        progress, asker, settings = await self._progress(piece, version, values)
         handle = progress.handle
         is_explain = handle.wrapped.wrapper in EXPLAINS
         if isinstance(handle.query, Probe):
@@ -167,7 +170,7 @@ class ClientSession:
         query = handle.query
         if query.stages:
             await self._rehearse(progress, asker, settings, parameters)
-            progress, query = await self._think(lambda: next_part(progress, self._login))
+            progress, query = await self._think(lambda: next_part(progress))
         try:
             planned = await self._plan(query, asker, settings, parameters, progress)
         except HushError as error:
@@ -191,16 +194,18 @@ class ClientSession:
             values = read_parameters(parameters)
             await self._think(lambda: rehearse(progress, asker, settings, values))
 
-    async def _progress(self, piece: Piece, values: Mapping[str, str]) -> tuple[Progress, Asker, Settings]:
+    async def _progress(
+        self, piece: Piece, version: Version, values: Mapping[str, str]
+    ) -> tuple[Progress, Asker, Settings]:
         """How far a statement is, with who asks for it and how."""
         found = piece.handle
         if isinstance(found, Progress):
             going = found
-            found = await self._think(lambda: resumed(going, piece.told, self._dataset.current, self._login))
+            found = await self._think(lambda: resumed(going, piece.told, version))
         handle = found.handle if isinstance(found, Progress) else found
         assert isinstance(handle, Understood), "a private piece without refusal was understood"
-        settings = self._settings(handle.version, values)
-        asker = self._asker(handle.version, settings.shared_session)
+        settings = self._settings(version, values)
+        asker = self._asker(version, settings.shared_session)
         if isinstance(found, Progress) and found.share:
             return found, asker, settings
         first = begun(handle, asker, settings)
@@ -260,7 +265,7 @@ class ClientSession:
             return cached
         values = read_parameters(parameters)
         planned = await self._think(
-            lambda: plan_statement(query, asker, settings, values, progress.now, progress.share)
+            lambda: plan_asked(query, asker, settings, Constants(values, progress.now), progress.share)
         )
         if planned.is_lasting and not _depends_on_time(query.text):
             self._plans.keep_planned(key, planned)

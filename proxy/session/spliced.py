@@ -5,9 +5,10 @@ Nothing is computed here: released columns are put into the client's own text.
 
 from __future__ import annotations
 
-from proxy.session.answer import Answer, Planned
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.statements import Understood
+from proxy.session.answer import Answer
 from proxy.session.contract import Array, Asking, Notice, Piece, Spliced
-from proxy.session.statements import Understood
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, erase, splice, system_template

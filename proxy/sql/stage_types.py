@@ -10,8 +10,12 @@ from sqlglot import exp
 
 from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.block import BoundBlock
+from proxy.sql.names import identifier, table_name
+from proxy.sql.parse import parse
 from proxy.sql.prepared import constant
+from proxy.sql.scope import Catalog
 from proxy.sql.split import Split
+from proxy.sql.stages import StageText
 from proxy.sqltypes import Family, SqlType
 
 #: A value of each family, of which type is not said.
@@ -25,6 +29,23 @@ def stand_ins(query: Split, blocks: tuple[BoundBlock, ...], columns: int) -> tup
     """What the values of a stage might be, of each of its columns. query, blocks: its statement, and what it reads."""
     types = _choices(query, blocks)
     return types if len(types) == columns else (STAND_INS,) * columns
+
+
+def likely(stage: StageText, catalog: Catalog) -> tuple[str, ...]:
+    """What a stage that reads public tables may be worth, in each of its columns, as far as that is easily told."""
+    tree = parse(stage.text)
+    select = next((s for s in tree.find_all(exp.Select) if not _shows_all(s)), None)
+    found = [_likely(item.unalias(), select, catalog) for item in select.expressions] if select is not None else []
+    return tuple(found) if len(found) == stage.columns else STAND_INS[:1] * stage.columns
+
+
+def _likely(item: exp.Expr, select: exp.Select, catalog: Catalog) -> str:
+    column = item.this if isinstance(item, (exp.Min, exp.Max)) else item
+    if not isinstance(column, exp.Column):
+        return STAND_INS[1] if _is_sum(item) else STAND_INS[0]
+    tables = (catalog.tables.get(table_name(t, catalog.database)) for t in select.find_all(exp.Table))
+    named = [c for t in tables if t is not None and (c := t.column(identifier(column.this))) is not None]
+    return _of(named[0].type)[0] if named else STAND_INS[0]
 
 
 def _choices(query: Split, blocks: tuple[BoundBlock, ...]) -> tuple[tuple[str, ...], ...]:

@@ -222,7 +222,7 @@ SEEDED = (
            "self.amount / (self.draws * self.groups) * _DOWN",
            "self.amount / self.draws * _DOWN",
            _CHOICE),
-    Seeded("splitting", "each release of a statement gets the whole charge", "session/answer.py",
+    Seeded("splitting", "each release of a statement gets the whole charge", "pipeline/plans.py",
            "share = whole // max(1, releases)",
            "share = whole",
            _ESTIMATE),

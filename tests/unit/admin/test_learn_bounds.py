@@ -29,18 +29,16 @@ from proxy.dp.quantiles import Draw, Weights
 from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
 from proxy.ledger import replay
-from proxy.ledger.base import Ledger
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.metrics import Metrics
+from proxy.pipeline.plans import plan_statement
+from proxy.pipeline.premises import Terms
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.learned import LearnedBound, LearnedTable
 from proxy.policy.model import Policy
-from proxy.session.answer import plan_statement
-from proxy.session.asker import Asker
 from proxy.session.dataset import Dataset, Version
 from proxy.session.learning import learn
 from proxy.session.plancache import PlanCache
-from proxy.session.settings import read_settings
+from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.split import split
 from tests.unit.admin.command_line import CommandLine
@@ -231,11 +229,10 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, folder: Path, text: str) -> 
 def planned_lines(version: Version, text: str, epsilon: float) -> list[str]:
     """What EXPLAIN says of a statement's only release."""
     served = replace(version, users=others_version().users)
-    dataset = Dataset(ledger=cast(Ledger, None), noise={}, current=served)
-    asker = Asker(dataset=dataset, version=served, login="ann", accounts=(), metrics=cast(Metrics, None))
-    settings = read_settings({"hush.epsilon": str(epsilon)}, served.policy.privacy)
-    query = split(split_statements(text)[0], served.catalog("ann"), frozenset())
-    (plan,) = plan_statement(query, asker, settings, {}, datetime(2026, 1, 1, tzinfo=UTC)).plans
+    premises = served.premises("ann")
+    query = split(split_statements(text)[0], premises.catalog, frozenset())
+    constants = Constants({}, datetime(2026, 1, 1, tzinfo=UTC))
+    (plan,) = plan_statement(query, premises, Terms(epsilon=epsilon), constants).plans
     return plan_lines(explain_plan(plan, served.policy.privacy))
 
 

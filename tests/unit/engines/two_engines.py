@@ -76,7 +76,7 @@ class Stage:
 def statements(case: Case, served: Policy, dialect: Dialect, lowered: Lowered) -> list[list[Stage]]:
     """The stages of each release for an engine; none if the statement is refused."""
     try:
-        plans = corpus.plan(case, served, corpus.context_of(served, dialect, lowered))
+        plans = corpus.plan(case, served, corpus.setting_of(served, dialect, lowered))
     except HushError:
         return []
     return [_stages(one) for plan in plans for one in (plan.plans if isinstance(plan, SetsPlan) else (plan,))]

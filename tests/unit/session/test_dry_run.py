@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import HushError, UndefinedName
 from proxy.session.dry_run import dry_run
-from tests.unit.sql.corpus import policy
+from tests.unit.sql.corpus import Case, cases, plan, policy
 
 
 def test_plan_as_text() -> None:
@@ -33,13 +33,44 @@ def test_two_blocks_are_two_releases() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "SELECT 1", "SELECT * FROM stores", "SELECT * FROM users", "SELECT count(*) FROM users; SELECT 1",
-             "SELECT count(*) FROM users WHERE " + "NOT " * 5000 + "newsletter", "EXPLAIN SELECT count(*) FROM users"],
+    "text", ["", "SELECT 1", "SELECT * FROM stores", "SELECT * FROM users", "TABLE orders; TABLE hush.budget",
+             "SELECT count(*) FROM users WHERE " + "NOT " * 5000 + "newsletter", "DELETE FROM users", "TABLE orders"],
 )  # fmt: skip
 def test_what_has_no_plan_is_an_error_with_advice(text: str) -> None:
     with pytest.raises(HushError) as refused:
         dry_run(policy(), text, as_json=False)
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("case", [c for c in cases() if not c.is_refused and not c.parameters], ids=lambda c: c.place)
+def test_whatever_a_served_proxy_answers_is_explained(case: Case) -> None:
+    told = json.loads(dry_run(policy(), case.sql, as_json=True))
+    assert len(told["releases"]) == len({p.fingerprint for p in plan(case, policy())}) or told["later"] or case.told
+    assert dry_run(policy(), case.sql, as_json=False).startswith("Privacy plan: epsilon ")
+
+
+def test_stages_are_explained_with_what_comes_later() -> None:
+    text = "SELECT count(*) FROM users WHERE age > (SELECT avg(age) FROM users)"
+    told = json.loads(dry_run(policy(), text, as_json=True))
+    whole = json.loads(dry_run(policy(), "SELECT count(*) FROM users", as_json=True))["releases"][0]["charge"]["rho"]
+    (first,), (later,) = told["releases"], told["later"]
+    assert first["charge"]["rho"] + later["charge"]["rho"] == pytest.approx(whole)
+    assert "Later: 1 release" in dry_run(policy(), text, as_json=False)
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM users LIMIT 0", "SELECT count(*) FROM users WHERE false",
+                                  "SELECT * FROM hush.budget"])  # fmt: skip
+def test_what_releases_nothing_is_said_to_be_free(text: str) -> None:
+    assert json.loads(dry_run(policy(), text, as_json=True))["releases"] == []
+    assert dry_run(policy(), text, as_json=False).endswith("Nothing is released, it is free.")
+
+
+@pytest.mark.parametrize("text", ["SELECT count(*) FROM users; SELECT 1", "EXPLAIN SELECT count(*) FROM users",
+                                  "BEGIN; SELECT count(*) FROM users; COMMIT",
+                                  "COPY (SELECT count(*) FROM users) TO STDOUT",
+                                  "DECLARE c CURSOR FOR SELECT count(*) FROM users"])  # fmt: skip
+def test_what_stands_around_a_statement_changes_nothing(text: str) -> None:
+    assert dry_run(policy(), text, as_json=False) == dry_run(policy(), "SELECT count(*) FROM users", as_json=False)
 
 
 @pytest.mark.parametrize("text", ["SELEC 1", "SELECT count(*) FROM nowhere", "SELECT 1", "SELECT * FROM stores"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from proxy.session.answer import Planned
+from proxy.pipeline.plans import Planned
+from proxy.pipeline.statements import Asked
 from proxy.session.contract import Piece
 from proxy.session.dataset import Version
 from proxy.session.plancache import PlanCache
-from proxy.session.statements import Asked
 from tests.unit.session.make import version
 
 PIECES = (Piece(text="SELECT 1", start=0, is_private=False, describe_text="SELECT 1"),)
@@ -16,14 +16,14 @@ PLANNED = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
 def asked(of: Version, login: str = "ann", text: str = "SELECT 1", **more: Any) -> Asked:
-    return Asked(version=of, login=login, text=text, **{"has_intervals": False, **more})
+    return Asked(premises=of.premises(login), text=text, **{"has_intervals": False, **more})
 
 
 def test_pieces_are_kept_by_all_they_depend_on() -> None:
     cache, one, two = PlanCache(), version(), version()
     cache.keep_pieces(asked(one), PIECES)
     assert cache.pieces(asked(one)) is PIECES
-    for other in (asked(two), asked(one, "bob"), asked(one, text="SELECT 2"), asked(one, has_intervals=True),
+    for other in (asked(two), asked(one, "clerk"), asked(one, text="SELECT 2"), asked(one, has_intervals=True),
                   asked(one, noted=frozenset("v")), asked(one, told=((("view",),),))):  # fmt: skip
         assert cache.pieces(other) is None
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from proxy.errors import PolicyForbids
+from proxy.pipeline.target import Shown, Target, is_met, smallest
 from proxy.plan.outputs import output_noise
 from proxy.session.session import ClientSession
-from proxy.session.target import Shown, Target, is_met, smallest
 from tests.unit.plan.shop import plan
 from tests.unit.session.running import Slow, session_with, sessions_with
 from tests.unit.session.test_estimate import asked

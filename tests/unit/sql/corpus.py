@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,28 +16,28 @@ from sqlglot import exp
 from proxy.admin.files import read_policy
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.keys import Key, PublicKey
-from proxy.analysis.units import UniqueKeys
-from proxy.dp.accounting import knob_pico, pool_atto
+from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError
 from proxy.front.relations import RELATIONS
+from proxy.pipeline.alone import read_alone
+from proxy.pipeline.plans import plan_statement
+from proxy.pipeline.premises import Premises, Terms, as_declared
+from proxy.pipeline.stages import next_part, resumed
+from proxy.pipeline.statements import Understood
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.explain_sets import label
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
-from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import Plan, SetsPlan, plan_block
-from proxy.policy.model import Policy, UnitVia
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import Plan, SetsPlan
+from proxy.policy.model import Policy
 from proxy.sql.algebra import Literal, Null
-from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.block import BoundBlock
 from proxy.sql.constants import Constants, Elements, coerce_text
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.lifted import split_lifted
-from proxy.sql.parse import limited_depth, split_statements
-from proxy.sql.scope import Catalog
 from proxy.sql.split import Split
-from proxy.sql.stages import Row, written
-from proxy.sql.table_command import write_out
+from proxy.sql.stages import Row
 from proxy.sqltypes import TYPE_NAMES
 
 CASES = Path(__file__).resolve().parents[2] / "cases"
@@ -96,45 +96,60 @@ def policy() -> Policy:
     return read_policy(CASES / "shop.yaml", {})
 
 
-def cut(sql: str, served: Policy) -> Split:
-    statements = split_statements(sql)
-    assert len(statements) == 1
-    catalog = Catalog(served.tables, served.dataset)
-    return split_lifted(write_out(statements[0]).statement, catalog, frozenset(RELATIONS))[0]
+def understood(sql: str, premises: Premises) -> Understood:
+    """A statement as a session understands it for which the front keeps nothing. Raises HushError."""
+    handle = read_alone(sql, premises).handle
+    assert isinstance(handle, Understood), "nothing that the front keeps has its name"
+    return handle
 
 
-def bind(found: Split, served: Policy, parameters: tuple[tuple[str, object], ...] = ()) -> tuple[BoundBlock, ...]:
-    constants = Constants({n: _constant(*p) for n, p in enumerate(parameters, start=1)}, NOW)
-    return tuple(bind_block(b, Catalog(served.tables, served.dataset), constants, found.text) for b in found.blocks)
+def bind(sql: str, served: Policy) -> tuple[BoundBlock, ...]:
+    query, setting = understood(sql, premises_of(served)).query, setting_of(served)
+    assert isinstance(query, Split)
+    return plan_statement(query, setting.premises, setting.terms, Constants({}, NOW), setting.share).blocks
 
 
-def plan(case: Case, served: Policy, context: PlanContext | None = None) -> tuple[Plan, ...]:
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """With what the statements of the cases are planned. share: what each release costs."""
+
+    premises: Premises
+    terms: Terms
+    share: int
+
+
+def plan(case: Case, served: Policy, setting: Setting | None = None) -> tuple[Plan, ...]:
     """What would be released, stage after stage. Raises HushError."""
-    context = context or context_of(served)
-    with limited_depth():
-        now, found = cut(case.sql, served), list[Plan]()
-        for rows in case.told:
-            try:
-                found += _planned(cut(now.stages[0].text, served), case, served, context)
-            except HushError as error:
-                error.position = now.stages[0].original(error.position)
-                raise
-            now = cut(written(now.text, now.stages, now.stages[0], rows).statement.text, served)
-        assert not now.stages, "the case says what every stage gives"
-        return (*found, *_planned(now, case, served, context))
+    setting = setting or setting_of(served)
+    handle, found = understood(case.sql, setting.premises), list[Plan]()
+    for rows in case.told:
+        part = next_part(handle)
+        found += _planned(part.query, case, setting, lambda p, at=part.asked, of=handle: of.position(at.original(p)))  # type: ignore[misc]  # defaults
+        handle = resumed(handle, part.asked, rows)
+    if not isinstance(handle.query, Split):
+        return tuple(found)
+    assert not handle.query.stages, "the case says what every stage gives"
+    return (*found, *_planned(handle.query, case, setting, handle.position))
 
 
-def context_of(served: Policy, dialect: Dialect = DUCKDB, lowered: Lowered = _AS_DECLARED) -> PlanContext:
+def premises_of(served: Policy, dialect: Dialect = DUCKDB) -> Premises:
+    return replace(as_declared(served, RELATIONS, salt="salt"), dialect=dialect)
+
+
+def setting_of(served: Policy, dialect: Dialect = DUCKDB, lowered: Lowered = _AS_DECLARED) -> Setting:
     """With what the statements of the cases are planned."""
-    return PlanContext(
-        tables=served.tables, unique=_unique(served), privacy=served.privacy, lowered=lowered,
-        pico=knob_pico(served.privacy, 10.0), atto_for_keys=pool_atto(served.privacy), salt="salt", dialect=dialect,
-    )  # fmt: skip
+    share = knob_pico(served.privacy, 10.0)
+    terms = Terms(epsilon=10.0, limits=(share,), lowered=lowered)
+    return Setting(premises_of(served, dialect), terms, share)
 
 
-def _planned(found: Split, case: Case, served: Policy, context: PlanContext) -> tuple[Plan, ...]:
-    blocks = bind(found, served, case.parameters)
-    return tuple(plan_block(b.block, context) for b in blocks)
+def _planned(query: Split, case: Case, setting: Setting, original: Callable[[int], int]) -> tuple[Plan, ...]:
+    constants = Constants({n: _constant(*p) for n, p in enumerate(case.parameters, start=1)}, NOW)
+    try:
+        return plan_statement(query, setting.premises, setting.terms, constants, setting.share).plans
+    except HushError as error:
+        error.position = original(error.position)
+        raise
 
 
 def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:
@@ -196,12 +211,3 @@ def _single(kind: str, value: object) -> Literal | Null:
         return coerce_text(value, TYPE_NAMES[kind], exp.Literal.string(value))
     assert isinstance(value, (bool, int, float))
     return Literal(value, TYPE_NAMES[kind])
-
-
-def _unique(served: Policy) -> UniqueKeys:
-    joined = {(j.table, j.ref_column) for t in served.tables.values() for j in t.joins}
-    parents = {
-        (t.ownership.parent, t.ownership.parent_key)
-        for t in served.tables.values() if isinstance(t.ownership, UnitVia)
-    }  # fmt: skip
-    return UniqueKeys(frozenset(joined | parents))

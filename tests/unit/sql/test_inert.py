@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.session.statements import SYSTEM_RELATIONS
+from proxy.front.relations import RELATIONS
 from proxy.sql.inert import is_inert
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
@@ -15,7 +15,7 @@ CATALOG = Catalog(policy().tables)
 
 
 def found(text: str) -> bool:
-    return is_inert(split(split_statements(text)[0], CATALOG, SYSTEM_RELATIONS))
+    return is_inert(split(split_statements(text)[0], CATALOG, frozenset(RELATIONS)))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
-from proxy.session.settings import NAMES, check_setting, has_intervals, read_settings
+from proxy.pipeline.settings import NAMES, check_setting, has_intervals, read_settings
 from tests.unit.session.make import PRIVACY
 
 

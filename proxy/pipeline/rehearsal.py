@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from proxy.errors import HushError
-from proxy.session.statements import Understood
+from proxy.pipeline.statements import Understood
 from proxy.sql.split import Split
 from proxy.sql.stages import StageText, Written, with_stand_ins
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
+from proxy.pipeline.target import NO_TARGET, Target
 from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
-from proxy.session.target import NO_TARGET, Target
 
 PREFIX = "hush."
 _LEAST_SHARE = 0.01

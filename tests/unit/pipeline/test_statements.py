@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from proxy.errors import HushError
+from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.session.contract import Piece, Refusal
-from proxy.session.statements import Asked, Understood, private_words, understand
 from proxy.sql.probe import Probe
 from proxy.sql.split import Split
 from proxy.sql.wrappers import Wrapper
@@ -20,7 +20,7 @@ COUNT = "SELECT count(*) FROM users"
 
 def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
     """As a session understands them for which the front keeps nothing."""
-    return understand(Asked(version=version(), login=login, text=text, has_intervals=has_intervals, told=((),)))
+    return understand(Asked(premises=version().premises(login), text=text, has_intervals=has_intervals, told=((),)))
 
 
 def piece(text: str, *, has_intervals: bool = False) -> Piece:
@@ -198,12 +198,12 @@ def test_unreadable_string_is_refused_as_a_whole() -> None:
 def test_tables_of_other_roles_are_not_known() -> None:
     text = f"{COUNT}; SELECT count(*) FROM orders"
     assert [p.is_private for p in pieces(text, "clerk")] == [False, True]
-    assert "users" not in private_words(version(), "clerk")
-    assert {"orders", "hush"} <= private_words(version(), "clerk")
+    assert "users" not in private_words(version().premises("clerk"))
+    assert {"orders", "hush"} <= private_words(version().premises("clerk"))
 
 
 def test_words_of_a_name_with_quotes_include_its_spelling_in_sql() -> None:
-    assert {'odd "table', 'odd ""table'} <= private_words(version(), "ann")
+    assert {'odd "table', 'odd ""table'} <= private_words(version().premises("ann"))
 
 
 def test_system_relations_are_private_pieces() -> None:
@@ -275,9 +275,8 @@ def test_other_statements_are_not_widened(text: str) -> None:
 def test_raw_select_may_be_answered_empty_by_policy() -> None:
     served = policy()
     lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
-    (rows,) = understand(Asked(version=lenient, login="ann", text="SELECT age, city FROM users", has_intervals=False))
+    premises = lenient.premises("ann")
+    (rows,) = understand(Asked(premises=premises, text="SELECT age, city FROM users", has_intervals=False))
     assert isinstance(handle(rows).query, Probe)
-    (exists,) = understand(
-        Asked(version=lenient, login="ann", text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False)
-    )
+    (exists,) = understand(Asked(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False))
     assert refusal(exists).sqlstate == "DP004"

@@ -10,35 +10,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
-from proxy.front.relations import CALLS, RELATIONS, SCHEMA
-from proxy.session.contract import Piece, Refusal
-from proxy.session.dataset import Version
-from proxy.session.settings import check_setting
-from proxy.session.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
+from proxy.pipeline.premises import Premises
+from proxy.pipeline.settings import check_setting
+from proxy.pipeline.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.sql.inert import is_inert
 from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import Statement, limited_depth, split_statements
 from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
-from proxy.sql.scope import Catalog
-from proxy.sql.split import Split, split
+from proxy.sql.split import SYSTEM_SCHEMA, Split, split
 from proxy.sql.stages import Written
+from proxy.sql.system_calls import CALLS
 from proxy.sql.table_command import WrittenOut, write_out
 from proxy.sql.views import NOT_EXPANDED, Expanded, expand
 from proxy.sql.widen import widen
 from proxy.sql.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
-
-SYSTEM_RELATIONS = frozenset(RELATIONS)
+from proxy.wire.exchange import Piece, Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """The handle of a private piece: the policy version it was read under and its cut SELECT.
+    """The handle of a private piece: what it was read under and its cut SELECT.
 
     written: by which constants released sub-queries were replaced in it, in order.
     """
 
-    version: Version
+    premises: Premises
     wrapped: Wrapped
     query: Split | Probe
     placed: Placed
@@ -79,8 +76,7 @@ class Asked:
     noted: names that views and prepared statements of the session may have. told: what the front said about those.
     """
 
-    version: Version
-    login: str
+    premises: Premises
     text: str
     has_intervals: bool
     noted: frozenset[str] = frozenset()
@@ -93,27 +89,23 @@ def understand(asked: Asked) -> tuple[Piece, ...]:
     return tuple(reader.piece(s) for s in split_statements(asked.text))
 
 
-def private_words(version: Version, login: str) -> frozenset[str]:
+def private_words(premises: Premises) -> frozenset[str]:
     """Lower-case words without which no statement can be private; a name's quotes are doubled in SQL."""
-    names = _private_names(version.catalog(login))
-    return frozenset((*names, *(n.replace('"', '""') for n in names), SCHEMA))
-
-
-def _private_names(catalog: Catalog) -> frozenset[str]:
-    return frozenset(t.name.lower() for t in catalog.tables.values() if not t.is_public)
+    names = premises.private_names
+    return frozenset((*names, *(n.replace('"', '""') for n in names), SYSTEM_SCHEMA))
 
 
 class _Reader:
     """Reads the statements of a string in order: one may name a view that an earlier one makes."""
 
     def __init__(self, asked: Asked) -> None:
-        self._version = asked.version
-        self._catalog = asked.version.catalog(asked.login)
-        self._private = _private_names(self._catalog)
+        self._premises = asked.premises
+        self._catalog = asked.premises.catalog
+        self._private = asked.premises.private_names
         self._has_intervals = asked.has_intervals
         self._noted = set(asked.noted)
         self._told = asked.told
-        self._kept = read_kept(asked.told[0]).only_of(self._private | {SCHEMA}) if asked.told else NOTHING_KEPT
+        self._kept = read_kept(asked.told[0]).only_of(self._private | {SYSTEM_SCHEMA}) if asked.told else NOTHING_KEPT
         self._views = frozenset(name.lower() for name in self._kept.views)
 
     def piece(self, statement: Statement) -> Piece:
@@ -171,7 +163,7 @@ class _Reader:
     def _names_private(self, statement: Statement) -> bool:
         names = [t.text.lower() for t in statement.tokens]
         return any(n in self._private or n in self._views for n in names) or (
-            SCHEMA in names and any(n in SYSTEM_RELATIONS or n in _FUNCTIONS for n in names)
+            SYSTEM_SCHEMA in names and any(n in self._premises.relations or n in _FUNCTIONS for n in names)
         )
 
     def _select(self, statement: Statement, wrapped: Wrapped, text: str) -> Piece:
@@ -205,7 +197,7 @@ class _Reader:
             is_inert=wrapped.wrapper is Wrapper.NONE and not self._told and isinstance(cut, Split) and is_inert(cut),
             handle=Taken()
             if self._is_taken(wrapped)
-            else Understood(version=self._version, wrapped=wrapped, query=cut, placed=placed, told=self._told),
+            else Understood(premises=self._premises, wrapped=wrapped, query=cut, placed=placed, told=self._told),
         )
 
     def _is_taken(self, wrapped: Wrapped) -> bool:
@@ -219,9 +211,7 @@ class _Reader:
             cut, lifted = self._split(inner)
         except HushError as error:
             may_hide = isinstance(error, NotAggregate)
-            found = probe(
-                inner, self._catalog, may_hide=may_hide, hides_all=self._version.policy.privacy.raw_select_empty
-            )
+            found = probe(inner, self._catalog, may_hide=may_hide, hides_all=self._premises.privacy.raw_select_empty)
             if found is None:
                 raise
             return found, Expanded(inner)
@@ -229,11 +219,11 @@ class _Reader:
         return (emptied(cut.text, cut.root, self._catalog) if is_probe else None) or cut, lifted
 
     def _split(self, inner: Statement) -> tuple[Split, Expanded]:
-        cut, lifted = split_lifted(inner, self._catalog, SYSTEM_RELATIONS)
+        cut, lifted = split_lifted(inner, self._catalog, self._premises.relations)
         if self._has_intervals:
             widened = widen(cut)
             if widened != lifted.statement.text:
-                cut = split(split_statements(widened)[0], self._catalog, SYSTEM_RELATIONS)
+                cut = split(split_statements(widened)[0], self._catalog, self._premises.relations)
         return cut, lifted
 
     def _check_shadow(self, words: Iterable[tuple[str, int]]) -> None:
@@ -252,12 +242,12 @@ class _Reader:
         """A bad value of a hush.* setting fails at SET."""
         words = [t.text for t in statement.tokens]
         at = 2 if words[1:2] and words[1].upper() in ("SESSION", "LOCAL") else 1
-        if [w.lower() for w in words[at : at + 2]] != [SCHEMA, "."] or len(words) < at + 5:
+        if [w.lower() for w in words[at : at + 2]] != [SYSTEM_SCHEMA, "."] or len(words) < at + 5:
             return
         value = "".join(words[at + 4 :])
         if words[at + 3].upper() not in ("=", "TO") or value.upper() == "DEFAULT":
             return
-        check_setting(f"{SCHEMA}.{words[at + 2]}", value, self._version.policy.privacy)
+        check_setting(f"{SYSTEM_SCHEMA}.{words[at + 2]}", value, self._premises.privacy)
 
 
 _FUNCTIONS = frozenset(("low", "high", "sd", *CALLS))

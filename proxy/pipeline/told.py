@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from proxy.session.contract import Row
 from proxy.sql.parse import Statement, split_statements
 from proxy.sql.prepared import Call
+from proxy.wire.exchange import Row
 
 #: The rows that the front gave, for each thing asked.
 Answers = tuple[tuple[Row, ...], ...]

@@ -1,0 +1,195 @@
+"""Which releases does a statement ask for that was cut at the noise line?
+
+The one way from a cut statement to its plans: for answers and EXPLAIN, for `hushql explain`, for what is learned of
+units, and for tests. Costs nothing. Claim: what is planned, how long that takes and how it fails depend on the text,
+its parameters, the policy, public facts and the asker's terms; nothing here can see a row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from proxy.analysis.keys import PrivateKey
+from proxy.dp.accounting import knob_pico
+from proxy.errors import HushError, PolicyForbids, Unsupported
+from proxy.pipeline.premises import Premises, Terms, atto_for_keys
+from proxy.pipeline.target import Shown, is_met, smallest, unmet
+from proxy.plan.charge import Cost
+from proxy.plan.derive import Derived
+from proxy.plan.explain_sets import output_noises
+from proxy.plan.learned import usable
+from proxy.plan.outputs import OutputNoise
+from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.sets import Plan, plan_block
+from proxy.sql.algebra import types_in
+from proxy.sql.block import BoundBlock, bind_block
+from proxy.sql.constants import Constants
+from proxy.sql.parse import limited_depth
+from proxy.sql.split import BlockText, Split
+from proxy.sqltypes import SqlType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """The releases of one statement: a bound block and its plan for each piece of the noise line.
+
+    outputs: the public accuracy of each number. types: of all that is computed below the noise line. derived: by place,
+    the blocks whose answer is computed from another question's release, which is then the plan in that place. epsilon:
+    what it was planned at. is_lasting: whether it depends on nothing but the statement, its settings and its asker.
+    """
+
+    blocks: tuple[BoundBlock, ...]
+    plans: tuple[Plan, ...]
+    outputs: tuple[OutputNoise, ...]
+    types: frozenset[SqlType]
+    epsilon: float = 0.0
+    is_lasting: bool = True
+    derived: Mapping[int, Derived] = field(default_factory=lambda: MappingProxyType({}))
+
+    def distinct(self) -> tuple[Plan, ...]:
+        """Plans that publish different numbers, those included that answers are computed from."""
+        return _distinct((*(p for d in self.derived.values() for p in d.plans), *self.plans))
+
+    def cost(self) -> Cost:
+        total = Cost(0, 0)
+        for plan in self.distinct():
+            total += plan.cost
+        return total
+
+
+def together(parts: Sequence[Planned]) -> Planned:
+    """What several stages of a statement release."""
+    if len(parts) == 1:
+        return parts[0]
+    return Planned(
+        blocks=tuple(b for p in parts for b in p.blocks),
+        plans=tuple(plan for p in parts for plan in p.plans),
+        outputs=tuple(dict.fromkeys(o for p in parts for o in p.outputs)),
+        types=frozenset[SqlType]().union(*(p.types for p in parts)),
+    )
+
+
+def _distinct(plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    return tuple({p.fingerprint: p for p in plans}.values())
+
+
+def plan_statement(query: Split, premises: Premises, terms: Terms, constants: Constants, share: int = 0) -> Planned:
+    """Bind and plan every block of a statement, at the epsilon of its terms. Raises HushError.
+
+    share: what each release may cost if that is decided already, as by earlier stages of the statement.
+    """
+    with limited_depth():
+        return _at(terms.epsilon, query, _bound(query, premises, constants), premises, terms, share)
+
+
+def plan_near_enough(
+    query: Split,
+    premises: Premises,
+    terms: Terms,
+    constants: Constants,
+    precise: Planned,
+    shown: Sequence[Shown | None],
+) -> Planned:
+    """The statement at the smallest epsilon that makes it as accurate as the terms want. Raises HushError.
+
+    precise: the same at the largest epsilon. shown: what its asker was shown of each of its numbers.
+    """
+    target, largest = terms.target, premises.privacy.max_query_epsilon
+    most = min(largest, terms.max_charge or largest)
+    with limited_depth():
+        blocks = _bound(query, premises, constants)
+
+        def at(epsilon: float) -> Planned:
+            return _at(epsilon, query, blocks, premises, terms)
+
+        def meets(epsilon: float) -> bool:
+            try:
+                planned = at(epsilon)
+            except PolicyForbids:
+                return False  # too little to be divided among the parts; the largest is not
+            return is_met(target, planned.outputs, shown)
+
+        is_possible = is_met(target, precise.outputs, shown)
+        if not is_possible or not meets(most):
+            raise unmet(target, most, smallest(meets, largest) if is_possible else None)
+        is_lasting = not target.is_share and not any(o.is_per_row for o in precise.outputs)
+        return replace(at(smallest(meets, most)), is_lasting=is_lasting)
+
+
+def _bound(query: Split, premises: Premises, constants: Constants) -> tuple[BoundBlock, ...]:
+    found = []
+    for text in query.blocks:
+        with _pointing_at(text):
+            found.append(bind_block(text, premises.catalog, constants, query.text))
+    return tuple(found)
+
+
+def _at(
+    epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], premises: Premises, terms: Terms, share: int = 0
+) -> Planned:
+    """The statement planned at an epsilon."""
+    share = share or share_of(knob_pico(premises.privacy, epsilon), len({b.block for b in blocks}))
+    context = context_of(premises, terms, share)
+    plans = []
+    for text, bound in zip(query.blocks, blocks, strict=True):
+        with _pointing_at(text):
+            plans.append(plan_block(bound.block, context))
+            if premises.has_looked:
+                _check_groups(bound, plans[-1])
+    return Planned(
+        blocks=blocks,
+        plans=tuple(plans),
+        outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
+        types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
+        epsilon=epsilon,
+    )
+
+
+def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
+    """What a release rests on that may cost so much."""
+    privacy = premises.privacy
+    return PlanContext(
+        tables=premises.tables,
+        unique=premises.unique,
+        privacy=privacy,
+        lowered=replace(terms.lowered, learned=usable(premises.learned, privacy, share)),
+        pico=share,
+        atto_for_keys=atto_for_keys(terms.limits, privacy, share),
+        salt=premises.salt,
+        shares=terms.shares,
+        dialect=premises.dialect,
+    )
+
+
+def _check_groups(bound: BoundBlock, plan: Plan) -> None:
+    """Whether all groups are shown that a public table has. Raises Unsupported."""
+    keys = plan.analysed.keys if isinstance(plan, ReleasePlan) else ()
+    if bound.keeps_groups and any(isinstance(k, PrivateKey) for k in keys):
+        raise Unsupported(
+            "all groups of a public table can be shown only where its values are known",
+            hint="Declare values or bounds of the grouping columns in the policy, or use JOIN.",
+        )
+
+
+@contextlib.contextmanager
+def _pointing_at(text: BlockText) -> Iterator[None]:
+    """Give errors that name no position that of the SELECT they are about."""
+    try:
+        yield
+    except HushError as error:
+        error.position = error.position or text.span.start + 1
+        raise
+
+
+def share_of(whole: int, releases: int) -> int:
+    """What each of so many releases may cost. Raises PolicyForbids if that is nothing."""
+    share = whole // max(1, releases)
+    if share == 0:
+        raise PolicyForbids(
+            f"epsilon is too small for the {releases} releases of this statement",
+            hint="Raise hush.epsilon, or ask in several statements.",
+        )
+    return share
