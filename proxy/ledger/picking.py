@@ -12,9 +12,10 @@ from proxy.errors import LedgerFailed
 from proxy.ledger.base import NOTHING, Balance, Receipt, Wanted
 from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Line
-from proxy.plan.charge import Account, AccountKind, ReleaseKey, Request, Reserved
+from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
+_NEVER_CHARGED = 2**62  # and all numbers above it
 Finished = Callable[[ReleaseKey], Iterable[int]]
 
 
@@ -42,8 +43,21 @@ def pick_releases(
 
     finished: the numbers of the finished releases of a key, newest first; none if fresh noise is wanted.
     """
+    return _picks(books, finished, accounts, requests, books.last_release + 1)
+
+
+def quoted(
+    books: Books, finished: Finished, accounts: tuple[Account, ...], requests: Iterable[Request]
+) -> tuple[Cost, ...]:
+    """What each account would be charged for these. Others may be charged meanwhile, for what has the next number."""
+    picks = tuple(_picks(books, finished, accounts, requests, _NEVER_CHARGED).values())
+    return tuple(books.due(account, picks) for account in accounts)
+
+
+def _picks(
+    books: Books, finished: Finished, accounts: tuple[Account, ...], requests: Iterable[Request], next_id: int
+) -> dict[ReleaseKey, Pick]:
     picks: dict[ReleaseKey, Pick] = {}
-    next_id = books.last_release + 1
     for request in dict.fromkeys(requests):
         pick = Pick(request, _most_paid(books, accounts, finished(request.key), next_id))
         picks[request.key] = pick

@@ -28,6 +28,7 @@ from proxy.ledger.picking import (
     check_arguments,
     none_finished,
     pick_releases,
+    quoted,
     receipt_of,
     seen_by_all,
     stored_of,
@@ -141,8 +142,7 @@ class PostgresLedger:
     ) -> tuple[Cost, ...]:
         """What `reserve` would charge each account: see `base.Ledger.quote`."""
         finished = none_finished if fresh else self._store.completed
-        picks = tuple(pick_releases(self._books, finished, accounts, requests).values())
-        return tuple(self._books.due(account, picks) for account in accounts)
+        return quoted(self._books, finished, accounts, requests)
 
     def settle(self, statement: int) -> None:
         """Wait for the marker of a statement: see `base.Ledger.settle`."""

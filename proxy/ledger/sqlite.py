@@ -40,6 +40,7 @@ from proxy.ledger.picking import (
     check_arguments,
     none_finished,
     pick_releases,
+    quoted,
     receipt_of,
     seen_by_all,
     stored_of,
@@ -116,8 +117,8 @@ class SqliteLedger:
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
     ) -> tuple[Cost, ...]:
         """What `reserve` would charge each account: see `base.Ledger.quote`."""
-        picks = tuple(self._picks(accounts, requests, fresh).values())
-        return tuple(self._books.due(account, picks) for account in accounts)
+        finished = none_finished if fresh else self._store.completed
+        return quoted(self._books, finished, accounts, requests)
 
     def settle(self, statement: int) -> None:
         """Wait for the marker of a statement: see `base.Ledger.settle`."""

@@ -15,7 +15,7 @@ from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.ledger.chain import PREVIEW_CHARS, Entry, Keyed
 from proxy.ledger.tabs import in_present
-from proxy.plan.charge import Account, Cost, Reserved
+from proxy.plan.charge import Account, Cost, ReleaseKey, Reserved
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.release.store import Missing, Stored
 from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, reserved_of, want
@@ -308,6 +308,20 @@ class LedgerSuite:
         assert quoted(*want(), session="s2") == (NOTHING, NOTHING, PRICE)
         assert quoted(*want(), *want("b", 50, 1)) == (Cost(50, 1),) * 3
         assert quoted(*want(), fresh=True) == (PRICE,) * 3
+
+    def test_a_quote_is_the_full_price_while_others_charge_for_the_same(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is being computed for one session is not there yet for another of the same accounts."""
+
+        def completed(_key: ReleaseKey) -> Iterator[int]:
+            monkeypatch.undo()
+            yield from ()
+            ledger.reserve(payers(), want(), ask())
+
+        monkeypatch.setattr(ledger.store, "completed", completed)
+        assert ledger.quote(payers(), (want()[0].request,)) == (PRICE,) * 3
+        assert [b.spent for b in ledger.balances(payers())] == [PRICE] * 3
 
     @pytest.mark.parametrize("part", ["fingerprint", "data_version"])
     def test_another_key_is_another_release(self, ledger: Ledger, part: str) -> None:
