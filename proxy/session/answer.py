@@ -1,7 +1,7 @@
 """How is one private statement charged, computed and answered?
 
-Plan, reserve, execute, noise, store, finish: in that order, each statement under one policy version.
-Runs in worker threads; nothing here awaits.
+Plan, reserve, execute, noise, finish, store: in that order, each statement under one policy version.
+Runs in worker threads; nothing here awaits. Between finishing and storing there is a wait (`session.grid`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.release.store import Missing, Stored
 from proxy.session.asker import Asker
-from proxy.session.payment import WHOLE, Stage, note_end, noting_failure, pay
+from proxy.session.grid import Work
+from proxy.session.payment import WHOLE, Paid, Stage, note_end, noting_failure, pay
 from proxy.session.price import release_key
 from proxy.sql.split import Split
 
@@ -34,7 +35,6 @@ class Answer:
     releases: tuple[Release, ...]
     items: tuple[Reserved | Stored, ...]
     next: Stage
-    is_charged: bool
 
 
 def answer_statement(
@@ -45,29 +45,39 @@ def answer_statement(
     cancellation: Cancellation,
     text: str,
     stage: Stage = WHOLE,
-) -> Answer:
-    """Reserve, execute, add noise, store, finish, settle. Raises HushError; what was reserved stays charged."""
+) -> Work[Answer]:
+    """Reserve, execute, add noise, finish, wait, store, settle. Raises HushError; what was reserved stays charged.
+
+    Claim (docs/claims/time-grid.md): what follows the wait happens at a time that tells when the private work has
+    ended to a step of the grid, and what tells of the end follows the wait.
+    """
     plans = tuple(p for p in planned.distinct() if p.fingerprint not in stage.cells)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
     keys = () if settings.is_fresh else tuple(release_key(p, asker.version) for p in plans)
     with asker.dataset.underway.alone(keys, cancellation):
         paid = pay(plans, asker, settings, question, stage)
+        computing = _Computing(asker, settings, cancellation)
         with noting_failure(paid.stage, asker.dataset.ledger):
-            computed = {
-                plan.fingerprint: _compute(plan, item, asker, settings, cancellation)
-                for plan, item in zip(plans, paid.items, strict=True)
-            }
-    cells = {**stage.cells, **computed}
-    with noting_failure(paid.stage, asker.dataset.ledger):
-        nonnegative = settings.is_nonnegative and not query.feeds_aggregation
-        finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative)
-        releases = tuple(finishing.release(place) for place in range(len(planned.blocks)))
-        asker.dataset.ledger.settle(paid.stage.statement)
+            try:
+                computed = {p.fingerprint: computing.cells(p, i) for p, i in zip(plans, paid.items, strict=True)}
+                cells = {**stage.cells, **computed}
+                nonnegative = settings.is_nonnegative and not query.feeds_aggregation
+                finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative)
+                releases = tuple(finishing.release(place) for place in range(len(planned.blocks)))
+            finally:
+                if _is_charged(paid, stage):
+                    yield
+                computing.store()
+            asker.dataset.ledger.settle(paid.stage.statement)
     note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
+    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells))
+
+
+def _is_charged(paid: Paid, stage: Stage) -> bool:
+    """Whether anything is computed, or could have been for all that the asker may know."""
     receipts = paid.stage.receipts[len(stage.receipts) :]
-    is_charged = any(c.pico for r in receipts for c in r.charged) or any(isinstance(i, Reserved) for i in paid.items)
-    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells), is_charged=is_charged)
+    return any(c.pico for r in receipts for c in r.charged) or any(isinstance(i, Reserved) for i in paid.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +113,31 @@ def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
     return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)
 
 
-def _compute(
-    plan: Plan, item: Reserved | Stored, asker: Asker, settings: Settings, cancellation: Cancellation
-) -> NoisyCells:
-    """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied."""
-    if isinstance(item, Stored):
-        return NoisyCells.of_payload(item.payload)
-    version, store = asker.version, asker.dataset.ledger.store
-    found = Missing() if settings.is_fresh else store.get(item.key)
-    if isinstance(found, Stored):
-        store.put(item, found.payload)
-        return NoisyCells.of_payload(found.payload)
-    limit_s, noise = version.policy.limits.statement_timeout_s, asker.dataset.noise[plan.distribution]
-    with version.engine.stages(item, timeout_s=limit_s, cancellation=cancellation) as stages:
-        cells = publish_plan(plan, stages.rows, noise, cancellation.check)
-    store.put(item, cells.payload())
-    return cells
+class _Computing:
+    """What a statement's charges have paid for: what was stored, or new releases, to be stored later."""
+
+    def __init__(self, asker: Asker, settings: Settings, cancellation: Cancellation) -> None:
+        self._asker = asker
+        self._settings = settings
+        self._cancellation = cancellation
+        self._new: list[tuple[Reserved, bytes]] = []
+
+    def cells(self, plan: Plan, item: Reserved | Stored) -> NoisyCells:
+        """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied."""
+        if isinstance(item, Stored):
+            return NoisyCells.of_payload(item.payload)
+        version, store = self._asker.version, self._asker.dataset.ledger.store
+        found = Missing() if self._settings.is_fresh else store.get(item.key)
+        if isinstance(found, Stored):
+            self._new.append((item, found.payload))
+            return NoisyCells.of_payload(found.payload)
+        limit_s, noise = version.policy.limits.statement_timeout_s, self._asker.dataset.noise[plan.distribution]
+        with version.engine.stages(item, timeout_s=limit_s, cancellation=self._cancellation) as stages:
+            cells = publish_plan(plan, stages.rows, noise, self._cancellation.check)
+        self._new.append((item, cells.payload()))
+        return cells
+
+    def store(self) -> None:
+        """Keep what is new, also of a statement that has failed afterwards. Raises LedgerFailed."""
+        for item, payload in self._new:
+            self._asker.dataset.ledger.store.put(item, payload)

@@ -6,11 +6,10 @@ CPU work and waiting for the engine happen in worker threads, so that other sess
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from proxy.engines.base import Cancellation
@@ -29,6 +28,7 @@ from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
+from proxy.session.grid import Clock, GridRunner, LoopClock, Work
 from proxy.session.notices import charge_notices, doubt_notices, rank_notices, reuse_notices, zone_notices
 from proxy.session.parameters import read_parameters
 from proxy.session.payment import Wanting, charged
@@ -52,10 +52,11 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Threads for understanding statements, and for waiting on the engine and the ledger."""
+    """Threads for understanding statements, and for waiting on the engine and the ledger. clock: of the time grid."""
 
     thinking: Executor
     waiting: Executor
+    clock: Clock = field(default_factory=LoopClock)
 
 
 class ClientSession:
@@ -78,6 +79,7 @@ class ClientSession:
         self._noted: set[str] = set()  # names of views and of statements prepared in SQL that may be private
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
+        self._on_grid = GridRunner(workers.waiting, workers.clock)
 
     def may_be_private(self, text: str) -> bool:
         """See the contract. Unicode-escaped names are left to the front's guard."""
@@ -141,7 +143,8 @@ class ClientSession:
         self._metrics.refused(error)
 
     async def close(self) -> None:
-        """See the contract; nothing is held between statements."""
+        """See the contract. What was cancelled may still go on for a moment, and notes how it ends."""
+        await self._on_grid.close()
         self._metrics.session_closed()
 
     async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> tuple[Piece, Version]:
@@ -216,14 +219,14 @@ class ClientSession:
         parameters: tuple[Parameter, ...], piece: Piece,
     ) -> Spliced | Asking:  # fmt: skip
         """A stage's question to the front, or the whole statement."""
-        loop = asyncio.get_running_loop()
-        started = loop.time()
         cancellation = Cancellation()
 
-        def work() -> tuple[Answer, LastQuery | None, Spliced | Asking]:
-            """From the charge to the text for the front, in one thread: a hop to another costs more than a step."""
+        def work() -> Work[tuple[Answer, LastQuery | None, Spliced | Asking]]:
+            """From the charge to the text for the front."""
             now_planned = ready(progress, planned, asker, settings)
-            answer = answer_statement(query, now_planned, asker, settings, cancellation, piece.text, progress.stage)
+            answer = yield from answer_statement(
+                query, now_planned, asker, settings, cancellation, piece.text, progress.stage
+            )
             patches, count = block_patches(query, now_planned, answer), len(parameters)
             if progress.asked is not None:
                 now = replace(progress, stage=answer.next, earlier=(*progress.earlier, now_planned))
@@ -235,18 +238,13 @@ class ClientSession:
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
             return answer, last, spliced(progress.handle, patches, count, notices)
 
-        try:
-            answer, last, result = await self._wait(work)
-        except asyncio.CancelledError:
-            cancellation.request()
-            raise
+        step_s = asker.version.policy.privacy.time_grid_s
+        answer, last, result = await self._on_grid.run(work(), step_s, cancellation)
         if last is not None:
             self._last = (last,)
             self._metrics.statement(StatementKind.PRIVATE)
         for item in answer.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
-        if answer.is_charged:
-            await _until_grid(started, asker.version.policy.privacy.time_grid_s)
         return result
 
     def _new_asker(self, version: Version, shared_session: str) -> Asker:
@@ -366,11 +364,3 @@ def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, 
 def _depends_on_time(text: str) -> bool:
     folded = text.lower()
     return "now" in folded or "current_" in folded or "localtime" in folded
-
-
-async def _until_grid(started: float, grid_s: float) -> None:
-    """Let an answer leave at a multiple of the time grid after it began."""
-    if grid_s <= 0:
-        return
-    elapsed = asyncio.get_running_loop().time() - started
-    await asyncio.sleep(math.ceil(elapsed / grid_s) * grid_s - elapsed)

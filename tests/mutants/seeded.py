@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
 from tests.mutants.mistake import Seeded
+from tests.mutants.showing import SHOWING
 
 _STATEMENT = "tests/unit/plan/test_statement.py"
 _DISTINCT = "tests/unit/plan/test_distinct.py"
@@ -303,4 +304,5 @@ SEEDED = (
            'if {"update", "settings"} <= texts:',
            _SCREEN),
     *ANSWERING,
+    *SHOWING,
 )  # fmt: skip

@@ -18,8 +18,10 @@ from proxy.errors import EngineFailed
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved
+from proxy.policy.model import Policy
 from proxy.session.contract import Asking, Row, Spliced
 from proxy.session.dataset import Dataset
+from proxy.session.grid import Clock, LoopClock
 from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 from tests.unit.session.make import version
@@ -39,11 +41,12 @@ class Watched(NoRows):
 
     asked: list[str] = field(default_factory=list)
     fails: bool = False
+    fails_after: int = 1 << 30  # statements
 
     @contextmanager
     def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[NoRows]:
         self.asked.append(reserved.sql)
-        if self.fails:
+        if self.fails or len(self.asked) > self.fails_after:
             raise EngineFailed("lost")
         yield self
 
@@ -70,14 +73,14 @@ class World:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[World]:
+def serving(folder: Path, policy: Policy | None = None, clock: Clock | None = None) -> Iterator[World]:
     """A world whose ledger is in a folder."""
     noise, engine = Slow(), Watched()
     noise.may_go_on.set()
-    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(1))
+    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(1), clock=clock or LoopClock())
     with closing(SqliteLedger(folder)) as ledger, workers.thinking, workers.waiting:
         served = Dataset(
-            ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(), engine=engine)
+            ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(policy), engine=engine)
         )
         yield World(served, ledger, workers, engine)
 

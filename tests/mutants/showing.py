@@ -1,0 +1,45 @@
+"""Mistakes in what is shown besides answers: when work has ended, what became of an edit, what errors say."""
+
+from __future__ import annotations
+
+from tests.mutants.mistake import Seeded
+
+_GRID = "tests/unit/session/test_grid.py"
+_TIME_GRID = "tests/unit/session/test_time_grid.py"
+_ERRORS = "tests/unit/test_errors.py"
+_EDITS = "tests/attacks/test_refused_edits.py"
+
+SHOWING = (
+    Seeded("showing", "errors do not wait for the grid", "session/answer.py",
+           "            finally:\n                if _is_charged(paid, stage):\n                    yield\n",
+           "                if _is_charged(paid, stage):\n                    yield\n            finally:\n",
+           _TIME_GRID),
+    Seeded("showing", "a release is stored before the grid", "session/answer.py",
+           "                if _is_charged(paid, stage):\n                    yield\n                computing.store()",
+           "                computing.store()\n                if _is_charged(paid, stage):\n                    yield",
+           _TIME_GRID),
+    Seeded("showing", "a stored release is shown at once to who pays for it", "session/answer.py",
+           "return any(c.pico for r in receipts for c in r.charged) or any(",
+           "return any(",
+           _TIME_GRID),
+    Seeded("showing", "a cancellation acts at once", "session/grid.py",
+           "await _undisturbed(asyncio.create_task(grid.tick()))",
+           "pass",
+           _GRID),
+    Seeded("showing", "what ends at the moment of a step waits for no step", "session/grid.py",
+           "max(1, math.ceil(elapsed / self.step_s))",
+           "math.ceil(elapsed / self.step_s)",
+           _GRID),
+    Seeded("showing", "everybody reads why an edit was refused", "session/relations.py",
+           "    return IN_FORCE, viewer.version.in_force_since",
+           "    return viewer.dataset.trouble or IN_FORCE, viewer.version.in_force_since",
+           _EDITS),
+    Seeded("showing", "everybody sees when a policy was loaded again", "session/dataset.py",
+           "replace(version, in_force_since=old.in_force_since) if is_same else version",
+           "version",
+           _EDITS),
+    Seeded("showing", "errors go to clients as they are", "wire/responses.py",
+           "    error = error.told()\n",
+           "",
+           _ERRORS),
+)  # fmt: skip
