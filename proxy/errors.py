@@ -129,12 +129,6 @@ class SessionLimit(HushError):
     sqlstate = "54000"
 
 
-class NeedsTransaction(HushError):
-    """The statement makes sense inside a transaction block only."""
-
-    sqlstate = "25P01"
-
-
 class Untranslatable(HushError):
     """A text cannot be written in the client's encoding."""
 

@@ -104,8 +104,9 @@ def _select_into(statement: Statement, found: Wrapped, into: int) -> Wrapped | N
     return replace(
         found,
         wrapper=Wrapper.CREATE_TABLE,
-        before=f"CREATE {temporary}TABLE {named} AS ",
+        before=f"SELECT * INTO {temporary}TABLE {named} FROM (",
         text=kept,
+        after=") AS kept",
         creates=_placed(name),
     )
 

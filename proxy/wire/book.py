@@ -36,7 +36,8 @@ class PrivateStatement:
 class PrivatePortal:
     """A bound private statement. has_run: its release exists, further Executes fetch from it.
 
-    is_sure: the Bind cannot fail as long as the front has the statement.
+    is_sure: the Bind cannot fail as long as the front has the statement. tag: the message that tells its end, empty for
+    the front's own.
     """
 
     statement: PrivateStatement
@@ -44,6 +45,7 @@ class PrivatePortal:
     parameters: tuple[Parameter, ...]
     has_run: bool = False
     is_sure: bool = False
+    tag: bytes = b""
 
 
 class Book:

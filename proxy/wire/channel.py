@@ -10,6 +10,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from proxy.errors import FrontFailed, HushError, Unsupported
 from proxy.wire import messages
@@ -53,6 +54,13 @@ _MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 IDLE = ord("I")
 IN_TRANSACTION = ord("T")
 FAILED_TRANSACTION = ord("E")
+#: A transaction was ended in the middle of a pipeline, or a part of it: which of the first two it is, no reply says.
+UNTOLD = ord("?")
+#: What a pipeline has begun is over after these, and after what changes the status in the middle of it.
+_ENDS_TRANSACTION = frozenset({b"DISCARD ALL", b"VACUUM", b"COMMIT", b"ROLLBACK"})
+_STATUS_AFTER = {b"BEGIN": IN_TRANSACTION, b"START TRANSACTION": IN_TRANSACTION, b"COMMIT": UNTOLD, b"ROLLBACK": UNTOLD}
+#: What the end of a transaction undoes in a pipeline.
+_BEGINS = frozenset({Kind.BIND, Kind.EXECUTE})
 
 GUARDED = Unsupported(
     "private tables can only be read through aggregates",
@@ -105,7 +113,7 @@ class Channel:
         self.codec = "utf-8"
         self.backend_key = b""
         self.skips = False  # the front ignores everything up to the next Sync
-        self.has_executed = False  # by the client, since the last Sync
+        self.has_begun = False  # something is bound or was run since the last Sync, which would end its transaction
         self.has_injected = False  # an Execute of ours, since the last Sync
         self.is_undisturbed = False  # only inert messages since all was answered outside a transaction, and no error
         self.held = NOTHING_HELD
@@ -135,6 +143,7 @@ class Channel:
             self.queue.append(entry)
             if entry.kind in RUNS and not entry.is_inert:
                 self._disturb()
+            self.has_begun = entry.kind in _BEGINS or (self.has_begun and entry.kind not in ENDS_WITH_READY)
             if entry.kind in ENDS_WITH_READY:
                 self.book.transaction_may_end()
             for ticket in entry.tickets:
@@ -157,7 +166,6 @@ class Channel:
         """Write a Sync; the front stops skipping there."""
         self.send(messages.SYNC, Entry(kind=Kind.SYNC, show=show, tickets=tickets))
         self.skips = False
-        self.has_executed = False
         self.has_injected = False
 
     def withhold(self) -> None:
@@ -275,8 +283,9 @@ class Channel:
             if name == b"client_encoding":
                 self.codec = codec_of(value.decode("ascii", "replace")) or "utf-8"
             return raw
-        is_ours = kind == _NOTICE and bool(self.queue) and self.queue[0].show is Show.NOTHING
-        return b"" if is_ours and _length_at(raw, 1) <= _READ_ERROR_BYTES else raw
+        if kind != _NOTICE or not self.queue or _length_at(raw, 1) > _READ_ERROR_BYTES:
+            return raw
+        return b"" if self.queue[0].show is Show.NOTHING or self.queue[0].hides_notices else raw
 
     def _take_note(self, kind: int, raw: bytes, entry: Entry) -> None:
         """Remember what later messages depend on."""
@@ -286,6 +295,7 @@ class Channel:
         elif kind == ord("C"):
             self.copies_in = False
             self.book.completed(body[:-1])
+            self._note_status(body[:-1])
         elif kind == ord("G"):
             self._start_copy_in()
         elif kind == ord("K"):
@@ -306,6 +316,14 @@ class Channel:
             self.book.ready(is_idle=self.status == IDLE)
         if self.status == IDLE and len(self.queue) == 1:  # the reply at hand answers the last message
             self.is_undisturbed = True
+
+    def _note_status(self, tag: bytes) -> None:
+        """What is known of the transaction before the next ReadyForQuery."""
+        self.status = _STATUS_AFTER.get(tag, self.status)
+        if tag in _ENDS_TRANSACTION:
+            self.has_begun = False
+            for entry in islice(self.queue, 1, None):
+                self.has_begun = entry.kind in _BEGINS or (self.has_begun and entry.kind not in ENDS_WITH_READY)
 
     def _start_copy_in(self) -> None:
         """The front ignores each Sync between the COPY and the end of its data."""

@@ -170,6 +170,8 @@ class Dispatch:
 
     def _bind(self, raw: bytes) -> Outcome:
         portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
+        if self._is_unsure(portal):
+            return self._handle_settled(Frame(_BIND, raw))
         self._close_left_portal(portal)  # a Bind that fails would leave it there
         if self._book.is_doubtful(name):
             return self._bind_settled(raw)
@@ -211,8 +213,8 @@ class Dispatch:
         if portal is not None and not portal.has_run:
             return execute_private(self._channel, self._understanding, self._reader, self._take_sync, name, portal, raw)
         self._close_left_portal(name)
-        self._channel.has_executed = True
-        self._channel.send(raw, PLAIN[Kind.EXECUTE])
+        tag = portal.tag if portal is not None else b""
+        self._channel.send(raw, Entry(kind=Kind.EXECUTE, tag=tag) if tag else PLAIN[Kind.EXECUTE])
         return DONE
 
     def _close_left_portal(self, name: bytes) -> None:

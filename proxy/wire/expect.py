@@ -82,7 +82,8 @@ class Entry:
     guard. undo: what to take back when the front skips this message. shift: characters
     that the client's text has before the one the front saw; refusal_shift: before the statement that is refused.
     may_be_several: the front's refusal to parse several statements at once is expected and not shown.
-    is_inert: what was sent changes nothing that the next statement could see.
+    is_inert: what was sent changes nothing that the next statement could see. hides_notices: what the front remarks is
+    about what the relay does, not about what the client said.
     """
 
     kind: Kind
@@ -96,6 +97,7 @@ class Entry:
     refusal_shift: int = 0
     may_be_several: bool = False
     is_inert: bool = False
+    hides_notices: bool = False
     undo: Callable[[], None] = field(default=_nothing)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from proxy.errors import HushError, NeedsTransaction, Unsupported
+from proxy.errors import HushError, Unsupported
 from proxy.wire import messages
 from proxy.wire.book import PrivatePortal, PrivateStatement
-from proxy.wire.channel import FAILED_TRANSACTION, IDLE, Channel, Held
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, UNTOLD, Channel, Held
 from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
 from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
@@ -33,6 +33,7 @@ from proxy.wire.inject import (
 )
 from proxy.wire.messages import Bind, Parse
 from proxy.wire.simple import tell_notices
+from proxy.wire.transactions import takes_snapshot
 from proxy.wire.understanding import SettingsReader, Understanding
 
 # --- Parse --------------------------------------------------------------------------------------------
@@ -57,7 +58,10 @@ def parse_private(
         return
     text = message.text.decode(channel.codec, "surrogateescape")
     described = Ticket()
-    send_settings(channel, reader, described)
+    is_first = channel.status in (IDLE, UNTOLD) and not channel.has_begun
+    send_settings(channel, reader, described, takes_snapshot=is_first or takes_snapshot(text))
+    if is_first:  # a Parse alone begins nothing that the statements after it would notice
+        channel.sync(Show.NOTHING)
     entry = Entry(kind=Kind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name))
     send_described(channel, raw, message.name, entry)
     channel.send_unanswered(messages.FLUSH)
@@ -68,6 +72,8 @@ def parse_private(
         pieces = yield from ask_prepare(text, settings, understanding)
         if len(pieces) == 1:
             pieces = ((yield from informed(channel, pieces[0], settings, understanding, most=1)),)
+            if is_first and channel.has_begun:  # by what was asked
+                channel.sync(Show.NOTHING)
     except HushError as error:
         piece, refusal = Piece(text=text, start=0, is_private=True, describe_text=text), Refusal(error)
     else:
@@ -181,9 +187,9 @@ def execute_private(
     """The first Execute of a portal: release, bind the rewritten statement in its place, run it."""
     statement = portal.statement
     is_repeat = _is_repeat(channel, portal)
-    starts_pipeline = not channel.has_executed
-    channel.has_executed = True
     inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
+    if statement.piece.needs_transaction:
+        _check_block(channel)
     if is_repeat:
         settings = channel.held.settings
         channel.send_unanswered(messages.FLUSH)  # the front binds while the release is made
@@ -197,19 +203,17 @@ def execute_private(
     try:
         if isinstance(statement.refusal, Refusal):
             raise statement.refusal.error
-        if statement.piece.needs_transaction and channel.status == IDLE and starts_pipeline:
-            # reading the settings has begun a transaction, so the front would not object any more
-            raise NeedsTransaction("DECLARE CURSOR can only be used in transaction blocks")
         spliced = yield from released(channel, statement.piece, portal.parameters, settings)
         typed = _send_rebound(channel, name, portal, spliced)
     except HushError as error:
         refuse(channel, error, shift=statement.piece.start)
         return
-    ends_pipeline = _send_execute(channel, take_sync, raw, spliced, is_inert=statement.piece.is_inert)
+    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
+    ends_pipeline = _send_execute(channel, take_sync, raw, tag, is_inert=statement.piece.is_inert)
     yield from wait_for(typed)
     if have_same_types(statement.columns, columns_of(typed)):
         tell_notices(channel, spliced)  # before the first row
-        channel.book.put_portal(name, replace(portal, has_run=True))
+        channel.book.put_portal(name, replace(portal, has_run=True, tag=tag))
         channel.hold(Held(statement, settings))
         return
     channel.withhold()
@@ -219,11 +223,8 @@ def execute_private(
         channel.sync(Show.ALL)
 
 
-def _send_execute(
-    channel: Channel, take_sync: Callable[[], bool], raw: bytes, spliced: Spliced, *, is_inert: bool
-) -> bool:
+def _send_execute(channel: Channel, take_sync: Callable[[], bool], raw: bytes, tag: bytes, *, is_inert: bool) -> bool:
     """Run what was put under the portal's name; whether the client's Sync was taken along."""
-    tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, is_inert=is_inert))
     ends_pipeline = take_sync()
     if ends_pipeline:
@@ -261,6 +262,17 @@ def _as_it_is_now(
 
 
 _CHANGED = Unsupported("what this statement reads has changed since it was prepared", hint="Prepare it again.")
+
+
+def _check_block(channel: Channel) -> None:
+    """Let the front object, in its own words, to a cursor outside a transaction block: what is run next begins one."""
+    for sql in (b"declare _hush_block cursor for select", b"close _hush_block"):
+        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+        inject(channel, messages.parse(STATEMENT, sql), Kind.PARSE, place=Place.NOWHERE)
+        unused = Bind(portal=STATEMENT, statement=STATEMENT, formats=(), values=(), result_formats=())
+        inject(channel, messages.bind(unused), Kind.BIND)
+        inject(channel, messages.execute(STATEMENT), Kind.EXECUTE, place=Place.NOWHERE)
+        inject(channel, messages.close_portal(STATEMENT), Kind.CLOSE)
 
 
 def _check_inner(channel: Channel, statement: PrivateStatement) -> Flow[None]:

@@ -21,9 +21,9 @@ from proxy.wire.understanding import SettingsReader
 STATEMENT = b"_hush"
 
 
-def send_settings(channel: Channel, reader: SettingsReader, ticket: Ticket) -> None:
-    """Ask the front for the session's settings; a Flush must follow."""
-    channel.send_batch(*reader.messages(ticket))
+def send_settings(channel: Channel, reader: SettingsReader, ticket: Ticket, *, takes_snapshot: bool = True) -> None:
+    """Ask the front for the session's settings; a Flush must follow. takes_snapshot: see `SettingsReader`."""
+    channel.send_batch(*reader.messages(ticket, takes_snapshot=takes_snapshot))
     channel.has_injected = True
 
 

@@ -1,8 +1,7 @@
 """How is a Query message answered that may read private tables?
 
-A string with private statements is run as one pipeline of the extended protocol with a single Sync at its end:
-PostgreSQL treats that as the implicit transaction which a Query of several statements is, so each statement sees
-what the earlier ones did, settings included, and an error undoes them. Replies that a Query would not give are hidden.
+A string with private statements is run as one pipeline of the extended protocol: each statement sees what the earlier
+ones did, settings included, and an error undoes them (`transactions`). Replies that a Query would not give are hidden.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NoReturn
 
 from proxy.errors import HushError, NoParameter
 from proxy.wire import messages
-from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, Channel, Held
+from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, UNTOLD, Channel, Held
 from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
 from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
@@ -31,6 +30,7 @@ from proxy.wire.inject import (
 from proxy.wire.lexer import Sort, Token, tokens
 from proxy.wire.messages import Bind, Column
 from proxy.wire.responses import notice_response
+from proxy.wire.transactions import Control, ImplicitBlock, control_of, takes_snapshot
 from proxy.wire.understanding import SettingsReader, Understanding
 
 #: A Query destroys the unnamed statement and portal, so they are free for our use.
@@ -99,15 +99,31 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
     if needs_check and not (yield from _is_well_formed(channel, question)):
         _finish(channel)
         return
-    if needs_check and channel.status == IDLE:
-        settings = yield from read_settings(channel, question.reader)  # begins the transaction of them all
-    for piece in pieces:
-        is_last = piece is pieces[-1]
-        if piece.is_private:
-            yield from _run_private(channel, question, piece, settings, ahead, is_last=is_last)
-        else:
-            yield from _run_public(channel, question, piece, is_last=is_last)
-        settings = {}  # this statement may have changed them
+    if len(pieces) == 1:
+        yield from _run_private(channel, question, pieces[0], settings, ahead, is_last=True)
+    else:
+        yield from _run_several(channel, question, pieces, settings)
+        _finish(channel)
+
+
+def _run_several(
+    channel: Channel, question: Question, pieces: Sequence[Piece], settings: Mapping[str, str]
+) -> Flow[None]:
+    """Run statements in the transaction that they share as far as they do not say otherwise."""
+    block = ImplicitBlock(channel)
+    try:
+        for piece in pieces:
+            block.before(piece.text)
+            if piece.is_private:
+                yield from _run_private(channel, question, piece, settings, (), is_last=False)
+            else:
+                yield from _run_public(channel, question, piece, is_quiet=block.is_open)
+            block.after(piece.text)
+            settings = {}  # this statement may have changed them
+    except FrontSaidNo:
+        block.abandon()
+        raise
+    block.commit()
 
 
 def _is_repeat(channel: Channel, question: Question) -> bool:
@@ -128,7 +144,8 @@ def _repeat(channel: Channel) -> Flow[None]:
 def _read_and_describe(channel: Channel, question: Question) -> Flow[tuple[Mapping[str, str], tuple[Described, ...]]]:
     """Read the settings and have the front describe, in the same turn, what the string will probably be taken for."""
     ticket = Ticket()
-    send_settings(channel, question.reader, ticket)
+    is_free = channel.status == IDLE or takes_snapshot(question.text)
+    send_settings(channel, question.reader, ticket, takes_snapshot=is_free)
     ahead = tuple(Described(piece, ticket) for piece in _probable(question))
     for found in ahead:
         _send_described(channel, found.piece, Show.AS_SIMPLE, ticket)
@@ -172,8 +189,11 @@ def _is_well_formed(channel: Channel, question: Question) -> Flow[bool]:
 
     The front says no to several statements in any case, which fails what transaction there is; a savepoint undoes that.
     """
+    told = Ticket()
+    channel.sync(Show.NOTHING, told)
+    if channel.status == UNTOLD:
+        yield from wait_for(told)
     is_in_block = channel.status == IN_TRANSACTION
-    channel.sync(Show.NOTHING)
     if is_in_block:
         inject(channel, messages.query(b"savepoint _hush"), Kind.QUERY)
     parsed, synced = Ticket(), Ticket()
@@ -211,20 +231,23 @@ def _refused(channel: Channel, error: HushError, shift: int) -> Flow[NoReturn]:
 # --- one statement of the string -----------------------------------------------------------------------
 
 
-def _run_public(channel: Channel, question: Question, piece: Piece, *, is_last: bool) -> Flow[None]:
-    """Run a statement as it stands and wait for its end: it may be a COPY that reads from the client."""
+def _run_public(channel: Channel, question: Question, piece: Piece, *, is_quiet: bool = False) -> Flow[None]:
+    """Run a statement as it stands and wait for its end: it may be a COPY that reads from the client.
+
+    is_quiet: in a block of the relay, which a BEGIN need not warn of.
+    """
+    begins = is_quiet and control_of(piece.text) is Control.BEGINS
     ticket = Ticket()
     unnamed = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=(), result_formats=())
     parse = Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, refusal=question.screened, shift=piece.start)
     channel.send(messages.parse(UNNAMED, encode(piece.text, channel.codec)), parse)
     channel.send(messages.bind(unnamed), Entry(kind=Kind.BIND, show=Show.AS_SIMPLE))
     channel.send(messages.describe_portal(UNNAMED), Entry(kind=Kind.DESCRIBE_PORTAL, show=Show.AS_SIMPLE))
-    channel.send(messages.execute(UNNAMED), Entry(kind=Kind.EXECUTE, tickets=(ticket,), shift=piece.start))
+    execute = Entry(kind=Kind.EXECUTE, tickets=(ticket,), shift=piece.start, hides_notices=begins)
+    channel.send(messages.execute(UNNAMED), execute)
     channel.send_unanswered(messages.FLUSH)
     channel.has_injected = True
     yield from wait_for(ticket)
-    if is_last:
-        _finish(channel)
 
 
 def _run_private(
@@ -246,7 +269,8 @@ def _run_private(
     if is_open:
         piece = yield from _prepared_again(channel, question, piece, settings)
     if not piece.is_private:
-        yield from _run_public(channel, question, piece, is_last=is_last)
+        assert not is_last, "what a lone statement asks for was answered before"
+        yield from _run_public(channel, question, piece)
         return
     described = yield from _describe(channel, piece, ahead)
     columns = columns_of(described)

@@ -30,19 +30,24 @@ class Understanding:
 
 
 class SettingsReader:
-    """Reads one session's settings, in one batch of messages that is the same each time."""
+    """Reads one session's settings, in one of two batches of messages that are the same each time."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.latest: Mapping[str, str] = {}
         self._names = tuple(names)
-        self._batch = _batch(settings_sql(names).encode("ascii"))
-        self._answer: tuple[bytes, str] = (b"", "")
+        self._batches = {True: (settings_sql(names),), False: tuple(f"show {name}" for name in names)}
+        self._raw = {kind: b"".join(map(_batch, sqls)) for kind, sqls in self._batches.items()}
+        self._answer: tuple[tuple[bytes, ...], str] = ((), "")
 
-    def messages(self, ticket: Ticket) -> tuple[bytes, tuple[Entry, ...]]:
-        """The batch and what is owed for it; the row goes to `ticket`."""
+    def messages(self, ticket: Ticket, *, takes_snapshot: bool) -> tuple[bytes, tuple[Entry, ...]]:
+        """The batch and what is owed for it; the rows go to `ticket`.
+
+        takes_snapshot: it may fix what the transaction sees, after which PostgreSQL lets nobody choose its isolation.
+        """
         read = Entry(kind=Kind.EXECUTE, show=Show.NOTHING, tickets=(ticket,), is_inert=True)
         close = INERT[Kind.CLOSE]
-        return self._batch, (close, INERT[Kind.PARSE], INERT[Kind.BIND], read, close, close)
+        owed = (close, INERT[Kind.PARSE], INERT[Kind.BIND], read, close, close)
+        return self._raw[takes_snapshot], owed * len(self._batches[takes_snapshot])
 
     def read(self, ticket: Ticket, codec: str) -> Mapping[str, str]:
         """The settings as the front held them then. Unset custom settings are left out.
@@ -50,15 +55,13 @@ class SettingsReader:
         An unset `hush.x` reads as NULL before and as an empty string after a SET LOCAL; both mean unset.
         Raises FrontFailed and ProtocolViolation.
         """
-        if len(ticket.rows) != 1:
-            raise FrontFailed("the front does not tell the session's settings")
-        answer = (ticket.rows[0], codec)
+        answer = (tuple(ticket.rows), codec)
         if answer != self._answer:
-            values = messages.parse_data_row(ticket.rows[0])
+            values = [value for row in ticket.rows for value in messages.parse_data_row(row)]
             if len(values) != len(self._names):
-                raise FrontFailed("the front tells other settings than it was asked for")
+                raise FrontFailed("the front does not tell the session's settings")
             texts = ((n, v.decode(codec, "replace")) for n, v in zip(self._names, values, strict=True) if v is not None)
-            self.latest = {name: text for name, text in texts if text or "." not in name}
+            self.latest = {name: text[:_MAX_SETTING_CHARS] for name, text in texts if text or "." not in name}
             self._answer = answer
         return self.latest
 
@@ -70,11 +73,11 @@ def settings_sql(names: Sequence[str]) -> str:
     return "select " + ", ".join(reads)
 
 
-def _batch(sql: bytes) -> bytes:
+def _batch(sql: str) -> bytes:
     unused = Bind(portal=_NAME, statement=_NAME, formats=(), values=(), result_formats=())
     parts = (
         messages.close_statement(_NAME),
-        messages.parse(_NAME, sql),
+        messages.parse(_NAME, sql.encode("ascii")),
         messages.bind(unused),
         messages.execute(_NAME),
         messages.close_portal(_NAME),

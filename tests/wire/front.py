@@ -133,6 +133,8 @@ def _fill(front: TestFront) -> None:
             connection.execute(f"create database {database}".encode())
     for database, schema in ((GUARDED, SCHEMA), (NATIVE, NATIVE_SCHEMA)):
         with front.direct(dbname=database) as connection:
+            for name in ("hush.epsilon", "hush.intervals"):
+                connection.execute(f"alter database {database} set {name} = ''".encode())
             connection.execute(schema.encode())
 
 

@@ -200,8 +200,8 @@ def statement(sql: str, *values: bytes | None, name: bytes = b"", portal: bytes 
 
 def shown(reply: Reply) -> tuple[str, object]:
     """What of a reply must be as PostgreSQL's: not where in its source an error was raised."""
-    if reply.kind == "E":
-        return "E", {field: reply.fields.get(field, "") for field in "SVCMPDH"}
+    if reply.kind in "EN":
+        return reply.kind, {field: reply.fields.get(field, "") for field in "SVCMPDH"}
     if reply.kind == "T":
         columns = messages.parse_row_description(reply.body)
         return "T", [(c.name, c.oid, c.size, c.typmod, c.format) for c in columns]

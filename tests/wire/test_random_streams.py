@@ -91,7 +91,12 @@ def converse(client: RawClient, stream: bytes, cuts: list[int], pause_s: float) 
     while not replies or not (replies[-1].kind == "D" and replies[-1].row == (b"the end",)):
         replies.append(client.read())
     client.read_until("Z")
-    return [shown(r) for r in replies if r.kind not in "NSA"]
+    return [shown(r) for r in replies if r.kind not in "NSA" or is_warning(r)]
+
+
+def is_warning(reply: Reply) -> bool:
+    """Notices that are none are the relay's own, or say no more than what is noticed anyway."""
+    return reply.kind == "N" and reply.fields["V"] == "WARNING"
 
 
 Compare = Callable[[list[bytes], list[int], float], None]

@@ -383,6 +383,56 @@ CASES: dict[str, tuple[Step, ...]] = {
         "commit",
     ),
     "notices": ("do 'begin end'", "rollback"),
+    "isolation in a string": (
+        "begin; set transaction isolation level serializable; select count(*) from users; commit",
+        "set transaction isolation level repeatable read; select count(*) from users",
+        "begin",
+        "set hush.epsilon = '1' /* users */",
+        "set transaction isolation level serializable; show transaction_isolation; select count(*) from users",
+        "commit",
+    ),
+    "isolation in a pipeline": (
+        "begin",
+        extended("set hush.epsilon = '1' /* users */"),
+        extended("set transaction isolation level serializable"),
+        extended(GROUPS) + extended("show transaction_isolation") + extended("commit"),
+    ),
+    "a block that ends in a string": (
+        f"{GROUPS}; commit; discard all; {GROUPS}",
+        f"{GROUPS}; rollback; lock table places; {GROUPS}",
+        f"begin; {GROUPS}; savepoint a; select nope",
+        f"rollback to a; {GROUPS}; commit and chain; {GROUPS}; rollback; savepoint b; {GROUPS}",
+    ),
+    "cursor in a string, no block": (
+        "declare c cursor for select age from users; fetch all from c; move backward 2 from c; fetch 1 from c; close c",
+        "declare c cursor for select age from users; commit; fetch all from c",
+    ),
+    "cursor in a pipeline": (
+        statement("select 1") + statement("declare c cursor for select age from users") + SYNC,
+        statement("commit") + statement("declare c cursor for select age from users") + SYNC,
+        statement("begin") + statement("declare c cursor for select age from users") + extended("fetch all from c"),
+        extended("commit"),
+    ),
+    "a failed block ends in a pipeline": (
+        "begin",
+        "select nope",
+        statement("rollback") + statement(GROUPS) + SYNC,
+        "begin",
+        "savepoint a",
+        "select nope",
+        statement("rollback to a") + statement(GROUPS) + SYNC,
+        "select nope",
+        statement("commit") + statement(AGES, b"40") + SYNC,
+        "begin",
+        "select nope",
+        statement("rollback") + messages.query(f"select 1; {GROUPS}".encode()),
+    ),
+    "a parse begins nothing": (
+        messages.parse(b"s1", AGES.encode()) + statement("discard all") + SYNC,
+        messages.parse(b"s1", AGES.encode()) + statement("set local timezone = 'UTC'") + SYNC,
+        statement("discard all") + messages.parse(b"s2", AGES.encode()) + statement("discard all") + SYNC,
+        bound(b"s1", b"40") + messages.parse(b"", GROUPS.encode()) + messages.execute(b"") + SYNC,
+    ),
 }
 
 

@@ -95,9 +95,9 @@ def test_private_select_is_found_inside_its_wrapper(text: str, wrapper: Wrapper,
 @pytest.mark.parametrize(
     ("text", "before"),
     [
-        ("SELECT count(*) INTO TEMP t FROM users", "CREATE TEMP TABLE t AS "),
-        ('SELECT count(*) INTO TEMPORARY TABLE pg_temp."T" FROM users', 'CREATE TEMP TABLE pg_temp."T" AS '),
-        ("WITH a AS (SELECT * FROM users) SELECT count(*) INTO pg_temp.t FROM a", "CREATE TABLE pg_temp.t AS "),
+        ("SELECT count(*) INTO TEMP t FROM users", "SELECT * INTO TEMP TABLE t FROM ("),
+        ('SELECT count(*) INTO TEMPORARY TABLE "T" FROM users', 'SELECT * INTO TEMP TABLE "T" FROM ('),
+        ('SELECT count(*) INTO TEMPORARY "T" FROM users', 'SELECT * INTO TEMP TABLE "T" FROM ('),
     ],
 )
 def test_select_into_is_a_table_created(text: str, before: str) -> None:

@@ -78,6 +78,9 @@ FINISHED = READY + THREE + THREE + READY
 DESCRIBED = ONE + build(b"t", b"\0\0") + COLUMNS
 ROWS = row(b"7") + DONE + THREE + THREE + READY
 
+#: What the front says to a statement of the relay's own for a block of a transaction.
+BLOCK = THREE + ONE + TWO + messages.command_complete(b"BEGIN") + THREE + THREE
+
 PRIVATE = "select count(*) from users"
 PIECE = Piece(text=PRIVATE, start=0, is_private=True, describe_text=PRIVATE)
 

@@ -11,6 +11,7 @@ from proxy.wire.flow import AskRelease
 from proxy.wire.messages import Bind, build
 from proxy.wire.relay import Relay
 from tests.unit.wire.make import (
+    BLOCK,
     COLUMNS,
     DESCRIBED,
     DONE,
@@ -74,8 +75,7 @@ def copying() -> Relay:
     made.take_ask()
     made.answer((PIECE, public))
     made.from_front(READY + error("several", "42601", R="exec_parse_message") + READY)
-    made.from_front(SETTINGS_REPLY)
-    made.from_front(DESCRIBED)
+    made.from_front(BLOCK + DESCRIBED)
     made.take_ask()
     made.answer(SPLICED)
     made.from_front(ONE + TWO + COLUMNS)
@@ -91,7 +91,7 @@ def test_what_postgres_ignores_among_the_data_of_a_copy_passes() -> None:
     made.from_client(messages.SYNC + build(b"d", b"1\n") + messages.FLUSH + build(b"c"))
     assert kinds(made.take_front()) == "SdHcH"
     made.from_front(messages.command_complete(b"COPY 1"))
-    assert kinds(made.take_front()) == "SCCS"
+    assert kinds(made.take_front()) == "CPBECCSCCS", "the block is committed"
 
 
 @pytest.mark.parametrize("raw", [messages.query(b"select 1"), messages.execute(b""), messages.TERMINATE])
@@ -115,14 +115,13 @@ def test_a_parameter_that_is_no_text_of_its_encoding_refuses_the_stage() -> None
     made.from_front(build(b"S", b"client_encoding\0EUC_JP\0"))
     made.from_client(messages.parse(b"", PRIVATE.encode()))
     types = build(b"t", b"\0\1\0\0\0\x19")
-    made.from_front(SETTINGS_REPLY + ONE + types + COLUMNS)
+    made.from_front(SETTINGS_REPLY + READY + ONE + types + COLUMNS)
     made.take_ask()
     made.answer((PIECE,))
     bind = Bind(portal=b"", statement=b"", formats=(), values=(b"\xff",), result_formats=())
     made.from_client(messages.bind(bind) + messages.execute(b"") + messages.SYNC)
     made.from_front(b"".join((types, COLUMNS, THREE, ONE, TWO, THREE, COLUMNS)) + SETTINGS_REPLY)
     made.take_ask()
-    made.take_client()
     made.answer(Asking(sql="select stage", arrays=(), piece=PIECE))
     made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + READY)
     said = made.take_client()
@@ -146,8 +145,10 @@ def test_a_flush_with_a_body_fails_the_pipeline() -> None:
 
 
 def pipelined(text: bytes, failing: bytes) -> Relay:
-    """A private statement is prepared; behind it come a message and, without a Sync, a Query."""
+    """Something is bound and a private statement prepared; behind it come a message and, without a Sync, a Query."""
     made = relay()
+    made.from_client(messages.bind(Bind(portal=b"p", statement=b"s", formats=(), values=(), result_formats=())))
+    made.from_front(TWO)
     made.from_client(messages.parse(b"", PRIVATE.encode()))
     made.from_front(SETTINGS_REPLY + DESCRIBED)
     made.take_ask()
@@ -212,6 +213,18 @@ def test_the_portal_of_a_failed_query_is_closed_again_if_closing_it_was_skipped(
     assert made.take_front() == messages.close_portal(b"") + messages.execute(b"")
 
 
+def test_a_portal_is_not_bound_before_it_is_known_what_goes_by_no_name() -> None:
+    """Else it would be closed in the place of the one that the first Close was skipped for."""
+    made = failed_in_a_block()
+    made.from_client(messages.parse(b"", b"nope") + UNNAMED + messages.SYNC + UNNAMED)
+    assert kinds(made.take_front()) == "PCBSCH"
+    made.from_front(error("current transaction is aborted", "25P02") + FAILED + THREE)
+    assert made.take_front() == messages.close_portal(b"") + UNNAMED
+    made.from_client(messages.execute(b""))
+    made.from_front(THREE + TWO)
+    assert made.take_front() == messages.execute(b"")
+
+
 @pytest.mark.parametrize("ask", [messages.execute(b""), messages.describe_portal(b"")])
 @pytest.mark.parametrize("is_skipped", [True, False])
 def test_what_goes_by_no_name_is_not_asked_for_until_it_is_known(ask: bytes, *, is_skipped: bool) -> None:
@@ -229,7 +242,7 @@ def test_a_private_portal_without_a_name_is_computed_once_it_is_known() -> None:
     """Nothing is asked of the session, which would charge for it, before the front has told what the portal is."""
     made = relay()
     made.from_client(messages.parse(b"p", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.answer((PIECE,))
     made.from_client(messages.SYNC + messages.query(b"rollback to a"))

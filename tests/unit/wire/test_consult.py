@@ -76,12 +76,13 @@ def prepared() -> Relay:
     """A statement was prepared when it was private, and is run now; the session is asked what it means."""
     made = relay()
     made.from_client(messages.parse(b"", TEXT.encode()))
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.answer((OPEN,))
     made.from_front(KEPT)
     assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD)
     made.answer((KNOWN,))
+    made.from_front(READY)  # what was asked has begun no transaction that lasts
     bind = Bind(portal=b"", statement=b"", formats=(), values=(), result_formats=())
     made.from_client(messages.bind(bind) + messages.execute(b"") + messages.SYNC)
     made.from_front(b"".join((messages.build(b"t", b"\0\0"), COLUMNS, THREE, ONE, TWO, THREE, COLUMNS)))
@@ -90,7 +91,6 @@ def prepared() -> Relay:
     made.answer((OPEN,))
     made.from_front(KEPT)
     assert made.take_ask() == AskPrepare(TEXT, SETTINGS, TOLD)
-    made.take_client()
     return made
 
 
@@ -175,7 +175,7 @@ def test_stages_see_parameters_as_the_client_sent_them(codec: str, sent: bytes) 
     made.from_front(messages.build(b"S", f"client_encoding\0{codec}\0".encode()))
     made.from_client(messages.parse(b"", STAGED.text.encode()))
     types = messages.build(b"t", b"\0\3\0\0\0\x19\0\0\0\x17\0\0\0\x17")
-    made.from_front(SETTINGS_REPLY + ONE + types + COLUMNS)
+    made.from_front(SETTINGS_REPLY + READY + ONE + types + COLUMNS)
     made.take_ask()
     made.answer((STAGED,))
     bind = Bind(portal=b"", statement=b"", formats=(0, 1, 0), values=(sent, b"\0\0\0\7", None), result_formats=())

@@ -92,7 +92,7 @@ def test_a_known_query_that_the_front_refuses_is_not_released() -> None:
 def asked_to_execute(made: Relay, then: bytes = b"") -> None:
     """Prepare, bind and execute a private statement, up to the question for its release."""
     made.from_client(messages.parse(b"s", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.answer((PIECE,))
     bind = Bind(portal=b"", statement=b"s", formats=(), values=(), result_formats=())
@@ -119,6 +119,19 @@ def test_an_execute_takes_the_sync_after_it_along_if_that_has_come(cut: int) -> 
     made.from_front(READY)
     assert kinds(made.take_client()) == "2NDCZ"
     assert made.is_idle
+
+
+def test_a_tag_of_our_own_ends_what_is_read_in_portions() -> None:
+    made = relay()
+    asked_to_execute(made)
+    made.answer(replace(SPLICED, tag="EXPLAIN"))
+    made.from_front(REBOUND + COLUMNS + row(b"7") + build(b"s"))
+    made.from_client(messages.execute(b"", 1) + messages.execute(b"") + messages.SYNC)
+    made.from_front(row(b"8") + build(b"s") + row(b"9") + DONE + READY)
+    seen = made.take_client()
+    assert kinds(seen) == "2NDsDsDCZ"
+    assert b"EXPLAIN" in seen
+    assert b"SELECT" not in seen
 
 
 @pytest.mark.parametrize("then", [b"", messages.SYNC])
@@ -171,7 +184,7 @@ def test_a_query_that_fails_after_its_release_leaves_nothing_on_the_front(rows: 
 def test_what_postgres_would_keep_back_waits_for_the_release(before: bytes, is_kept: bool) -> None:
     made = relay()
     made.from_client(messages.parse(b"s", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY + ONE + build(b"t", b"\0\0"))
+    made.from_front(SETTINGS_REPLY + READY + ONE + build(b"t", b"\0\0"))
     made.channel.tell(before)
     made.channel.has_ended = before == READY
     made.from_front(COLUMNS)
@@ -184,7 +197,7 @@ def test_what_postgres_would_keep_back_waits_for_the_release(before: bytes, is_k
 def test_a_widened_statement_takes_the_place_of_the_clients() -> None:
     made = relay()
     made.from_client(messages.parse(b"s", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.take_front()
     made.answer((replace(PIECE, describe_text="select count(*), 1 from users"),))
@@ -339,7 +352,7 @@ def test_the_stand_in_of_a_portal_raises_when_it_is_run() -> None:
     """A record that got lost must not turn into an empty answer."""
     made = relay()
     made.from_client(messages.parse(b"", PRIVATE.encode()))
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.answer((PIECE,))
     made.take_front()

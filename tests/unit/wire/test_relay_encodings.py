@@ -8,6 +8,7 @@ from proxy.wire.exchange import Piece, Refusal, Spliced
 from proxy.wire.flow import AskPrepare, NoAnswer
 from proxy.wire.messages import build
 from tests.unit.wire.make import (
+    BLOCK,
     COLUMNS,
     DESCRIBED,
     DONE,
@@ -69,12 +70,14 @@ def test_a_string_that_turns_out_unreadable_midway_is_refused() -> None:
     made.take_ask()
     made.answer((other, private))
     made.from_front(READY + error("several", "42601", R="exec_parse_message") + READY)
-    made.from_front(SETTINGS_REPLY + ONE + TWO + COLUMNS + row(b"1") + DONE)
+    made.from_front(BLOCK + ONE + TWO + COLUMNS + row(b"1") + DONE)
     made.from_front(SETTINGS_REPLY)
     assert isinstance(made.take_ask(), AskPrepare)
     assert isinstance(made.take_ask(), NoAnswer)
     made.answer(BudgetSpent("unreadable now", position=2))
-    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02") + FINISHED)
+    made.from_front(THREE + error(f'invalid "{MARKER}"', "22P02"))
+    assert kinds(made.take_front()).endswith("SQSCCS"), "the block is rolled back"
+    made.from_front(READY + DONE + READY + FINISHED)
     seen = made.take_client()
     assert kinds(seen) == "TDCEZ"
     assert b"P12\0" in seen

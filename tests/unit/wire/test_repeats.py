@@ -55,7 +55,7 @@ def prepared(piece: Piece = INERT) -> Relay:
     """A session that has prepared the statement and run it once."""
     made = relay()
     made.from_client(messages.parse(b"s", TEXT.encode()) + messages.SYNC)
-    made.from_front(SETTINGS_REPLY + DESCRIBED)
+    made.from_front(SETTINGS_REPLY + READY + DESCRIBED)
     made.take_ask()
     made.answer((piece,))
     made.from_front(READY)

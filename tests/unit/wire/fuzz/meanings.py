@@ -38,7 +38,9 @@ ANSWERED = (
     "select rows 2; select users", "select users; select users", "begin; select users", "select users; nope",
     "set client_encoding to latin1; select users", "select users; copyin; select users",
     "rollback; select users; begin", "select users inert; select users inert", "select users nothing",
-    "select users; select runfail",
+    "select users; select runfail", "select users; commit", "commit; select users", "select users; savepoint a",
+    "begin; select users; savepoint a", "rollback to savepoint a; select users", "commit; nope; select users",
+    "select users; begin; select runfail", "select users; rollback; select runfail",
 )  # fmt: skip
 SCREENED = ("alter role a password 'x'", "select rows 1; notify c", "set work_mem = 1", "select set_config(x, 'y')")
 
@@ -80,7 +82,7 @@ class Meaning:
 _ROWS = re.compile(r"\brows (\d+)")
 _SERIAL = re.compile(r"\bserial(\d+)\b")
 _PARAMETERS = re.compile(r"\$(\d+)")
-_RETURN_ROWS = frozenset({"select", "noticed", "changed"})
+_RETURN_ROWS = frozenset({"select", "noticed", "changed", "show"})
 
 
 @lru_cache(maxsize=4096)
@@ -112,8 +114,8 @@ def _meaning(text: str) -> Meaning:
 def _columns(text: str, verb: str, said: list[str]) -> tuple[Column, ...]:
     if verb not in _RETURN_ROWS or "nothing" in said:
         return ()
-    if "current_setting" in said:
-        return tuple(column(b"setting", TEXT) for _ in range(said.count("current_setting")))
+    if "current_setting" in said or verb == "show":
+        return tuple(column(b"setting", TEXT) for _ in range(max(1, said.count("current_setting"))))
     if "null" in said:
         return tuple(column(b"?column?", TEXT) for _ in range(said.count("null") - 1))
     return (column(b"n", INT2 if "mistyped" in said and "serial" in text else INT8),)
