@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from proxy.errors import UnitNotJoined
@@ -34,11 +34,13 @@ def links(conditions: Iterable[Scalar]) -> Pairs:
     return tuple(p for c in conditions if (p := link(c)) is not None)
 
 
-def check_joins(block: Block, unique: UniqueKeys) -> Met:
+def check_joins(block: Block, unique: UniqueKeys, added: Set[int] = frozenset()) -> Met:
     """Every row of a join must be public, or belong to the unit of the row that it meets. Raises UnitNotJoined.
 
     Claim: the rows that a row of unit u meets are rows of u and public rows. So all rows of u in the result are a
     function of u's own rows, whoever else is in the database.
+
+    added: scans that the statement does not name, so that what is said of a refusal does not either.
     """
     reached = {s.number: s for s in block.scans}
     private: list[Scan] = []
@@ -46,7 +48,7 @@ def check_joins(block: Block, unique: UniqueKeys) -> Met:
     for join in block.joins:
         if join.kind is not JoinKind.LEFT and _is_public_question(join):
             continue
-        found = _check_join(join, reached, unique)
+        found = _check_join(join, reached, unique, added)
         if join.kind is JoinKind.LEFT:
             reached = {**reached, **{s.number: s for s in join.scans}}
             private += found.private
@@ -60,13 +62,13 @@ def _is_public_question(join: Join) -> bool:
     return all(s.table.is_public for s in join.scans) and all(c.scan in own for on in join.on for c in columns_of(on))
 
 
-def _check_join(join: Join, before: Mapping[int, Scan], unique: UniqueKeys) -> Met:
+def _check_join(join: Join, before: Mapping[int, Scan], unique: UniqueKeys, added: Set[int]) -> Met:
     pairs, reached, waiting = links(join.on), dict(before), list(join.scans)
     fan_out = []
     while waiting:
         scan = next((s for s in waiting if _is_met(s, reached, pairs)), None)
         if scan is None:
-            raise _unmet(waiting[0], tuple(reached.values()))
+            raise _unmet(waiting[0], tuple(reached.values()), added)
         key = declared_key(scan, reached, pairs)
         if scan.table.is_public and (key is None or (scan.table.name, key.ref_column) not in unique.columns):
             fan_out.append(scan)
@@ -121,11 +123,11 @@ def _parent_key(parent: Scan, child: Scan) -> ColumnRef:
     return column_of(parent, child.table.ownership.parent_key)
 
 
-def _unmet(scan: Scan, others: tuple[Scan, ...]) -> UnitNotJoined:
+def _unmet(scan: Scan, others: tuple[Scan, ...], added: Set[int]) -> UnitNotJoined:
     if scan.table.is_public:
         return UnitNotJoined(
             f'public table "{scan.table.name}" is not joined on a declared key',
-            hint=f"Join it on one of: {declared_advice(scan.table, others) or 'no key is declared'}.",
+            hint=f"Join it on one of: {declared_advice(scan.table, others, added) or 'no key is declared'}.",
         )
     other = next(s for s in others if not s.table.is_public)
     return UnitNotJoined(
@@ -163,11 +165,11 @@ def declared_key(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinK
     return None
 
 
-def declared_advice(table: Table, private: tuple[Scan, ...]) -> str:
-    """Conditions that would join a public table."""
+def declared_advice(table: Table, private: tuple[Scan, ...], added: Set[int]) -> str:
+    """Conditions that would join a public table. added: scans that the statement does not name."""
     return ", ".join(
         f"{_column_name(s.table.name, k.column)} = {_column_name(k.table, k.ref_column)}"
-        for s in private for k in s.table.joins if k.table == table.name
+        for s in private if s.number not in added for k in s.table.joins if k.table == table.name
     )  # fmt: skip
 
 

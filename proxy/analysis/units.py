@@ -6,7 +6,7 @@ the unit and public ones on declared keys, and refuses uses of the unit's own va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -56,8 +56,9 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: in
         raise UnitNotJoined(f'rows of public table "{completed.scans[0].table.name}" belong to nobody',
                             hint="Aggregate the private table, and join the result to the public one.")  # fmt: skip
     _check_unit_unused(completed)
-    fan_out = _check_public_joins(completed, private, pairs, unique)
-    met = check_joins(completed, unique)
+    added = frozenset(s.number for s in completed.scans) - {s.number for s in block.scans}
+    fan_out = _check_public_joins(completed, private, pairs, unique, added)
+    met = check_joins(completed, unique, added)
     if any(isinstance(s.table.ownership, RowUnit) for s in private):
         return _own_rows(completed, private, (*fan_out, *met.fan_out))
     _check_one_unit(completed, private, pairs)
@@ -178,8 +179,13 @@ def _check_one_unit(block: Block, private: tuple[Scan, ...], pairs: Pairs) -> No
         )
 
 
-def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys) -> tuple[Scan, ...]:
-    """Every public scan must be reached by a declared key; returns those that may repeat rows."""
+def _check_public_joins(
+    block: Block, private: tuple[Scan, ...], pairs: Pairs, unique: UniqueKeys, added: Set[int]
+) -> tuple[Scan, ...]:
+    """Every public scan must be reached by a declared key; returns those that may repeat rows.
+
+    added: scans that the statement does not name, and advice does not either.
+    """
     reached = {s.number: s for s in private}
     waiting = [s for s in block.scans if isinstance(s.table.ownership, PublicTable)]
     fan_out: list[Scan] = []
@@ -188,7 +194,7 @@ def _check_public_joins(block: Block, private: tuple[Scan, ...], pairs: Pairs, u
         if found is None:
             raise UnitNotJoined(
                 f'public table "{waiting[0].table.name}" is not joined on a declared key',
-                hint=f"Join it on one of: {declared_advice(waiting[0].table, private) or 'no key is declared'}.",
+                hint=f"Join it on one of: {declared_advice(waiting[0].table, private, added) or 'no key is declared'}.",
             )
         scan, key = found
         if (scan.table.name, key.ref_column) not in unique.columns:

@@ -138,16 +138,17 @@ def _table_comment(policy: Policy, visible: Visibility, table: Table) -> str:
 
 
 def _ownership(policy: Policy, visible: Visibility, table: Table) -> str:
-    unit = policy.privacy.unit
+    unit, shown = policy.privacy.unit, {c.name for c in visible_columns(table)}
     match table.ownership:
         case PublicTable():
             return "public: answered exactly and free"
         case RowUnit():
             return "private: aggregates only, each row is protected"
         case UnitColumns(columns=columns):
-            return f"private: aggregates only, each {unit} ({', '.join(columns)}) is protected"
+            by = f" ({', '.join(columns)})" if shown.issuperset(columns) else ""
+            return f"private: aggregates only, each {unit}{by} is protected"
         case UnitVia(parent=parent, on=on):
-            path = f" (found by {on} in {parent})" if parent in visible.tables else ""
+            path = f" (found by {on} in {parent})" if parent in visible.tables and on in shown else ""
             return f"private: aggregates only, each {unit}{path} is protected"
 
 

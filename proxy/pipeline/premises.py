@@ -43,7 +43,7 @@ class Premises:
 
     @property
     def catalog(self) -> Catalog:
-        return Catalog(self.named, self.dataset)
+        return Catalog(self.named, self.dataset, self.tables)
 
     @property
     def private_names(self) -> frozenset[str]:

@@ -11,7 +11,9 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.pipeline.plans import Planned
+from proxy.pipeline.premises import Premises
 from proxy.pipeline.settings import Settings
+from proxy.pipeline.shown_names import shown_sql
 from proxy.plan.charge import Cost
 from proxy.plan.derive import Derived
 from proxy.plan.describe import counted
@@ -56,7 +58,11 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     """The privacy plan as data."""
     privacy, is_fresh = asker.version.policy.privacy, settings.is_fresh
     releases: list[Json] = [
-        {**explain_plan(shown, privacy), "reused": _is_free(plans, asker, fresh=is_fresh), **_computed(derived)}
+        {
+            **_for_role(explain_plan(shown, privacy), asker.premises),
+            "reused": _is_free(plans, asker, fresh=is_fresh),
+            **_computed(derived),
+        }
         for plans, shown, derived in _shown(planned)
     ]
     due = dues(asked.requests, asker, fresh=is_fresh)
@@ -76,6 +82,19 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
         "releases": releases,
         "later": [{"charge": amounts(w.request.cost, privacy)} for w in asked.tickets],
     }
+
+
+def _for_role(plan: Json, premises: Premises) -> Json:
+    """A plan, and those within it, without names that the asker may not see."""
+    found: Json = {}
+    for name, value in plan.items():
+        if name == "private_sql":
+            found[name] = shown_sql(str(value), premises)
+        elif isinstance(value, list):
+            found[name] = [_for_role(one, premises) for one in value]
+        else:
+            found[name] = _for_role(value, premises) if isinstance(value, dict) else value
+    return found
 
 
 def _computed(derived: Derived | None) -> Json:

@@ -7,7 +7,7 @@ keep is a fact of private rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -27,6 +27,7 @@ from proxy.sqltypes import SqlType
 
 IN_FORCE = "in force"
 _MOST_HISTORY = 1000
+_NOT_SHOWN = "a column that is not shown"
 Row = tuple[str | None, ...]
 
 
@@ -154,10 +155,11 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 def _policy(viewer: Viewer) -> Sequence[Row]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
     (status, loaded), learned = _standing(viewer), viewer.version.learned
+    visible = viewer.version.visible_tables(viewer.login)
     return [
-        (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table),
+        (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table, visible),
          "t" if table.is_public else "f", loaded.isoformat(), status, told_of(learned, table.name, column.name))
-        for table in viewer.version.visible_tables(viewer.login).values()
+        for table in visible.values()
         for column in table.columns if not column.hidden
     ]  # fmt: skip
 
@@ -177,16 +179,19 @@ def _values(column: Column) -> str | None:
     return ", ".join(column.domain.words()) if isinstance(column.domain, Listed) else None
 
 
-def _unit(table: Table) -> str | None:
+def _unit(table: Table, visible: Mapping[str, Table]) -> str | None:
+    """How the unit of a row is found, in names that the viewer may see."""
+    shown = {c.name for c in table.columns if not c.hidden}
     match table.ownership:
         case PublicTable():
             return None
         case RowUnit():
             return "each row"
         case UnitColumns(columns):
-            return ", ".join(columns)
+            return ", ".join(c if c in shown else _NOT_SHOWN for c in columns)
         case UnitVia(parent, on):
-            return f"through {parent} on {on}"
+            path = f"through {parent if parent in visible else 'a table that is not shown'}"
+            return f"{path} on {on if on in shown else _NOT_SHOWN}"
 
 
 def number(value: float) -> str:

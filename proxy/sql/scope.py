@@ -44,10 +44,14 @@ _ASKING = (exp.Exists, exp.In, exp.EQ, exp.NEQ)  # conditions that may ask of a 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The tables a login may name, by exact name. database: what clients call the database, if that is known."""
+    """The tables a login may name, by exact name. database: what clients call the database, if that is known.
+
+    owners: all tables of the policy, where paths to the unit may lead through others.
+    """
 
     tables: Mapping[str, Table]
     database: str = ""
+    owners: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +337,8 @@ class Scopes:
     def _ownership(self, table: Table) -> Ownership:
         """Where the unit of a table's rows stands, in the table at the end of its path."""
         while isinstance(table.ownership, UnitVia):
-            table = self._catalog.tables[table.ownership.parent]
+            parent = table.ownership.parent
+            table = self._catalog.owners.get(parent) or self._catalog.tables[parent]
         return table.ownership
 
     def subselect(self, select: exp.Select, ctes: Ctes, around: Resolve | None = None) -> Rows:
