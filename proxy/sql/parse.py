@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
+from proxy.sql.escapes import Constant, masked
 from proxy.wire import lexer
 
 MAX_DEPTH = 200
@@ -26,22 +26,19 @@ MOST_BRACKETS = 8  # nested; the parser's time doubles with each
 
 
 class _Words(Postgres):
-    """PostgreSQL's tokens, without sqlglot's habit of reading the rest of some statements as one string."""
+    """PostgreSQL's tokens, without sqlglot's habit of reading the rest of some statements as one string.
+
+    Without its strings, too: `escapes` reads those that are not plain, and `$1,$2` are two parameters.
+    """
 
     class Tokenizer(Postgres.Tokenizer):
         COMMANDS: ClassVar[set[TokenType]] = set()
         COMMAND_PREFIX_TOKENS: ClassVar[set[TokenType]] = set()
-
-
-class _PlainWords(_Words):
-    """The same for a text without dollar quotes: `$1,$2` are two parameters, not the start of a string."""
-
-    class Tokenizer(_Words.Tokenizer):
         HEREDOC_STRINGS: ClassVar[list[str | tuple[str, str]]] = []
-        SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {**_Words.Tokenizer.SINGLE_TOKENS, "$": TokenType.PARAMETER}
+        SINGLE_TOKENS: ClassVar[dict[str, TokenType]] = {**Postgres.Tokenizer.SINGLE_TOKENS, "$": TokenType.PARAMETER}
 
 
-_WORDS, _PLAIN_WORDS = _Words(), _PlainWords()
+_WORDS = _Words()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +78,21 @@ def split_statements(text: str) -> tuple[Statement, ...]:
 def tokenize(text: str) -> list[Token]:
     """Tokens of the text with character offsets, where PostgreSQL sees them too. Raises Unsupported."""
     try:
-        found = list(_dialect(text).tokenize(text))
+        plain, constants = masked(text)
+        found = list(_WORDS.tokenize(plain))
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(_UNREADABLE, hint=_SIMPLER_QUOTES) from error
-    _check_same_tokens(text, found)
-    return found
+    _check_same_tokens(plain, found)
+    return [_valued(t, constants[t.start]) if t.start in constants else t for t in found] if constants else found
+
+
+def _valued(token: Token, found: Constant) -> Token:
+    return Token(TokenType.STRING, found.value, token.line, token.col, found.start, found.end - 1, token.comments)
 
 
 _UNREADABLE = "statement names a private table and cannot be read"
 _SIMPLER_QUOTES = "Simplify quoting and comments."
 _QUOTED = frozenset((lexer.Sort.STRING, lexer.Sort.NAME, lexer.Sort.ESCAPED_NAME))
-
-
-def _dialect(text: str) -> Postgres:
-    has_dollar_quotes = "$" in text and any(
-        t.sort is lexer.Sort.STRING and text[t.start] == "$" for t in lexer.tokens(text)
-    )
-    return _WORDS if has_dollar_quotes else _PLAIN_WORDS
 
 
 def _check_same_tokens(text: str, found: list[Token]) -> None:
@@ -117,7 +112,7 @@ def _check_same_tokens(text: str, found: list[Token]) -> None:
 def parse(text: str) -> exp.Expression:
     """The tree of one SELECT-like statement. Raises Unsupported."""
     try:
-        trees = sqlglot.parse(text, dialect=_dialect(text))
+        trees = _WORDS.parser().parse(tokenize(text), text)
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(
             "statement names a private table and is not understood",

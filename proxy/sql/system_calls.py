@@ -54,7 +54,7 @@ def system_call(node: exp.Table, tokens: Sequence[Token]) -> SystemCall | None:
 
 def _argument(node: exp.Expression, name: str) -> Argument:
     match node:
-        case exp.Literal(args={"is_string": True}) | exp.RawString():
+        case exp.Literal(args={"is_string": True}):
             return str(node.this)
         case exp.Parameter(this=exp.Literal() as number) if str(number.this).isdigit():
             return ParameterNumber(int(str(number.this)))

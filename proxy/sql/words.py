@@ -8,9 +8,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 _CONSTRUCTS: dict[type[exp.Expr], str] = {
-    exp.ByteString: "a string with escapes (E'...')",
-    exp.RawString: "a dollar-quoted string",
-    exp.UnicodeString: "a string with Unicode escapes (U&'...')",
     exp.National: "a national string (N'...')",
     exp.HexString: "a hexadecimal constant",
     exp.BitString: "a bit string",

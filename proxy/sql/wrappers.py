@@ -31,6 +31,7 @@ class Wrapper(enum.Enum):
 EXPLAINS = frozenset((Wrapper.EXPLAIN_TEXT, Wrapper.EXPLAIN_JSON))
 QUERY_STARTS = frozenset(("SELECT", "WITH", "(", "VALUES", "TABLE"))
 _CALL = "EXECUTE"
+_NAMES_AND_TEXTS = (TokenType.IDENTIFIER, TokenType.STRING)
 _TEMPORARY = frozenset(("TEMP", "TEMPORARY"))
 
 
@@ -207,8 +208,8 @@ def _between(statement: Statement, wrapper: Wrapper, first: int, last: int) -> W
 
 
 def _word(tokens: Sequence[Token], position: int) -> str:
-    """A token in upper case; "" past the end and for a quoted name."""
-    if not 0 <= position < len(tokens) or tokens[position].token_type is TokenType.IDENTIFIER:
+    """A token in upper case; "" past the end, for a quoted name and for a text."""
+    if not 0 <= position < len(tokens) or tokens[position].token_type in _NAMES_AND_TEXTS:
         return ""
     return tokens[position].text.upper()
 

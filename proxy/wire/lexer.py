@@ -26,13 +26,17 @@ class Sort(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """start, end: offsets in characters. is_plain: a string without escapes, whose text is its value."""
+    """start, end: offsets in characters. is_plain: a string without escapes, whose text is its value.
+
+    bodies: of a quoted string, what stands between its quotes, as written; several if it goes on in later lines.
+    """
 
     sort: Sort
     text: str
     start: int
     end: int
     is_plain: bool = True
+    bodies: tuple[str, ...] = ()
 
 
 _TOKEN = re.compile(
@@ -53,6 +57,15 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+#: Between two quotes of one constant: white space with the end of a line in it.
+_CONTINUATION = re.compile(r"'(?:[ \t\f\v]|--[^\n\r]*)*[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'")
+#: How a constant goes on behind that, by whether a backslash escapes in it.
+_REST = {
+    True: re.compile(r"(?: [^'\\] | '' | \\. )* (?: ' | \Z )", re.VERBOSE | re.DOTALL),
+    False: re.compile(r"(?: [^'] | '' )* (?: ' | \Z )", re.VERBOSE | re.DOTALL),
+}
+_QUOTED = frozenset({"escape", "unicode", "other", "string"})
+
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
@@ -65,11 +78,15 @@ def tokens(text: str) -> Iterator[Token]:
         if kind == "comment":
             end = _comment_end(text, end)
         elif match["dollar"] is not None:
-            found = text.find(match["dollar"], end)
-            closing = len(text) if found < 0 else found
+            place = text.find(match["dollar"], end)
+            closing = len(text) if place < 0 else place
             string_end = min(len(text), closing + len(match["dollar"]))
             yield Token(Sort.STRING, text[end:closing], at, string_end)
             end = string_end
+        elif kind in _QUOTED:
+            found = _string(kind or "", text, at, end)
+            yield found
+            end = found.end
         elif kind != "space":
             yield _token(kind or "", match[0], at, end)
         at = end
@@ -83,14 +100,24 @@ def _token(kind: str, raw: str, start: int, end: int) -> Token:
             return Token(Sort.NAME, raw[1:].removesuffix('"').replace('""', '"'), start, end)
         case "escaped":
             return Token(Sort.ESCAPED_NAME, raw, start, end)
-        case "string":
-            return Token(Sort.STRING, raw[1:].removesuffix("'").replace("''", "'"), start, end)
-        case "escape" | "unicode" | "other":
-            return Token(Sort.STRING, raw, start, end, is_plain=False)
         case "number":
             return Token(Sort.NUMBER, raw, start, end)
         case _:
             return Token(Sort.SYMBOL, raw, start, end)
+
+
+def _string(kind: str, text: str, start: int, end: int) -> Token:
+    """A constant whose first line ends at `end`, with what goes on with it in later lines."""
+    opened = text.index("'", start) + 1
+    bodies, following = [text[opened:end].removesuffix("'")], _CONTINUATION.match(text, end - 1)
+    while following:
+        rest = _REST[kind == "escape"].match(text, following.end())
+        end = rest.end() if rest else len(text)
+        bodies.append(text[following.end() : end].removesuffix("'"))
+        following = _CONTINUATION.match(text, end - 1)
+    is_plain = kind == "string"
+    shown = "".join(bodies).replace("''", "'") if is_plain else text[start:end]
+    return Token(Sort.STRING, shown, start, end, is_plain=is_plain, bodies=tuple(bodies))
 
 
 def _comment_end(text: str, at: int) -> int:

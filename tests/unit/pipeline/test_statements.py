@@ -97,7 +97,10 @@ def test_private_select_is_found_inside_its_wrapper(text: str, wrapper: Wrapper,
     [
         ("SELECT count(*) INTO TEMP t FROM users", "SELECT * INTO TEMP TABLE t FROM ("),
         ('SELECT count(*) INTO TEMPORARY TABLE "T" FROM users', 'SELECT * INTO TEMP TABLE "T" FROM ('),
-        ('SELECT count(*) INTO TEMPORARY "T" FROM users', 'SELECT * INTO TEMP TABLE "T" FROM ('),
+        (
+            "WITH a AS (SELECT * FROM users) SELECT count(*) INTO pg_temp.t FROM a",
+            "SELECT * INTO TABLE pg_temp.t FROM (",
+        ),
     ],
 )
 def test_select_into_is_a_table_created(text: str, before: str) -> None:
@@ -192,7 +195,7 @@ def test_table_command_shows_relations_of_the_proxy() -> None:
 
 def test_unreadable_string_is_refused_as_a_whole() -> None:
     with pytest.raises(HushError, match="cannot be read"):
-        pieces("SELECT count(*) FROM users WHERE plan = $1,$$x$$,$2 -- '")
+        pieces("SELECT count(*) FROM users WHERE plan = U&'\\00' -- '")
 
 
 def test_tables_of_other_roles_are_not_known() -> None:

@@ -18,6 +18,8 @@ from proxy.wire import lexer
         ("a IN ($1,$2) OR b IN ($1,$2)",
          ["a", "IN", "(", "$", "1", ",", "$", "2", ")", "OR", "b", "IN", "(", "$", "1", ",", "$", "2", ")"]),
         ("SELECT $$it's$$ , $1", ["SELECT", "it's", ",", "$", "1"]),
+        ("SELECT $1,$$x$$,$2", ["SELECT", "$", "1", ",", "x", ",", "$", "2"]),
+        ("'a'$$b$$'c'E'd'", ["a", "b", "c", "d"]),
         ("'a''b' \"c\"\"d\"", ["a'b", 'c"d']),
         ("'\\', 1", ["\\", ",", "1"]),
         ("E'\\'', 1", ["'", ",", "1"]),
@@ -29,7 +31,9 @@ def test_tokens(text: str, parts: list[str]) -> None:
     assert [t.text for t in tokenize(text)] == parts
 
 
-@pytest.mark.parametrize("text", ['U&"x" = 1', "SELECT $1,$$x$$,$2", "'unfinished", '"unfinished', "/* unfinished"])
+@pytest.mark.parametrize(
+    "text", ['U&"x" = 1', "SELECT E'\\u00", "SELECT $$", "'unfinished", '"unfinished', "/* unfinished"]
+)
 def test_what_is_read_differently_is_refused(text: str) -> None:
     with pytest.raises(Unsupported):
         tokenize(f"{text} FROM users")

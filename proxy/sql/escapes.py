@@ -1,0 +1,141 @@
+"""Which text does a string constant stand for that is more than characters between quotes?
+
+E'...', U&'...' with UESCAPE, dollar quotes, and constants that go on in the next line, as PostgreSQL's scanner reads
+them. Source: PostgreSQL documentation, "String Constants"; scan.l and parser.c of its source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from proxy.wire import lexer
+from proxy.wire.lexer import Sort
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A constant that stands at [start, end) of a text, and its value."""
+
+    start: int
+    end: int
+    value: str
+
+
+_MAY_ESCAPE = re.compile(r"""[^0-9A-Fa-f+'"\s]""")
+_SHORTEST = len("E''")
+#: Only a text with one of these holds such a constant.
+_SUSPECT = re.compile(r"[eE]'|[uU]&'|\$|'\s*(?:--|[\n\r])")
+
+
+def constants(text: str) -> Iterator[Constant]:
+    """Those that are not simply quoted, in order. Raises ValueError for one that PostgreSQL does not accept."""
+    found = list(lexer.tokens(text)) if _SUSPECT.search(text) else []
+    for position, token in enumerate(found):
+        if token.sort is not Sort.STRING:
+            continue
+        if not _is_finished(text, token):
+            raise ValueError(text)
+        match text[token.start]:
+            case "e" | "E":
+                yield Constant(token.start, token.end, _unescaped(token.bodies))
+            case "u" | "U":
+                end, escape = _uescape(text, found[position + 1 : position + 3], token.end)
+                yield Constant(token.start, end, _unicode("".join(token.bodies).replace("''", "'"), escape))
+            case "$":
+                yield Constant(token.start, token.end, token.text)
+            case "'" if len(token.bodies) > 1:
+                yield Constant(token.start, token.end, token.text)
+            case _:
+                pass
+
+
+def _is_finished(text: str, token: lexer.Token) -> bool:
+    """Whether a constant ends before the text does."""
+    if text[token.start] != "$":
+        return token.end - token.start >= len("''") and text[token.end - 1] == "'"
+    mark = text[token.start : text.index("$", token.start + 1) + 1]
+    return token.end - token.start == 2 * len(mark) + len(token.text)
+
+
+def masked(text: str) -> tuple[str, dict[int, Constant]]:
+    """The text with simple constants of the same length in their places, and those that they stand for by place.
+
+    Blanks keep them apart from quotes beside them. Raises ValueError for a text that PostgreSQL does not accept.
+    """
+    parts, found, at = [], {}, 0
+    for constant in constants(text):
+        length = constant.end - constant.start
+        if length < _SHORTEST:
+            raise ValueError(text)
+        parts += [text[at : constant.start], f" '{'_' * (length - 4)}'".ljust(length)]
+        found[constant.start + 1] = constant
+        at = constant.end
+    return "".join((*parts, text[at:])), found
+
+
+def _uescape(text: str, after: list[lexer.Token], end: int) -> tuple[int, str]:
+    """Where a constant ends that UESCAPE may follow, and its escape character."""
+    if len(after) < 2 or after[0].text != "uescape" or after[0].sort is not Sort.WORD:
+        return end, "\\"
+    if after[1].sort is not Sort.STRING or not _MAY_ESCAPE.fullmatch(after[1].text):
+        raise ValueError(text)
+    return after[1].end, after[1].text
+
+
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))|''|([^\\']+)", re.DOTALL
+)
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def _unescaped(bodies: Iterable[str]) -> str:
+    """Bodies with backslashes. Bytes are those of the front's encoding, UTF-8."""
+    return _checked(b"".join(map(_bytes, bodies)).decode("utf-8"))
+
+
+def _bytes(body: str) -> bytes:
+    found = bytearray()
+    units = ""
+    for match in _ESCAPE.finditer(body):
+        octal, hexadecimal, short, long, letter, plain = match.groups()
+        if short or long:
+            units += chr(int(short or long, 16))
+            continue
+        found += _encoded(units)
+        units = ""
+        if octal or hexadecimal:
+            found.append(int(octal, 8) & 0xFF if octal else int(hexadecimal, 16))
+        elif letter in ("u", "U"):
+            raise ValueError(body)
+        elif letter:
+            found += _encoded(_LETTERS.get(letter, letter))
+        else:
+            found += _encoded(plain or "'")
+    return bytes(found + _encoded(units))
+
+
+def _encoded(units: str) -> bytes:
+    """Code points, of which two may be halves of one, in UTF-8."""
+    return units.encode("utf-16", "surrogatepass").decode("utf-16").encode("utf-8")
+
+
+def _unicode(body: str, escape: str) -> str:
+    """A body with code points in hexadecimal digits."""
+    mark = re.escape(escape)
+    pattern = re.compile(f"{mark}(?:({mark})|([0-9A-Fa-f]{{4}})|\\+([0-9A-Fa-f]{{6}})|(.|$))", re.DOTALL)
+
+    def code_point(match: re.Match[str]) -> str:
+        if match[4] is not None:
+            raise ValueError(body)
+        return match[1] or chr(int(match[2] or match[3], 16))
+
+    return _checked(_encoded(pattern.sub(code_point, body)).decode("utf-8"))
+
+
+def _checked(value: str) -> str:
+    """PostgreSQL has no zero character."""
+    if "\0" in value:
+        raise ValueError(value)
+    return value
