@@ -8,8 +8,8 @@ server that was put back to an older copy is not opened. A statement that these 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -33,8 +33,9 @@ from proxy.ledger.picking import (
     seen_by_all,
     stored_of,
 )
-from proxy.ledger.postgres_chain import Chain, write_notes
-from proxy.ledger.postgres_link import HINT, Connection, Link
+from proxy.ledger.postgres_append import write_notes
+from proxy.ledger.postgres_chain import Chain
+from proxy.ledger.postgres_link import HINT, Link, Queue
 from proxy.ledger.postgres_schema import BLOCK, prepare
 from proxy.ledger.postgres_store import PostgresStore
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
@@ -52,6 +53,16 @@ _DISK_HINT = "Look at the free space and the health of the disk of the state dir
 _RELEASES = "select count(*), coalesce(max(release_id), 0) from release"
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was made of a statement: which releases answer it, those stored already, what was charged, its number."""
+
+    picks: Mapping[ReleaseKey, Pick]
+    stored: Mapping[int, Stored]
+    lines: tuple[Line, ...]
+    statement: int
+
+
 class PostgresLedger:
     """Books that other processes charge to as well. Implements `base.Ledger`."""
 
@@ -66,7 +77,7 @@ class PostgresLedger:
         self._url = url
         self._books = Books()
         self._tickets = Tickets()
-        self._lock = threading.Lock()  # of the connection that charges
+        self._queue = Queue()  # for the connection that charges
         self._is_closed = False
         self._link = Link(url)
         try:
@@ -88,7 +99,7 @@ class PostgresLedger:
         assert number is not None
         self._notes = history.Notes(int(number[0]) * BLOCK)
         self._store = PostgresStore(Link(self._url, is_relaxed=True))
-        releases = self._link.twice(_count_releases)
+        releases = self._counted()
         self._chain.catch_up()
         self._chain.check_mark()
         _check_releases(releases, self._books)
@@ -124,18 +135,22 @@ class PostgresLedger:
         finished = none_finished if fresh else self._finished(requests)
         picks = pick_releases(self._books, finished, accounts, requests)
         if self._are_paid(accounts, picks, finished):
-            lines: tuple[Line, ...] = ()
-            statement = self._repeat(question)
             stored = stored_of(self._books, self._store, picks.values())
+            made = _Made(picks, stored, (), self._repeat(question))
         else:
-            with self._used(), self._chain.locked():
-                picks = pick_releases(self._books, finished, accounts, requests)
-                stored = stored_of(self._books, self._store, picks.values())
-                entry = self._books.draft(accounts, tuple(picks.values()), question)
-                lines = entry.lines
-                statement = self._append(entry) if lines else self._repeat(question)
-        items = tuple(self._tickets.item(one, picks[one.request.key], stored) for one in wanted)
-        return receipt_of(statement, items, lines, self._books.balances(accounts, question.at))
+            with self._used():
+                made = self._chain.first(lambda: self._charge(accounts, requests, finished, question))
+        items = tuple(self._tickets.item(one, made.picks[one.request.key], made.stored) for one in wanted)
+        return receipt_of(made.statement, items, made.lines, self._books.balances(accounts, question.at))
+
+    def _charge(
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], finished: Finished, question: Question
+    ) -> _Made:
+        """Charge what the books as they are say. Raises AccountSpent, Overtaken if they were not the newest."""
+        picks = pick_releases(self._books, finished, accounts, requests)
+        stored = stored_of(self._books, self._store, picks.values())
+        entry = self._books.draft(accounts, tuple(picks.values()), question)
+        return _Made(picks, stored, entry.lines, self._append(entry) if entry.lines else self._repeat(question))
 
     def quote(
         self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
@@ -164,8 +179,8 @@ class PostgresLedger:
         return bound
 
     def grant(self, gift: Gift) -> None:
-        with self._used(), self._chain.locked():
-            self._append(self._books.draft_grant(gift))
+        with self._used():
+            self._chain.first(lambda: self._append(self._books.draft_grant(gift)))
 
     def _finished(self, requests: tuple[Request, ...]) -> Finished:
         """The finished releases as they are now, so that they need not be looked up while others wait."""
@@ -203,13 +218,13 @@ class PostgresLedger:
     @contextlib.contextmanager
     def _used(self) -> Iterator[None]:
         """The connection that charges, for one thread. Raises LedgerFailed if the ledger is closed or it fails."""
-        with self._lock:
-            if self._is_closed:
-                raise LedgerFailed("the ledger is closed")
-            try:
+        try:
+            with self._queue.first():
+                if self._is_closed:
+                    raise LedgerFailed("the ledger is closed")
                 yield
-            except psycopg.Error as error:
-                raise LedgerFailed("the ledger's PostgreSQL cannot be used", hint=HINT) from error
+        except psycopg.Error as error:
+            raise LedgerFailed("the ledger's PostgreSQL cannot be used", hint=HINT) from error
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -233,7 +248,7 @@ class PostgresLedger:
     def note_outcome(self, statement: int, outcome: Outcome) -> None:
         self._notes.add_outcome(statement, outcome)
         if self._notes.is_full():
-            with self._lock:
+            with self._queue.lock:
                 self._flush()
                 self._notes.drop_oldest()
 
@@ -259,9 +274,8 @@ class PostgresLedger:
         with self._used():
             self._chain.catch_up()
             last, head, totals = self._books.seq, self._books.head, self._books.totals()
-        fresh, link = Books(), Link(self._url, is_relaxed=True)
+        releases, fresh, link = self._counted(), Books(), Link(self._url, is_relaxed=True)
         try:
-            releases = link.twice(_count_releases)
             for body in Chain(link, fresh).bodies(0, last):
                 fresh.apply(body)
         finally:
@@ -271,7 +285,7 @@ class PostgresLedger:
         return Report(entries=fresh.seq, releases=releases[0], head=fresh.head, totals=fresh.totals())
 
     def close(self) -> None:
-        with self._lock:
+        with self._queue.lock:
             if self._is_closed:
                 return
             self._flush()
@@ -281,26 +295,24 @@ class PostgresLedger:
             self._marker.close()
             self._directory.close()
 
+    def _counted(self) -> tuple[int, int]:
+        """How many releases there are, and the largest number. Takes its time. Raises psycopg.Error."""
+        link = Link(self._url, is_patient=True)
+        try:
+            row = link.twice(lambda c: c.execute(_RELEASES).fetchone())
+        finally:
+            link.drop()
+        return (int(row[0]), int(row[1])) if row else (0, 0)
+
     def _flush(self) -> None:
         """Write waiting repeats and outcomes. Failing to is no reason to fail a statement: they go on waiting."""
         repeats, outcomes = self._notes.waiting()
 
-        def write(connection: Connection) -> None:
-            with connection.transaction():
-                write_notes(connection, repeats, outcomes)
-
         try:
-            self._link.twice(write)
+            self._link.twice(lambda connection: write_notes(connection, repeats, outcomes))
         except psycopg.Error:
             return
         self._notes.forget(history.numbers_of(repeats, outcomes))
-
-
-def _count_releases(connection: Connection) -> tuple[int, int]:
-    """How many there are, and the largest number."""
-    row = connection.execute(_RELEASES).fetchone()
-    assert row is not None
-    return int(row[0]), int(row[1])
 
 
 def _check_releases(releases: tuple[int, int], books: Books) -> None:

@@ -1,10 +1,12 @@
 """Which tables does the ledger have in PostgreSQL?
 
-All in the schema hushql. `tip` has one row, the end of the chain: who charges locks it first, so charges of all proxies
-follow each other, and no other lock is taken.
+All in the schema hushql. `tip` has one row, the end of the chain: an entry is appended where that says that the chain
+ends, and moves it, in one statement.
 """
 
 from __future__ import annotations
+
+import psycopg
 
 from proxy.errors import LedgerFailed
 from proxy.ledger.chain import GENESIS
@@ -34,19 +36,15 @@ _TABLES = (
     "create table if not exists hushql.secret (name text primary key, value bytea not null)",
     "create sequence if not exists hushql.block",
 )
+_CREATE = f"""begin; select pg_advisory_xact_lock(%s); {"; ".join(_TABLES)};
+    insert into hushql.version select %s where not exists (select from hushql.version);
+    insert into hushql.tip values (true, 0, %s) on conflict do nothing; commit"""
 BLOCK = 10**12  # repeats that one process may number by itself
 
 
 def prepare(connection: Connection) -> None:
-    """Create what is missing, one process at a time. Raises psycopg.Error, LedgerFailed for another version."""
-    with connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
-        found = connection.execute("select to_regclass('hushql.version')").fetchone()
-        if found == (None,):
-            for statement in _TABLES:
-                connection.execute(statement)
-            connection.execute("insert into hushql.version values (%s)", (VERSION,))
-            connection.execute("insert into hushql.tip values (true, 0, %s)", (GENESIS,))
-        versions = connection.execute("select number from hushql.version").fetchall()
-    if versions != [(VERSION,)]:
+    """Create what is missing, in one message: who stops here holds nobody up. Raises psycopg.Error, LedgerFailed."""
+    if connection.execute("select to_regclass('hushql.version')").fetchone() == (None,):
+        psycopg.ClientCursor(connection).execute(_CREATE.encode(), (_LOCK, VERSION, GENESIS))
+    if connection.execute("select number from hushql.version").fetchall() != [(VERSION,)]:
         raise LedgerFailed("the ledger's tables are of another version of this program")

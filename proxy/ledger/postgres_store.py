@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
 
 from proxy.errors import LedgerFailed
-from proxy.ledger.postgres_link import HINT, Connection, Link
+from proxy.ledger.postgres_link import HINT, Connection, Link, Queue
 from proxy.plan.charge import ReleaseKey, Reserved
 from proxy.release.store import Missing, Stored
 
@@ -24,7 +23,7 @@ class PostgresStore:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._lock = threading.Lock()
+        self._queue = Queue()
         self._is_closed = False
 
     def put(self, reserved: Reserved, payload: bytes) -> None:
@@ -58,16 +57,16 @@ class PostgresStore:
         return self.load(newest, key) if newest else Missing()
 
     def close(self) -> None:
-        with self._lock:
+        with self._queue.lock:
             self._is_closed = True
             self._link.drop()
 
     def _run(self, work: Callable[[Connection], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
         """Run it, once more if the connection was lost meanwhile. Raises LedgerFailed."""
-        with self._lock:
-            if self._is_closed:
-                raise LedgerFailed("the store of releases is closed")
-            try:
+        try:
+            with self._queue.first():
+                if self._is_closed:
+                    raise LedgerFailed("the store of releases is closed")
                 return self._link.twice(work)
-            except psycopg.Error as error:
-                raise LedgerFailed("stored releases cannot be reached", hint=HINT) from error
+        except psycopg.Error as error:
+            raise LedgerFailed("stored releases cannot be reached", hint=HINT) from error

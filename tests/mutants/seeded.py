@@ -29,6 +29,8 @@ _BOOKS = "tests/unit/ledger/test_books.py"
 _SQLITE = "tests/unit/ledger/test_sqlite.py"
 _DAMAGE = "tests/unit/ledger/test_damage.py"
 _WINDOWS = "tests/unit/ledger/test_windows.py"
+_POSTGRES = "tests/unit/ledger/test_postgres.py"
+_STOPPED = "tests/unit/ledger/test_stopped.py"
 _SPLICE = "tests/unit/sql/test_splice.py"
 _SPLIT = "tests/unit/sql/test_split.py"
 _ESTIMATE = "tests/unit/session/test_estimate.py"
@@ -278,6 +280,22 @@ SEEDED = (
            'connection.execute("pragma synchronous = full")',
            'connection.execute("pragma synchronous = normal")',
            _SQLITE),
+    Seeded("ledger", "an entry is appended wherever the shared chain ends", "ledger/postgres_append.py",
+           "where seq = %s and digest = %s returning",
+           "where seq >= %s or digest = %s returning",
+           _POSTGRES),
+    Seeded("ledger", "what may have been charged on a lost connection is charged again", "ledger/postgres_chain.py",
+           "may_count = sent > 1 and",
+           "may_count = sent > 9 and",
+           _POSTGRES),
+    Seeded("ledger", "a refusal stands that others' grants have undone", "ledger/postgres_chain.py",
+           "if not self.catch_up():\n                        raise",
+           "if self._books.seq:\n                        raise",
+           _POSTGRES),
+    Seeded("ledger", "the chain is kept for whoever stops, for as long as that lasts", "ledger/postgres_append.py",
+           "idle_in_transaction_session_timeout = '{TURN_S}s'",
+           "idle_in_transaction_session_timeout = '{TURN_S}h'",
+           f"{_STOPPED}::test_a_proxy_that_stands_still_at_any_step_holds_nobody_up"),
     Seeded("ledger", "the older of two marks is believed", "ledger/head.py",
            "return max(marks, key=lambda mark: mark.seq)",
            "return min(marks, key=lambda mark: mark.seq)",

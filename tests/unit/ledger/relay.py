@@ -1,4 +1,7 @@
-"""A way to a server that is cut at a chosen moment: before some words of the client get through, or after."""
+"""A way to a server that is cut at a chosen moment: before some words of the client get through, or after.
+
+Or that stands still, as if the client had been stopped while it sent, or before it read the answer.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+_HEADER = 5  # bytes before the text of a query
 _READY = b"Z\0\0\0\5"  # the server has done everything it was sent
 
 
@@ -19,6 +24,24 @@ class Cut(enum.Enum):
     AFTER = "after"
 
 
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """At a query that begins with `words` this share of its bytes gets through; nothing else until `go`."""
+
+    words: bytes
+    share: float
+    reached: threading.Event = field(default_factory=threading.Event)
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def stand(self, query: bytes, server: socket.socket) -> bytes:
+        """Pass on that share and wait; the rest of the query."""
+        sent = round(len(query) * self.share)
+        server.sendall(query[:sent])
+        self.reached.set()
+        self.go.wait()
+        return query[sent:]
+
+
 class Relay:
     """Listens on loopback and passes bytes on to a socket file. `cut` makes it end one connection, once."""
 
@@ -26,11 +49,16 @@ class Relay:
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._wish: list[tuple[bytes, Cut]] = []
+        self._halts: list[Halt] = []
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self, words: bytes, when: Cut) -> None:
         self._wish.append((words, when))
+
+    def halt(self, halt: Halt) -> None:
+        """Stand still once."""
+        self._halts.append(halt)
 
     @property
     def has_cut(self) -> bool:
@@ -63,9 +91,17 @@ class Relay:
                             return
                         is_swallowing = True
                     if side is client:
-                        server.sendall(data)
+                        server.sendall(self._halted(data, server))
                     elif not is_swallowing:
                         client.sendall(data)
+
+    def _halted(self, data: bytes, server: socket.socket) -> bytes:
+        """What is still to be sent of this, at once or after a while."""
+        for halt in self._halts:
+            if data[_HEADER:].startswith(halt.words):
+                self._halts.remove(halt)
+                return halt.stand(data, server)
+        return data
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 from proxy.front.account import choose_account
-from proxy.front.binaries import Search, clean_environment, find_binaries, launch_command
+from proxy.front.binaries import Search, clean_environment, copy_wheel, find_binaries, launch_command, wheel_directory
 
 _START_S = 60.0
 
@@ -52,6 +52,19 @@ class Database:
             process.wait(_START_S)
         self._running.clear()
 
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """All its processes are stopped meanwhile."""
+        (main,) = self._running
+        pids = [main.pid, *(int(pid) for pid in Path(f"/proc/{main.pid}/task/{main.pid}/children").read_text().split())]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
             done = connection.execute(sql.encode())
@@ -69,8 +82,8 @@ class Database:
 
 
 @contextlib.contextmanager
-def running_database(place: Path) -> Iterator[Database]:
-    """A server whose files are below `place`, which its account can reach."""
+def running_database(place: Path, *, is_newest: bool = False) -> Iterator[Database]:
+    """A server whose files are below `place`, which its account can reach. is_newest: that of the wheel."""
     folder = Path(tempfile.mkdtemp(prefix="ledger-", dir=place))
     account = choose_account("")
     copied = folder / "programs"
@@ -81,7 +94,8 @@ def running_database(place: Path) -> Iterator[Database]:
         made.mkdir(mode=0o700)
         if not account.is_own:
             os.chown(made, account.uid, account.gid)
-    binaries = find_binaries(Search(), account, copied)
+    wanted = copy_wheel(wheel_directory()[0], copied) if is_newest else Search()
+    binaries = find_binaries(wanted, account, copied)
     initdb = [binaries.program("initdb"), "-D", str(data), "-U", "hush", "--auth=trust", "--no-sync", "-E", "UTF8"]
     initdb += ["--locale=C"]
     subprocess.run(launch_command(account, initdb), check=True, capture_output=True, env=clean_environment())
