@@ -27,7 +27,7 @@ from proxy.ledger.postgres_link import HINT, Connection, Link
 
 T = TypeVar("T")
 
-_PATIENCE_S, _LEAST_TRIES = 5.0, 3  # for a charge that is overtaken again and again
+_PATIENCE_S, _LEAST_TRIES = 5.0, 8  # for a charge that is overtaken again and again, or after a long sleep
 _AT_A_TIME = 1000
 _AFTER = "select body from entry where seq > %s order by seq limit %s"
 _TIP = "select seq, digest, (select coalesce(max(seq), 0) from entry) from tip"
