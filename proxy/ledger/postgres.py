@@ -173,8 +173,8 @@ class PostgresLedger:
         """Give a later stage its key and SQL, once. Raises LedgerFailed for anything else than a waiting stage."""
         bound, keys = self._tickets.bind(reserved, wanted), wanted.request.keys
         if keys:
-            with self._used(), self._chain.locked():
-                statement = self._append(self._books.draft_keyed(bound.release_id, keys, at))
+            with self._used():
+                statement = self._chain.first(lambda: self._append(self._books.draft_keyed(bound.release_id, keys, at)))
             self.settle(statement)
         return bound
 
