@@ -415,7 +415,7 @@ def _summed(bound: tuple[Bound, ...], domains: Domains) -> str:
 
 def _grouped(bound: tuple[Bound, ...], domains: Domains) -> str:
     """Whether groups by the result are public."""
-    return _told(bound, lambda scalar: KeyValues(domains).of(scalar) is not None)
+    return _told(bound, lambda scalar: KeyValues(domains, keeps_outside=True).of(scalar) is not None)
 
 
 def _told(bound: tuple[Bound, ...], holds: Callable[[Scalar], bool]) -> str:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from proxy.analysis.narrowing import narrow, negations
 from proxy.policy.model import Column, Domain, Listed, Unknown
+from proxy.sql import answer_rules as answers
 from proxy.sql.algebra import (
     TRUE,
     Block,
@@ -32,7 +33,7 @@ from proxy.sql.domain_rules import Argument
 from proxy.sql.factored import alternatives
 from proxy.sql.function import Nulls
 from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import number_range, time_range, union
+from proxy.sql.intervals import number_range, union
 from proxy.sqltypes import SqlType
 
 _SMALL = 1e150
@@ -140,7 +141,10 @@ class Domains:
                 return Listed((False, True))
 
     def may_be_null(self, scalar: Scalar) -> bool:
-        """Whether a row that passes the block's conditions can give NULL (out-of-domain values aside)."""
+        """Whether a row that passes the block's conditions can give NULL (out-of-domain values aside).
+
+        What is made of a test may be: that is NULL outside of a column's domain, where a measure is clamped.
+        """
         if any(_implies_present(condition, scalar) for condition in self._where):
             return False
         match scalar:
@@ -153,32 +157,31 @@ class Domains:
             case Case(branches, otherwise):
                 return any(self.may_be_null(v) for v in (*(v for _, v in branches), otherwise))
             case Call():
-                return self.may_raise(scalar) or self._call_may_be_null(scalar)
+                is_of_tests = scalar.type is not SqlType.BOOL and any(a.type is SqlType.BOOL for a in scalar.args)
+                return is_of_tests or self.call_may_be_null(scalar, self.may_be_null)
             case Member(argument):
                 return self.may_be_null(argument)
 
-    def _call_may_be_null(self, call: Call) -> bool:
+    def call_may_be_null(self, call: Call, may_be_null: Callable[[Scalar], bool]) -> bool:
+        """Whether a function may be NULL. may_be_null: of its arguments."""
         match FUNCTIONS[call.function].nulls:
             case Nulls.NEVER:
                 return False
             case Nulls.WITH_ALL:
-                return all(self.may_be_null(a) for a in call.args)
-            case Nulls.WITH_ANY | Nulls.WITH_SOME:
-                return any(self.may_be_null(a) for a in call.args)
-            case Nulls.WITH_ANY_OR_NO_ANSWER:
-                return not self._has_answer(call) or any(self.may_be_null(a) for a in call.args)
+                return all(map(may_be_null, call.args))
+            case Nulls.WITH_ANY | Nulls.WITH_SOME | Nulls.WITH_ANY_OR_NO_ANSWER:
+                return not self._has_answer(call) or any(map(may_be_null, call.args))
             case _ as never:
                 assert_never(never)
 
     def _has_answer(self, call: Call) -> bool:
-        """Whether a call whose arguments are there is known to have an answer: of the commonest keys."""
-        match call:
-            case Call("integer %", (_, Literal(divisor))):
-                return divisor != 0
-            case Call("cast time to date", (moment,)):
-                return time_range(self.of(moment)) is not None
-            case _:
-                return False
+        """Whether a call whose arguments are there has an answer, in rows that pass the block's conditions."""
+        function, result = FUNCTIONS[call.function], self.of(call)
+        arguments = tuple(_argument(a, self.of(a)) for a in call.args)
+        if function.answers is not answers.nowhere:
+            return function.answers(arguments, result)
+        is_partial = function.nulls is Nulls.WITH_ANY_OR_NO_ANSWER
+        return not is_partial and not function.may_raise(tuple(a.domain for a in arguments), result)
 
     def may_raise(self, scalar: Scalar) -> bool:
         """Whether DuckDB could raise computing the scalar itself, its parts aside; such a call is rendered in TRY."""

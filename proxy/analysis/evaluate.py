@@ -1,4 +1,4 @@
-"""What can an expression give where the one part that reads columns has a known value?
+"""What can an expression give where parts of it have known values?
 
 Claim: the expression's value, NULL included, is one of the choices. Where a condition of CASE can be decided as the
 engine decides it, only its branch is a choice; where it cannot, all are.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import product
@@ -39,6 +39,8 @@ class Missing(enum.Enum):
 MISSING = Missing.MISSING
 Choice = Constant | Missing
 Choices = tuple[Choice, ...]  # none: unknown
+Known = Mapping[Scalar, Choice]
+NOTHING: Known = MappingProxyType({})
 
 _ANY_TRUTH: Choices = (True, False, MISSING)
 _OF_TIMES = frozenset((
@@ -58,16 +60,16 @@ def reads_through(scalar: Scalar, part: Scalar) -> bool:
     )
 
 
-def choices(scalar: Scalar, part: Scalar, value: Choice, *, decides: bool = True) -> Choices:
-    """What a scalar can be where a part of it has this value; nothing if that is unknown.
+def choices(scalar: Scalar, known: Known, *, decides: bool = True) -> Choices:
+    """What a scalar can be where parts of it have these values; nothing if that is unknown.
 
-    decides: whether the value is the engine's, by which conditions are decided.
+    decides: whether the values are the engine's, by which conditions are decided.
     """
-    if scalar == part:
-        return (value,)
+    if scalar in known:
+        return (known[scalar],)
 
     def of(inner: Scalar) -> Choices:
-        return choices(inner, part, value, decides=decides)
+        return choices(inner, known, decides=decides)
 
     match scalar:
         case Literal(constant):
@@ -83,7 +85,7 @@ def choices(scalar: Scalar, part: Scalar, value: Choice, *, decides: bool = True
         case Member(argument, items):
             return _few(t for v in of(argument) for t in _any_equal(v, items)) if decides else ()
         case Call():
-            return (_decided(scalar, of) if decides else ()) or _computed(scalar, of)
+            return (_decided(scalar, of) if decides else ()) or _computed(scalar, of, decides=decides)
         case _ as never:
             assert_never(never)
 
@@ -100,23 +102,25 @@ def _any_branch(scalar: Case, of: Callable[[Scalar], Choices]) -> Choices:
 
 
 def _chosen(scalar: Case, of: Callable[[Scalar], Choices]) -> Choices:
-    """The branches that may be the first whose condition is true."""
-    found: list[Choices] = []
-    for condition, value in scalar.branches:
-        truth = of(condition) or _ANY_TRUTH
-        if True in truth:
-            found.append(of(value))
-        if truth == (True,):
-            break
-    else:
-        found.append(of(scalar.otherwise))
+    found = [of(value) for value in reached(scalar, of)]
     return _few(v for part in found for v in part) if all(found) else ()
 
 
-def _computed(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
+def reached(scalar: Case, of: Callable[[Scalar], Choices]) -> Iterator[Scalar]:
+    """The results whose condition may be the first that is true. of: what a condition can be."""
+    for condition, value in scalar.branches:
+        truth = of(condition) or _ANY_TRUTH
+        if True in truth:
+            yield value
+        if truth == (True,):
+            return
+    yield scalar.otherwise
+
+
+def _computed(call: Call, of: Callable[[Scalar], Choices], *, decides: bool) -> Choices:
     function, parts = FUNCTIONS[call.function], [of(a) for a in call.args]
-    if function.image is images.an_argument:  # or NULL: nullif, or a cast without an answer
-        return _few((*(v for found in parts for v in found), MISSING)) if all(parts) else ()
+    if function.image is images.an_argument:
+        return _argument(call, parts, decides=decides)
     if not all(parts):
         return ()
     made: list[Choices] = []
@@ -127,6 +131,42 @@ def _computed(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
         else:
             made.append((MISSING,) if function.nulls in _STRICT else ())
     return _few(v for found in made for v in found) if all(made) else ()
+
+
+def _argument(call: Call, parts: Sequence[Choices], *, decides: bool) -> Choices:
+    """One of the arguments."""
+    match call.function, parts:
+        case "coalesce", _:
+            return _first_present(parts)
+        case "nullif", (left, right):
+            others = right if decides and right else None
+            return _few(v for value in left for v in _unless_equal(value, others))
+        case "greatest" | "least", _:
+            present = tuple(v for found in parts for v in found if v is not MISSING)
+            absent = (MISSING,) if all(MISSING in found for found in parts) else ()
+            return _few((*present, *absent)) if all(parts) else ()
+        case _, (only,):  # a cast that changes no value
+            return only
+        case _:
+            raise AssertionError("no other function gives one of its arguments")
+
+
+def _first_present(parts: Sequence[Choices]) -> Choices:
+    found: list[Choice] = []
+    for part in parts:
+        if not part:
+            return ()
+        found += [v for v in part if v is not MISSING]
+        if MISSING not in part:
+            return _few(found)
+    return _few((*found, MISSING))
+
+
+def _unless_equal(value: Choice, others: Choices | None) -> Choices:
+    """nullif of a value and one of others; None: of anything."""
+    if others is None:
+        return (value, MISSING)
+    return tuple(MISSING if test is True else value for other in others for test in _compared("=", value, other))
 
 
 def _only(function: Function, values: tuple[Constant, ...]) -> Choices:

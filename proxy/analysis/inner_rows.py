@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
+from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import PublicKey, classify_key, public_product
@@ -79,6 +80,7 @@ def _known(scan: Scan, owned: tuple[Owned, ...]) -> Scan:
 def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
     """Claim: each row is a function of the rows of the unit that it names. Without keys, a unit has at most one."""
     domains, table = Domains(owned.block), owned.bounds_from
+    listed = KeyValues(domains)
     most = 1 if owned.is_one_row_per_unit else limit_or(table.rows_per_unit, 1)
     for value in rows.values:
         _check_value(value, owned.block)
@@ -89,8 +91,8 @@ def _grouped(scan: Scan, rows: Grouped, owned: Owned) -> Scan:
             check_condition(owned.block, key)
         column = scan.table.column(name)
         assert column is not None, "the binder gave each key a column"
-        known[name] = _key_column(column, key, owned.block, domains)
-    bounds = _with_bounds(scan.table, owned, _most_rows(rows, domains, most))
+        known[name] = _key_column(column, key, owned.block, domains, listed)
+    bounds = _with_bounds(scan.table, owned, _most_rows(rows, domains, listed, most))
     columns = tuple(known.get(c.name, c) for c in scan.table.columns)
     return replace(scan, table=replace(bounds, columns=columns), rows=replace(rows, block=owned.block, values=values))
 
@@ -106,7 +108,7 @@ def _counts_column(value: UnitValue) -> bool:
     return counts and isinstance(value.argument, ColumnRef)
 
 
-def _key_column(column: Column, key: Scalar, block: Block, domains: Domains) -> Column:
+def _key_column(column: Column, key: Scalar, block: Block, domains: Domains, listed: KeyValues) -> Column:
     """Keys are told apart as they are stored, so the policy's facts of a plain column are those of the key.
 
     What shows the unit goes on to do so, also the unit of a row that an outer join has met.
@@ -115,7 +117,7 @@ def _key_column(column: Column, key: Scalar, block: Block, domains: Domains) -> 
         source = domains.column(key)
         is_key = source.key or is_unit_value(block, key)
         return replace(source, name=column.name, type=column.type, key=is_key, sum_bounds=column.sum_bounds)
-    return replace(column, domain=closed(domains.of(key)), nullable=domains.may_be_null(key))
+    return replace(column, domain=closed(domains.of(key)), nullable=may_be_null(key, domains, listed))
 
 
 # --- windows --------------------------------------------------------------------------------------------------
@@ -197,12 +199,11 @@ def _of_no_rows(column: Column, value: UnitValue) -> Column:
 # --- bounds ---------------------------------------------------------------------------------------------------
 
 
-def _most_rows(rows: Grouped, domains: Domains, most: int) -> int:
+def _most_rows(rows: Grouped, domains: Domains, listed: KeyValues, most: int) -> int:
     """Of a unit: no more than it has rows below, or than the keys have values that are public."""
     if not rows.keys:
         return 1
     try:
-        listed = KeyValues(domains)
         keys = tuple(classify_key(k, domains, listed) for _, k in rows.keys)
         return min(most, max(1, len(public_product(keys)))) if all(isinstance(k, PublicKey) for k in keys) else most
     except HushError:  # too many values: that is known of them

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
 from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reads_through
 from proxy.analysis.grain import moments
@@ -55,7 +56,7 @@ def _joint(
     for part, values in _readers(column, scalars, domains, listed):
         if size > _MOST_PARTS or not listed.may_spend(len(values) * size):
             continue
-        found = _combinations(keys, part, values, domains)
+        found = _combinations(keys, part, values, domains, listed)
         if found is not None:
             return Joint(tuple(places), found) if len(found) < math.prod(len(k.values) for k in keys) else None
     return None
@@ -86,15 +87,15 @@ def _size(scalar: Scalar) -> int:
 
 
 def _combinations(
-    keys: Sequence[PublicKey], part: Scalar, values: Sequence[Value], domains: Domains
+    keys: Sequence[PublicKey], part: Scalar, values: Sequence[Value], domains: Domains, listed: KeyValues
 ) -> tuple[tuple[KeyValue, ...], ...] | None:
     """What all keys are where the part has each of its values, or none; None where one is not known."""
     shown = [{key_identity(v): v for v in k.values} for k in keys]
     found: dict[tuple[KeyValue, ...], None] = {}
-    every: list[Choice] = [*values, *((MISSING,) if domains.may_be_null(part) else ())]
+    every: list[Choice] = [*values, *((MISSING,) if may_be_null(part, domains, listed) else ())]
     for value in every:
         lists = [
-            _shown(choices(k.scalar, part, value), k, listed, domains) for k, listed in zip(keys, shown, strict=True)
+            _shown(choices(k.scalar, {part: value}), k, known, domains) for k, known in zip(keys, shown, strict=True)
         ]
         if None in lists or len(found) > MOST_KEYS:
             return None

@@ -3,6 +3,7 @@
 Two ways lead to them: every whole number or day between the bounds of the key, and what its function makes of the
 values of its arguments. Claim: where a row's columns lie in their domains and the row passes the block's conditions,
 the key is NULL or in the list. The list depends on policy and query only; a row whose key is not in it is dropped.
+`absent` says whether it can be NULL.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from decimal import Decimal
 from itertools import islice, product
 from typing import assert_never
 
+from proxy.analysis.cases import combinations, count, deciding, of_tests
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reads_through
+from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reached, reads_through
 from proxy.analysis.grain import moments
 from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
@@ -37,8 +39,10 @@ _MOST_PARTS = 300  # of an expression that is looked into; a sub-select's column
 class KeyValues:
     """The values of keys of one block. A value may be listed in two spellings of one number or time."""
 
-    def __init__(self, domains: Domains) -> None:
+    def __init__(self, domains: Domains, *, keeps_outside: bool = False) -> None:
+        """keeps_outside: whether rows count that have a column outside of its domain, unlike those of groups."""
         self._domains = domains
+        self._keeps_outside = keeps_outside
         self._left = _MOST_WORK
         self._known: dict[int, tuple[Scalar, tuple[Value, ...] | None]] = {}  # by identity: scalars may be large
 
@@ -56,7 +60,7 @@ class KeyValues:
         if len(parts) > _MOST_PARTS:
             return between
         made = self._made(domain, scalar)
-        is_exact = made is not None and sum(isinstance(p, (ColumnRef, Case)) for p in parts) == 1
+        is_exact = made is not None and sum(map(_depends, parts)) == 1
         found = (between, made, None if is_exact else self._made_of_one(domain, scalar))
         return min((f for f in found if f is not None), key=len, default=None)
 
@@ -105,8 +109,11 @@ class KeyValues:
 
     def _made_anywhere(self, scalar: Scalar) -> tuple[Value, ...] | None:
         match scalar:
-            case Case(branches, otherwise):
-                return self._any_of([*(v for _, v in branches), otherwise])
+            case Case():
+                return self._any_of(self._reached(scalar))
+            case Call("coalesce", args):
+                present = (number for number, choice in enumerate(args, 1) if not self._may_be_null(choice))
+                return self._any_of(args[: next(present, None)])
             case Call(function, args) if FUNCTIONS[function].image is images.an_argument:
                 return self._any_of(args)
             case Call(function, args) if FUNCTIONS[function].image is not images.nothing_known:
@@ -115,6 +122,27 @@ class KeyValues:
                 return None
             case _ as never:
                 assert_never(never)
+
+    def _reached(self, scalar: Case) -> list[Scalar]:
+        """The results of a CASE, as far as can be told those that some row has."""
+        every = [*(value for _, value in scalar.branches), scalar.otherwise]
+        size = len(_parts(scalar))
+        if size > _MOST_PARTS or self._is_blind(scalar):
+            return every
+        cases = of_tests(scalar, self._domains, self._may_be_null)
+        work = count(cases) * size
+        if not work or not self.may_spend(work):
+            return every
+        found = {id(v) for known in combinations(cases) for v in reached(scalar, deciding(known))}
+        return [v for v in every if id(v) in found]
+
+    def _may_be_null(self, part: Scalar) -> bool:
+        """Whether a part is NULL in some row, as it is wherever a column's value is none of its domain."""
+        return self._keeps_outside or self._domains.may_be_null(part)
+
+    def _is_blind(self, scalar: Scalar) -> bool:
+        """Whether texts are told apart by another rule than the engine's, so that conditions decide nothing."""
+        return any(self._domains.column(c).case_blind for c in columns_of(scalar))
 
     def _made_of_one(self, domain: Domain, scalar: Scalar) -> tuple[Value, ...] | None:
         """What the whole expression makes of each value of the one part that reads columns, however often it stands."""
@@ -127,13 +155,9 @@ class KeyValues:
         return None
 
     def _evaluated(self, scalar: Scalar, part: Scalar, values: tuple[Value, ...]) -> list[Value] | None:
-        """Of a part that is NULL too, as it is wherever a column's value is none of its domain. Where texts are told
-        apart by another rule than the engine's, conditions decide nothing.
-        """
-        is_blind = any(self._domains.column(c).case_blind for c in columns_of(part))
-        for decides in (False,) if is_blind else (True, False):
-            every: list[Choice] = [*values, *((MISSING,) if decides else ())]
-            made = [choices(scalar, part, v, decides=decides) for v in every]
+        for decides in (False,) if self._is_blind(part) else (True, False):
+            every: list[Choice] = [*values, *((MISSING,) if decides and self._may_be_null(part) else ())]
+            made = [choices(scalar, {part: v}, decides=decides) for v in every]
             if all(made):
                 return [v for found in made for v in found if not isinstance(v, (Missing, Span))]
         return None
@@ -181,6 +205,11 @@ class KeyValues:
 def _inside(values: Iterable[Value], domain: Domain) -> tuple[Value, ...]:
     """Those that conditions of the block leave."""
     return tuple(v for v in values if not isinstance(domain, Bounded) or inside(v, domain))
+
+
+def _depends(part: Scalar) -> bool:
+    """Whether a part may have other values in some rows than next to others, which a list of all does not show."""
+    return isinstance(part, (ColumnRef, Case)) or (isinstance(part, Call) and part.function == "nullif")
 
 
 def _parts(scalar: Scalar) -> list[Scalar]:

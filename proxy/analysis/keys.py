@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import product
 from typing import assert_never
 
+from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.errors import BadGroups
@@ -61,7 +62,7 @@ def classify_key(scalar: Scalar, domains: Domains, listed: KeyValues) -> Key:
     values = public_values(scalar, domains, listed)
     if values is None:
         return PrivateKey(scalar)
-    nullable: tuple[KeyValue, ...] = (NULL_KEY,) if domains.may_be_null(scalar) else ()
+    nullable: tuple[KeyValue, ...] = (NULL_KEY,) if may_be_null(scalar, domains, listed) else ()
     return PublicKey(scalar, (*values, *nullable))
 
 

@@ -87,7 +87,7 @@ def _domain_size(asked: DistinctValues, analysed: Analysed) -> int:
             sizes.append(math.floor(ends[1]) - math.ceil(ends[0]) + 1)
         case _:
             pass
-    listed = KeyValues(analysed.domains).of(asked.of)
+    listed = KeyValues(analysed.domains, keeps_outside=True).of(asked.of)
     return max(1, min([*sizes, *([] if listed is None else [len(listed)])]))
 
 

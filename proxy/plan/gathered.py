@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
 from proxy.analysis.evaluate import Choice, Missing
 from proxy.analysis.key_values import KeyValues
@@ -108,7 +109,7 @@ def _holds_all_rows(
         found = public_values(scalar, domains, listed)
         if found is None or (size := size * (len(found) + 1)) > _MOST_CHECKED:
             return False
-        values.append((*found, *((NULL_KEY,) if domains.may_be_null(scalar) else ())))
+        values.append((*found, *((NULL_KEY,) if may_be_null(scalar, domains, listed) else ())))
     known = [c for c in chosen if reader.may_read(c) and set(reader.places(c)) <= set(places)]
     for some in product(*values):
         cell = _at(places, some, len(reader.keys))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from proxy.analysis.evaluate import MISSING, Choice, choices
+from proxy.analysis.evaluate import MISSING, NOTHING, Choice, choices
 from proxy.analysis.grain import FIELDS, UNITS, grain
 from proxy.analysis.keys import KeyValue, NullKey, PublicKey
 from proxy.plan.release_plan import ReleasePlan
@@ -21,7 +21,6 @@ Key = tuple[KeyValue, ...]
 _PLAIN = frozenset(
     (SqlType.BOOL, SqlType.INT2, SqlType.INT4, SqlType.INT8, SqlType.TEXT, SqlType.VARCHAR, SqlType.DATE)
 )
-_NOWHERE = ColumnRef(-1, "", SqlType.BOOL)  # no expression has this part
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class CellReader:
             """Computed once for equal keys."""
             at = tuple(cell[place] for place in places)
             if at not in known:
-                found = choices(self._filled(scalar, cell), _NOWHERE, MISSING)
+                found = choices(self._filled(scalar, cell), NOTHING)
                 known[at] = found[0] if len(found) == 1 else None
             return known[at]
 

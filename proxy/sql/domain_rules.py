@@ -16,6 +16,7 @@ from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Span
 from proxy.sql.intervals import UNKNOWN, Number, between, bounded, number_ends, number_range, union
 
+_WHOLE_DOUBLES = 2**53
 _MOST_TENS = 10_000  # multiples of 10, 100, ... that are listed
 _NO_SPAN = Span(0, 0, 0)
 
@@ -128,8 +129,10 @@ def divide_whole(arguments: Arguments) -> Domain:
     if left is None:
         return UNKNOWN
     size = max(abs(left[0]), abs(left[1]))
-    exact = whole(divide)(arguments)
-    return exact if isinstance(exact, Bounded) else bounded(-size, size)
+    exact = number_range(divide(arguments))
+    if exact is None:
+        return bounded(-size, size)
+    return cut((Argument(Bounded(*exact)),)) if size < _WHOLE_DOUBLES else whole(divide)(arguments)
 
 
 def modulo(arguments: Arguments) -> Domain:
@@ -177,15 +180,19 @@ def absolute(arguments: Arguments) -> Domain:
     return bounded(0.0 if ends[0] <= 0 <= ends[1] else min(abs(ends[0]), abs(ends[1])), size)
 
 
+cut = _monotone(lambda x: float(math.trunc(x)))
+
+
 def rounded(arguments: Arguments) -> Domain:
-    """Rounding to a whole number."""
+    """Rounding to a nearest whole number, to either where two are."""
     ends = number_range(arguments[0].domain)
-    return UNKNOWN if ends is None else bounded(math.floor(ends[0]), math.ceil(ends[1]))
+    return UNKNOWN if ends is None else bounded(math.ceil(ends[0] - 0.5), math.floor(ends[1] + 0.5))
 
 
 def rounded_to_digits(arguments: Arguments) -> Domain:
     """Rounding to a constant number of digits after the point."""
-    return rounded(arguments)
+    ends = number_range(arguments[0].domain)
+    return UNKNOWN if ends is None else bounded(math.floor(ends[0]), math.ceil(ends[1]))
 
 
 def rounded_to_tens(arguments: Arguments) -> Domain:
@@ -277,9 +284,15 @@ def power(arguments: Arguments) -> Domain:
 
 
 def buckets(arguments: Arguments) -> Domain:
-    """0 to one more than the constant count."""
-    count = number_range(arguments[3].domain)
-    return UNKNOWN if count is None else Bounded(0, int(count[1]) + 1)
+    """Between the buckets of the ends, 0 to one more than the constant count; with room for rounding."""
+    ends, (low, high, count) = number_range(arguments[0].domain), (number_range(a.domain) for a in arguments[1:])
+    if low is None or high is None or count is None:
+        return UNKNOWN
+    if ends is None:
+        return Bounded(0, int(count[0]) + 1)
+    shares = [(e - low[0]) / (high[0] - low[0]) * count[0] for e in ends]
+    first, last = (math.floor(s * r) + 1 for s, r in zip(shares, (1 - 1e-12, 1 + 1e-12), strict=True))
+    return Bounded(min(max(first, 0), int(count[0]) + 1), max(min(last, int(count[0]) + 1), 0))
 
 
 def greatest(arguments: Arguments) -> Domain:

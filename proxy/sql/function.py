@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.policy.model import Domain
+from proxy.sql import answer_rules as answers
 from proxy.sql import decimals, images
 from proxy.sql import domain_rules as domains
+from proxy.sql.answer_rules import AnswerRule
 from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
 from proxy.sql.images import ImageRule
@@ -54,6 +56,7 @@ class Function:
     may_raise: whether DuckDB could raise, given the argument domains and the result's domain; such a call is
     rendered inside TRY, and NULL where it would have raised. Its arguments never raise themselves, since an
     engine may compute a part apart from what stands around it.
+    answers: where it has an answer, if that is not wherever it cannot raise.
     """
 
     name: str
@@ -65,6 +68,7 @@ class Function:
     fold: FoldRule = decimals.not_folded
     image: ImageRule = images.nothing_known
     may_raise: Hazard = never
+    answers: AnswerRule = answers.nowhere
 
 
 # --- hazards ------------------------------------------------------------------------------------------------

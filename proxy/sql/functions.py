@@ -11,10 +11,12 @@ from __future__ import annotations
 import operator
 from types import MappingProxyType
 
+from proxy.sql import answer_rules as answers
 from proxy.sql import decimals, images, number_functions, text_functions, time_functions
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
 from proxy.sql import time_rules as times
+from proxy.sql.answer_rules import AnswerRule
 from proxy.sql.domain_rules import DomainRule
 from proxy.sql.function import Function, Nulls, Whole
 from proxy.sql.images import ImageRule
@@ -51,7 +53,8 @@ def _choices() -> tuple[Function, ...]:
         Function(name="coalesce", types=types.meeting, duckdb="coalesce({*})", nulls=Nulls.WITH_ALL,
                  domain=domains.any_of, image=images.an_argument),
         Function(name="nullif", types=types.first_of_compared, duckdb="nullif({0}, {1})",
-                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domains.first, image=images.an_argument),
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domains.first, image=images.an_argument,
+                 answers=answers.apart),
         Function(name="greatest", types=types.meeting, duckdb="greatest({*})", nulls=Nulls.WITH_ALL,
                  domain=domains.greatest, image=images.an_argument),
         Function(name="least", types=types.meeting, duckdb="least({*})", nulls=Nulls.WITH_ALL, domain=domains.least,
@@ -61,9 +64,9 @@ def _choices() -> tuple[Function, ...]:
 
 def _cast(
     name: str, result: SqlType, source: Family, duckdb: str, domain: DomainRule = domains.nothing_known,
-    image: ImageRule = images.nothing_known, whole: Whole = Whole.NO,
+    image: ImageRule = images.nothing_known, whole: Whole = Whole.NO, answered: AnswerRule = answers.everywhere,
 ) -> Function:  # fmt: skip
-    return Function(name=f"cast {name}", types=types.fixed(result, source), duckdb=duckdb,
+    return Function(name=f"cast {name}", types=types.fixed(result, source), duckdb=duckdb, answers=answered,
                     nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=domain, image=image, whole=whole)  # fmt: skip
 
 
@@ -80,12 +83,13 @@ def _casts_to_integers() -> tuple[Function, ...]:
 
     def rows(kind: SqlType, engine: str) -> tuple[Function, ...]:
         near, to = domains.whole(domains.rounded), f"to {kind.pg_name}"
-        cast = f"TRY_CAST(%s AS {engine}){'' if engine == 'BIGINT' else '::BIGINT'}"
+        cast, fits = f"TRY_CAST(%s AS {engine}){'' if engine == 'BIGINT' else '::BIGINT'}", answers.fits(kind)
+        same = images.whole(lambda numbers: numbers[0] if abs(numbers[0]) < 2 ** (8 * kind.value.size - 1) else None)
         return (
-            _cast(f"number {to}", kind, _NUMBER, cast % "round({0})", near, _SAME_WHOLE),
-            _cast(f"real {to}", kind, _NUMBER, cast % "round_even({0}, 0)", near, _SAME_WHOLE),
-            _cast(f"text {to}", kind, _TEXT, cast % f"regexp_extract({{0}}, '{DIGITS}')"),
-            _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1)),
+            _cast(f"number {to}", kind, _NUMBER, cast % "round({0})", near, same, answered=fits),
+            _cast(f"real {to}", kind, _NUMBER, cast % "round_even({0}, 0)", near, same, answered=fits),
+            _cast(f"text {to}", kind, _TEXT, cast % f"regexp_extract({{0}}, '{DIGITS}')", answered=answers.nowhere),
+            _cast(f"boolean {to}", kind, _BOOLEAN, "{0}::BIGINT", domains.listed(0, 1), images.truth(int)),
         )
 
     return (*rows(SqlType.INT2, "SMALLINT"), *rows(SqlType.INT4, "INTEGER"), *rows(SqlType.INT8, "BIGINT"))
@@ -96,7 +100,7 @@ def _casts() -> tuple[Function, ...]:
         row for kind in (SqlType.NUMERIC, SqlType.FLOAT8) for row in (
             _cast(f"number to {kind.pg_name}", kind, _NUMBER, "{0}::DOUBLE", domains.same, _SAME_WHOLE, Whole.KEPT),
             _cast(f"text to {kind.pg_name}", kind, _TEXT,
-                  f"TRY_CAST(regexp_extract({{0}}, '{_NUMERAL}') AS DOUBLE)"),
+                  f"TRY_CAST(regexp_extract({{0}}, '{_NUMERAL}') AS DOUBLE)", answered=answers.nowhere),
         )
     )  # fmt: skip
     texts = tuple(
@@ -105,16 +109,25 @@ def _casts() -> tuple[Function, ...]:
             _cast(f"integer to {kind.pg_name}", kind, _NUMBER, "{0}::VARCHAR", image=images.spelled),
             _cast(f"date to {kind.pg_name}", kind, _TIME, "replace({0}::VARCHAR, '(BC)', 'BC')", image=images.spelled),
             _cast(f"timestamp to {kind.pg_name}", kind, _TIME, _MOMENT_TEXT, image=images.spelled_moment),
-            _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true")),
+            _cast(f"boolean to {kind.pg_name}", kind, _BOOLEAN, "{0}::VARCHAR", domains.listed("false", "true"),
+                  images.truth(lambda is_true: str(is_true).lower())),
         )
     )  # fmt: skip
     return (
         *_casts_to_integers(),
         *fractions,
         *texts,
-        _cast("time to date", SqlType.DATE, _TIME, "{0}::DATE", times.to_date),
+        _cast("time to date", SqlType.DATE, _TIME, "{0}::DATE", times.to_date, answered=answers.times),
         *(
-            _cast(f"time to {name}", kind, _TIME, "TRY({0}::TIMESTAMP)", times.to_timestamp, images.an_argument)
+            _cast(
+                f"time to {name}",
+                kind,
+                _TIME,
+                "TRY({0}::TIMESTAMP)",
+                times.to_timestamp,
+                images.an_argument,
+                answered=answers.times,
+            )
             for name, kind in (("timestamp", SqlType.TIMESTAMP), ("timestamptz", SqlType.TIMESTAMPTZ))
         ),
         *(
@@ -123,6 +136,7 @@ def _casts() -> tuple[Function, ...]:
                 kind,
                 _TEXT,
                 f"CASE WHEN regexp_matches({{0}}, '{_MOMENT}') THEN TRY_CAST({_TRIMMED} AS {name}) END",
+                answered=answers.nowhere,
             )
             for kind, name in ((SqlType.DATE, "date"), (SqlType.TIMESTAMP, "timestamp"))
         ),

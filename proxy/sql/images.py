@@ -60,6 +60,19 @@ def text(function: Callable[..., str | int]) -> ImageRule:
     return rule
 
 
+def truth(function: Callable[[bool], int | str]) -> ImageRule:
+    """A cast of a truth value."""
+
+    def rule(values: Constants) -> tuple[Value, ...]:
+        match values:
+            case (bool() as is_true,):
+                return (function(is_true),)
+            case _:
+                return ()
+
+    return rule
+
+
 def spelled(values: Constants) -> tuple[Value, ...]:
     """A whole number or a day as text."""
     match values:

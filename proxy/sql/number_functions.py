@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from proxy.sql import answer_rules as answers
 from proxy.sql import bit_rules as bits
 from proxy.sql import decimals, images
 from proxy.sql import domain_rules as domains
 from proxy.sql import signatures as types
+from proxy.sql.answer_rules import AnswerRule
 from proxy.sql.decimals import FoldRule
 from proxy.sql.domain_rules import DomainRule
 from proxy.sql.function import Function, Nulls, Whole, always, never, overflows
@@ -28,17 +30,23 @@ def rows() -> tuple[Function, ...]:
 
 
 def _integers() -> tuple[Function, ...]:
-    def row(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY) -> Function:
-        return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls,
+    def row(
+        sign: str, duckdb: str, domain: DomainRule, fold: FoldRule, nulls: Nulls = Nulls.WITH_ANY,
+        answered: AnswerRule = answers.nowhere,
+    ) -> Function:  # fmt: skip
+        return Function(name=f"integer {sign}", types=types.integers, duckdb=duckdb, nulls=nulls, answers=answered,
                         domain=domains.whole(domain), fold=fold, image=images.whole(fold),
                         may_raise=overflows)  # fmt: skip
+
+    def quotient(sign: str, duckdb: str, domain: DomainRule, fold: FoldRule) -> Function:
+        return row(sign, duckdb, domain, fold, _PARTIAL, answers.divisible_whole)
 
     return (
         row("+", "{0} + {1}", domains.add, decimals.add),
         row("-", "{0} - {1}", domains.subtract, decimals.subtract),
         row("*", "{0} * {1}", domains.multiply, decimals.multiply),
-        row("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole, _PARTIAL),
-        row("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo, _PARTIAL),
+        quotient("/", "{0} // nullif({1}, 0)", domains.divide_whole, decimals.divide_whole),
+        quotient("%", "{0} % nullif({1}, 0)", domains.modulo_whole, decimals.modulo),
         row("negate", "0 - ({0})", domains.negate, decimals.negate),  # - of a constant may be no bigint
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
         *_bits(),
@@ -58,11 +66,12 @@ def _bits() -> Iterator[Function]:
 
 def _fraction(
     name: str, duckdb: str, domain: DomainRule, fold: FoldRule, *, nulls: Nulls = Nulls.WITH_ANY,
-    of: TypeRule = types.fractions, whole: Whole = Whole.KEPT,
+    of: TypeRule = types.fractions, whole: Whole = Whole.KEPT, answered: AnswerRule = answers.nowhere,
 ) -> Function:  # fmt: skip
     """A function whose result has a type with fractions."""
     image = images.nothing_known if whole is Whole.NO else images.whole(fold)
-    return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold, whole=whole, image=image)
+    return Function(name=name, types=of, duckdb=duckdb, nulls=nulls, domain=domain, fold=fold, whole=whole, image=image,
+                    answers=answered)  # fmt: skip
 
 
 def _arithmetic() -> tuple[Function, ...]:
@@ -71,8 +80,23 @@ def _arithmetic() -> tuple[Function, ...]:
         row("+", "{0} + {1}", domains.add, decimals.add),
         row("-", "{0} - {1}", domains.subtract, decimals.subtract),
         row("*", "{0} * {1}", domains.multiply, decimals.multiply),
-        row("/", "{0} / nullif({1}, 0e0)", domains.divide, decimals.divide, nulls=_PARTIAL, whole=Whole.NO),
-        row("%", "{0} % nullif({1}, 0e0)", domains.modulo, decimals.modulo, nulls=_PARTIAL),
+        row(
+            "/",
+            "{0} / nullif({1}, 0e0)",
+            domains.divide,
+            decimals.divide,
+            nulls=_PARTIAL,
+            whole=Whole.NO,
+            answered=answers.divisible,
+        ),
+        row(
+            "%",
+            "{0} % nullif({1}, 0e0)",
+            domains.modulo,
+            decimals.modulo,
+            nulls=_PARTIAL,
+            answered=answers.with_remainder,
+        ),
         row("negate", "-({0})", domains.negate, decimals.negate),
         row("abs", "abs({0})", domains.absolute, decimals.absolute),
     )
@@ -90,7 +114,7 @@ def _rounded() -> tuple[Function, ...]:
         row("ceil", "ceil({0}::DOUBLE)", domains.ceil, decimals.ceil, either),
         row("round", "round({0}::DOUBLE)", domains.rounded, decimals.rounded, types.numeric),
         row("round real", "round_even({0}::DOUBLE, 0)", domains.rounded, decimals.not_folded, types.no_numeric),
-        row("trunc", "trunc({0}::DOUBLE)", domains.rounded, decimals.truncate, either),
+        row("trunc", "trunc({0}::DOUBLE)", domains.cut, decimals.truncate, either),
         row("sign", "sign({0}::DOUBLE)::DOUBLE", domains.sign, decimals.not_folded, either),
     )
 
@@ -99,19 +123,23 @@ def _curves() -> tuple[Function, ...]:
     """Roots, powers and logarithms."""
 
     def row(
-        name: str, duckdb: str, domain: DomainRule, of: TypeRule = types.real_or_numeric, nulls: Nulls = _PARTIAL
-    ) -> Function:
-        return _fraction(name, duckdb, domain, decimals.not_folded, of=of, nulls=nulls, whole=Whole.NO)
+        name: str, duckdb: str, domain: DomainRule, answered: AnswerRule, of: TypeRule = types.real_or_numeric,
+        nulls: Nulls = _PARTIAL,
+    ) -> Function:  # fmt: skip
+        return _fraction(name, duckdb, domain, decimals.not_folded, of=of, nulls=nulls, whole=Whole.NO,
+                         answered=answered)  # fmt: skip
 
     power = "pow({0}::DOUBLE, {1}::DOUBLE)"
     return (
-        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root),
-        row("exp", "exp(CASE WHEN {0} <= 709 THEN {0}::DOUBLE END)", domains.exponential),
-        row("ln", "ln(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log)),
-        row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10)),
-        row("cbrt", "cbrt({0}::DOUBLE)", domains.cube_root, types.no_exact, Nulls.WITH_ANY),
-        row("power", f"CASE WHEN isfinite({power}) THEN {power} END", domains.power, types.power),
+        row("sqrt", "sqrt(CASE WHEN {0} >= 0 THEN {0}::DOUBLE END)", domains.square_root, answers.within(0, math.inf)),
+        row("exp", "exp(CASE WHEN {0} <= 709 THEN {0}::DOUBLE END)", domains.exponential,
+            answers.within(-math.inf, 709)),
+        row("ln", "ln(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log), answers.above_zero),
+        row("log", "log10(CASE WHEN {0} > 0 THEN {0}::DOUBLE END)", domains.logarithm(math.log10), answers.above_zero),
+        row("cbrt", "cbrt({0}::DOUBLE)", domains.cube_root, answers.everywhere, types.no_exact, Nulls.WITH_ANY),
+        row("power", f"CASE WHEN isfinite({power}) THEN {power} END", domains.power, answers.has_power, types.power),
         Function(name="log of base", types=types.base_and_number, domain=domains.logarithm_of_base, nulls=_PARTIAL,
+                 answers=answers.above_zero,
                  duckdb="CASE WHEN {0} = 2e0 THEN log2(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) "
                         "ELSE ln(CASE WHEN {1} > 0 THEN {1}::DOUBLE END) / ln({0}::DOUBLE) END"),
     )  # fmt: skip
@@ -120,18 +148,19 @@ def _curves() -> tuple[Function, ...]:
 def _angles() -> tuple[Function, ...]:
     """Angles and their functions, in radians."""
 
-    def row(name: str, domain: DomainRule, present: str = "", of: TypeRule = types.no_exact) -> Function:
+    def row(name: str, domain: DomainRule, present: str = "", answered: AnswerRule = answers.everywhere) -> Function:
         duckdb = f"{name}(CASE WHEN {present} THEN {{0}}::DOUBLE END)" if present else f"{name}({{0}}::DOUBLE)"
-        return Function(name=name, types=of, duckdb=duckdb, domain=domain,
+        return Function(name=name, types=types.no_exact, duckdb=duckdb, domain=domain, answers=answered,
                         nulls=_PARTIAL if present else Nulls.WITH_ANY)  # fmt: skip
 
-    finite, inside = "isfinite({0}::DOUBLE)", "abs({0}::DOUBLE) <= 1"
+    finite = "isfinite({0}::DOUBLE)", answers.is_number
+    inside = "abs({0}::DOUBLE) <= 1", answers.within(-1, 1)
     return (
-        row("sin", domains.within(-1, 1), finite),
-        row("cos", domains.within(-1, 1), finite),
-        row("tan", domains.nothing_known, finite),
-        row("asin", domains.within(-2, 2), inside),
-        row("acos", domains.within(0, 4), inside),
+        row("sin", domains.within(-1, 1), *finite),
+        row("cos", domains.within(-1, 1), *finite),
+        row("tan", domains.nothing_known, *finite),
+        row("asin", domains.within(-2, 2), *inside),
+        row("acos", domains.within(0, 4), *inside),
         row("atan", domains.within(-2, 2)),
         row("degrees", domains.scaled(180 / math.pi)),
         row("radians", domains.scaled(math.pi / 180)),
@@ -147,7 +176,8 @@ def _digits() -> tuple[Function, ...]:
         name: str, duckdb: str, domain: DomainRule, fold: FoldRule, whole: Whole = Whole.NO, *, raises: bool = False
     ) -> Function:
         return Function(name=name, types=types.exact_and_digits, duckdb=duckdb, domain=domain, fold=fold, whole=whole,
-                        may_raise=always if raises else never)  # fmt: skip
+                        may_raise=always if raises else never,
+                        answers=answers.is_number if raises else answers.nowhere)  # fmt: skip
 
     to_digits = f"CASE WHEN abs({{0}}::DOUBLE) * pow(10e0, {{1}}) < {_FRACTIONS_END} THEN %s ELSE {{0}}::DOUBLE END"
     to_tens = f"CASE WHEN abs({{0}}::DOUBLE) <= {_TENS_END} THEN %s ELSE {{0}}::DOUBLE END"

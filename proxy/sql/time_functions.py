@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proxy.policy.model import Domain
 from proxy.sql import age_rules as ages
+from proxy.sql import answer_rules as answers
 from proxy.sql import domain_rules as domains
 from proxy.sql import images, zones
 from proxy.sql import signatures as types
@@ -106,16 +107,19 @@ def _spans() -> tuple[Function, ...]:
                  duckdb="epoch_us({0}) - epoch_us({1})"),
         *(
             Function(name=f"time {sign} intervals", types=types.time_spans_and_number, domain=spans.moved_often(factor),
-                     duckdb=f"{{0}} {sign} {{1}} * ({{2}})::BIGINT", image=images.moved_often(factor), may_raise=always)
+                     duckdb=f"{{0}} {sign} {{1}} * ({{2}})::BIGINT", image=images.moved_often(factor), may_raise=always,
+                     answers=answers.often)
             for sign, factor in _SIGNS.items()
         ),
         Function(name="date_bin", types=types.bins, domain=spans.bins, image=images.bins, may_raise=leaves_calendar,
                  duckdb="CASE WHEN isfinite({0}) THEN time_bucket(to_microseconds({1}), {0}, {2}) ELSE {0} END"),
         Function(name="make_date", types=types.three_integers, domain=spans.made_dates, image=images.made_date,
-                 duckdb="make_date(CASE WHEN {0} BETWEEN 1 AND 9999 THEN {0} END, {1}, {2})", may_raise=always),
+                 duckdb="make_date(CASE WHEN {0} BETWEEN 1 AND 9999 THEN {0} END, {1}, {2})", may_raise=always,
+                 answers=answers.every_month_has),
         Function(name="to_timestamp", types=types.one_number, domain=spans.after_seconds, image=images.after_seconds,
                  duckdb=f"CASE WHEN abs({{0}}::DOUBLE) < {_FARTHEST_S} THEN "
-                        "make_timestamp(round({0}::DOUBLE * 1e6)::BIGINT) END", nulls=Nulls.WITH_ANY_OR_NO_ANSWER),
+                        "make_timestamp(round({0}::DOUBLE * 1e6)::BIGINT) END", nulls=Nulls.WITH_ANY_OR_NO_ANSWER,
+                 answers=answers.is_time),
     )  # fmt: skip
 
 
@@ -125,16 +129,17 @@ def _ages() -> tuple[Function, ...]:
     def field(name: str) -> Function:
         return Function(name=f"age {name}", types=types.fixed(SqlType.INT8, _TIME, _TIME), domain=ages.field(name),
                         duckdb=f"datepart('{name}', age({{0}}, {{1}}))::BIGINT", nulls=Nulls.WITH_ANY_OR_NO_ANSWER,
-                        may_raise=_either_unbounded)  # fmt: skip
+                        may_raise=_either_unbounded, answers=answers.times)  # fmt: skip
 
     return (
         Function(name="age", types=types.two_timestamps, domain=ages.compared, duckdb="epoch_us(age({0}, {1}))",
-                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, may_raise=_either_unbounded),
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, may_raise=_either_unbounded, answers=answers.times),
         *(field(name) for name in ("year", *ages.FIELDS)),
         Function(name="interval", types=types.fixed(SqlType.INTERVAL, Family.NUMBER), duckdb="{0}",
                  domain=domains.same),
         Function(name="time of day", types=types.fixed(SqlType.INT8, _TIME), duckdb="epoch_us(({0})::TIME)",
-                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=spans.times_of_day, may_raise=leaves_calendar),
+                 nulls=Nulls.WITH_ANY_OR_NO_ANSWER, domain=spans.times_of_day, may_raise=leaves_calendar,
+                 answers=answers.times),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.fuzz.bin_queries import make_bin_query
 from tests.fuzz.constant_queries import make_constant_query
 from tests.fuzz.different_queries import make_different_query
 from tests.fuzz.elsewhere import (
@@ -34,9 +35,9 @@ from tests.fuzz.test_sensitivity import LONG_CASES, LONG_CHUNK, LONG_SEED
 from tests.fuzz.unit_queries import make_unit_query
 
 WORLDS = range(90_000, 90_004)
-OTHERS: tuple[Make, ...] = (make_constant_query, make_different_query, make_framed_query, make_full_query,
-                            make_joint_query, make_kept_query, make_scalars, make_share_query, make_sibling_query,
-                            make_unit_query)  # fmt: skip
+OTHERS: tuple[Make, ...] = (make_bin_query, make_constant_query, make_different_query, make_framed_query,
+                            make_full_query, make_joint_query, make_kept_query, make_scalars, make_share_query,
+                            make_sibling_query, make_unit_query)  # fmt: skip
 SETS = (("sensitivity", PostgresSetsExaminer), ("meaning", PlainPostgresSetsExaminer))
 QUANTILES = ((check_bounds, RANKS), (check_meaning, PLAIN_RANKS))
 

@@ -8,6 +8,7 @@ import pytest
 
 from proxy.analysis import joint_keys
 from proxy.analysis.domains import Domains
+from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import KeyValue, PublicKey
 from proxy.sql.algebra import Scalar
 from proxy.sqltypes import Value
@@ -31,9 +32,9 @@ def test_a_forgotten_value_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = joint_keys._combinations
 
     def forgetful(
-        keys: Sequence[PublicKey], part: Scalar, values: Sequence[Value], domains: Domains
+        keys: Sequence[PublicKey], part: Scalar, values: Sequence[Value], domains: Domains, listed: KeyValues
     ) -> tuple[tuple[KeyValue, ...], ...] | None:
-        return original(keys, part, values[1:], domains)
+        return original(keys, part, values[1:], domains, listed)
 
     monkeypatch.setattr(joint_keys, "_combinations", forgetful)
     find_mistake(range(WORLDS.start, WORLDS.start + MOST_WORLDS), "meaning", make_joint_query, QUERIES)

@@ -70,7 +70,8 @@ def test_conditions_narrow_measures_and_prove_nothing_about_raising() -> None:
     ("expression", "nullable"),
     [
         ("age", True), ("height", False), ("plan", False), ("age + 1", True), ("height + 1", False),
-        ("coalesce(age, 1)", False), ("nullif(height, 1)", True), ("height / 2", True), ("age is null", False),
+        ("coalesce(age, 1)", False), ("nullif(height, 1)", True), ("height / 2", False), ("2 / height", True),
+        ("(height > 2)::int", True), ("age is null", False),
         ("greatest(age, height)", False), ("case when age > 3 then 1 end", True),
         ("case when age > 3 then 1 else 2 end", False), ("joined + 5", True), ("extract(year from joined)", True),
         ("age is distinct from 3", False), ("plan in ('a', 'b')", False),
