@@ -31,7 +31,7 @@ from proxy.ledger.lifetime import worst_case_lines
 from proxy.metrics import Metrics
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.users import UNCHECKED
-from proxy.session.dataset import Dataset, Version
+from proxy.session.dataset import Dataset, DataStamp, Version
 from proxy.session.plancache import PlanCache
 
 _log = logging.getLogger("hushql")
@@ -59,6 +59,15 @@ class Opener:
                 (await opening).engine.close()
             raise
 
+    async def reopen(self, policy: Policy, present: Version) -> Version:
+        """`open` beside a version in force; with its engine if the policy and the files of the data are the same.
+
+        What is declared of a server's data is checked again: they may be others. Raises HushError.
+        """
+        if policy != present.policy or not present.data_stamp or data_stamp(policy) != present.data_stamp:
+            return await self.open(policy)
+        return await asyncio.to_thread(self._checked, policy, present.engine, present.data_stamp)
+
     def with_learned(self, version: Version) -> Version:
         """The version with what was learned meanwhile, if its file can be read: an opening takes its time."""
         try:
@@ -71,25 +80,29 @@ class Opener:
         return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
 
     def _open(self, policy: Policy) -> Version:
+        stamp = data_stamp(policy)  # before the data are opened: what is replaced meanwhile is another
+        engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
+        try:
+            return self._checked(policy, engine, stamp)
+        except BaseException:
+            engine.close()
+            raise
+
+    def _checked(self, policy: Policy, engine: Engine, stamp: DataStamp) -> Version:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
         salt = self.secret(f"{policy.dataset}.salt").hex()
         learned, said = read_learned(path_of(self.state, policy.dataset), policy)
         for line in said:
             _log.warning("%s: %s", policy.dataset, line)
-        engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
-        try:
-            facts = engine.check_facts(policy)
-            limited = facts.with_limited_digits(policy.tables)
-            better = {**limited, **with_found_values({**policy.tables, **limited}, engine.public_rows)}
-        except BaseException:
-            engine.close()
-            raise
+        facts = engine.check_facts(policy)
+        limited = facts.with_limited_digits(policy.tables)
+        better = {**limited, **with_found_values({**policy.tables, **limited}, engine.public_rows)}
         unique = frozenset((j.ref_table, j.ref_column) for j in facts.joins if j.is_unique)
         parents, now = frozenset(_parent_keys(policy)), datetime.now(UTC)
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=now, in_force_since=now, learned=learned, better_known=better,
+            loaded_at=now, in_force_since=now, learned=learned, better_known=better, data_stamp=stamp,
         )  # fmt: skip
 
 
@@ -136,18 +149,16 @@ class Hosted:
         if opener.users_path(policy) != self.users_path:
             raise ConfigError("access.users_file cannot change while the policy is served", hint="Restart.")
         make_room(policy.limits.max_sessions)
-        version = await opener.open(policy)
+        old = self.dataset.current
+        version = await opener.reopen(policy, old)
         try:
             check_promise(self.dataset.ledger, version)
-        except BaseException:
-            version.engine.close()
-            raise
-        old, self.public.engine = self.dataset.current, version.engine
-        try:
+            self.public.engine = version.engine
             await self.front.apply(policy, version.users)
         except BaseException:
             self.public.engine = old.engine
-            version.engine.close()
+            if version.engine is not old.engine:
+                version.engine.close()
             raise
         self.awaited = frozenset()
         return self.dataset.swap(opener.with_learned(version))
@@ -202,9 +213,10 @@ class Reloading:
             _log.error("%s was not taken, the old policy stays in force: %s", hosted.path, error.text())
             return
         self._on_new(hosted, old)
-        self._replaced.append(old.engine)
-        wait_s = old.policy.limits.statement_timeout_s + self._drain_s
-        asyncio.get_running_loop().call_later(wait_s, self._close_replaced, old.engine)
+        if hosted.dataset.current.engine is not old.engine:
+            self._replaced.append(old.engine)
+            wait_s = old.policy.limits.statement_timeout_s + self._drain_s
+            asyncio.get_running_loop().call_later(wait_s, self._close_replaced, old.engine)
         self._metrics.reloaded(is_accepted=True)
         _log.info("policy %s is in force", hosted.path)
 
@@ -222,6 +234,23 @@ def _data_files(policy: Policy) -> Iterator[Path]:
             yield from (Path(path) for _, path in files)
         case PostgresSource():
             pass
+
+
+def data_stamp(policy: Policy) -> DataStamp:
+    """What tells the data that a policy names from what stood in their place before; nothing if that is not known."""
+    if isinstance(policy.source, PostgresSource):
+        return (("server",),)
+    try:
+        found = tuple(_stamp(path) for path in _data_files(policy))
+        beside = tuple(_stamp(wal) for path in _data_files(policy) if (wal := Path(f"{path}.wal")).exists())
+    except OSError:
+        return ()
+    return found + beside
+
+
+def _stamp(path: Path) -> tuple[str | int, ...]:
+    found = path.stat()
+    return str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _parent_keys(policy: Policy) -> Iterator[tuple[str, str]]:

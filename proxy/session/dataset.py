@@ -27,6 +27,8 @@ from proxy.session.known import Known
 from proxy.session.underway import Underway
 from proxy.sql.dialects import dialect_of
 
+DataStamp = tuple[tuple[str | int, ...], ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Version:
@@ -35,6 +37,7 @@ class Version:
     salt: hexadecimal, per dataset, orders keys above K. in_force_since: when a dataset began to serve this very policy,
     whatever was loaded again meanwhile. learned: what an administrator has learned of these tables.
     better_known: tables of which the data say more than the policy: a column's precision, or the values that it holds.
+    data_stamp: which files hold the data; empty if that is not known.
     """
 
     policy: Policy
@@ -46,6 +49,7 @@ class Version:
     in_force_since: datetime
     learned: tuple[LearnedTable, ...] = ()
     better_known: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    data_stamp: DataStamp = ()
     _premises: dict[str, Premises] = field(default_factory=dict, init=False, repr=False)
 
     def role_of(self, login: str) -> Role:

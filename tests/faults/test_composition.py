@@ -208,6 +208,7 @@ def test_a_front_that_does_not_take_a_policy_leaves_the_old_one(site: Site, monk
             assert len(list(site.state.glob("spill-*"))) == 1
             assert await asyncio.to_thread(count_people, server.port) == 1
             monkeypatch.setattr(Front, "apply", whole)
+            site.write_policy(limits={"statement_timeout": "60s", "max_sessions": 60})
             os.kill(os.getpid(), signal.SIGHUP)
             await until(lambda: hosted.dataset.current is not old)
             assert len(list(site.state.glob("spill-*"))) == 2
@@ -218,6 +219,38 @@ def test_a_front_that_does_not_take_a_policy_leaves_the_old_one(site: Site, monk
 
     asyncio.run(check())
     assert not list(site.state.glob("spill-*"))
+
+
+def test_a_reload_without_an_edit_keeps_the_engine_and_a_front_that_fails_does_not_close_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise FrontFailed("the public PostgreSQL does not answer")
+
+    async def check() -> None:
+        proxied = app.Proxy(config(site))
+        server = await proxied.start()
+        (hosted,) = proxied._hosted
+        first = hosted.dataset.current
+        try:
+            with monkeypatch.context() as patch:
+                patch.setattr(Front, "apply", fail)
+                os.kill(os.getpid(), signal.SIGHUP)
+                await until(lambda: "does not answer" in hosted.dataset.trouble)
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: hosted.dataset.current is not first)
+            second = hosted.dataset.current
+            assert second.engine is first.engine is hosted.public.engine
+            assert second.in_force_since == first.in_force_since
+            site.data.touch()  # other data, for all that is known
+            os.kill(os.getpid(), signal.SIGHUP)
+            await until(lambda: hosted.dataset.current is not second)
+            assert hosted.dataset.current.engine is not first.engine
+            assert await asyncio.to_thread(count_people, server.port) == 1
+        finally:
+            await proxied.stop()
+
+    asyncio.run(check())
 
 
 # --- ways to end ------------------------------------------------------------------------------------------

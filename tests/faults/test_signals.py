@@ -22,6 +22,7 @@ from tests.faults.proxied import (
     distinct_count,
     launch_program,
     refusal_of,
+    resident_kib,
     running,
     wait_until,
 )
@@ -154,6 +155,23 @@ def test_a_hangup_reads_files_once(site: Site) -> None:
         wait_until(lambda: "was not taken" in proxied.said())
         assert proxied.said().count("is in force") == 2
         assert proxied.said().count("was not taken") == 1
+
+
+def test_hundreds_of_hangups_without_an_edit_hold_no_memory(site: Site) -> None:
+    """The same version is the same engine: the memory that is used once is used again."""
+    with running(site) as proxied, proxied.connect() as client:
+        client.execute(COUNT.encode())
+        taken = 0
+        sizes = []
+        for rounds in (20, 200):
+            for _ in range(rounds):
+                taken += 1
+                proxied.signal(signal.SIGHUP)
+                wait_until(lambda n=taken: proxied.said().count("is in force") >= n)  # type: ignore[misc]
+            sizes.append(resident_kib(proxied.pid))
+        assert sizes[1] < 1.15 * sizes[0], "an engine for each had doubled it"
+        assert len(list(site.state.glob("spill-*"))) == 1
+        assert client.execute(distinct_count(1).encode()).rowcount == 1
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["missing", "damaged"])
