@@ -16,6 +16,7 @@ from proxy.front.relations import (
     SCHEMA,
     setting_defaults,
 )
+from proxy.front.temporary import temporary_sql
 from proxy.front.visibility import (
     Visibility,
     primary_key,
@@ -64,6 +65,7 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
         *(_references_sql(policy, visible, t) for t in tables),
         _hush_sql(),
         _shadow_sql(),
+        temporary_sql(),
     ]
     return "\n".join(p for p in parts if p)
 

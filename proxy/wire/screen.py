@@ -17,7 +17,10 @@ from proxy.wire.lexer import Sort, Span, Token, statements
 from proxy.wire.settings import may_set, may_set_to
 
 #: Strings without any of these need no closer look. Escaped names are among them: they can spell the functions.
-_SUSPECT = re.compile(r'\b(?:alter|notify|listen|set|set_config|pg_notify|rule|owned)\b|u&"', re.IGNORECASE)
+_SUSPECT = re.compile(
+    r'\b(?:alter|notify|listen|set|set_config|pg_notify|rule|owned|analy[sz]e|vacuum|cluster|reindex)\b|u&"',
+    re.IGNORECASE,
+)
 
 #: SET without a setting's name: transaction modes and what PostgreSQL denies in its own words.
 _SET_FORMS = frozenset({"authorization", "catalog", "characteristics", "constraints", "role", "schema", "time"})
@@ -75,6 +78,10 @@ def _check_statement(words: Sequence[str]) -> None:
         raise _forbidden("logins cannot be changed through SQL", hint="Ask the operator to run `hushql user`.")
     if words[0] in ("notify", "listen"):
         raise _forbidden(f"{words[0].upper()} is not available")
+    if words[0] in ("analyze", "analyse", "vacuum", "cluster", "reindex"):
+        raise _forbidden(
+            f"{words[0].upper()} is not available", hint="Other logins could read how many rows your tables have."
+        )
     if start in (("drop", "owned"), ("reassign", "owned")):
         raise _forbidden(f"{words[0].upper()} OWNED is not available")
     if start == ("create", "rule") or words[:4] == ["create", "or", "replace", "rule"]:

@@ -99,7 +99,7 @@ PUBLIC = (
     "discard all",
     "discard temp",
     "lock table kept",
-    "vacuum places",
+    "drop database nowhere",
     "commit prepared 'x'",
     "explain (costs off) select 1",
     "",
