@@ -37,7 +37,10 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
     _check_numbers(tokens)
     told = _check_intervals(tokens) | {t.start for t in _formats(trees, tokens)}
     literals = Counter(_literals(trees))
-    spelled = Counter(t.text.upper() for tree in trees for t in tokenize(tree.sql(dialect="postgres", comments=False)))
+    spelled: Counter[str] = Counter()
+    if any(t.text.upper() in _COUNTED for t in tokens):
+        texts = (tree.sql(dialect="postgres", comments=False) for tree in trees)
+        spelled.update(t.text.upper() for text in texts for t in tokenize(text))
     for token in tokens:
         word = token.text.upper()
         if token.token_type in (TokenType.STRING, TokenType.NUMBER) and token.start not in told:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
-from proxy.sql.parse import parse
+from proxy.sql.parse import parse_item
 from proxy.sql.refusal import refuse
 
 
@@ -125,7 +125,7 @@ def locate_expression(node: exp.Expr, text: str, tokens: Sequence[Token]) -> Tex
                 start, end = first - before, last + width - before
                 if start < 0 or end >= len(tokens) or width - before > _FARTHEST:
                     continue
-                if _reads_as(node, text[tokens[start].start : tokens[end].end + 1], tokens[start : end + 1]):
+                if _reads_as(node, text, tokens[start : end + 1]):
                     return TextSpan(tokens[start].start, tokens[end].end + 1)
     raise refuse(node, "this expression cannot be told apart from what is around it", "Write it in parentheses.")
 
@@ -157,11 +157,11 @@ def _step(token: Token) -> int:
     return _NESTING.get(token.text, 0) if token.end == token.start else 0
 
 
-def _reads_as(node: exp.Expr, piece: str, tokens: Sequence[Token]) -> bool:
+def _reads_as(node: exp.Expr, text: str, tokens: Sequence[Token]) -> bool:
     if _depths(tokens) != (0, 0):
         return False
     try:
-        tree = parse(f"SELECT {piece}")
+        tree = parse_item(tokens, text)
     except Unsupported:
         return False
     bare = isinstance(tree, exp.Select) and not any(v for k, v in tree.args.items() if k not in ("expressions", "kind"))

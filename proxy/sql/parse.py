@@ -7,7 +7,7 @@ names is not here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -111,8 +111,20 @@ def _check_same_tokens(text: str, found: list[Token]) -> None:
 
 def parse(text: str) -> exp.Expression:
     """The tree of one SELECT-like statement. Raises Unsupported."""
+    return _tree(tokenize(text), text)
+
+
+def parse_item(tokens: Sequence[Token], text: str) -> exp.Expression:
+    """The tree of SELECT and what these tokens of a statement say. Raises Unsupported."""
+    return _tree([_SELECT, *tokens], text)
+
+
+_SELECT = Token(TokenType.SELECT, "SELECT", 1, 0, 0, 0, [])
+
+
+def _tree(tokens: list[Token], text: str) -> exp.Expression:
     try:
-        trees = _WORDS.parser().parse(tokenize(text), text)
+        trees = _WORDS.parser().parse(tokens, text)
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(
             "statement names a private table and is not understood",

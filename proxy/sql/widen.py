@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from proxy.sql.dialect import quote
 from proxy.sql.formula import is_aggregate_value, is_formula
@@ -24,12 +28,49 @@ def widen(cut: Split) -> str:
     added = []
     for item in block.select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
-        if not (is_aggregate_value(inner) or is_formula(inner)):
+        if isinstance(inner, exp.Grouping) or not (is_aggregate_value(inner) or is_formula(inner)):
             continue
-        where = locate_expression(inner, cut.text, block.tokens)
-        text, name = cut.text[where.start : where.end], output_name(item, cut.text)
-        added += [f"{SYSTEM_SCHEMA}.{p}({text}) AS {quote(f'{name}_{p}')}" for p in ("low", "high")]
+        calls, name = _calls(inner, cut.text, block.tokens), output_name(item, cut.text)
+        added += [f"{_ends(calls, end)} AS {quote(f'{name}_{end}')}" for end in ("low", "high") if calls]
     if not added:
         return cut.text
     clause = find_clauses(block.select, block.span, block.tokens).selected.end
     return f"{cut.text[:clause]}, {', '.join(added)} {cut.text[clause:]}"
+
+
+_ARRAY = re.compile(r"\bARRAY\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The texts of which an interval is told: one, or those of an array of percentiles."""
+
+    texts: tuple[str, ...]
+    is_array: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+
+def _calls(node: exp.Expr, text: str, tokens: tuple[Token, ...]) -> _Calls:
+    """None of an array that is not written out."""
+    where = locate_expression(node, text, tokens)
+    call = text[where.start : where.end]
+    within = node.this if isinstance(node, exp.Filter) else node
+    if not isinstance(within, exp.WithinGroup):
+        return _Calls((call,))
+    fractions = within.this.this
+    array = fractions.this if isinstance(fractions, exp.Cast) else fractions
+    if not isinstance(array, exp.Array) or not array.expressions:
+        is_cast = isinstance(fractions, exp.Cast) and fractions.to.this is exp.DataType.Type.ARRAY
+        is_array = is_cast or isinstance(array, exp.Array)
+        return _Calls(() if is_array else (call,))
+    whole = locate_expression(fractions, text, tokens)
+    before, after = _ARRAY.sub("", text[where.start : whole.start]), text[whole.end : where.end]
+    spans = [locate_expression(fraction, text, tokens) for fraction in array.expressions]
+    return _Calls(tuple(f"{before}{text[s.start : s.end]}{after}" for s in spans), is_array=True)
+
+
+def _ends(calls: _Calls, end: str) -> str:
+    found = ", ".join(f"{SYSTEM_SCHEMA}.{end}({text})" for text in calls.texts)
+    return f"ARRAY[{found}]" if calls.is_array else found

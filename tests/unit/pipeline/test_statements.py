@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from proxy.errors import HushError
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.session.contract import Piece, Refusal
+from proxy.sql.block import bind_block
+from proxy.sql.constants import Constants
 from proxy.sql.probe import Probe
 from proxy.sql.split import Split
 from proxy.sql.wrappers import Wrapper
 from tests.unit.session.make import version
-from tests.unit.sql.corpus import policy
+from tests.unit.sql.corpus import Case, cases, policy
 
 COUNT = "SELECT count(*) FROM users"
 
@@ -283,3 +287,41 @@ def test_raw_select_may_be_answered_empty_by_policy() -> None:
     assert isinstance(handle(rows).query, Probe)
     (exists,) = understand(Asked(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False))
     assert refusal(exists).sqlstate == "DP004"
+
+
+WIDENED = [c for c in cases() if not c.is_refused and not c.parameters]
+
+
+@pytest.mark.parametrize("case", [c for c in WIDENED if re.search("grouping *\\(|within group", c.sql, re.IGNORECASE)])
+def test_intervals_leave_a_statement_what_it_is(case: Case) -> None:
+    """Levels of grouping have none, and an array of percentiles has arrays of them."""
+    catalog = version().premises("ann").catalog
+    for found in pieces(case.sql, has_intervals=True):
+        query = handle(found).query
+        assert isinstance(query, Split)
+        for block in query.blocks:
+            bind_block(block, catalog, Constants({}, datetime.now(UTC)), query.text)
+
+
+@pytest.mark.parametrize(
+    ("call", "low"),
+    [
+        (
+            "percentile_disc(0.5) WITHIN GROUP (ORDER BY age)",
+            "hush.low(percentile_disc(0.5) WITHIN GROUP (ORDER BY age))",
+        ),
+        (
+            "percentile_disc(ARRAY[0.5, 0.9]::float8[]) WITHIN GROUP (ORDER BY age)",
+            (
+                "ARRAY[hush.low(percentile_disc(0.5) WITHIN GROUP (ORDER BY age)), "
+                "hush.low(percentile_disc(0.9) WITHIN GROUP (ORDER BY age))]"
+            ),
+        ),
+        ("percentile_disc('{0.5}'::float8[]) WITHIN GROUP (ORDER BY age)", ""),
+        ("percentile_disc(ARRAY[]::float8[]) WITHIN GROUP (ORDER BY age)", ""),
+    ],
+)
+def test_intervals_of_percentiles(call: str, low: str) -> None:
+    (found,) = pieces(f"SELECT {call} AS p FROM users", has_intervals=True)
+    assert (f', {low} AS "p_low"' in found.describe_text) == bool(low)
+    assert ("hush.low" in found.describe_text) == bool(low)
