@@ -203,7 +203,13 @@ class FrontFailed(HushError):
     sqlstate = "57P01"
 
     def told(self) -> HushError:
-        return FrontFailed(self.message, hint=self.hint)
+        return type(self)(self.message, hint=self.hint)
+
+
+class FrontRestarting(FrontFailed):
+    """The public PostgreSQL is built anew: whoever asks again in a moment gets in."""
+
+    sqlstate = "57P03"
 
 
 class ShuttingDown(HushError):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.errors import FrontFailed, PolicyError
+from proxy.errors import FrontFailed, FrontRestarting, PolicyError
 from proxy.front.account import choose_account
 from proxy.front.binaries import Binaries, Search, find_binaries
 from proxy.front.configuration import PORT
@@ -172,7 +172,7 @@ class Front:
         if server is None:
             raise FrontFailed(f'the login "{login}" has no place in the public PostgreSQL')
         if server.state is not State.RUNNING:
-            raise FrontFailed("the public PostgreSQL is restarting", hint="Try again in a moment.")
+            raise FrontRestarting("the public PostgreSQL is restarting", hint="Try again in a moment.")
         return server
 
     def _spec(self, policy: Policy, visible: Visibility) -> Spec:

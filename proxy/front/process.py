@@ -16,15 +16,17 @@ import psycopg
 
 from proxy.errors import FrontFailed
 from proxy.front.account import own_account
-from proxy.front.binaries import Binaries, clean_environment, launch_command
+from proxy.front.binaries import Binaries, clean_environment, copy_wheel, launch_command, wheel_directory
 from proxy.front.configuration import PORT, ServerSettings, configuration_text
 from proxy.front.roles import hba_text, ident_text
 from proxy.front.runtime import RuntimeDirectory
 from proxy.front.schema import SUPERUSER
+from proxy.front.segments import remove_segments_of
 
 _POLL_S = 0.02
 _WATCH_S = 0.2
 _FAST_STOP_S = 5.0
+_ENDING_S = 1.0
 _LOG_TAIL_BYTES = 2000
 _MAX_LOG_BYTES = 1_000_000
 _INITDB_TIMEOUT_S = 60.0
@@ -54,6 +56,14 @@ class Blueprint:
         return self.home / "s"
 
     @property
+    def socket(self) -> Path:
+        return self.socket_dir / f".s.PGSQL.{PORT}"
+
+    @property
+    def data(self) -> Path:
+        return self.home / "data"
+
+    @property
     def log(self) -> Path:
         return self.home / "log"
 
@@ -64,6 +74,7 @@ class Postmaster:
 
     blueprint: Blueprint
     _process: subprocess.Popen[bytes] = field(repr=False)
+    _socket: tuple[int, int] = (0, 0)  # which file it is, once it is there
 
     @property
     def pid(self) -> int:
@@ -72,12 +83,28 @@ class Postmaster:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    async def wait(self) -> int:
-        """Return the exit status once the server has ended; meanwhile keep its log short."""
+    async def wait(self) -> str:
+        """Until the server has ended, or nobody can get to it any more; why. Meanwhile its log is kept short."""
         while self._process.poll() is None:
+            if not self._is_whole() and not await self.ends_within(_ENDING_S):  # an orderly end removes them too
+                return "its socket or its data directory is gone"
             _shorten(self.blueprint.log)
             await asyncio.sleep(_WATCH_S)
-        return self._process.returncode
+        return f"exit status {self._process.returncode}"
+
+    def remember_socket(self) -> None:
+        """Of a server that has just answered."""
+        self._socket = self._which_socket()
+
+    def _is_whole(self) -> bool:
+        return self._which_socket() == self._socket and (self.blueprint.data / "postmaster.pid").exists()
+
+    def _which_socket(self) -> tuple[int, int]:
+        try:
+            found = self.blueprint.socket.stat()
+        except OSError:
+            return (-1, -1)
+        return found.st_dev, found.st_ino
 
     async def stop(self) -> None:
         """Fast shutdown (clients are told), then immediate shutdown, then kill. Waits for the end."""
@@ -87,8 +114,9 @@ class Postmaster:
             self._process.send_signal(number)
             if await self.ends_within(_FAST_STOP_S):
                 break
-        # after a kill, a busy backend would go on until its statement ends
+        # after a kill, a busy backend would go on until its statement ends, and shared memory stays
         await asyncio.to_thread(self.blueprint.runtime.end_processes, self.blueprint.name)
+        remove_segments_of(self.pid, self.blueprint.runtime.account.uid)
 
     async def ends_within(self, timeout_s: float) -> bool:
         """Whether the server has ended, or does so in this time."""
@@ -120,12 +148,14 @@ class Postmaster:
 
 async def start_postmaster(blueprint: Blueprint, logins: tuple[str, ...]) -> Postmaster:
     """A new, empty cluster whose superuser answers. Raises FrontFailed with the server's own words."""
+    await asyncio.to_thread(_restore, blueprint)
     data = await _make_cluster(blueprint)
     config = _write_configuration(blueprint, logins)
     server = [blueprint.binaries.program("postgres"), "-D", str(data), "-c", f"config_file={config}"]
     postmaster = Postmaster(blueprint, _spawn(blueprint, server))
     try:
         await _wait_until_ready(postmaster)
+        postmaster.remember_socket()
     except BaseException:
         await postmaster.stop()
         raise
@@ -147,6 +177,14 @@ def log_tail(blueprint: Blueprint) -> str:
 
 
 # --- steps of a start -------------------------------------------------------------------------
+
+
+def _restore(blueprint: Blueprint) -> None:
+    """Make the runtime directory again if somebody has removed it, and the programs that were copied into it."""
+    blueprint.runtime.restore()
+    copied = blueprint.runtime.path / "pg"
+    if blueprint.binaries.directory.is_relative_to(copied) and not blueprint.binaries.directory.exists():
+        copy_wheel(wheel_directory()[0], copied)
 
 
 async def _make_cluster(blueprint: Blueprint) -> Path:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from proxy.errors import FrontFailed
 from proxy.front.account import Account, can_traverse
+from proxy.front.segments import remove_segment_named_in
 
 MAX_SOCKET_PATH = 103  # bytes, without the final NUL: the smallest limit of the systems we run on
 _LONGEST_INSIDE = "/hushql-xxxxxxxx/9999/s/.s.PGSQL.5432"
@@ -61,6 +62,14 @@ class RuntimeDirectory:
             temporary.chmod(0o640)
         temporary.replace(path)
         return path
+
+    def restore(self) -> None:
+        """Make the directory again if it was removed, as by something that cleans up temporary files."""
+        if not self.path.exists():
+            self.path.mkdir(mode=0o711)
+            self.path.chmod(0o711)
+            os.close(self.lock)
+            self.lock = _lock(self.path)
 
     def end_processes(self, name: str) -> None:
         """End whatever of the front's account still works inside the subdirectory `name`."""
@@ -118,6 +127,8 @@ def sweep(state_dir: Path) -> int:
             except BlockingIOError:
                 continue  # its proxy lives
             end_processes(directory, uid)
+            for data in directory.glob("*/data"):
+                remove_segment_named_in(data, uid)
             shutil.rmtree(directory, ignore_errors=True)
             os.close(held)
         elif directory.name.startswith(_PREFIX):

@@ -53,7 +53,7 @@ class State(enum.Enum):
 class FrontEvent:
     """Something the operator should know. detail: the server's own last words; no private data."""
 
-    kind: str  # "crashed" | "restarted" | "restart failed"
+    kind: str  # "crashed" | "lost" | "restarted" | "restart failed"
     dataset: str
     detail: str
 
@@ -232,9 +232,9 @@ class FrontServer:
     async def _supervise(self) -> None:
         """Rebuild the server whenever it ends by itself, waiting longer after each failure."""
         while True:
-            status = await self._postmaster[0].wait()
+            why = await self._postmaster[0].wait()
             self.state = State.RESTARTING
-            self._tell("crashed", f"exit status {status}; {log_tail(self.blueprint)}")
+            self._tell("lost" if self._postmaster[0].is_running() else "crashed", f"{why}; {log_tail(self.blueprint)}")
             await self._discard()
             if self.is_retired:
                 return

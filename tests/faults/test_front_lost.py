@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
+from pathlib import Path
 from threading import Thread
 
 import psycopg
@@ -69,3 +71,58 @@ def test_a_killed_front_ends_its_sessions_cleanly_and_the_next_one_works(site: S
         assert "front of tiny: crashed" in proxied.said()
         wait_until(lambda: "front of tiny: restarted" in proxied.said())
         assert is_at_rest(proxied.pid)  # what the lost session asked of the engine has stopped
+
+
+def home_of(pid: int) -> Path:
+    """The directory of a front, from where its server works."""
+    return Path(os.readlink(f"/proc/{pid}/cwd")).parent
+
+
+@pytest.mark.parametrize("what", ["socket", "data", "everything"])
+def test_a_front_that_nobody_can_reach_is_built_anew(site: Site, what: str) -> None:
+    """Also if something that cleans up has removed all that it is made of."""
+    with running(site) as proxied, proxied.connect() as old:
+        (front,) = proxied.fronts()
+        home = home_of(front)
+        match what:
+            case "socket":
+                (home / "s" / ".s.PGSQL.5432").unlink()
+            case "data":
+                shutil.rmtree(home / "data")
+            case _:
+                shutil.rmtree(home.parent)
+        wait_until(lambda: "front of tiny: restarted" in proxied.said())
+        assert farewell_of(old).sqlstate == GONE
+        with connect_again(proxied) as client:
+            assert client.execute(COUNT.encode()).rowcount == 1
+        (line,) = [line for line in proxied.said().splitlines() if "front of tiny: lost" in line]
+        assert "its socket or its data directory is gone" in line
+        assert proxied.fronts() != (front,)
+
+
+def segments_made_by(pid: int) -> int:
+    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
+    maker = rows[0].index("cpid")
+    return sum(row[maker] == str(pid) for row in rows[1:])
+
+
+def test_a_killed_front_leaves_no_shared_memory(site: Site) -> None:
+    with running(site) as proxied:
+        for count in range(1, 4):
+            (front,) = proxied.fronts()
+            assert segments_made_by(front) == 1
+            os.kill(front, signal.SIGKILL)
+            wait_until(lambda n=count: proxied.said().count("front of tiny: restarted") >= n)  # type: ignore[misc]
+            assert segments_made_by(front) == 0
+
+
+def test_the_next_start_removes_the_shared_memory_of_a_killed_proxy_and_front(site: Site) -> None:
+    with running(site) as proxied:
+        (front,) = proxied.fronts()
+        os.kill(front, signal.SIGSTOP)  # so that it cannot clean up when its proxy ends
+        proxied.signal(signal.SIGKILL)
+        proxied.wait()
+        os.kill(front, signal.SIGKILL)
+        assert segments_made_by(front) == 1
+    with running(site):
+        assert segments_made_by(front) == 0

@@ -148,3 +148,13 @@ def test_a_deleted_directory_still_betrays_its_processes(tmp_path: Path, monkeyp
     end_processes(tmp_path / "d", ME.uid)
     assert victim.wait(PATIENCE_S) == -3
     assert time.monotonic() - started < PATIENCE_S  # nobody waits for the dead
+
+
+def test_a_directory_that_was_removed_is_made_again_and_held(tmp_path: Path, short: Path) -> None:
+    made = create(tmp_path, ME)
+    made.restore()
+    made.path.rmdir()
+    made.restore()
+    assert stat.S_IMODE(made.path.stat().st_mode) == 0o711
+    assert sweep(tmp_path) == 0, "its proxy lives"
+    made.remove()
