@@ -6,7 +6,7 @@ import sys
 
 from proxy.admin.cli import build, run
 from proxy.admin.serve_commands import Runners
-from proxy.app import explain, learn, serve
+from proxy.app import explain, profile, serve
 from proxy.demo import demo
 from proxy.engines.freed_memory import keep_freed_memory
 
@@ -14,7 +14,7 @@ from proxy.engines.freed_memory import keep_freed_memory
 def main() -> None:
     """Run the command line of this process and exit with its status."""
     keep_freed_memory()
-    sys.exit(run(build(Runners(serve=serve, demo=demo, explain=explain), learn), sys.argv[1:]))
+    sys.exit(run(build(Runners(serve=serve, demo=demo, explain=explain), profile), sys.argv[1:]))
 
 
 if __name__ == "__main__":

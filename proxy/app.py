@@ -18,16 +18,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from proxy.admin.bounds_file import keep_learned, path_of, read_learned
 from proxy.admin.control import Control
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
-from proxy.admin.learn_command import Taught, wishes_of
-from proxy.admin.learn_request import Learning, learned_elsewhere
 from proxy.admin.open_files import MOST_STRANGERS, make_room
+from proxy.admin.profile_command import Profiled, wishes_of
+from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.admin.profile_request import Profiling, profiled_elsewhere
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
-from proxy.config import BinariesIn, ExplainRequest, LearnConfig, LedgerAt, LedgerInState, Listen, NoTls, ServeConfig
+from proxy.config import BinariesIn, ExplainRequest, LedgerAt, LedgerInState, Listen, NoTls, ProfileConfig, ServeConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, batches_of, salt_bytes
 from proxy.engines.base import Engine
@@ -52,8 +52,8 @@ from proxy.server.tls import load_tls
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
 from proxy.session.dry_run import dry_run
-from proxy.session.learning import learn as learn_sizes
 from proxy.session.plancache import PlanCache
+from proxy.session.profiling import profile as profile_units
 from proxy.session.session import ClientSession, Workers
 
 _log = logging.getLogger("hushql")
@@ -122,10 +122,10 @@ class Proxy:
         running.add_done_callback(_watch_ended)
         self._undo.push_async_callback(_cancelled, running)
         self._undo.enter_context(poked_by_hangup(watch))
-        learning = Learning(
-            state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, learn=learn_sizes
+        profiling = Profiling(
+            state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, profile=profile_units
         )
-        self._undo.callback((await Control.start(self._config.state, learning.answer)).close)
+        self._undo.callback((await Control.start(self._config.state, profiling.answer)).close)
         return server
 
     def _secret(self, name: str) -> bytes:
@@ -308,22 +308,22 @@ def _tell(event: FrontEvent) -> None:
 def explain(request: ExplainRequest) -> str:
     """The text of `hushql explain`. Raises HushError."""
     policy = read_policy(request.policy, os.environ)
-    learned = read_learned(path_of(request.state, policy.dataset), policy)[0] if request.state else ()
-    return dry_run(policy, request.sql, as_json=request.as_json, learned=learned)
+    profiles = read_profiles(path_of(request.state, policy.dataset), policy)[0] if request.state else ()
+    return dry_run(policy, request.sql, as_json=request.as_json, profiles=profiles)
 
 
-def learn(config: LearnConfig) -> Taught:
-    """Do what `hushql learn-bounds` asks and keep it, or have the proxy do so that owns the files. Raises HushError."""
+def profile(config: ProfileConfig) -> Profiled:
+    """Do what `hushql profile` asks and keep it, or have the proxy do so that owns the files. Raises HushError."""
     policy = read_policy(config.policy, os.environ)
     wishes = wishes_of(config, policy)
     with contextlib.ExitStack() as undo:
         try:
             ledger = _open_ledger(config.state, config.ledger)
         except DirectoryInUse:
-            lesson = learned_elsewhere(config, policy)
-            if lesson is None:
+            findings = profiled_elsewhere(config, policy)
+            if findings is None:
                 raise
-            return Taught(policy, lesson)
+            return Profiled(policy, findings)
         undo.callback(ledger.close)
         remove_spilled(config.state)
         opener = Opener(
@@ -335,6 +335,6 @@ def learn(config: LearnConfig) -> Taught:
         check_promise(ledger, version)
         pool = NoisePool(distribution_of(policy.privacy.accounting), batches_ahead=1)
         undo.callback(pool.close)
-        lesson = learn_sizes(version, ledger, pool, wishes, config.epsilon)
-        keep_learned(path_of(config.state, policy.dataset), policy, lesson.tables)
-    return Taught(policy, lesson)
+        findings = profile_units(version, ledger, pool, wishes, config.epsilon)
+        keep_profiles(path_of(config.state, policy.dataset), policy, findings.profiles)
+    return Profiled(policy, findings)

@@ -189,7 +189,7 @@ class DemoConfig:
 class ExplainRequest:
     """Options of `hushql explain`: the privacy plan of a statement, without data and without charge.
 
-    state: whose learned bounds are used; with None, none are.
+    state: whose profiles are used; with None, none are.
     """
 
     policy: Path
@@ -199,8 +199,9 @@ class ExplainRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnConfig:
-    """Options of `hushql learn-bounds`. tables: all private ones if none is named. columns: with their tables."""
+class ProfileConfig:
+    """Options of `hushql profile`. tables: all private ones if none is named. columns: with their tables, whose largest
+    values are wanted too."""
 
     policy: Path
     state: Path

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from benchmarks.accuracy.data import Bounds, Rows, table_of
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
-from proxy.dp.samplers import choose
-from proxy.plan.learned import LearnedBound, LearnedTable, usable
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.learned import usable
+from proxy.plan.profile import Sizes, TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import Budgets, DuckDBFile, NoLimit, Policy, Privacy, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.session.candidates import Size, candidates, question
+from proxy.session.profile_questions import question, sizings
+from proxy.session.profiling import sizes_of
 from proxy.sql.block import BoundBlock, Carries, bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
@@ -59,13 +59,14 @@ class Product:
     def table(self) -> Table:
         return table_of(self.bounds)
 
-    def plan(self, text: str, pico: int, learned: Sequence[LearnedTable] = ()) -> tuple[Plan, BoundBlock]:
+    def plan(self, text: str, pico: int, profiles: Sequence[TableProfile] = ()) -> tuple[Plan, BoundBlock]:
         tables = MappingProxyType({"orders": self.table})
         (cut,) = split(split_statements(text)[0], Catalog(tables), frozenset()).blocks
         block = bind_block(cut, Catalog(tables), Constants({}, datetime(2026, 1, 1, tzinfo=UTC)), text)
         context = PlanContext(
             tables=tables, unique=UniqueKeys(frozenset()), privacy=PRIVACY,
-            lowered=Lowered(learned=usable(learned, PRIVACY, pico)), pico=pico, atto_for_keys=0, salt="",
+            lowered=Lowered(learned=usable(profiles, PRIVACY, pico)), pico=pico, atto_for_keys=0, salt="",
+            profiles=tuple(profiles),
         )  # fmt: skip
         return plan_block(block.block, context), block
 
@@ -95,28 +96,26 @@ class Product:
         shown = self.database.execute(text).fetchall()
         return np.array([float(x) for column in zip(*shown, strict=True) for x in column if not isinstance(x, str)])
 
-    def learned(self, pico: int, times: int) -> list[LearnedTable]:
-        """What learn-bounds finds at this price for rows and sums together, again and again."""
+    def profiled(self, pico: int, times: int) -> list[TableProfile]:
+        """What `hushql profile` finds at this price for rows and sums together, again and again."""
         policy = Policy(
             dataset="shop", source=DuckDBFile(""), data_version="1", privacy=PRIVACY,
             budgets=Budgets(dataset=NoLimit(), user=NoLimit(), session=NoLimit()),
             tables=MappingProxyType({"orders": self.table}), digest="", users_file="",
         )  # fmt: skip
-        rows, sums, _ = candidates(self.table, ["amount"])
-        found: list[list[LearnedBound]] = []
-        for of in (rows, sums):
-            plan, _ = self.plan(question(of, policy), pico // 2)
+        asked = sizings(self.table, ["amount"], [])
+        found: list[list[Sizes]] = []
+        for of in asked:
+            plan, _ = self.plan(question(of, policy), pico // len(asked))
             assert isinstance(plan, ReleasePlan)
-            (part,) = plan.parts
-            assert isinstance(part, QuantilePart)
-            chosen = (publish_plan(plan, lambda s, _, p=plan: self.run(p, s), Drawn(np.random.default_rng(n)),  # type: ignore[misc]
-                                   choose=choose).cells[0].parts[0][0] for n in range(times))  # fmt: skip
-            found.append([LearnedBound(float(of.sizes[part.grid.value(c)]), part.ladder.offset) for c in chosen])  # type: ignore[call-overload]
-        assert rows.of is Size.ROWS
+            drawn = (Drawn(np.random.default_rng(n)) for n in range(times))
+            found.append(
+                [sizes_of(of, plan, publish_plan(plan, lambda s, _, p=plan: self.run(p, s), d)) for d in drawn]
+            )  # type: ignore[misc]
         return [
-            LearnedTable(table="orders", allowed=self.bounds.rows, rows=r, data_version="1",
-                         totals=(("amount", self.bounds.amount, s),))
-            for r, s in zip(*found, strict=True)
+            TableProfile(table="orders", allowed=self.bounds.rows, rows=rows, data_version="1",
+                         sums=(("amount", self.bounds.amount, sums),))
+            for rows, sums in zip(*found, strict=True)
         ]  # fmt: skip
 
 

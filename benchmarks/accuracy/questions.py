@@ -13,7 +13,7 @@ from benchmarks.accuracy.ours import PRIVACY, Product, Values
 from benchmarks.accuracy.row import Row
 from proxy.dp.accounting import PICO, knob_pico
 
-LEARNINGS, ANSWERS = 20, 25  # draws of learned bounds, and answers with each
+LEARNINGS, ANSWERS = 20, 25  # draws of profiles, and answers with each
 QUESTIONS = 70  # that one account answers, in all; learning is 1/20 of what it holds
 _FOR_LEARNING = 20
 
@@ -46,14 +46,14 @@ class Asking:
         return self.product.bounds
 
     def scalar(self, name: str, text: str, columns: tuple[str, ...], epsilon: float) -> Row:
-        """A question without groups, with learned bounds, against fixed ones and sampling."""
+        """A question without groups, with a profile, against fixed ones and sampling."""
         truth = self.product.truth(text)
         sampled = Sampled(self.rows, self.bounds, columns, all_together(self.rows), 1, len(columns) > 1)
-        return self._learned(name, text, epsilon, truth, sampled)
+        return self._profiled(name, text, epsilon, truth, sampled)
 
     def grouped(self, name: str, text: str, columns: tuple[str, ...], epsilon: float) -> Row:
         groups, size = groups_of(self.rows, "kind")
-        return self._learned(
+        return self._profiled(
             name, text, epsilon, self._of_groups(text, "kind"), Sampled(self.rows, self.bounds, columns, groups, size)
         )
 
@@ -62,13 +62,13 @@ class Asking:
         groups, size = groups_of(self.rows, key)
         return np.bincount(groups, weights=self.rows.amount if "sum(" in text else None, minlength=size).astype(float)
 
-    def _learned(self, name: str, text: str, epsilon: float, truth: Values, sampled: Sampled) -> Row:
+    def _profiled(self, name: str, text: str, epsilon: float, truth: Values, sampled: Sampled) -> Row:
         pico = knob_pico(PRIVACY, epsilon)
         price, learning = pico - pico // _FOR_LEARNING, QUESTIONS * pico // _FOR_LEARNING
         seeds = range(self.draws)
         found = []
-        for number, learned in enumerate(self.product.learned(learning, LEARNINGS)):
-            plan, block = self.product.plan(text, price, [learned])
+        for number, profile in enumerate(self.product.profiled(learning, LEARNINGS)):
+            plan, block = self.product.plan(text, price, [profile])
             found.append(self.product.answers(plan, block, seeds[number * ANSWERS : (number + 1) * ANSWERS]))
         plan, block = self.product.plan(text, pico)
         scales = np.maximum(np.abs(truth), 1.0) if sampled.has_average else np.ones(len(truth))

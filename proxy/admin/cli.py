@@ -13,12 +13,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from proxy import __version__
-from proxy.admin import learn_command, ledger_commands, policy_commands, serve_commands, user_commands
+from proxy.admin import ledger_commands, policy_commands, profile_command, serve_commands, user_commands
 from proxy.admin.demo_data_command import demo_data
-from proxy.admin.learn_command import Taught
 from proxy.admin.output import print_error
+from proxy.admin.profile_command import Profiled
 from proxy.admin.serve_commands import Runners
-from proxy.config import LearnConfig
+from proxy.config import ProfileConfig
 from proxy.errors import ConfigError, HushError
 
 PROGRAM = "hushql"
@@ -31,7 +31,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit(OK)
 
 
-def build(runners: Runners, learn: Callable[[LearnConfig], Taught]) -> typer.Typer:
+def build(runners: Runners, profile: Callable[[ProfileConfig], Profiled]) -> typer.Typer:
     """The whole command. `runners` come from the composition root, which stands above this package."""
     app = typer.Typer(
         name=PROGRAM,
@@ -49,7 +49,7 @@ def build(runners: Runners, learn: Callable[[LearnConfig], Taught]) -> typer.Typ
         pass
 
     serve_commands.register(app, runners)
-    learn_command.register(app, learn)
+    profile_command.register(app, profile)
     app.add_typer(policy_commands.app, name="policy")
     app.add_typer(user_commands.app, name="user")
     app.add_typer(ledger_commands.app, name="ledger")

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from proxy.admin.bounds_file import path_of, read_learned
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.open_files import make_room
+from proxy.admin.profile_file import path_of, read_profiles
 from proxy.admin.public_values import with_found_values
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
@@ -68,13 +68,13 @@ class Opener:
             return await self.open(policy)
         return await asyncio.to_thread(self._checked, policy, present.engine, present.data_stamp)
 
-    def with_learned(self, version: Version) -> Version:
-        """The version with what was learned meanwhile, if its file can be read: an opening takes its time."""
+    def with_profiles(self, version: Version) -> Version:
+        """The version with the profiles that were made meanwhile, if their file can be read."""
         try:
-            learned, _ = read_learned(path_of(self.state, version.policy.dataset), version.policy)
+            profiles, _ = read_profiles(path_of(self.state, version.policy.dataset), version.policy)
         except HushError:
             return version
-        return replace(version, learned=learned)
+        return replace(version, profiles=profiles)
 
     def users_path(self, policy: Policy) -> Path:
         return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
@@ -92,7 +92,7 @@ class Opener:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
         salt = self.secret(f"{policy.dataset}.salt").hex()
-        learned, said = read_learned(path_of(self.state, policy.dataset), policy)
+        profiles, said = read_profiles(path_of(self.state, policy.dataset), policy)
         for line in said:
             _log.warning("%s: %s", policy.dataset, line)
         facts = engine.check_facts(policy)
@@ -102,7 +102,7 @@ class Opener:
         parents, now = frozenset(_parent_keys(policy)), datetime.now(UTC)
         return Version(
             policy=policy, users=users, engine=engine, unique=UniqueKeys(unique | parents), salt=salt,
-            loaded_at=now, in_force_since=now, learned=learned, better_known=better, data_stamp=stamp,
+            loaded_at=now, in_force_since=now, profiles=profiles, better_known=better, data_stamp=stamp,
         )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ class Hosted:
                 version.engine.close()
             raise
         self.awaited = frozenset()
-        return self.dataset.swap(opener.with_learned(version))
+        return self.dataset.swap(opener.with_profiles(version))
 
 
 def check_promise(ledger: Ledger, version: Version) -> None:

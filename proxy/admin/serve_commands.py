@@ -180,7 +180,7 @@ def _register_explain(app: typer.Typer, runners: Runners) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
         state: Annotated[
             Path | None,
-            typer.Option("--state", metavar="DIR", help="Use the bounds learned there.", envvar="HUSHQL_STATE"),
+            typer.Option("--state", metavar="DIR", help="Use the profiles that are kept there.", envvar="HUSHQL_STATE"),
         ] = None,
     ) -> None:
         """Show the privacy plan of a statement: noise, bounds, charge. Touches no data and costs nothing."""

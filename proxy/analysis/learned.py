@@ -1,7 +1,7 @@
 """Which bounds of a unit's contribution were learned from noisy answers, and for which rows do they hold?
 
 They are public by then, and decide about accuracy alone: bounding is right for any bound. See
-docs/claims/learned-bounds.md.
+docs/claims/profile.md.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("public", SqlType.BOOL),
             ("loaded_at", SqlType.TIMESTAMPTZ),
             ("status", SqlType.TEXT),
-            ("learned", SqlType.TEXT),
+            ("profile", SqlType.TEXT),
         ),
     }
 )

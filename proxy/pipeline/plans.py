@@ -1,7 +1,7 @@
 """Which releases does a statement ask for that was cut at the noise line?
 
-The one way from a cut statement to its plans: for answers and EXPLAIN, for `hushql explain`, for what is learned of
-units, and for tests. Costs nothing. Claim: what is planned, how long that takes and how it fails depend on the text,
+The one way from a cut statement to its plans: for answers and EXPLAIN, for `hushql explain`, for profiles of units,
+and for tests. Costs nothing. Claim: what is planned, how long that takes and how it fails depend on the text,
 its parameters, the policy, public facts and the asker's terms; nothing here can see a row.
 """
 
@@ -155,12 +155,13 @@ def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
         tables=premises.tables,
         unique=premises.unique,
         privacy=privacy,
-        lowered=replace(terms.lowered, learned=usable(premises.learned, privacy, share)),
+        lowered=replace(terms.lowered, learned=usable(premises.profiles, privacy, share)),
         pico=share,
         atto_for_keys=atto_for_keys(terms.limits, privacy, share),
         salt=premises.salt,
         shares=terms.shares,
         dialect=premises.dialect,
+        profiles=premises.profiles,
     )
 
 

@@ -13,7 +13,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.pipeline.target import NO_TARGET, Target
-from proxy.plan.learned import LearnedTable
+from proxy.plan.profile import TableProfile
 from proxy.plan.weighting import Shares
 from proxy.policy.model import Policy, Privacy, Table, UnitVia
 from proxy.sql.dialect import Dialect
@@ -26,7 +26,7 @@ class Premises:
     """What all statements of a role are planned from, under one version of a policy; equal only to itself.
 
     tables: all of the policy, since what a role may not name may own what it may. named: those that it may name, as
-    well as they are known. relations: of the schema `hush`. salt: see `Version`. learned: what is known of units.
+    well as they are known. relations: of the schema `hush`. salt: see `Version`. profiles: what is known of units.
     has_looked: whether the values of public tables were looked for in the data.
     """
 
@@ -38,7 +38,7 @@ class Premises:
     privacy: Privacy
     dialect: Dialect
     salt: str
-    learned: tuple[LearnedTable, ...] = ()
+    profiles: tuple[TableProfile, ...] = ()
     has_looked: bool = True
 
     @property
@@ -52,7 +52,7 @@ class Premises:
 
 
 def as_declared(
-    policy: Policy, relations: Collection[str], learned: tuple[LearnedTable, ...] = (), salt: str = ""
+    policy: Policy, relations: Collection[str], profiles: tuple[TableProfile, ...] = (), salt: str = ""
 ) -> Premises:
     """Premises of who may name every table, without data: all holds that the policy says of them."""
     joined = {(j.table, j.ref_column) for t in policy.tables.values() for j in t.joins}
@@ -60,7 +60,7 @@ def as_declared(
     return Premises(
         dataset=policy.dataset, tables=policy.tables, named=policy.tables, relations=frozenset(relations),
         unique=UniqueKeys(frozenset(joined | {(v.parent, v.parent_key) for v in via})), privacy=policy.privacy,
-        dialect=dialect_of(policy.source), salt=salt, learned=learned, has_looked=False,
+        dialect=dialect_of(policy.source), salt=salt, profiles=profiles, has_looked=False,
     )  # fmt: skip
 
 

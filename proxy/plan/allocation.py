@@ -6,7 +6,7 @@ Weights are public and closed-form: they never depend on data. See docs/claims/b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from proxy.analysis.analyse import ContributionBounds
@@ -25,6 +25,7 @@ from proxy.plan.moments import (
 )
 from proxy.plan.recipes import Apart, Count, Finish, Mean, Ranked, Relation, Spread, Total, Verdict, linear_parts
 
+CELL_REACH = 2.0**10  # a cell keeps so many times a chosen B before its unit's factor is computed
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
 
 
@@ -35,6 +36,7 @@ class Allocation:
     row_norm: most that one row can weigh. cell_norm: W, of a unit in one group.
     unit_norm: B, of a unit in all groups after scaling.
     exclusions: pairs of moments, by number, that `row_norm` counts once: no row may be in both.
+    is_chosen: B does not follow from bounds of rows and groups. Every unit's norm is computed then, whatever the shape.
     """
 
     weights: tuple[float, ...]
@@ -42,6 +44,7 @@ class Allocation:
     cell_norm: float
     unit_norm: float
     exclusions: tuple[tuple[int, int], ...]
+    is_chosen: bool = False
 
 
 def allocate(
@@ -67,14 +70,29 @@ def allocate(
     )
 
 
+def with_chosen_bound(natural: Allocation, weights: tuple[float, ...], unit_norm: float) -> Allocation:
+    """An allocation whose B is any positive number, with any positive weights.
+
+    Claim: with `is_chosen`, a statement scales each unit's whole vector to a length of at most B, from the unit's own
+    cells, so that nothing rests on how many rows or groups a unit has, or on which conditions a row can meet together.
+    Assumes that no moment is a unit's clipped total, and that all unit counts of a group weigh at most 2^10 B together.
+    """
+    if not (math.isfinite(unit_norm) and unit_norm > 0 and all(math.isfinite(w) and w > 0 for w in weights)):
+        raise ValueError(f"a bound and weights are finite and positive: {unit_norm}, {weights}")
+    return replace(natural, weights=weights, cell_norm=unit_norm, unit_norm=unit_norm, exclusions=(), is_chosen=True)
+
+
 def is_within_by_cells(
     moments: tuple[Moment, ...], allocation: Allocation, bounds: ContributionBounds, cells: int,
     distribution: Distribution,
 ) -> bool:  # fmt: skip
     """Whether a unit of at most `cells` cells is never above B, whatever conditions its rows meet together.
 
-    Each coordinate of a cell counts in full, so that nothing rests on which of them one row can reach.
+    Each coordinate of a cell counts in full, so that nothing rests on which of them one row can reach. A chosen B
+    comes without a bound of a cell's rows.
     """
+    if allocation.is_chosen:
+        return False
     sizes = [
         weight * size_in_cell(moment, bounds.rows_per_group)
         for moment, weight in zip(moments, allocation.weights, strict=True)
@@ -92,11 +110,11 @@ def _weights(
     sizes = [size_in_cell(m, bounds.rows_per_group) for m in vector.moments]
     if distribution is Distribution.LAPLACE:
         return [1.0 / c for c in sizes]
-    uses = _uses(vector, shares)
+    uses = uses_of(vector, shares)
     return [math.sqrt(math.sqrt(v) / c) if v > 0 else 1.0 / c for v, c in zip(uses, sizes, strict=True)]
 
 
-def _uses(vector: MomentVector, shares: tuple[float, ...]) -> list[float]:
+def uses_of(vector: MomentVector, shares: tuple[float, ...]) -> list[float]:
     """Sum over outputs of (share * coefficient / public scale)^2; the parts of a quotient are used alike."""
     uses = [0.0] * len(vector.moments)
     for finish, share in zip(vector.finishes, shares, strict=True):
@@ -135,6 +153,13 @@ def _threshold_weight(
     """The unit count that selects keys gets half of W^2 (of W in the 1-norm)."""
     rest = _cell_norm(moments, weights, others, bounds, distribution)
     return rest if rest > 0 else 1.0
+
+
+def row_norm_of(
+    moments: tuple[Moment, ...], weights: list[float], chosen: list[int], distribution: Distribution
+) -> float:
+    """The most that one row weighs in the chosen moments, of which it may only meet some together."""
+    return _row_norm(moments, weights, chosen, distribution)[0]
 
 
 def _row_norm(

@@ -187,8 +187,12 @@ def _sds(sources: Sequence[Source], counts: Counts) -> tuple[float, ...]:
 def _counts_as_much(wanted: ReleasePlan, source: ReleasePlan, added: int) -> bool:
     """Whether a unit that a fresh release would count in full was counted in full by the source."""
     ours, theirs = wanted.analysed, source.analysed
+    if source.allocation.is_chosen:  # all of a unit's groups are scaled with one factor, whatever they are added up to
+        return False
     if theirs.owned.is_one_row_per_unit:
         return True
+    if wanted.allocation.is_chosen:  # it counts units of more rows in full
+        return False
     bounds = theirs.bounds
     if bounds.rows < ours.bounds.rows or not all(map(is_linear, source.vector.moments)):
         return False
@@ -208,6 +212,8 @@ def _count_alike(one: ReleasePlan, other: ReleasePlan) -> bool:
 
     It has one row, or it is in one group of each, where its rows weigh what C and their number say.
     """
+    if one.allocation.is_chosen or other.allocation.is_chosen:
+        return False
     ours, theirs = one.analysed, other.analysed
     if ours.owned.is_one_row_per_unit and theirs.owned.is_one_row_per_unit:
         return True

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accounting import ATTO, PICO
+from proxy.plan.bound_choice import Bound, FromPolicy, FromProfile
 from proxy.plan.describe import counted, describe_moment, describe_part, limits_of
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.moments import UnitCount, UnitTotal, size_in_cell
@@ -43,6 +44,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             "max_keys_per_unit": bounds.keys,
             "source": bounds.source,
         },
+        "chosen_bound": _chosen(plan.bound),
         "sensitivity": _sensitivity(plan, privacy) if plan.vector.moments else None,
         "keys": [_key(plan, i) for i in range(len(plan.analysed.keys))],
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
@@ -65,6 +67,23 @@ def _sensitivity(plan: ReleasePlan, privacy: Privacy) -> Json:
         "unit": plan.allocation.unit_norm,
         "derivation": _derivation(plan, privacy, pure=pure),
     }
+
+
+def _chosen(bound: Bound) -> Json | None:
+    """What a profile recommended; None where the policy's bounds hold."""
+    match bound:
+        case FromPolicy():
+            return None
+        case FromProfile():
+            return {
+                "rows": bound.rows,
+                "expected_loss": bound.loss,
+                "expected_error": bound.error,
+                "expected_error_by_policy": bound.by_policy,
+                "data_version": bound.data_version,
+            }
+        case _ as never:
+            assert_never(never)
 
 
 def _accuracy(output: OutputNoise) -> Json:
@@ -108,6 +127,9 @@ def _choice(choice: SumChoice) -> Json:
 
 def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     bounds, allocation = plan.analysed.bounds, plan.allocation
+    if allocation.is_chosen:
+        text = f"B = {allocation.unit_norm:.4g}, chosen; what a unit has is scaled down to it in all groups alike"
+        return text + _factors(privacy)
     units = [w for m, w in zip(plan.vector.moments, allocation.weights, strict=True) if isinstance(m, UnitCount)]
     parts = []
     if allocation.row_norm > 0:
@@ -125,8 +147,12 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
     text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
     text += f" so B = {allocation.unit_norm:.4g}, at most {spread} * W"
-    if privacy.group_size > 1:
-        text += f"; times {privacy.group_size} for the group size"
+    return text + _factors(privacy)
+
+
+def _factors(privacy: Privacy) -> str:
+    """By what neighbours multiply a unit's bound."""
+    text = f"; times {privacy.group_size} for the group size" if privacy.group_size > 1 else ""
     return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
 
 

@@ -45,6 +45,8 @@ def _long_lines(block: Json) -> list[str]:
         f"  Bounds: {counted(bounds['max_rows_per_unit'], 'row')} per unit, {bounds['max_rows_per_group']} per group,"
         f" {counted(bounds['max_groups_per_unit'], 'group')} ({bounds['source']})"
     )
+    if isinstance(chosen := block["chosen_bound"], dict):
+        lines.append(_chosen(chosen))
     if isinstance(sensitivity, dict):
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
         lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({norm}): {derivation}")
@@ -73,6 +75,19 @@ def _long_lines(block: Json) -> list[str]:
             lines.append("  Private SQL:")
             lines += [f"    {line}" for line in str(sql).splitlines()]
     return lines
+
+
+def _chosen(bound: Json) -> str:
+    """The bound that a profile recommended, and why."""
+    left_out, error, other = (
+        f"{100 * float(str(bound[name])):.2g} %"
+        for name in ("expected_loss", "expected_error", "expected_error_by_policy")
+    )
+    return (
+        f"  Bound: what a unit has counts up to that of {float(str(bound['rows'])):.4g} rows, by the profile of data"
+        f" version {bound['data_version']}; about {left_out} of the whole is left out; expected error {error},"
+        f" with the policy's bounds {other}"
+    )
 
 
 def _stated(output: Json) -> str:

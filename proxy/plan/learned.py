@@ -1,82 +1,77 @@
-"""What was learned of a unit's contribution, and which of it does a query use at its price?
+"""Which bounds follow from a profile for what is not bounded by a chosen B, at a query's price?
 
-A bound of most units makes noise smaller and loses what the few units above it have more. It is used where the noise
-that it saves is larger than what may be lost. See docs/claims/learned-bounds.md.
+A bound of most units makes noise smaller and loses what the few units above it have more. See docs/claims/profile.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import numpy as np
 
 from proxy.analysis.learned import Learned
 from proxy.dp.accounting import of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
-from proxy.policy.model import Neighbors, Privacy
+from proxy.plan.profile import Sizes, TableProfile, Tail
+from proxy.policy.model import Privacy
 
-_GAIN = 0.8  # of the error without it, that a learned bound must promise to stay below
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedBound:
-    """value: what most units have at most. above: so many of them may well have more."""
-
-    value: float
-    above: int
+_GAIN = 0.8  # of the error without it, that a narrower bound must promise to stay below
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedTable:
-    """What is known of one table. allowed: rows of a unit by the policy.
-
-    totals: of a column: its name, the largest size of a value, and the size of a unit's sum.
-    data_version: of the data that it was learned from.
-    """
-
-    table: str
-    allowed: int
-    rows: LearnedBound | None
-    totals: tuple[tuple[str, float, LearnedBound], ...]
-    data_version: str
-
-
-def usable(tables: Sequence[LearnedTable], privacy: Privacy, pico: int) -> Learned:
+def usable(profiles: Sequence[TableProfile], privacy: Privacy, pico: int) -> Learned:
     """What a release uses that costs so much. A public choice: of noisy numbers and the price alone."""
-    if not tables:
+    if not profiles:
         return Learned()
-    noise = _noise_of_one(privacy, pico)
+    noise = noise_of_one(privacy, pico)
     rows, totals = [], []
-    for one in tables:
-        most = one.allowed
-        if one.rows is not None and is_worth_it(one.rows, one.allowed, noise):
-            most = math.ceil(one.rows.value)
-            rows.append((one.table, most, f"learned from data version {one.data_version}"))
-        for column, largest, bound in one.totals:
-            if is_worth_it(bound, most * largest, noise):
-                totals.append((one.table, column, bound.value))
+    for one in profiles:
+        most = float(one.allowed)
+        usual = best_edge(one.rows, most, noise)
+        if usual < most:
+            most = math.ceil(usual)
+            rows.append((one.table, int(most), f"by the profile of data version {one.data_version}"))
+        for column, largest, sizes in one.sums:
+            if (total := best_edge(sizes, most, noise)) < most:
+                totals.append((one.table, column, total * largest))
     return Learned(tuple(rows), tuple(totals))
 
 
-def is_worth_it(bound: LearnedBound, most: float, noise: float) -> bool:
-    """Whether a bound promises a smaller error than `most`. noise: sd of the noise of a bound of 1.
+def best_edge(sizes: Sizes, most: float, noise: float) -> float:
+    """The size whose bound promises the least error, or `most` if none promises much less than that does.
 
-    What is lost is taken to be the bound once more for each unit above it, as it is where large units are rare.
+    noise: sd of the noise of a bound of 1.
     """
-    return bound.value * math.hypot(noise, bound.above) <= _GAIN * most * noise
+    if not sizes.is_told:
+        return most
+    edges, above = np.array(sizes.tail.edges), np.array(sizes.tail.above)
+    steps = np.diff(edges) * (above[1:] + above[:-1]) / 2.0
+    lost = np.concatenate((np.cumsum(steps[::-1])[::-1], [0.0]))
+    errors = np.hypot(edges * noise, lost)
+    best = int(np.argmin(errors))
+    whole = math.hypot(most * noise, float(np.interp(most, edges, lost)))
+    return float(edges[best]) if errors[best] <= _GAIN * whole and edges[best] < most else most
 
 
-def _noise_of_one(privacy: Privacy, pico: int) -> float:
+def noise_of_one(privacy: Privacy, pico: int) -> float:
+    """Standard deviation of the noise of a release that moves by at most 1 a unit, at this price."""
     distribution: Distribution = distribution_of(privacy.accounting)
-    factor = privacy.group_size * (2 if privacy.neighbors is Neighbors.REPLACE_ONE else 1)
-    return noise_sd(distribution, grid_scale(distribution, of_pico_down(pico), float(factor)))
+    return noise_sd(distribution, grid_scale(distribution, of_pico_down(pico), float(privacy.promise.reach)))
 
 
-def told_of(tables: Sequence[LearnedTable], name: str, column: str) -> str | None:
-    """What was learned of a table and one of its columns, in a few words."""
+def told_of(profiles: Sequence[TableProfile], name: str, column: str) -> str | None:
+    """What is known of the units of a table and one of its columns, in a few words."""
     words = []
-    for one in (t for t in tables if t.table == name):
-        if one.rows is not None:
-            words.append(f"{one.rows.value:.0f} of {one.allowed} rows")
-        words += [f"sums of size {bound.value:g}" for of, _, bound in one.totals if of == column]
+    for one in (p for p in profiles if p.table == name):
+        if one.allowed != 1:
+            words.append(f"99 of 100 units have at most {_most(one.rows.tail):.0f} rows")
+        words += [
+            f"99 of 100 units have sums of size {_most(sizes.tail) * largest:.3g}"
+            for of, largest, sizes in one.sums if of == column
+        ]  # fmt: skip
     return ", ".join(words) or None
+
+
+def _most(tail: Tail) -> float:
+    """What all but one unit of a hundred have at most."""
+    return float(tail.sizes_at(np.array([tail.units / 100.0]))[0])

@@ -14,15 +14,19 @@ from dataclasses import dataclass, field, replace
 
 from proxy.analysis.analyse import Analysed, Lowered, analyse
 from proxy.analysis.keys import KeyValue, PublicKey, key_identity, public_product
+from proxy.analysis.learned import is_of_one_table
 from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import of_atto_down, of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.dp.selection import KeyRule, key_rule
 from proxy.plan.allocation import Allocation, allocate
 from proxy.plan.asked import asked_of
+from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, choose
 from proxy.plan.charge import Cost
+from proxy.plan.learned import noise_of_one
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
 from proxy.plan.parts import Part, identity, plan_part, shares
+from proxy.plan.profile import TableProfile
 from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
@@ -68,6 +72,7 @@ class PlanContext:
     salt: str
     shares: Shares = ()
     dialect: Dialect = DUCKDB
+    profiles: tuple[TableProfile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +101,7 @@ class ReleasePlan:
     parts: tuple[Part, ...]
     salt: str = field(repr=False)
     fingerprint: str
+    bound: Bound = FROM_POLICY
     added: int = 1
     agreed: tuple[float, ...] = ()
 
@@ -152,6 +158,9 @@ def plan_analysed(
     asked = asked_of(analysed.owned.block.aggregates)
     pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
     factor = privacy.promise.reach
+    chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted)
+    if chosen.is_chosen:
+        (vector, _, selecting), allocation, totals = ways[-1], chosen, NO_TOTALS
     sensitivity = allocation.unit_norm * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
@@ -178,6 +187,7 @@ def plan_analysed(
         parts=parts,
         salt=context.salt,
         fingerprint="",
+        bound=bound,
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 
@@ -209,6 +219,22 @@ def _allocated(
     vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals)
     vector, selecting = _with_selection(vector, analysed)
     return vector, allocate(vector, analysed.bounds, distribution, selecting, weighted), selecting
+
+
+def _bounded(
+    by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares
+) -> tuple[Allocation, Bound]:
+    """The allocation with the bound that a profile of the block's table recommends, if there is one."""
+    (vector, natural), name = by_rows, analysed.owned.bounds_from.name
+    profile = next((p for p in context.profiles if p.table == name), None)
+    if profile is None or not vector.moments or analysed.private_keys or not is_of_one_table(analysed.owned):
+        return natural, FROM_POLICY
+    situation = Situation(
+        analysed=analysed, profile=profile, distribution=distribution_of(context.privacy.accounting),
+        noise=noise_of_one(context.privacy, pico), groups=len(public_product(analysed.keys, analysed.joints)),
+        shares=weighted,
+    )  # fmt: skip
+    return choose(vector, natural, situation)
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:

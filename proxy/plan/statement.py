@@ -55,8 +55,9 @@ class _Writer:
         self._is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in statement.moments)
 
     def write(self) -> str:
+        is_chosen = self._statement.allocation.is_chosen
         if self._analysed.owned.is_one_row_per_unit:
-            return self._one_row()
+            return self._scaled_cells(self._row_cells()) if is_chosen else self._one_row()
         if self._analysed.has_constant_keys:
             return self._one_cell()
         return self._light_cells() if self._are_all_light() else self._cells()
@@ -95,7 +96,20 @@ class _Writer:
 
     def _one_cell(self) -> str:
         cell = self.cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
+        if self._statement.allocation.is_chosen:
+            return self._scaled_cells(cell)
         return self._with_parts([*self._terms.keys, *self._light_sums()], self._from_light(cell))
+
+    def _scaled_cells(self, cell: str) -> str:
+        """Sums over cells that are all a unit has, each with its factor."""
+        assert not self._is_mixed, "the counts of private parts have no factor here"
+        terms = self._terms
+        scored = f"SELECT *, {terms.row_factor()} AS r FROM (\n{cell}) AS cell"
+        normed = f"SELECT *, {terms.norm()} AS q FROM ({scored}) AS scored"
+        factored = f"SELECT *, {terms.own_factor()} AS f FROM ({normed}) AS normed"
+        sums = [f"sum({terms.on_grid(i, m, ' * f')}) AS m{i}" for i, m in enumerate(self._statement.moments)]
+        group = f"\nGROUP BY {', '.join(terms.keys)}" if terms.keys else ""
+        return f"SELECT {', '.join(['0 AS is_part', *terms.keys, *sums])}\nFROM ({factored}) AS factored{group}"
 
     def _light_cells(self) -> str:
         chosen = ["0 AS is_part", *self._terms.keys, *self._light_sums()]
@@ -194,6 +208,13 @@ class _Writer:
         group = range(len(units) if constant else len(units) + len(keys))
         return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
 
+    def _row_cells(self) -> str:
+        """One row for each row, which is all a unit has: its keys, and each moment's integer."""
+        terms, _, keys, rows = self._rows(few=False, constant=False)
+        chosen = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
+        chosen += [f"{_row_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
+        return f"SELECT {', '.join(chosen)}\n{rows}"
+
     def _rows(self, *, few: bool, constant: bool) -> tuple[Terms, list[str], list[str], str]:
         """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
         units = self._terms.unit_columns()
@@ -254,6 +275,14 @@ class _Writer:
 
 def _named(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
+
+
+def _row_moment(terms: Terms, moment: Moment) -> str:
+    """What one row that is a unit adds to a moment, as an integer."""
+    assert not isinstance(moment, (UnitCount, UnitTotal)), "with one row per unit, units and their sums are rows"
+    value = "1" if isinstance(moment, RowCount) else f"coalesce({terms.row_integer(moment)}, 0)"
+    condition = terms.condition(moment)
+    return value if condition == "TRUE" else f"CASE WHEN {condition} THEN {value} ELSE 0 END"
 
 
 def _cell_moment(terms: Terms, moment: Moment) -> str:

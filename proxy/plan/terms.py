@@ -17,7 +17,7 @@ from proxy.analysis.keys import PrivateKey, PublicKey
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan import checked_doubles, total_doubles
-from proxy.plan.allocation import Allocation
+from proxy.plan.allocation import CELL_REACH, Allocation
 from proxy.plan.moments import (
     ROW_UNITS,
     HalfSum,
@@ -46,6 +46,7 @@ from proxy.sqltypes import SqlType
 
 _READABLE = 1_000  # characters of conditions that may stand there more than once
 _NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
+_LARGEST_NORM = 2.0**61  # in these units, of a cell whose sums over rows and unit counts are at most 2^10 B each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,17 +314,26 @@ class Terms:
         return stored if condition == "TRUE" else f"{condition} AND {stored}"
 
     def row_factor(self) -> str:
-        """r = min(1, C/n)."""
+        """r = min(1, C/n); with a chosen B, min(1, 2^10 B / |sums over rows|), which keeps norms small."""
+        if self._s.allocation.is_chosen:
+            most = CELL_REACH * self._s.allocation.unit_norm
+            linear = [self._unscaled(i, m, 1.0) for i, m in enumerate(self._s.moments) if is_linear(m)]
+            size, limit = self._length(linear), most * most if self.is_gaussian() else most
+            root = f"sqrt({size})" if self.is_gaussian() else f"({size})"
+            double = self.dialect.double
+            return f"CASE WHEN {size} > {double(limit)} THEN {double(most)} / {root} ELSE {double(1.0)} END"
         limit = self._a.bounds.rows_per_group
         whole = self.dialect.double(float(limit))
         return f"CASE WHEN n > {limit} THEN {whole} / n ELSE {self.dialect.double(1.0)} END"
 
     def weighted(self, index: int, moment: Moment, scale: float) -> str:
         """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
+        return f"{self._unscaled(index, moment, scale)}{' * r' if is_linear(moment) else ''}"
+
+    def _unscaled(self, index: int, moment: Moment, scale: float) -> str:
         weight = self._s.allocation.weights[index] * scale
         unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
-        scaled = " * r" if is_linear(moment) else ""
-        return f"m{index}::{self.dialect.types[SqlType.FLOAT8]} * {self.dialect.double(weight / unit)}{scaled}"
+        return f"m{index}::{self.dialect.types[SqlType.FLOAT8]} * {self.dialect.double(weight / unit)}"
 
     def on_grid(self, index: int, moment: Moment, factor: str) -> str:
         """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""
@@ -335,15 +345,31 @@ class Terms:
         return self._s.distribution is Distribution.GAUSSIAN
 
     def norm(self) -> str:
-        """A cell's squared 2-norm (or 1-norm) in units of W^2 (W) / 2^40, rounded up."""
+        """A cell's squared 2-norm (or 1-norm) in units of W^2 (W) / 2^40, rounded up.
+
+        With a chosen B, which stands in W's place, r and the weights keep it below 2^61 but for rounding.
+        """
         parts = [
             self.weighted(i, m, 1.0)
             for i, m in enumerate(self._s.moments)
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
+        size = f"({self._length(parts)}) * {self.dialect.double(_NORM_UNITS / self.norm_unit())}"
+        if self._s.allocation.is_chosen:
+            size = f"least({size}, {self.dialect.double(_LARGEST_NORM)})"
+        return f"ceil({size})::BIGINT"
+
+    def _length(self, parts: list[str]) -> str:
+        """The squared 2-norm, or the 1-norm, of some numbers."""
         sizes = [f"({p}) * ({p})" if self.is_gaussian() else f"abs({p})" for p in parts]
-        unit = self.dialect.double(_NORM_UNITS / self.norm_unit())
-        return f"ceil(({' + '.join(sizes) or self.dialect.double(0.0)}) * {unit})::BIGINT"
+        return " + ".join(sizes) or self.dialect.double(0.0)
+
+    def own_factor(self) -> str:
+        """f of a unit whose only cell has the norm `q`."""
+        limit = self.heavy_limit()
+        ratio = f"{self.dialect.double(float(limit))} / q"
+        factor = f"sqrt({ratio})" if self.is_gaussian() else ratio
+        return f"CASE WHEN q > {limit} THEN {factor} ELSE {self.dialect.double(1.0)} END"
 
     def norm_unit(self) -> float:
         """W^2 (W in the 1-norm)."""

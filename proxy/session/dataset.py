@@ -21,7 +21,7 @@ from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Ledger
 from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
-from proxy.plan.learned import LearnedTable
+from proxy.plan.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.session.known import Known
 from proxy.session.underway import Underway
@@ -35,7 +35,7 @@ class Version:
     """One policy with the data it was checked against; equal only to itself.
 
     salt: hexadecimal, per dataset, orders keys above K. in_force_since: when a dataset began to serve this very policy,
-    whatever was loaded again meanwhile. learned: what an administrator has learned of these tables.
+    whatever was loaded again meanwhile. profiles: what an administrator had released of these tables' units.
     better_known: tables of which the data say more than the policy: a column's precision, or the values that it holds.
     data_stamp: which files hold the data; empty if that is not known.
     """
@@ -47,7 +47,7 @@ class Version:
     salt: str
     loaded_at: datetime
     in_force_since: datetime
-    learned: tuple[LearnedTable, ...] = ()
+    profiles: tuple[TableProfile, ...] = ()
     better_known: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
     data_stamp: DataStamp = ()
     _premises: dict[str, Premises] = field(default_factory=dict, init=False, repr=False)
@@ -75,7 +75,7 @@ class Version:
         return Premises(
             dataset=policy.dataset, tables=policy.tables, relations=frozenset(RELATIONS), unique=self.unique,
             named=MappingProxyType({n: self.better_known.get(n, t) for n, t in visible.items()}),
-            privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, learned=self.learned,
+            privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, profiles=self.profiles,
         )  # fmt: skip
 
     def user_name(self, login: str) -> str:

@@ -19,7 +19,7 @@ from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Cost
 from proxy.plan.explain import Json
 from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.learned import LearnedTable
+from proxy.plan.profile import TableProfile
 from proxy.plan.sets import Plan
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.contract import Piece
@@ -36,13 +36,13 @@ class _Releases:
     later: tuple[Cost, ...]
 
 
-def dry_run(policy: Policy, sql: str, *, as_json: bool, learned: Sequence[LearnedTable] = ()) -> str:
+def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[TableProfile] = ()) -> str:
     """The privacy plan of one statement at the policy's default epsilon. Raises HushError.
 
     What a served proxy answers is explained, as it would be planned there for somebody who may name every table. Keys
     that tables are joined on count as unique: a served dataset checks that on its data.
     """
-    premises = as_declared(policy, RELATIONS, tuple(learned))
+    premises = as_declared(policy, RELATIONS, tuple(profiles))
     piece = read_alone(sql, premises)
     try:
         found = _releases(piece, _terms(policy))

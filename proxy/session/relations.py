@@ -154,11 +154,11 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 
 def _policy(viewer: Viewer) -> Sequence[Row]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
-    (status, loaded), learned = _standing(viewer), viewer.version.learned
+    (status, loaded), profiles = _standing(viewer), viewer.version.profiles
     visible = viewer.version.visible_tables(viewer.login)
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table, visible),
-         "t" if table.is_public else "f", loaded.isoformat(), status, told_of(learned, table.name, column.name))
+         "t" if table.is_public else "f", loaded.isoformat(), status, told_of(profiles, table.name, column.name))
         for table in visible.values()
         for column in table.columns if not column.hidden
     ]  # fmt: skip

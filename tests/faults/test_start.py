@@ -127,13 +127,13 @@ def test_a_second_proxy_on_one_state_directory_is_refused_and_the_first_goes_on(
         assert len(lines) == 1
         assert f"is in use by process {first.pid}" in lines[0]
         learned = hushql(
-            "learn-bounds", str(site.policy), "--state", str(site.state), "--table", "people", "--column", "people.age"
+            "profile", str(site.policy), "--state", str(site.state), "--table", "people", "--column", "people.age"
         )
         assert learned.returncode == 0, learned.stderr
         assert (
             "charged to the dataset: epsilon 1" in learned.stdout
         )  # asked of the first, which is its ledger's one writer
-        assert "bounds were learned at epsilon 1 and are in use" in first.said()
+        assert "a profile was made at epsilon 1 and is in use" in first.said()
 
 
 @pytest.mark.parametrize("name", ["ledger.db", "head"])

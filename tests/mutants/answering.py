@@ -30,7 +30,9 @@ _ABSENT = "tests/unit/engines/test_two_engines.py::test_no_row_is_there_and_abse
 _INERT = "tests/unit/sql/test_inert.py"
 _REPEATS = "tests/unit/wire/test_repeats.py"
 _LEARNED = "tests/unit/plan/test_learned.py"
-_LEARNING = "tests/unit/admin/test_learn_bounds.py"
+_PROFILING = "tests/unit/admin/test_profile.py"
+_CHOSEN = "tests/fuzz/test_chosen.py"
+_CHOSEN_SHAPES = "tests/unit/plan/test_chosen_bound.py"
 
 ANSWERING = (
     # --- stages --------------------------------------------------------------------------------------------------
@@ -325,17 +327,37 @@ ANSWERING = (
            "len(known) == 1 and known[0] is held.statement and",
            "len(known) == 1 and",
            _REPEATS),
-    # --- learned bounds ------------------------------------------------------------------------------------------
-    Seeded("learned", "a learned bound is used above the policy's", "analysis/analyse.py",
+    # --- profiles ------------------------------------------------------------------------------------------------
+    Seeded("profiles", "a narrower bound of rows is used above the policy's", "analysis/analyse.py",
            "if usual is None or usual[0] >= allowed:",
            "if usual is None:",
            _LEARNED),
-    Seeded("learned", "a bound that was learned under another policy is used", "admin/bounds_file.py",
+    Seeded("profiles", "a profile that was made under another policy is used", "admin/profile_file.py",
            "if kept.of != _facts(policy, kept.table):",
            "if kept.of == _facts(policy, kept.table) == '':",
-           _LEARNING),
-    Seeded("learned", "each size costs all of epsilon", "session/learning.py",
+           _PROFILING),
+    Seeded("profiles", "each size costs all of epsilon", "session/profiling.py",
            "knob_pico(version.policy.privacy, epsilon), len(asked))",
            "knob_pico(version.policy.privacy, epsilon), 1)",
-           _LEARNING),
+           _PROFILING),
+    Seeded("profiles", "a chosen bound is not enforced where a unit has one cell", "plan/statement.py",
+           "if self._statement.allocation.is_chosen:\n            return self._scaled_cells(cell)",
+           "if self._statement.allocation.is_chosen and cell == '':\n            return self._scaled_cells(cell)",
+           _CHOSEN),
+    Seeded("profiles", "a chosen bound is not enforced where a unit has one row", "plan/statement.py",
+           "return self._scaled_cells(self._row_cells()) if is_chosen else self._one_row()",
+           "return self._scaled_cells(self._row_cells()) if is_chosen and not self else self._one_row()",
+           _CHOSEN),
+    Seeded("profiles", "declared keys are taken for few enough beside a chosen bound", "plan/allocation.py",
+           "if allocation.is_chosen:\n        return False",
+           "if allocation.is_chosen and cells == 0:\n        return False",
+           _CHOSEN),
+    Seeded("profiles", "a heavy unit's norm is cut before its cell is", "plan/terms.py",
+           "if self._s.allocation.is_chosen:\n            most = CELL_REACH",
+           "if self._s.allocation.is_chosen and self._s.scale < 0:\n            most = CELL_REACH",
+           _CHOSEN_SHAPES),
+    Seeded("profiles", "a chosen bound takes part in sets that are bounded together", "plan/sets.py",
+           "atto_for_keys=atto, profiles=())",
+           "atto_for_keys=atto)",
+           _CHOSEN),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from tests.mutants.sources import ROOT, patched
 LEAST = 90
 AREAS = {
     "bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay",
-    "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats", "learned",
+    "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats", "profiles",
     "showing",
 }  # fmt: skip
 

@@ -278,20 +278,38 @@ class Oracle:
 
     def _weighted(self, cell: Cell, scale: float) -> list[float]:
         """w * sum * r for each moment; a unit count is not multiplied by r."""
-        limit = self._analysed.bounds.rows_per_group
-        r = limit / cell.used if cell.used > limit else 1.0
+        r = self._row_factor(cell)
+        return [v if is_one_of_units else v * r for v, is_one_of_units in self._unscaled(cell, scale)]
+
+    def _unscaled(self, cell: Cell, scale: float) -> list[tuple[float, bool]]:
+        """w * sum for each moment, and whether that is counted or clipped for the unit as a whole."""
         found = []
         for moment, weight, value in zip(
             self._plan.vector.moments, self._plan.allocation.weights, cell.sums, strict=True
         ):
             unit = 1 if isinstance(moment, (RowCount, UnitCount)) else ROW_UNITS
-            weighted = float(value) * (weight * scale / unit)
-            found.append(weighted if isinstance(moment, (UnitCount, UnitTotal)) else weighted * r)
+            found.append((float(value) * (weight * scale / unit), isinstance(moment, (UnitCount, UnitTotal))))
         return found
+
+    def _row_factor(self, cell: Cell) -> float:
+        """min(1, C/n), or what leaves a cell 1,024 times a B that was chosen."""
+        allocation, limit = self._plan.allocation, self._analysed.bounds.rows_per_group
+        if not allocation.is_chosen:
+            return limit / cell.used if cell.used > limit else 1.0
+        is_gaussian = self._plan.distribution is Distribution.GAUSSIAN
+        size = 0.0
+        for value, is_one_of_units in self._unscaled(cell, 1.0):
+            if not is_one_of_units:
+                size += value * value if is_gaussian else abs(value)
+        most = 1024.0 * allocation.unit_norm
+        if size <= (most * most if is_gaussian else most):
+            return 1.0
+        return most / (math.sqrt(size) if is_gaussian else size)
 
     def _factor(self, cells: Mapping[Key, Cell]) -> float:
         """f = min(1, B/||V||) from norms rounded up to integers; a unit in one group needs none."""
-        if self._analysed.has_constant_keys or self._analysed.owned.is_one_row_per_unit:
+        has_one_cell = self._analysed.has_constant_keys or self._analysed.owned.is_one_row_per_unit
+        if has_one_cell and not self._plan.allocation.is_chosen:
             return 1.0
         is_gaussian = self._plan.distribution is Distribution.GAUSSIAN
         allocation = self._plan.allocation
@@ -301,7 +319,7 @@ class Oracle:
             weight = allocation.weights[self._per_part.index(True)]
             each = math.ceil((weight * weight if is_gaussian else weight) * NORM_UNITS / whole)
             total += each * len({self._part(key) for key in cells})
-        if self._are_all_light():
+        if not allocation.is_chosen and self._are_all_light():
             return 1.0
         ratio = allocation.unit_norm / allocation.cell_norm
         limit = math.floor(NORM_UNITS * (ratio * ratio if is_gaussian else ratio))
@@ -344,7 +362,7 @@ class Oracle:
         for value, per_part in zip(self._weighted(cell, 1.0), self._per_part, strict=True):
             if not per_part:
                 size += value * value if is_gaussian else abs(value)
-        return math.ceil(size * units)
+        return math.ceil(min(size * units, 2.0**61) if self._plan.allocation.is_chosen else size * units)
 
     def _on_grid(self, cell: Cell, factor: float) -> list[int]:
         return [math.trunc(v * factor) for v in self._weighted(cell, self._plan.scale)]

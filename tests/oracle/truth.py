@@ -17,7 +17,7 @@ from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Scalar
 from tests.oracle.bounded import Exact, Key, Oracle
 from tests.oracle.scalars import Reading, Row
 
-_TOLERANCE = 1e-6  # of a row's largest value, for each row: rows are rounded to 2^-30 of it
+_TOLERANCE = 1e-6  # of a row's largest value, for each row: rows are rounded to 2^-30 of it, units to the grid
 
 
 def wrong_answers(oracle: Oracle, plan: ReleasePlan, exact: Exact) -> list[str]:
@@ -91,7 +91,7 @@ def _linear(form: Linear, values: list[float]) -> float:
 def _answer(oracle: Oracle, plan: ReleasePlan, aggregate: Aggregate, rows: list[Row]) -> dict[str, tuple[float, float]]:
     """By name, the sums that make the aggregate over one group's rows, and how far rounding may lead away from each."""
     passing = [r for r in rows if aggregate.where == TRUE or oracle.evaluator.passes(aggregate.where, r)]
-    size = _TOLERANCE * (1 + len(rows))
+    size = max(_TOLERANCE, *plan.units_per_grid) * (1 + len(rows))
     if aggregate.kind.is_quantile:  # the cell is chosen apart
         return {"n": (float(sum(_is_counted(oracle, plan, aggregate.argument, r) for r in passing)), size)}
     match aggregate.kind:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.admin.cli import build, run
-from proxy.admin.learn_command import Taught
+from proxy.admin.profile_command import Profiled
 from proxy.admin.serve_commands import Runners
-from proxy.config import DemoConfig, ExplainRequest, LearnConfig, ServeConfig
+from proxy.config import DemoConfig, ExplainRequest, ProfileConfig, ServeConfig
 from proxy.errors import HushError
 
 
@@ -21,15 +21,15 @@ class CommandLine:
     served: list[ServeConfig] = field(default_factory=list)
     demos: list[DemoConfig] = field(default_factory=list)
     explained: list[ExplainRequest] = field(default_factory=list)
-    learned: list[LearnConfig] = field(default_factory=list)
-    taught: Taught = field(init=False)  # what learn-bounds is to tell
+    profile_configs: list[ProfileConfig] = field(default_factory=list)
+    profiled: Profiled = field(init=False)  # what `profile` is to tell
     failure: HushError | None = None
     out: str = ""
     err: str = ""
 
     def __call__(self, *arguments: str) -> int:
         runners = Runners(serve=self._serve, demo=self.demos.append, explain=self._explain)
-        status = run(build(runners, self._learn), arguments)
+        status = run(build(runners, self._profile), arguments)
         self.out, self.err = self.capsys.readouterr()
         return status
 
@@ -38,9 +38,9 @@ class CommandLine:
         if self.failure is not None:
             raise self.failure
 
-    def _learn(self, config: LearnConfig) -> Taught:
-        self.learned.append(config)
-        return self.taught
+    def _profile(self, config: ProfileConfig) -> Profiled:
+        self.profile_configs.append(config)
+        return self.profiled
 
     def _explain(self, request: ExplainRequest) -> str:
         self.explained.append(request)

@@ -1,17 +1,13 @@
-"""Are learned bounds used for the rows they are of, where they promise less error, and never above the policy's?"""
+"""Are narrower bounds used for the rows they are of, and never above the policy's?"""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.learned import Learned
-from proxy.plan.learned import LearnedBound, LearnedTable, is_worth_it, told_of, usable
 from proxy.plan.moments import ROW_UNITS, UnitTotal
-from proxy.policy.model import Accounting, Bounded, Neighbors, Privacy
+from proxy.policy.model import Bounded
 from tests.unit.plan.shop import context, context_with_sums, plans
 from tests.unit.release.make import planned
 
@@ -90,65 +86,3 @@ def test_totals_of_one_sign_bound_a_unit_in_all_groups_together(is_pure: bool) -
     (total,), (weight,) = plan.vector.moments, plan.allocation.weights
     assert isinstance(total, UnitTotal)
     assert plan.allocation.unit_norm == pytest.approx(weight * 40.0 / 1000.0, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("bound", "most", "noise", "is_used"),
-    [
-        (LearnedBound(10, 0), 1000, 9.0, True),
-        (LearnedBound(10, 30), 1000, 9.0, True),
-        (LearnedBound(300, 30), 1000, 9.0, False),  # what 30 units may lose is more than the noise that is saved
-        (LearnedBound(300, 30), 1000, 90.0, True),  # not where there is more noise
-        (LearnedBound(900, 0), 1000, 9.0, False),  # too little to gain
-        (LearnedBound(10, 30), 1000, 0.1, False),  # an accurate answer would show what is lost
-    ],
-)
-def test_a_bound_is_used_where_it_promises_less_error(
-    bound: LearnedBound, most: float, noise: float, is_used: bool
-) -> None:
-    assert is_worth_it(bound, most, noise) is is_used
-
-
-FEW, MANY = LearnedBound(10, 30), LearnedBound(900, 30)
-OF_ROWS = ("orders", 10, "learned from data version 3")
-
-
-@pytest.mark.parametrize(
-    ("rows", "total", "pico", "neighbors", "expected"),
-    [
-        (FEW, LearnedBound(100.0, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((OF_ROWS,), (("orders", "amount", 100.0),))),
-        (FEW, LearnedBound(300.0, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((OF_ROWS,), ())),  # ten rows of 50 are less
-        (MANY, LearnedBound(300.0, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((), (("orders", "amount", 300.0),))),
-        (None, LearnedBound(300.0, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((), (("orders", "amount", 300.0),))),
-        (LearnedBound(200, 30), LearnedBound(9e9, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((OF_ROWS,), ())),
-        (LearnedBound(300, 30), LearnedBound(9e9, 30), 6 * 10**9, Neighbors.ADD_REMOVE, ((), ())),
-        (
-            LearnedBound(300, 30),
-            LearnedBound(9e9, 30),
-            6 * 10**9,
-            Neighbors.REPLACE_ONE,
-            ((OF_ROWS,), ()),
-        ),
-        (LearnedBound(300, 30), LearnedBound(9e9, 30), 6 * 10**7, Neighbors.ADD_REMOVE, ((OF_ROWS,), ())),
-    ],
-)
-def test_what_a_release_uses_follows_from_its_price(
-    rows: LearnedBound | None, total: LearnedBound, pico: int, neighbors: Neighbors, expected: Any
-) -> None:
-    one = LearnedTable(table="orders", allowed=1000, rows=rows, totals=(("amount", 50.0, total),), data_version="3")
-    found = usable([one], Privacy(unit="customer", neighbors=neighbors), pico)
-    of_rows = tuple((t, n if rows is None else round(rows.value), w) for t, n, w in expected[0])
-    assert found == Learned(of_rows, expected[1])
-    assert usable([], Privacy(unit="customer"), pico) == Learned()
-    pure = Privacy(unit="customer", accounting=Accounting.PURE, delta=0.0, delta_pool=0.0)
-    assert usable([one], pure, 10**9).rows == usable([one], Privacy(unit="customer"), 10**6).rows
-
-
-def test_what_was_learned_is_told_with_its_column() -> None:
-    few = LearnedBound(10.0, 30)
-    orders = LearnedTable(table="orders", allowed=60, rows=few, totals=(("amount", 5.0, few),), data_version="1")
-    tables = [orders, replace(orders, table="items", rows=None, totals=(("qty", 5.0, few),))]
-    told = {(t, c): told_of(tables, t, c) for t, c in (("orders", "amount"), ("orders", "status"), ("items", "qty"))}
-    assert list(told.values()) == ["10 of 60 rows, sums of size 10", "10 of 60 rows", "sums of size 10"]
-    assert told_of(tables, "items", "price") is None
-    assert told_of(tables, "users", "age") is None

@@ -1,9 +1,10 @@
-"""What does learn-bounds ask, charge, keep and tell; and who uses what was kept?"""
+"""What does `hushql profile` ask, charge, keep and tell; and who uses what was kept?"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -12,20 +13,18 @@ from pathlib import Path
 from typing import cast
 
 import duckdb
-import numpy as np
 import pytest
 
 from proxy import app
 from proxy.admin import control
-from proxy.admin.bounds_file import keep_learned, path_of, read_learned
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource
-from proxy.admin.learn_command import Taught, wishes_of
-from proxy.admin.learn_request import Learning
-from proxy.config import ExplainRequest, LearnConfig
+from proxy.admin.profile_command import Profiled, wishes_of
+from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.admin.profile_request import Profiling
+from proxy.config import ExplainRequest, ProfileConfig
 from proxy.dp.accounting import knob_pico
 from proxy.dp.mechanisms import Distribution
-from proxy.dp.quantiles import Draw, Weights
 from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
 from proxy.ledger import replay
@@ -33,11 +32,11 @@ from proxy.ledger.sqlite import SqliteLedger
 from proxy.pipeline.plans import plan_statement
 from proxy.pipeline.premises import Terms
 from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.learned import LearnedBound, LearnedTable
+from proxy.plan.profile import BUCKETS, Sizes, TableProfile
 from proxy.policy.model import Policy
 from proxy.session.dataset import Dataset, Version
-from proxy.session.learning import learn
 from proxy.session.plancache import PlanCache
+from proxy.session.profiling import profile
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.split import split
@@ -90,19 +89,14 @@ class NoNoise:
         return (0,) * n
 
 
-def best(scores: Weights, _: Draw) -> int:
-    """The first of the cells that the mechanism likes best."""
-    return int(np.argmax(scores))
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A policy and logins; answers have no noise, and cells are chosen without chance."""
+    """A policy and logins; answers have no noise."""
     (tmp_path / "p.yaml").write_text(POLICY, encoding="utf-8")
     users = tmp_path / "users.yaml"
     users.write_text("roles: {analyst: {}}\nusers: {}\n", encoding="utf-8")
     users.chmod(0o600)
-    monkeypatch.setattr(app, "learn_sizes", lambda v, ledger, _, w, e: learn(v, ledger, NoNoise(), w, e, best))
+    monkeypatch.setattr(app, "profile_units", lambda v, ledger, _, w, e: profile(v, ledger, NoNoise(), w, e))
     return tmp_path
 
 
@@ -114,8 +108,8 @@ def filled(folder: Path) -> Path:
     return folder
 
 
-def config(folder: Path, **changes: object) -> LearnConfig:
-    plain = LearnConfig(policy=folder / "p.yaml", state=folder / "state", epsilon=4.0)
+def config(folder: Path, **changes: object) -> ProfileConfig:
+    plain = ProfileConfig(policy=folder / "p.yaml", state=folder / "state", epsilon=4.0)
     return replace(plain, **changes)  # type: ignore[arg-type]  # names of its fields
 
 
@@ -129,8 +123,8 @@ def spent(folder: Path) -> int:
 
 @pytest.fixture
 def version(filled: Path) -> Iterator[Version]:
-    """As a proxy opens it after `learn`."""
-    app.learn(config(filled, columns=(("orders", "amount"),), epsilon=1.0))
+    """As a proxy opens it after `profile`."""
+    app.profile(config(filled, epsilon=1.0))
     opener = Opener(state=filled / "state", users=config(filled).users, open_engine=app._open_engine,
                     secret=lambda _: bytes(32))  # fmt: skip
     opened = asyncio.run(opener.open(policy_of(filled)))
@@ -138,42 +132,65 @@ def version(filled: Path) -> Iterator[Version]:
     opened.engine.close()
 
 
-def test_what_few_units_are_above_is_learned_charged_once_and_kept(filled: Path) -> None:
-    asked = config(filled, columns=(("orders", "amount"), ("users", "age")))
-    lesson = app.learn(asked).lesson
-    orders, items = lesson.tables
-    assert orders.rows is not None
-    assert (orders.table, orders.allowed, items.table, items.allowed) == ("orders", 1000, "items", 40)
-    assert 4 <= orders.rows.value <= 5, "the least candidate that holds all but the large units"
-    assert orders.rows.above > LARGE
-    ((column, largest, total),) = orders.totals
+def counted(sizes: Sizes) -> dict[float, int]:
+    """Units by the edge of their bucket."""
+    edges = (*sizes.tail.edges, float("inf"))
+    return {round(e, 6): round(n) for e, n in zip(edges, sizes.counts, strict=True) if round(n)}
+
+
+def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
+    asked = config(filled, columns=(("users", "age"),))
+    findings = app.profile(asked).findings
+    users, orders, items = sorted(findings.profiles, key=lambda p: ("users", "orders", "items").index(p.table))
+    assert (users.allowed, orders.allowed, items.allowed) == (1, 1000, 40)
+    assert counted(orders.rows) == {4.0: UNITS - LARGE, 362.038672: LARGE}
+    ((column, largest, sums),) = orders.sums
     assert (column, largest) == ("amount", 10000.0)
-    assert 100 <= total.value <= 125, "four times 25"
-    assert items.rows == LearnedBound(1.0, items.rows.above if items.rows else 0)
-    values = {(v.table, v.column): v.bound.value for v in lesson.values}
-    assert 25 <= values["orders", "amount"] <= 30
-    assert 69 <= values["users", "age"] <= 80
-    assert read_learned(path_of(filled / "state", "shop"), policy_of(filled)) == (lesson.tables, ())
-    share = knob_pico(policy_of(filled).privacy, 4.0) // 5
-    assert spent(filled) == lesson.pico == 5 * share
-    again = app.learn(asked).lesson
-    assert (again.tables, again.values, again.reused) == (lesson.tables, lesson.values, lesson.pico)
-    assert spent(filled) == lesson.pico, "what is stored is free"
+    edges = {e * largest: n for e, n in counted(sums).items()}
+    assert sorted(edges.values()) == [LARGE, UNITS - LARGE]
+    assert 100 <= min(edges) <= 100 * 2**0.5, "four times 25"
+    assert 7500 <= max(edges) <= 7500 * 2**0.5, "rows above the policy's bounds count too"
+    assert counted(items.rows) == {1.0: UNITS}
+    assert users.rows.counts[0] == pytest.approx(UNITS, abs=2), "as many as have a sum"
+    assert [(v.table, v.column, sum(counted(v.sizes).values())) for v in findings.values] == [("users", "age", UNITS)]
+    share = knob_pico(policy_of(filled).privacy, 4.0) // 6
+    assert spent(filled) == findings.pico == 6 * share
+    kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
+    assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
+    again = app.profile(asked).findings
+    assert (again.profiles, again.values, again.reused) == (findings.profiles, findings.values, findings.pico)
+    assert spent(filled) == findings.pico, "what is stored is free"
+
+
+def test_noise_is_that_of_a_share_of_the_price(filled: Path) -> None:
+    """Six counts, each of one unit that moves one number by one."""
+    findings = app.profile(config(filled, columns=(("users", "age"),))).findings
+    rho = knob_pico(policy_of(filled).privacy, 4.0) // 6 / 1e12
+    for one in findings.profiles:
+        for sizes in (one.rows, *(s for _, _, s in one.sums)):
+            assert sizes.sd == pytest.approx(1 / (2 * rho) ** 0.5, rel=1e-6)
 
 
 def test_nothing_is_learned_that_cannot_be_paid(filled: Path) -> None:
     with pytest.raises(BudgetSpent, match="budget of this dataset is spent"):
-        app.learn(config(filled, epsilon=50.0))
+        app.profile(config(filled, epsilon=50.0))
     assert spent(filled) == 0
     assert not path_of(filled / "state", "shop").exists()
 
 
-def test_too_few_units_teach_nothing(filled: Path, command: CommandLine) -> None:
-    """The offset from the end is larger than all units together."""
-    command.taught = app.learn(config(filled, epsilon=0.002, tables=("items",)))
-    assert [t.rows for t in command.taught.lesson.tables] == [None]
-    assert command("learn-bounds", str(filled / "p.yaml")) == 0
-    assert command.out.splitlines()[0] == "items: too few units to tell; the policy's 40 rows stay"
+def test_nothing_follows_from_too_few_units(filled: Path, command: CommandLine) -> None:
+    """The noise of each number is larger than all units together."""
+    with duckdb.connect(filled / "shop.duckdb") as database:
+        database.execute("delete from orders where user_id > 20")
+    command.profiled = app.profile(config(filled, epsilon=0.002, tables=("items",)))
+    assert [p.rows.tail.units for p in command.profiled.findings.profiles] <= [40.0]
+    assert command("profile", str(filled / "p.yaml")) == 0
+    assert "charged to the dataset: epsilon 0.002" in command.out
+
+
+def made(*counts: float) -> Sizes:
+    """A ladder of sizes that begins so."""
+    return Sizes(1.0, (*counts, *([0.0] * (BUCKETS - len(counts)))), 2.0)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +198,8 @@ def test_too_few_units_teach_nothing(filled: Path, command: CommandLine) -> None
     [
         ("epsilon: 20", "epsilon: 30", ["orders amount", "items"], []),
         ("bounds: [0, 100]", "bounds: [0, 90]", ["orders amount", "items"], []),  # nobody asked about it
+        ("max_rows_per_unit: 1000", "max_rows_per_unit: 900", ["orders amount", "items"], []),
         ('data_version: "1"', 'data_version: "2"', ["orders amount", "items"], ["data version 1", "data version 1"]),
-        ("max_rows_per_unit: 1000", "max_rows_per_unit: 900", ["items"], ["under another policy"]),
         ("[-10000, 10000]", "[-10000, 20000]", ["orders", "items"], ['sums of "orders"."amount"']),
         ("  items:", "  lines:\n    relation: items", ["orders amount"], ['table "items"']),
         ("unit: {via: orders, on: order_id}", "unit: order_id", ["orders amount"], ['table "items"']),
@@ -191,30 +208,31 @@ def test_too_few_units_teach_nothing(filled: Path, command: CommandLine) -> None
 def test_what_fits_the_policy_no_longer_is_left_out_and_said(
     folder: Path, old: str, new: str, kept: list[str], said: list[str]
 ) -> None:
-    path, few = folder / "b.json", LearnedBound(5.0, 9)
-    orders = LearnedTable(table="orders", allowed=1000, rows=few, totals=(("amount", 10000.0, few),), data_version="1")
-    items = LearnedTable(table="items", allowed=40, rows=None, totals=(), data_version="1")
-    keep_learned(path, policy_of(folder), (orders, items))
-    assert read_learned(path, policy_of(folder)) == ((orders, items), ())
+    path = folder / "b.json"
+    sums = (("amount", 10000.0, made(3.0)),)
+    orders = TableProfile(table="orders", allowed=1000, rows=made(5.0, -9.5), sums=sums, data_version="1")
+    items = TableProfile(table="items", allowed=40, rows=made(7.0), sums=(), data_version="1")
+    keep_profiles(path, policy_of(folder), (orders, items))
+    assert read_profiles(path, policy_of(folder)) == ((orders, items), ())
     (folder / "p.yaml").write_text(POLICY.replace(old, new).replace("{order_id: {type: bigint}, price",
                                    "{order_id: {type: bigint, key: true}, price"), encoding="utf-8")  # fmt: skip
-    found, lines = read_learned(path, policy_of(folder))
-    assert [" ".join((t.table, *(c for c, _, _ in t.totals))) for t in found] == kept
+    found, lines = read_profiles(path, policy_of(folder))
+    assert [" ".join((p.table, *(c for c, _, _ in p.sums))) for p in found] == kept
     assert len(lines) == len(said)
     for line, words in zip(lines, said, strict=True):
         assert words in line
-        assert line.endswith("; hushql learn-bounds learns anew")
+        assert line.endswith("; hushql profile makes a new one")
 
 
-def test_what_is_learned_again_takes_the_place_of_the_old(tmp_path: Path, folder: Path) -> None:
+def test_a_new_profile_takes_the_place_of_the_old(tmp_path: Path, folder: Path) -> None:
     path, policy = tmp_path / "b.json", policy_of(folder)
-    sums = (("amount", 10000.0, LearnedBound(70.0, 3)),)
-    first = LearnedTable(table="orders", allowed=1000, rows=LearnedBound(5.0, 9), totals=sums, data_version="1")
-    for totals in ((), (("amount", 10000.0, LearnedBound(80.0, 2)),)):
-        keep_learned(path, policy, [first])
-        again = replace(first, rows=LearnedBound(6.0, 8), totals=totals)
-        keep_learned(path, policy, [again])
-        assert read_learned(path, policy) == ((replace(again, totals=totals or sums),), ())
+    sums = (("amount", 10000.0, made(70.0)),)
+    first = TableProfile(table="orders", allowed=1000, rows=made(5.0), sums=sums, data_version="1")
+    for new in ((), (("amount", 10000.0, made(80.0)),)):
+        keep_profiles(path, policy, [first])
+        again = replace(first, rows=made(6.0), sums=new)
+        keep_profiles(path, policy, [again])
+        assert read_profiles(path, policy) == ((replace(again, sums=new or sums),), ())
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -223,7 +241,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, folder: Path, text: str) -> 
     path = tmp_path / "b.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match="is damaged"):
-        read_learned(path, policy_of(folder))
+        read_profiles(path, policy_of(folder))
 
 
 def planned_lines(version: Version, text: str, epsilon: float) -> list[str]:
@@ -236,18 +254,21 @@ def planned_lines(version: Version, text: str, epsilon: float) -> list[str]:
     return plan_lines(explain_plan(plan, served.policy.privacy))
 
 
-def test_statements_use_what_was_learned_and_say_so(version: Version) -> None:
-    rows = int(version.learned[0].rows.value) if version.learned[0].rows else 0
-    for epsilon, most in ((0.5, rows), (90.0, 1000)):
-        told = " ".join(" ".join(planned_lines(version, "select count(*) from orders", epsilon)).split())
-        assert f"Bounds: {most} rows per unit, {most} per group" in told
-        assert (f"{rows} of 1000 rows learned from data version 1" in told) == (most == rows)
+def test_statements_choose_their_bound_and_say_so(version: Version) -> None:
+    told = " ".join(" ".join(planned_lines(version, "select count(*) from orders", 0.5)).split())
+    found = re.search(r"Bounds: (\d+) rows per unit.* of 1000 rows by the profile of data version 1", told)
+    assert found is not None
+    assert 4 <= int(found[1]) <= 8, "nearly everybody has four; a chosen bound would gain little"
+    told = " ".join(" ".join(planned_lines(version, "select sum(amount) from orders", 0.5)).split())
+    found = re.search(r"counts up to that of ([\d.]+) rows, by the profile of data version 1", told)
+    assert found is not None
+    assert 0.01 <= float(found[1]) <= 0.04, "four rows of 25, in rows of 10,000"
 
 
 def test_explain_without_a_server_uses_them_where_it_is_told_where_they_are(version: Version, filled: Path) -> None:
     asked = ExplainRequest(policy=filled / "p.yaml", sql="select count(*) from orders", state=filled / "state")
     told = [" ".join(app.explain(replace(asked, state=s)).split()) for s in (None, asked.state)]
-    assert ["of 1000 rows learned from data version 1" in t for t in told] == [False, True]
+    assert ["by the profile of data version 1" in t for t in told] == [False, True]
 
 
 # --- beside a running proxy -------------------------------------------------------------------------------
@@ -278,9 +299,10 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
                             front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine),
                             plans=PlanCache())  # fmt: skip
             noise = {d: NoNoise() for d in Distribution}
-            learning = Learning(state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise,
-                                learn=lambda v, ledger, n, w, e: learn(v, ledger, n, w, e, best))  # fmt: skip
-            listening = await control.Control.start(folder / "state", learning.answer)
+            profiling = Profiling(
+                state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise, profile=profile
+            )  # fmt: skip
+            listening = await control.Control.start(folder / "state", profiling.answer)
             try:
                 if reloads:
                     old = await hosted.reload(opener)
@@ -295,63 +317,62 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
     return asyncio.run(serve())
 
 
-def test_a_running_proxy_learns_charges_and_uses_it_at_once(filled: Path) -> None:
-    taught: list[Taught] = []
-    asked = config(filled, columns=(("orders", "amount"),))
-    dataset = beside_a_proxy(filled, lambda: taught.append(app.learn(asked)))
-    lesson = taught[0].lesson
-    assert [t.table for t in lesson.tables] == ["orders", "items"]
-    assert dataset.current.learned == lesson.tables
-    assert read_learned(path_of(filled / "state", "shop"), policy_of(filled)) == (lesson.tables, ())
-    assert spent(filled) == lesson.pico > 0
+def test_a_running_proxy_profiles_charges_and_uses_it_at_once(filled: Path) -> None:
+    profiled: list[Profiled] = []
+    asked = config(filled)
+    dataset = beside_a_proxy(filled, lambda: profiled.append(app.profile(asked)))
+    findings = profiled[0].findings
+    assert [p.table for p in findings.profiles] == ["users", "orders", "items"]
+    assert dataset.current.profiles == findings.profiles
+    assert read_profiles(path_of(filled / "state", "shop"), policy_of(filled)) == (findings.profiles, ())
+    assert spent(filled) == findings.pico > 0
     assert not (filled / "state" / "control").exists()
-    again = app.learn(asked).lesson
-    assert (again.tables, again.reused) == (lesson.tables, lesson.pico), "the same as without a proxy, and paid"
+    again = app.profile(asked).findings
+    assert (again.profiles, again.reused) == (findings.profiles, findings.pico), "as without a proxy, and paid"
 
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_reload_at_the_same_time_misses_nothing(filled: Path, damaged: bool) -> None:
-    """What is learned after the data were opened and before versions change is used; a damaged file changes nothing."""
-    taught: list[Taught] = []
+    """What is made after the data were opened and before versions change is used; a damaged file changes nothing."""
+    profiled: list[Profiled] = []
 
     def ask() -> None:
-        taught.append(app.learn(config(filled)))
+        profiled.append(app.profile(config(filled)))
         if damaged:
             path_of(filled / "state", "shop").write_text("{", encoding="utf-8")
 
     dataset = beside_a_proxy(filled, ask, reloads=True)
-    assert taught[0].lesson.tables
-    assert dataset.current.learned == (() if damaged else taught[0].lesson.tables)
+    assert profiled[0].findings.profiles
+    assert dataset.current.profiles == (() if damaged else profiled[0].findings.profiles)
 
 
 def test_what_a_running_proxy_refuses_is_said(filled: Path) -> None:
     def ask() -> None:
         with pytest.raises(ConfigError, match="budget of this dataset is spent"):
-            app.learn(config(filled, epsilon=50.0))
+            app.profile(config(filled, epsilon=50.0))
         text = (filled / "p.yaml").read_text()
         changes = {"dataset: shop": "dataset: more", '"1"': '"2"'}
         for (old, new), said in zip(changes.items(), ("does not serve a dataset", "another policy"), strict=True):
             (filled / "p.yaml").write_text(text.replace(old, new))
             with pytest.raises(ConfigError, match=said):
-                app.learn(config(filled))
+                app.profile(config(filled))
         (filled / "p.yaml").write_text(text)
         assert "does not know this request" in str(control.ask(filled / "state", '{"please": 1}'))
 
     dataset = beside_a_proxy(filled, ask)
-    assert dataset.current.learned == ()
+    assert dataset.current.profiles == ()
     assert spent(filled) == 0
 
 
 def test_a_directory_whose_owner_cannot_be_asked_is_in_use(filled: Path) -> None:
     with closing(SqliteLedger(filled / "state")), pytest.raises(ConfigError, match="in use by process"):
-        app.learn(config(filled))
+        app.profile(config(filled))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"tables": ("stores",)}, 'no private table "stores"'),
-        ({"tables": ("users",)}, "nothing to learn"),
         ({"columns": (("orders", "missing"),)}, 'no column "missing"'),
         ({"columns": (("orders", "note"),)}, "no number with bounds"),
         ({"columns": (("nowhere", "x"),)}, 'no private table "nowhere"'),
@@ -364,25 +385,47 @@ def test_wishes_that_cannot_be_are_refused(folder: Path, changes: dict[str, obje
         wishes_of(config(folder, **changes), policy_of(folder))
 
 
-def test_the_command_tells_what_it_learned(filled: Path, command: CommandLine) -> None:
-    asked = ("learn-bounds", str(filled / "p.yaml"), "--state", str(filled / "state"), "--table", "orders",
+def test_a_policy_without_anything_to_count_is_refused(folder: Path) -> None:
+    text = (folder / "p.yaml").read_text().replace(", age: {type: bigint, bounds: [0, 1000]}", "")
+    (folder / "p.yaml").write_text(re.sub(r"  orders:.*?(?=  stores:)", "", text, flags=re.DOTALL))
+    with pytest.raises(ConfigError, match="nothing to count"):
+        wishes_of(config(folder), policy_of(folder))
+
+
+def test_the_command_tells_what_it_counted(filled: Path, command: CommandLine) -> None:
+    asked = ("profile", str(filled / "p.yaml"), "--state", str(filled / "state"), "--table", "orders",
              "--column", "orders.amount", "--column", "users.age", "--epsilon", "4")  # fmt: skip
-    command.taught = app.learn(config(filled, tables=("orders",), columns=(("orders", "amount"), ("users", "age"))))
+    command.profiled = app.profile(config(filled, tables=("orders",), columns=(("orders", "amount"), ("users", "age"))))
     assert command(*asked) == 0
-    (config_of,) = command.learned
+    (config_of,) = command.profile_configs
     assert (config_of.tables, config_of.columns) == (("orders",), (("orders", "amount"), ("users", "age")))
-    rows, sums, values, ages, charge = command.out.splitlines()
-    assert rows.startswith("orders: all but about ")
-    assert rows.endswith(" rows; the policy allows 1000")
-    assert "sums of size 1" in sums
-    assert "write bounds: [-2" in values
-    assert "write bounds: [0, " in ages
-    assert charge == "shop: charged to the dataset: epsilon 4"
+    lines = command.out.splitlines()
+    assert re.fullmatch(r"orders: about (2,9\d\d|3,0\d\d) units", lines[0])
+    assert lines[1].startswith("  rows of a unit: of units half at most 4, 90 % at most 4")
+    assert lines[2].startswith("  max_rows_per_unit 1000: about ")
+    assert [line for line in lines if "write bounds: [0, " in line], "of ages"
+    assert lines[-1] == "shop: charged to the dataset: epsilon 4"
     assert command(*asked, "--json") == 0
     told = json.loads(command.out)
     assert [v["column"] for v in told["values"]] == ["amount", "age"]
-    command.taught = Taught(policy_of(filled), replace(command.taught.lesson, reused=command.taught.lesson.pico))
-    assert command(*asked) == 0
+    command.profiled = Profiled(
+        policy_of(filled), replace(command.profiled.findings, reused=command.profiled.findings.pico)
+    )
+    assert command("learn-bounds", *asked[1:]) == 0, "the word that it had before"
     assert command.out.splitlines()[-1] == "shop: paid for before, nothing was charged"
-    assert command("learn-bounds", "p.yaml", "--column", "amount") == 2
+    assert command("profile", "p.yaml", "--column", "amount") == 2
     assert "TABLE.COLUMN" in command.err
+
+
+def test_what_is_kept_is_shown_with_pictures_and_costs_nothing(filled: Path, command: CommandLine) -> None:
+    shown = ("profile", str(filled / "p.yaml"), "--state", str(filled / "state"), "--show")
+    assert command(*shown) == 2
+    assert "hushql profile makes one" in command.err
+    findings = app.profile(config(filled)).findings
+    assert command(*shown) == 0
+    assert "units by rows" in command.out
+    assert any("█" * 40 in line and line.endswith("3,000") for line in command.out.splitlines())
+    assert command(*shown, "--json") == 0
+    assert [t["table"] for t in json.loads(command.out)["tables"]] == ["users", "orders", "items"]
+    assert spent(filled) == findings.pico
+    assert not command.profile_configs

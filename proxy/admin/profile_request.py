@@ -1,6 +1,6 @@
-"""How does `hushql learn-bounds` have a running proxy learn, and what does the proxy do then?
+"""How does `hushql profile` have a running proxy make profiles, and what does the proxy do then?
 
-The proxy charges through its own ledger, the one writer of it, keeps what was learned, and uses it at once.
+The proxy charges through its own ledger, the one writer of it, keeps the profiles, and uses them at once.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from proxy.admin.bounds_file import keep_learned, path_of, read_learned
 from proxy.admin.control import ask
 from proxy.admin.hosting import Hosted
-from proxy.admin.learn_command import wishes_of
-from proxy.config import LearnConfig
+from proxy.admin.profile_command import wishes_of
+from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.config import ProfileConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import Noise
 from proxy.errors import ConfigError, HushError
 from proxy.ledger.base import Ledger
 from proxy.policy.model import Policy
 from proxy.session.dataset import Version
-from proxy.session.learning import Lesson, Wish
+from proxy.session.profiling import Findings, Wish
 
 _log = logging.getLogger("hushql")
-_LESSON = TypeAdapter(Lesson)
-Learn = Callable[[Version, Ledger, Noise, Sequence[Wish], float], Lesson]
+_FINDINGS = TypeAdapter(Findings)
+Profile = Callable[[Version, Ledger, Noise, Sequence[Wish], float], Findings]
 
 
 class _Said(BaseModel):
@@ -47,16 +47,16 @@ class _Request(_Said):
 
 
 class _Reply(_Said):
-    """lesson: JSON of what was learned, or "" and what went wrong."""
+    """findings: JSON of what was found, or "" and what went wrong."""
 
-    lesson: str = ""
+    findings: str = ""
     message: str = ""
     detail: str = ""
     hint: str = ""
 
 
-def learned_elsewhere(config: LearnConfig, policy: Policy) -> Lesson | None:
-    """What the proxy that owns the state directory learned; None if it cannot be asked. Raises ConfigError."""
+def profiled_elsewhere(config: ProfileConfig, policy: Policy) -> Findings | None:
+    """What the proxy that owns the state directory found; None if it cannot be asked. Raises ConfigError."""
     request = _Request(
         dataset=policy.dataset, digest=policy.digest, data_version=policy.data_version, epsilon=config.epsilon,
         tables=config.tables, columns=config.columns,
@@ -65,20 +65,20 @@ def learned_elsewhere(config: LearnConfig, policy: Policy) -> Lesson | None:
     if text is None:
         return None
     reply = _Reply.model_validate_json(text)
-    if not reply.lesson:
+    if not reply.findings:
         raise ConfigError(reply.message, detail=reply.detail, hint=reply.hint)
-    return _LESSON.validate_json(reply.lesson)
+    return _FINDINGS.validate_json(reply.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learning:
+class Profiling:
     """The running proxy's part."""
 
     state: Path
     hosted: Sequence[Hosted]
     ledger: Ledger
     noise: Mapping[Distribution, Noise]
-    learn: Learn
+    profile: Profile
 
     async def answer(self, line: str) -> str:
         """The reply to a command's request."""
@@ -88,12 +88,12 @@ class Learning:
             return _Reply(message="the running proxy does not know this request",
                           hint="Use the command of the version that is running.").model_dump_json()  # fmt: skip
         try:
-            lesson = await self._learned(request)
+            findings = await self._profiled(request)
         except HushError as error:
             return _Reply(message=error.message, detail=error.detail, hint=error.hint).model_dump_json()
-        return _Reply(lesson=_LESSON.dump_json(lesson).decode()).model_dump_json()
+        return _Reply(findings=_FINDINGS.dump_json(findings).decode()).model_dump_json()
 
-    async def _learned(self, request: _Request) -> Lesson:
+    async def _profiled(self, request: _Request) -> Findings:
         hosted = next((h for h in self.hosted if h.name == request.dataset), None)
         if hosted is None:
             raise ConfigError(
@@ -106,17 +106,17 @@ class Learning:
                 "the running proxy has another policy in force than this file",
                 hint="Give the file that it serves; if that was edited, see its log for why it was not taken.",
             )
-        config = LearnConfig(
+        config = ProfileConfig(
             policy=hosted.path, state=self.state, epsilon=request.epsilon, tables=request.tables,
             columns=request.columns,
         )  # fmt: skip
         wishes = wishes_of(config, version.policy)
         noise = self.noise[distribution_of(version.policy.privacy.accounting)]
-        lesson = await asyncio.to_thread(self.learn, version, self.ledger, noise, wishes, request.epsilon)
+        findings = await asyncio.to_thread(self.profile, version, self.ledger, noise, wishes, request.epsilon)
         path = path_of(self.state, request.dataset)
-        keep_learned(path, version.policy, lesson.tables)
+        keep_profiles(path, version.policy, findings.profiles)
         # a reload may have come between: what fits the policy that is in force now is used
         now = hosted.dataset.current
-        hosted.dataset.swap(replace(now, learned=read_learned(path, now.policy)[0]))
-        _log.info("%s: bounds were learned at epsilon %g and are in use", request.dataset, request.epsilon)
-        return lesson
+        hosted.dataset.swap(replace(now, profiles=read_profiles(path, now.policy)[0]))
+        _log.info("%s: a profile was made at epsilon %g and is in use", request.dataset, request.epsilon)
+        return findings

@@ -1,0 +1,211 @@
+"""What does `hushql profile` take, and what does it tell?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from proxy.admin.files import read_policy
+from proxy.admin.output import print_json
+from proxy.admin.profile_file import path_of, read_profiles
+from proxy.admin.profile_words import lines_of, picture, tail_size
+from proxy.admin.serve_commands import LedgerUrl, State, UsersFile, ledger_of
+from proxy.config import ProfileConfig, UsersAt, UsersOfPolicy
+from proxy.dp.accounting import epsilon_spent
+from proxy.errors import ConfigError
+from proxy.plan.profile import Sizes, TableProfile
+from proxy.policy.model import Policy, Table
+from proxy.session.profile_questions import has_several_rows, largest_value, measures
+from proxy.session.profiling import Findings, Largest, Wish
+from proxy.sql.intervals import number_range
+
+_MOST_EPSILON = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profiled:
+    """What was found under which policy."""
+
+    policy: Policy
+    findings: Findings
+
+
+def register(app: typer.Typer, run: Callable[[ProfileConfig], Profiled]) -> None:
+    """Add `profile` to the command, and the word that it had before."""
+
+    @app.command("learn-bounds", hidden=True)
+    @app.command("profile")
+    def profile(
+        policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy.", show_default=False)],
+        state: State = Path(".state"),
+        epsilon: Annotated[float, typer.Option("--epsilon", help="What all of it costs the dataset.")] = 1.0,
+        table: Annotated[
+            list[str] | None, typer.Option("--table", metavar="NAME", help="Whose units.", show_default="all private")
+        ] = None,
+        column: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--column", metavar="TABLE.COLUMN", help="Its largest values too, for its bounds.", show_default="none"
+            ),
+        ] = None,
+        users: UsersFile = None,
+        ledger: LedgerUrl = "",
+        show: Annotated[bool, typer.Option("--show", help="Show what is kept, free, and ask nothing.")] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    ) -> None:
+        """Count how much people have, by noisy numbers that the dataset's account pays for.
+
+        From then on every query chooses its own bounds. A running proxy that owns the state directory does it and uses
+        it at once; else its next start does. Everybody who may ask then sees what follows from it, beside what their
+        own budget pays for.
+        """
+        if show:
+            _show(policy, state, as_json=as_json)
+            return
+        config = ProfileConfig(
+            policy=policy,
+            state=state,
+            epsilon=epsilon,
+            tables=tuple(dict.fromkeys(table or ())),
+            columns=tuple(dict.fromkeys(map(_named, column or ()))),
+            users=UsersOfPolicy() if users is None else UsersAt(users),
+            ledger=ledger_of(ledger),
+        )
+        profiled = run(config)
+        if as_json:
+            print_json(_data(profiled))
+        else:
+            typer.echo("\n".join(_lines(profiled)))
+
+
+def wishes_of(config: ProfileConfig, policy: Policy) -> tuple[Wish, ...]:
+    """What the options ask for. Raises ConfigError if the policy has no such thing, or there is nothing to count."""
+    if not 0 < config.epsilon <= _MOST_EPSILON:
+        raise ConfigError(f"--epsilon is more than 0 and at most {_MOST_EPSILON:g}")
+    names = config.tables or tuple(t.name for t in policy.private_tables() if has_several_rows(t) or measures(t))
+    named = dict.fromkeys((*names, *(t for t, _ in config.columns)))
+    wishes = tuple(_wish(_private(policy, name), config) for name in named)
+    if not wishes:
+        raise ConfigError("every unit has one row in each table, and no column has bounds: there is nothing to count")
+    return wishes
+
+
+def _wish(table: Table, config: ProfileConfig) -> Wish:
+    values = tuple(c for t, c in config.columns if t == table.name)
+    for name in values:
+        _check_bounded(table, name)
+    if not has_several_rows(table) and not measures(table):
+        raise ConfigError(f'table "{table.name}" has one row for each unit and no measures: there is nothing to count')
+    return Wish(table, measures(table), values)
+
+
+def _private(policy: Policy, name: str) -> Table:
+    found = next((t for t in policy.private_tables() if t.name == name), None)
+    if found is None:
+        known = ", ".join(t.name for t in policy.private_tables())
+        raise ConfigError(f'the policy has no private table "{name}"', hint=f"Private tables: {known}.")
+    return found
+
+
+def _check_bounded(table: Table, name: str) -> None:
+    column = table.column(name)
+    if column is None or column.hidden:
+        raise ConfigError(f'table "{table.name}" has no column "{name}"')
+    if not largest_value(table, name):
+        raise ConfigError(
+            f'"{table.name}"."{name}" is no number with bounds',
+            hint="Declare generous ones first: what is learned makes them narrower.",
+        )
+
+
+def _named(text: str) -> tuple[str, str]:
+    table, dot, column = text.partition(".")
+    if not (table and dot and column):
+        raise ConfigError(f"--column is TABLE.COLUMN, not '{text}'")
+    return table, column
+
+
+def _show(path: Path, state: Path, *, as_json: bool) -> None:
+    """What is kept of a policy's tables, with pictures. Raises ConfigError."""
+    policy = read_policy(path, os.environ)
+    profiles, said = read_profiles(path_of(state, policy.dataset), policy)
+    if as_json:
+        print_json({"dataset": policy.dataset, "tables": [_table_data(p) for p in profiles]})
+        return
+    if not profiles:
+        raise ConfigError(f"{path_of(state, policy.dataset)} has no profile", hint="hushql profile makes one.")
+    for line in (*said, *(line for one in profiles for line in _shown(one))):
+        typer.echo(line)
+
+
+def _shown(profile: TableProfile) -> Sequence[str]:
+    lines = [*lines_of(profile)]
+    if profile.allowed != 1:
+        lines += ["  units by rows", *picture(profile.rows, 1.0)]
+    for column, largest, sizes in profile.sums:
+        lines += [f"  units by sum of the sizes of {column}", *picture(sizes, largest)]
+    return lines
+
+
+def _lines(profiled: Profiled) -> list[str]:
+    lines = [line for profile in profiled.findings.profiles for line in lines_of(profile)]
+    lines += [_of_values(v, profiled.policy.tables[v.table]) for v in profiled.findings.values]
+    return [*lines, _charge(profiled)]
+
+
+def _of_values(of: Largest, table: Table) -> str:
+    """What would be better bounds of a column; the policy's are never changed by themselves."""
+    name, column = f"{of.table}.{of.column}", table.column(of.column)
+    ends = number_range(column.domain) if column is not None else None
+    assert ends is not None, "what was asked of has bounds"
+    tail = of.sizes.tail
+    few = max(1.0, 3.0 * of.sizes.sd)
+    most = tail_size(tail, few) * of.largest
+    low, high = max(ends[0], -most), min(ends[1], most)
+    if (low, high) == ends or low > high or tail.units <= few:
+        return f"{name}: nothing narrower than the policy's bounds [{ends[0]:g}, {ends[1]:g}] is told by this epsilon"
+    return (
+        f"{name}: all but about {few:.0f} units have only values within [{low:.4g}, {high:.4g}]; to use that, write"
+        f" bounds: [{low:.4g}, {high:.4g}] at tables.{of.table}.columns.{of.column}"
+    )
+
+
+def _charge(profiled: Profiled) -> str:
+    privacy, findings = profiled.policy.privacy, profiled.findings
+    paid = epsilon_spent(privacy, findings.pico - findings.reused)
+    if not paid:
+        return f"{profiled.policy.dataset}: paid for before, nothing was charged"
+    return f"{profiled.policy.dataset}: charged to the dataset: epsilon {paid:.4g}"
+
+
+def _data(profiled: Profiled) -> dict[str, object]:
+    privacy, findings = profiled.policy.privacy, profiled.findings
+    return {
+        "dataset": profiled.policy.dataset,
+        "epsilon_charged": epsilon_spent(privacy, findings.pico - findings.reused),
+        "tables": [_table_data(p) for p in findings.profiles],
+        "values": [
+            {"table": v.table, "column": v.column, "largest": v.largest, **_sizes_data(v.sizes)}
+            for v in findings.values
+        ],
+    }
+
+
+def _table_data(of: TableProfile) -> dict[str, object]:
+    return {
+        "table": of.table,
+        "allowed_rows": of.allowed,
+        "data_version": of.data_version,
+        "rows": _sizes_data(of.rows),
+        "sums": [{"column": c, "largest": largest, **_sizes_data(s)} for c, largest, s in of.sums],
+    }
+
+
+def _sizes_data(of: Sizes) -> dict[str, object]:
+    tail = of.tail
+    return {"units": tail.units, "noise_sd": of.sd, "edges": list(tail.edges), "counts": list(of.counts)}

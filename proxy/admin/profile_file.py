@@ -1,0 +1,126 @@
+"""Where are profiles kept, and which of them still fit the policy?
+
+In one file for each dataset in the state directory. A profile is kept with what it was made of: whose rows they are,
+and what the policy says of a column. Where it says something else now, that part is left out, and that is said. Other
+data are no reason: an older profile is as private, and nearly as good; EXPLAIN tells which.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from proxy.admin.files import read_text, replace_text
+from proxy.errors import ConfigError
+from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.policy.model import Policy, UnitVia
+from proxy.session.profile_questions import allowed_rows
+
+_Number = Field(ge=-1e300, le=1e300, allow_inf_nan=False)
+_Positive = Field(gt=0, le=1e300, allow_inf_nan=False)
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Sizes(_Kept):
+    least: float = _Positive
+    counts: list[Annotated[float, _Number]] = Field(min_length=BUCKETS, max_length=BUCKETS)
+    sd: float = _Positive
+
+
+class _Sum(_Kept):
+    column: str
+    largest: float = _Positive
+    sizes: _Sizes
+    of: str
+
+
+class _Table(_Kept):
+    table: str
+    rows: _Sizes
+    sums: list[_Sum]
+    data_version: str
+    of: str
+
+
+class _File(_Kept):
+    tables: list[_Table]
+
+
+def path_of(state: Path, dataset: str) -> Path:
+    """The file of one dataset."""
+    return state / f"{dataset}.profile.json"
+
+
+def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...], tuple[str, ...]]:
+    """What fits the policy, and what is said of the rest. Without a file, nothing. Raises ConfigError if damaged."""
+    found, said = [], []
+    for kept in _read(path).tables:
+        if kept.of != _facts(policy, kept.table):
+            said.append(f'the profile of table "{kept.table}" was made under another policy and is not used')
+            continue
+        sums = [s for s in kept.sums if s.of == _facts(policy, kept.table, s.column)]
+        said += [
+            f'the sums of "{kept.table}"."{s.column}" were profiled under another policy and are not used'
+            for s in kept.sums if s not in sums
+        ]  # fmt: skip
+        if kept.data_version != policy.data_version:
+            said.append(f'the profile of table "{kept.table}" is of data version {kept.data_version}')
+        found.append(TableProfile(
+            table=kept.table, allowed=allowed_rows(policy.tables[kept.table]), rows=_of(kept.rows),
+            sums=tuple((s.column, s.largest, _of(s.sizes)) for s in sums), data_version=kept.data_version,
+        ))  # fmt: skip
+    return tuple(found), tuple(f"{line}; hushql profile makes a new one" for line in said)
+
+
+def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) -> None:
+    """Put profiles into the file, in place of what it says of the same. Raises ConfigError."""
+    kept = {t.table: t for t in _read(path).tables}
+    for one in profiles:
+        old, named = kept.get(one.table), {column for column, _, _ in one.sums}
+        left = [s for s in old.sums if s.column not in named] if old is not None else []
+        new = [
+            _Sum(column=c, largest=most, sizes=_sizes(s), of=_facts(policy, one.table, c)) for c, most, s in one.sums
+        ]
+        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new],
+                                 data_version=one.data_version, of=_facts(policy, one.table))  # fmt: skip
+    replace_text(path, _File(tables=list(kept.values())).model_dump_json() + "\n")
+
+
+def _read(path: Path) -> _File:
+    if not path.exists():
+        return _File(tables=[])
+    try:
+        return _File.model_validate_json(read_text(path, "profiles"))
+    except ValidationError:
+        raise ConfigError(f"{path} is damaged", hint="Remove it, and run hushql profile again.") from None
+
+
+def _of(sizes: _Sizes) -> Sizes:
+    return Sizes(sizes.least, tuple(sizes.counts), sizes.sd)
+
+
+def _sizes(sizes: Sizes) -> _Sizes:
+    return _Sizes(least=sizes.least, counts=list(sizes.counts), sd=sizes.sd)
+
+
+def _facts(policy: Policy, name: str, column: str = "") -> str:
+    """What the policy says of a table's rows and units, or of one of its columns too."""
+    table = policy.tables.get(name)
+    if table is None:
+        return ""
+    said: list[object] = [table.relation, table.unit_unique]
+    of = table
+    while isinstance(path := of.ownership, UnitVia):
+        said.append(path)
+        of = policy.tables[path.parent]
+    said.append(of.ownership)
+    if column:
+        said.append(table.column(column))
+    return hashlib.sha256(repr(said).encode()).hexdigest()

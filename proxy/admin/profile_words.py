@@ -1,0 +1,75 @@
+"""How is a profile told to people: in sentences, and as a picture in the terminal?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from proxy.plan.profile import Sizes, TableProfile, Tail
+
+_WIDTH = 40
+_RANKS = ((2.0, "half"), (10.0, "90 %"), (100.0, "99 %"), (1000.0, "99.9 %"))
+
+
+def lines_of(profile: TableProfile) -> Iterator[str]:
+    """What a profile says of its table, a line for each kind of size."""
+    tail = profile.rows.tail
+    if tail.units < 1:
+        yield f"{profile.table}: too few units to tell; nothing follows from this profile"
+        return
+    yield f"{profile.table}: about {_count(tail.units)} units"
+    if profile.allowed != 1:
+        yield f"  rows of a unit: {_shares(tail, 1.0)}"
+        yield f"  {_of_policy(tail, profile.allowed)}"
+    for column, largest, sizes in profile.sums:
+        yield f"  sum of the sizes of {column}: {_shares(sizes.tail, largest)}"
+
+
+def picture(sizes: Sizes, unit: float) -> Iterator[str]:
+    """Bars: units by size, from the smallest bucket to the last one that was seen. unit: what a size of 1 is worth."""
+    tail = sizes.tail
+    numbers = [max(0.0, c) for c in sizes.counts[: tail.seen + 1]]
+    most = max(numbers, default=0.0)
+    first = next((j for j, n in enumerate(numbers) if n > 2 * sizes.sd), 0)
+    for place in range(first, len(numbers)):
+        bar = "█" * round(_WIDTH * numbers[place] / most) if most > 0 else ""
+        yield f"    up to {tail.edges[min(place, len(tail.edges) - 1)] * unit:>10,.3g}  {bar} {_count(numbers[place])}"
+    if tail.seen + 1 < len(sizes.counts) and tail.above[tail.seen] >= 1:
+        yield f"    {'more':>16}  about {_count(tail.above[tail.seen])}"
+
+
+def _shares(tail: Tail, unit: float) -> str:
+    """What most units have at most."""
+    told = [f"{words} at most {_whole(tail_size(tail, tail.units / part) * unit)}" for part, words in _RANKS]
+    return f"of units {', '.join(told)}"
+
+
+def tail_size(tail: Tail, rank: float) -> float:
+    """The size that about `rank` units exceed."""
+    return float(tail.sizes_at(np.array([rank]))[0])
+
+
+def _of_policy(tail: Tail, allowed: int) -> str:
+    """How many units have more rows than the policy counts, and how many rows those are."""
+    above = float(np.interp(allowed, tail.edges, tail.above))
+    ranks = np.geomspace(0.3, max(tail.units, 0.6), 200)
+    sizes = tail.sizes_at(ranks)
+    whole, lost = (float(np.trapezoid(np.maximum(sizes - b, 0.0), ranks)) for b in (0.0, float(allowed)))
+    share = lost / whole if whole > 0 else 0.0
+    return (
+        f"max_rows_per_unit {allowed}: about {100 * above / tail.units:.2g} % of units have more,"
+        f" with about {100 * share:.2g} % of the rows beyond it"
+    )
+
+
+def _whole(size: float) -> str:
+    """A size for people: rounded up to three digits."""
+    digits = min(2 - math.floor(math.log10(size)), 0) if size >= 1 else 3
+    return f"{math.ceil(size * 10.0**digits) / 10.0**digits:,.{max(digits, 0)}f}"
+
+
+def _count(number: float) -> str:
+    digits = 3 - len(str(round(abs(number))))
+    return f"{round(number, min(digits, 0)):,.0f}"

@@ -1,0 +1,216 @@
+"""Which bound B of a unit's vector promises the smallest error, as far as a profile tells?
+
+Noise grows with B, and what the units above it have more is lost. Both are forecast from noisy numbers that were paid
+for, the price, the policy and the text: never from the data. See docs/claims/profile.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from proxy.analysis.analyse import Analysed
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
+from proxy.plan.moments import Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
+from proxy.plan.profile import Doubles, TableProfile, Tail
+from proxy.plan.recipes import Apart, Count, Total
+from proxy.sql.algebra import ColumnRef
+
+_GAIN = 0.8  # of the error with the policy's bound, that a chosen one must promise to stay below
+_ALIKE = 1.1  # of the least squared error: the largest bound within it is taken, since noise is known and loss is not
+_UNEVEN = 1.5  # squared losses of unlike groups, relative to those of groups that lose alike
+_STEPS = 4  # bounds that are compared from one to its double
+_FEWEST = 0.3  # units above the largest bound that is compared
+_LEAST_BOUND = 2.0**-60
+_LEAST_OF_ROWS = 2.0**-20  # a total is taken for no smaller part of the number of rows
+_LEAST_OF_LARGEST = 2.0**-40  # a weight is no smaller than this part of the largest, so that norms are doubles
+
+
+@dataclass(frozen=True, slots=True)
+class FromPolicy:
+    """B follows from the policy's T, C and G."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromProfile:
+    """B was chosen by expected error.
+
+    rows: what B is worth in rows of the heaviest moment. loss: the share of a sum over all groups that bounding is
+    expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
+    policy's bound. data_version: of the data that the profile was made from.
+    """
+
+    rows: float
+    loss: float
+    error: float
+    by_policy: float
+    data_version: str
+
+
+Bound = FromPolicy | FromProfile
+FROM_POLICY = FromPolicy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a choice depends on beside the vector. noise: sd of the noise of a bound of 1. groups: that are shown."""
+
+    analysed: Analysed
+    profile: TableProfile
+    distribution: Distribution
+    noise: float
+    groups: int
+    shares: tuple[float, ...]
+
+
+def choose(vector: MomentVector, natural: Allocation, situation: Situation) -> tuple[Allocation, Bound]:
+    """The allocation with the bound that promises the smaller error. natural: with the policy's bound.
+
+    Claim: a function of the profile, the price, the policy and the text.
+    """
+    if any(isinstance(m, UnitTotal) or (isinstance(m, UnitCount) and m.per_part) for m in vector.moments):
+        return natural, FROM_POLICY
+    if not all(isinstance(f, (Count, Total, Apart)) for f in vector.finishes):
+        return natural, FROM_POLICY  # how far a quotient is off cannot be told from sizes
+    if not situation.profile.rows.is_told:
+        return natural, FROM_POLICY
+    forecast = _Forecast(vector, situation)
+    weights = forecast.weights()
+    bound, loss, error = forecast.best(weights)
+    by_policy = forecast.error_of(natural)
+    if math.sqrt(error) > _GAIN * math.sqrt(by_policy):
+        return natural, FROM_POLICY
+    chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
+    told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
+                       data_version=situation.profile.data_version)  # fmt: skip
+    return chosen, told
+
+
+class _Forecast:
+    """Sizes of units by rank: the same unit is taken to be large in all moments, which is the worst case."""
+
+    def __init__(self, vector: MomentVector, situation: Situation) -> None:
+        self._vector, self._of = vector, situation
+        rows = situation.profile.rows.tail
+        self._ranks = _ranks(rows.units)
+        self._rows = rows.sizes_at(self._ranks)
+        self._sizes = [self._sizes_of(m) for m in vector.moments]
+        least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
+        self._totals = np.array([max(self._area(s), least) for s in self._sizes])
+        self._groups = max(1, situation.groups)
+        self._kappa = _UNEVEN / self._groups if self._groups > 1 else 1.0
+
+    # --- sizes ------------------------------------------------------------------------------------------
+
+    def _sizes_of(self, moment: Moment) -> Doubles:
+        """What units have of a moment in all groups together, by rank."""
+        if isinstance(moment, UnitCount):
+            held = np.minimum(self._rows, float(self._of.analysed.bounds.groups))
+            return held if self._is_laplace else np.sqrt(held)
+        known = self._sum_known(moment)
+        if known is None:
+            return self._rows
+        factor, tail = known
+        return np.minimum(factor * tail.sizes_at(self._ranks), self._rows)
+
+    def _sum_known(self, moment: Moment) -> tuple[float, Tail] | None:
+        """The profile of the sums of an uncentred column, and what one of its units is worth in the moment's."""
+        if not (isinstance(moment, ScaledSum) and moment.middle == 0 and isinstance(moment.of, ColumnRef)):
+            return None
+        if self._of.analysed.owned.block.scan(moment.of.scan).table.name != self._of.profile.table:
+            return None
+        found = self._of.profile.sum_of(moment.of.name)
+        return None if found is None or moment.half == 0 else (found[0] / moment.half, found[1].tail)
+
+    @property
+    def _is_laplace(self) -> bool:
+        return self._of.distribution is Distribution.LAPLACE
+
+    def _area(self, sizes: Doubles) -> float:
+        """The sum of the sizes of all units."""
+        return float(self._lost(sizes, np.zeros(1))[0])
+
+    def _lost(self, sizes: Doubles, bounds: Doubles) -> Doubles:
+        """What all units have above each bound."""
+        over = np.maximum(sizes - bounds[:, None], 0.0)
+        between = (over[:, 1:] + over[:, :-1]) / 2.0 @ -np.diff(self._ranks)
+        return np.asarray(between + self._ranks[-1] * over[:, -1])
+
+    # --- weights ----------------------------------------------------------------------------------------
+
+    def weights(self) -> tuple[float, ...]:
+        """w^2 proportional to sqrt(v)/c, as in `allocation`: v relative to the moment's total, c its own best bound."""
+        uses = uses_of(self._vector, self._of.shares)
+        found = []
+        for use, total, sizes in zip(uses, self._totals, self._sizes, strict=True):
+            size = max(self._least_error(sizes, np.array([1.0 / total]))[0], _LEAST_BOUND)
+            found.append(1.0 / size if self._is_laplace or use <= 0 else math.sqrt(math.sqrt(use) / total / size))
+        largest = max(found)
+        return tuple(max(w / largest, _LEAST_OF_LARGEST) for w in found)
+
+    def row_norm(self, weights: Sequence[float]) -> float:
+        """The most that one row weighs."""
+        every = [i for i, m in enumerate(self._vector.moments) if is_linear(m)]
+        return row_norm_of(self._vector.moments, list(weights), every, self._of.distribution)
+
+    # --- errors -----------------------------------------------------------------------------------------
+
+    def best(self, weights: tuple[float, ...]) -> tuple[float, float, float]:
+        """B, the share that is lost, and the squared error, of the outputs that matter together."""
+        counted = [w for m, w in zip(self._vector.moments, weights, strict=True) if not isinstance(m, ScaledSum)]
+        least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
+        return self._least_error(self._norms(weights), self._relative(weights), least)
+
+    def error_of(self, natural: Allocation) -> float:
+        """The squared error with the policy's bound, what it loses of rows included."""
+        bounds = self._of.analysed.bounds
+        whole = natural.unit_norm / natural.row_norm if natural.row_norm > 0 else math.inf  # in rows, all in one group
+        most = np.array([min(float(bounds.rows), whole)])
+        loss = self._lost(self._rows, most) / max(self._area(self._rows), _LEAST_BOUND)
+        return float(self._squared(np.array([natural.unit_norm]), loss, self._relative(natural.weights))[0])
+
+    def _relative(self, weights: Sequence[float]) -> Doubles:
+        """What a weighted unit of each moment is of its total."""
+        return np.asarray(1.0 / (np.array(weights) * self._totals))
+
+    def _norms(self, weights: Sequence[float]) -> Doubles:
+        """The lengths of units' vectors, by rank."""
+        moments = self._vector.moments
+        by_rows = [i for i, s in enumerate(self._sizes) if s is self._rows]
+        of_row = row_norm_of(moments, list(weights), by_rows, self._of.distribution) if by_rows else 0.0
+        others = [weights[i] * self._sizes[i] for i in range(len(moments)) if i not in by_rows]
+        every = np.stack([of_row * self._rows, *others])
+        return np.asarray(every.sum(axis=0) if self._is_laplace else np.sqrt((every * every).sum(axis=0)))
+
+    def _least_error(
+        self, norms: Doubles, relative: Doubles, least: float = _LEAST_BOUND
+    ) -> tuple[float, float, float]:
+        """The largest bound whose squared error is about the least, with what is lost and that error."""
+        whole = max(self._area(norms), _LEAST_BOUND)
+        top = max(float(norms.max()), least)
+        bottom = max(least, top * 2.0**-24)
+        steps = math.ceil(_STEPS * math.log2(top / bottom))
+        bounds = np.maximum(bottom, top * 2.0 ** (-np.arange(steps + 1) / _STEPS))
+        losses = self._lost(norms, bounds) / whole
+        errors = self._squared(bounds, losses, relative)
+        at = int(np.argmax(errors <= _ALIKE * errors.min()))
+        return float(bounds[at]), float(losses[at]), float(errors[at])
+
+    def _squared(self, bounds: Doubles, losses: Doubles, relative: Doubles) -> Doubles:
+        """Squared error of all groups, relative to each output's total, on average over the outputs."""
+        noise = self._groups * float((relative * relative).mean()) * (bounds * self._of.noise) ** 2
+        return np.asarray(self._kappa * losses * losses + noise)
+
+
+def _ranks(units: float) -> Doubles:
+    """From all units to hardly one, by equal factors."""
+    steps = math.ceil(2.0 * math.log2(units / _FEWEST))
+    return np.asarray(units * 2.0 ** (-np.arange(steps + 1) / 2.0))
+
+
+def _length_of(sizes: Sequence[float], *, is_laplace: bool) -> float:
+    return math.fsum(sizes) if is_laplace else math.hypot(*sizes)

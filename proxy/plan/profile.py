@@ -1,0 +1,181 @@
+"""What was released of how much the units of a table have, and what does it say of their sizes?
+
+A profile is noisy numbers that the dataset's account has paid for. All that is made of them here is post-processing,
+and decides about accuracy alone: bounding is right for any bound. See docs/claims/profile.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+
+BUCKETS = 64
+STEP = math.sqrt(2.0)  # from one edge of a ladder to the next
+
+_WINDOW = 4  # buckets that are looked at together: one alone seldom stands out of the noise
+_AFAR, _GOES_ON, _ONE = 6.0, 2.5, 4.0  # standard deviations: of a window anywhere, of the next one, of one bucket
+_FITTED = 8  # buckets that the end of the ladder is guessed from
+_BENDS = 0.06  # how much the logarithm of numbers is expected to bend from bucket to bucket, at most
+_FALLS = 0.4  # and to fall, at least
+_ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
+_FEWEST = 0.3  # units; fewer are nobody
+_MOST = 2.0**50  # units; more are noise
+
+
+def edges(least: float) -> tuple[float, ...]:
+    """The upper ends of all buckets but the last, which has none."""
+    return tuple(least * STEP**place for place in range(BUCKETS - 1))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Noisy numbers of units, by size.
+
+    The first bucket holds units of at most `least`, each further one those up to the next edge, the last all above.
+    sd: standard deviation of the noise of each number.
+    """
+
+    least: float
+    counts: tuple[float, ...]
+    sd: float
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != BUCKETS or not all(map(math.isfinite, (self.least, self.sd, *self.counts))):
+            raise ValueError("a ladder of sizes has 64 finite numbers")
+        if self.least <= 0 or self.sd <= 0:
+            raise ValueError("sizes and noise are positive")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there are enough units for their sizes to be told from noise."""
+        return self.tail.units > _ENOUGH * self.sd
+
+    @cached_property
+    def tail(self) -> Tail:
+        """About how many units are above each edge."""
+        return _tail(self)
+
+
+@dataclass(frozen=True)
+class Tail:
+    """About how many units are larger than each edge of a ladder, never rising.
+
+    units: of any size. seen: the last edge up to which the numbers stand out of their noise; beyond is a guess.
+    """
+
+    edges: tuple[float, ...]
+    above: tuple[float, ...]
+    units: float
+    seen: int
+
+    def sizes_at(self, ranks: Doubles) -> Doubles:
+        """The sizes that about so many units exceed."""
+        above = np.array((self.units, *self.above))[::-1]
+        return np.asarray(np.interp(ranks, above, np.array((0.0, *self.edges))[::-1]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableProfile:
+    """What is known of the units of one private table.
+
+    allowed: rows of a unit by the policy, 1 where there cannot be more. rows: of a unit. sums: by column, the largest
+    size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. data_version: of
+    the data that was looked at.
+    """
+
+    table: str
+    allowed: int
+    rows: Sizes
+    sums: tuple[tuple[str, float, Sizes], ...]
+    data_version: str
+
+    def sum_of(self, column: str) -> tuple[float, Sizes] | None:
+        """What is known of the sums of a column."""
+        return next(((largest, sizes) for name, largest, sizes in self.sums if name == column), None)
+
+
+def _tail(sizes: Sizes) -> Tail:
+    counts = [max(-_MOST, min(c, _MOST)) for c in sizes.counts]
+    last = _last_seen(counts, sizes.sd)
+    if last < 0:
+        return Tail(edges(sizes.least), (0.0,) * (BUCKETS - 1), max(0.0, math.fsum(counts[:_WINDOW])), 0)
+    beyond = [n if n >= _FEWEST else 0.0 for n in _sums_from_the_end(_guessed(counts, last, sizes.sd))]
+    above = [*_sums_from_the_end([max(0.0, c) for c in counts[1 : last + 1]], beyond[0]), *beyond]
+    return Tail(edges(sizes.least), tuple(above[: BUCKETS - 1]), above[0] + max(0.0, counts[0]), last)
+
+
+def _last_seen(counts: Sequence[float], sd: float) -> int:
+    """The last bucket whose number stands out of the noise, where it and its neighbours do together; -1 if none does.
+
+    Far from others a window must stand out more, or noise alone would make a few units of a huge size.
+    """
+    windows = [math.fsum(counts[j : j + _WINDOW]) / (sd * math.sqrt(_WINDOW)) for j in range(BUCKETS)]
+    first = max((j for j, w in enumerate(windows) if w > _AFAR), default=-1)
+    if first < 0:
+        return -1
+    last = max(range(first, min(first + _WINDOW, BUCKETS)), key=lambda j: counts[j])
+    end = next((j for j in range(first, BUCKETS) if windows[j] <= _GOES_ON), BUCKETS)
+    seen = (j for j in range(first, min(end + _WINDOW, BUCKETS)) if counts[j] > _ONE * sd)
+    return max(last, *seen, 0)
+
+
+def _guessed(counts: Sequence[float], last: int, sd: float) -> list[float]:
+    """Numbers of units in the buckets behind the last that was seen: a parabola through the logarithms before it.
+
+    It is lifted, or made steeper, until the next window holds as many as its noisy number and the parabola say.
+    """
+    level, slope, bend = _parabola(counts, last, sd)
+    level = min(level, math.log(max(counts[last], sd)) + 0.5)
+    curve = [math.exp(level + slope * k + bend * k * k) for k in range(1, max(2, BUCKETS - last))]
+    told = max(math.fsum(curve[:_WINDOW]), 1e-9)
+    noise = _WINDOW * sd * sd
+    seen = math.fsum(counts[last + 1 : last + 1 + _WINDOW])
+    wanted = max((1.0 / told + seen / noise) / (1.0 / told**2 + 1.0 / noise), 1.0)  # the parabola may be off by itself
+    if wanted > told:
+        return [c * wanted / told for c in curve]
+    steeper = _steeper(curve[:_WINDOW], wanted)
+    return [c * steeper ** (k + 1) for k, c in enumerate(curve)]
+
+
+def _steeper(window: Sequence[float], wanted: float) -> float:
+    """The factor by which each further number is to be smaller than the one before, so that they add up to `wanted`."""
+    low, high = 1e-6, 1.0
+    for _ in range(30):
+        middle = math.sqrt(low * high)
+        if math.fsum(c * middle ** (k + 1) for k, c in enumerate(window)) > wanted:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _parabola(counts: Sequence[float], last: int, sd: float) -> tuple[float, float, float]:
+    """Level, slope and bend of the logarithm at the last bucket, fitted from the largest number before it on."""
+    fitted = [j for j in range(max(0, last - _FITTED + 1), last + 1) if counts[j] > sd]
+    largest = max(fitted, key=lambda j: counts[j], default=last)
+    fitted = [j for j in fitted if j >= largest]
+    if len(fitted) < 3:
+        return math.log(max(counts[last], sd)), -0.7, 0.0
+    places = np.array(fitted, dtype=np.float64) - last
+    found = np.array([counts[j] for j in fitted], dtype=np.float64)
+    weights = found * found / (sd * sd + found)
+    powers = np.stack([np.ones_like(places), places, places * places], axis=1)
+    wanted = powers.T @ (weights * np.log(found))
+    level, slope, bend = np.linalg.solve((powers.T * weights) @ powers + np.diag([0, 0, _BENDS**-2]), wanted)
+    if bend > 0:
+        level, slope = np.linalg.solve((powers[:, :2].T * weights) @ powers[:, :2], wanted[:2])
+        bend = 0.0
+    return float(level), min(float(slope), -_FALLS), float(bend)
+
+
+def _sums_from_the_end(numbers: Sequence[float], start: float = 0.0) -> list[float]:
+    """For each place, what is there and behind it."""
+    return [*reversed([*accumulate(reversed(numbers), initial=start)][1:])]

@@ -1,0 +1,186 @@
+"""How does an administrator have a table's units sized up, and what is charged for it?
+
+By private statements like those of clients, over the units of a table instead of its rows: planned, charged to the
+dataset's account, computed and stored as any other. Each counts units by size. See docs/claims/profile.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from proxy.dp.accounting import knob_pico
+from proxy.dp.samplers import Noise
+from proxy.engines.base import Cancellation
+from proxy.ledger.base import AccountSpent, Ledger, Question, Receipt, Wanted
+from proxy.pipeline.alone import read_alone
+from proxy.pipeline.plans import plan_statement, share_of
+from proxy.pipeline.premises import Premises, Terms
+from proxy.pipeline.statements import Understood
+from proxy.plan.charge import Reserved
+from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import FromPolicy, NotGiven, Policy, Table
+from proxy.release.noisy import NoisyCells
+from proxy.release.sets import publish_plan
+from proxy.release.store import Stored
+from proxy.session.dataset import Version
+from proxy.session.notices import budget_spent
+from proxy.session.payment import Stage, note_end, noting_failure
+from proxy.session.price import request_of
+from proxy.session.profile_questions import Size, Sizing, allowed_rows, has_several_rows, question, sizings
+from proxy.sql.constants import Constants
+from proxy.sql.dialects import dialect_of
+from proxy.sql.split import Split
+
+_ASKER = "(profile)"  # stands in the ledger where a login does
+_AT_ANY_PRICE = Terms(epsilon=0.0)  # what each statement costs is told
+_ANY_ROWS = FromPolicy(2**31)  # of a unit: what is inferred of its sums must not clip them at the policy's bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A table, those of its columns whose sums are wanted too, and those whose largest values are."""
+
+    table: Table
+    columns: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Largest:
+    """How large the largest values of units are, in multiples of `largest`, that of a value by the policy."""
+
+    table: str
+    column: str
+    largest: float
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found. pico: what it cost together, of which `reused` was paid for before."""
+
+    profiles: tuple[TableProfile, ...]
+    values: tuple[Largest, ...]
+    pico: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    text: str
+    plan: ReleasePlan
+
+
+def profile(version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wish], epsilon: float) -> Findings:
+    """Count units by size, each count at an equal share of epsilon, charged before anything is computed.
+
+    Raises HushError.
+    """
+    asked = [of for wish in wishes for of in sizings(wish.table, wish.columns, wish.values)]
+    share = share_of(knob_pico(version.policy.privacy, epsilon), len(asked))
+    surveyor = _Surveyor(version, ledger, noise, share)
+    found = list(zip(asked, surveyor.ask(asked), strict=True))
+    return Findings(
+        profiles=tuple(_profile(w.table, found, version.policy) for w in wishes),
+        values=tuple(Largest(a.table.name, a.column, a.largest, s) for a, s in found if a.of is Size.VALUE),
+        pico=share * len(asked),
+        reused=surveyor.reused,
+    )
+
+
+class _Surveyor:
+    """Plans, charges and computes private statements at a price each. reused: what had been paid for before."""
+
+    def __init__(self, version: Version, ledger: Ledger, noise: Noise, pico: int) -> None:
+        self._version, self._ledger, self._pico, self._noise = version, ledger, pico, noise
+        self._premises = _premises(version)
+        self.reused = 0
+
+    def ask(self, sizings: Sequence[Sizing]) -> list[Sizes]:
+        """The noisy numbers of units by size."""
+        asked = [self._planned(question(of, self._version.policy)) for of in sizings]
+        receipt = self._reserved(asked)
+        stage = Stage(receipts=(receipt,))
+        with noting_failure(stage, self._ledger):
+            cells = [self._computed(a.plan, i) for a, i in zip(asked, receipt.items, strict=True)]
+            self._ledger.settle(receipt.statement)
+        note_end(stage, self._ledger)
+        return [sizes_of(of, a.plan, c) for of, a, c in zip(sizings, asked, cells, strict=True)]
+
+    def _planned(self, text: str) -> _Asked:
+        """Planned as a client's statement is that may name units."""
+        handle = read_alone(text, self._premises).handle
+        assert isinstance(handle, Understood), "it reads a private table"
+        assert isinstance(handle.query, Split), "it asks for an aggregate"
+        constants = Constants({}, datetime.now(UTC))
+        (plan,) = plan_statement(handle.query, self._premises, _AT_ANY_PRICE, constants, self._pico).plans
+        assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
+        return _Asked(text, plan)
+
+    def _reserved(self, asked: Sequence[_Asked]) -> Receipt:
+        wanted = tuple(Wanted(request_of(a.plan, self._version), a.plan.stages[0], a.plan.stages[1:]) for a in asked)
+        who, text = self._version.user_name(_ASKER), "; ".join(a.text for a in asked)
+        account = self._version.dataset_account()
+        try:
+            return self._ledger.reserve((account,), wanted, Question(login=who, query=text, at=datetime.now(UTC)))
+        except AccountSpent as error:
+            raise budget_spent(error, self._version.policy.privacy) from None
+
+    def _computed(self, plan: ReleasePlan, item: Reserved | Stored) -> NoisyCells:
+        if isinstance(item, Stored):
+            self.reused += plan.cost.pico
+            return NoisyCells.of_payload(item.payload)
+        limit_s = self._version.policy.limits.statement_timeout_s
+        with self._version.engine.stages(item, timeout_s=limit_s, cancellation=Cancellation()) as stages:
+            cells = publish_plan(plan, stages.rows, self._noise)
+        self._ledger.store.put(item, cells.payload())
+        return cells
+
+
+def _premises(version: Version) -> Premises:
+    """Those of an administrator, who may name units, where nothing is known of units yet."""
+    policy = version.policy
+    tables = MappingProxyType({n: _nameable(t) for n, t in policy.tables.items()})
+    return Premises(
+        dataset=policy.dataset, tables=tables, named=tables, relations=frozenset(), unique=version.unique,
+        privacy=policy.privacy, dialect=dialect_of(policy.source), salt=version.salt,
+    )  # fmt: skip
+
+
+def _nameable(table: Table) -> Table:
+    """A table whose unit an administrator's statement may name, though clients may not, with any number of rows."""
+    columns = tuple(replace(c, hidden=False) for c in table.columns)
+    if table.is_public or not has_several_rows(table):
+        return replace(table, columns=columns)
+    return replace(
+        table, columns=columns, rows_per_unit=_ANY_ROWS, rows_per_group=NotGiven(), groups_per_unit=NotGiven()
+    )
+
+
+def sizes_of(of: Sizing, plan: ReleasePlan, cells: NoisyCells) -> Sizes:
+    """What was counted, with the noise that its plan says it has."""
+    counts = [0.0] * BUCKETS
+    for cell in cells.cells:
+        (bucket,), (units,) = cell.key, cell.moments
+        assert isinstance(bucket, int), "buckets are numbered"
+        counts[bucket] = units * plan.units_per_grid[0]
+    return Sizes(of.least, tuple(counts), plan.sds[0])
+
+
+def _profile(table: Table, found: Sequence[tuple[Sizing, Sizes]], policy: Policy) -> TableProfile:
+    own = [(of, sizes) for of, sizes in found if of.table is table]
+    rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
+    sums = tuple((of.column, of.largest, sizes) for of, sizes in own if of.of is Size.SUM)
+    return TableProfile(
+        table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version
+    )
+
+
+def _one_each(of: Sizes) -> Sizes:
+    """The rows of units that have one each: as many as were counted by another size."""
+    units = of.tail.units
+    return Sizes(1.0, (units, *([0.0] * (BUCKETS - 1))), of.sd)

@@ -1,0 +1,194 @@
+"""What do noisy numbers of units by size say, and which bound is chosen from them?"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from proxy.analysis.learned import Learned
+from proxy.plan.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.learned import best_edge, noise_of_one, told_of, usable
+from proxy.plan.profile import BUCKETS, Sizes, TableProfile, edges
+from proxy.plan.sets import SetsPlan
+from proxy.policy.model import Accounting, Neighbors, Privacy
+from tests.unit.plan.shop import any_plan, context, plan
+
+SD = 8.0
+
+
+def counted(sizes: list[float], least: float = 1.0, *, seed: int = 1, sd: float = SD) -> Sizes:
+    """Units by size, with noise from a fixed stream."""
+    rng, found = random.Random(seed), [0] * BUCKETS
+    for place in np.searchsorted(np.array(edges(least)), np.array(sizes)):
+        found[place] += 1
+    return Sizes(least, tuple(n + rng.gauss(0.0, sd) for n in found), sd)
+
+
+def skewed(units: int, seed: int = 5) -> list[float]:
+    """Sizes like those of orders: most are small, few are large."""
+    rng = random.Random(seed)
+    return [float(max(1, round(rng.lognormvariate(1.6, 1.1)))) for _ in range(units)]
+
+
+ROWS = skewed(40_000)
+PROFILE = TableProfile(
+    table="orders", allowed=60, rows=counted(ROWS), data_version="7",
+    sums=(("amount", 1000.0, counted([n * 0.05 for n in ROWS], 2.0**-12)),),
+)  # fmt: skip
+PROFILED = replace(context(), profiles=(PROFILE,))
+
+
+@pytest.mark.parametrize(
+    ("least", "counts", "sd"),
+    [(1.0, 3, 1.0), (0.0, BUCKETS, 1.0), (1.0, BUCKETS, 0.0), (math.inf, BUCKETS, 1.0), (1.0, BUCKETS, math.nan)],
+)
+def test_sizes_that_cannot_be_are_refused(least: float, counts: int, sd: float) -> None:
+    with pytest.raises(ValueError):
+        Sizes(least, (0.0,) * counts, sd)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_tail_is_about_the_number_of_units_above_each_edge(seed: int) -> None:
+    tail = counted(ROWS, seed=seed).tail
+    assert tail.units == pytest.approx(len(ROWS), rel=0.01)
+    assert list(tail.above) == sorted(tail.above, reverse=True)
+    for edge, above in zip(tail.edges, tail.above, strict=True):
+        true = sum(n > edge for n in ROWS)
+        if true > 40 * SD:
+            assert above == pytest.approx(true, rel=0.1)
+    lost, beyond = (
+        sum(max(0.0, n - 100.0) for n in sizes)
+        for sizes in (ROWS, [float(x) for x in tail.sizes_at(_ranks(tail.units))])
+    )
+    assert beyond == pytest.approx(lost, rel=2.0), "what is beyond is a guess, and not far off"
+
+
+def _ranks(units: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.arange(0.5, units)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_alone_makes_no_units(seed: int) -> None:
+    tail = counted([], seed=seed).tail
+    assert not any(tail.above)
+    assert tail.units < 10 * SD
+
+
+def test_few_units_of_one_size_have_no_tail() -> None:
+    tail = counted([4.0] * 1000).tail
+    assert tail.above[10] < 4 * SD
+    assert max(tail.above[24:]) == 0.0
+
+
+def test_a_second_hill_far_away_is_seen() -> None:
+    tail = counted([1.0] * 20_000 + [300.0] * 2_000).tail
+    assert tail.above[14] == pytest.approx(2_000, rel=0.05), "above 128"
+    assert tail.above[18] < 100, "above 512"
+
+
+@pytest.mark.parametrize(
+    ("query", "least", "most"),
+    [
+        ("select count(*) from orders", 60, 400),
+        ("select status, count(*) from orders group by status", 60, 400),
+        ("select sum(amount) from orders", 3, 20),
+        ("select status, sum(amount), count(*) from orders group by status", 3, 400),
+    ],
+)
+def test_a_bound_is_chosen_that_leaves_little_out(query: str, least: float, most: float) -> None:
+    of = plan(query, PROFILED)
+    assert isinstance(of.bound, FromProfile)
+    assert least <= of.bound.rows <= most
+    assert of.bound.loss < 0.05
+    assert of.bound.error < 0.8 * of.bound.by_policy
+    assert of.allocation.is_chosen
+    assert "heavy" in of.sql or "AS f" in of.sql
+    lines = " ".join(" ".join(plan_lines(explain_plan(of, PROFILED.privacy))).split())
+    assert "by the profile of data version 7" in lines
+    assert "chosen; what a unit has is scaled down to it" in lines
+
+
+def test_a_smaller_price_chooses_a_smaller_bound() -> None:
+    chosen = []
+    for pico in (10**8, 10**9, 10**10, 10**11):
+        of = plan("select sum(amount) from orders", replace(PROFILED, pico=pico))
+        chosen.append(of.allocation.unit_norm / max(of.allocation.weights))
+    assert chosen == sorted(chosen)
+    assert chosen[0] < chosen[-1] / 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select avg(amount) from orders",
+        "select order_id, count(*) from orders group by order_id",
+        "select status, made, count(*) from orders group by status, made",
+        "select count(*) from orders a join orders b using (user_id)",
+        "select count(*) from items",
+        "select count(*) from users",
+        "select min(amount) from orders",
+    ],
+)
+def test_what_a_profile_says_nothing_of_keeps_the_policys_bounds(query: str) -> None:
+    of = plan(query, PROFILED)
+    assert of.bound == FROM_POLICY
+    assert not of.allocation.is_chosen
+
+
+def test_grouping_sets_keep_the_policys_bounds() -> None:
+    found = any_plan("select status, count(*) from orders group by rollup (status)", PROFILED)
+    assert isinstance(found, SetsPlan)
+    assert {p.bound for p in found.plans} == {FROM_POLICY}
+
+
+@pytest.mark.parametrize("accounting", [Accounting.ZCDP, Accounting.PURE])
+def test_a_profile_of_nobody_changes_nothing(accounting: Accounting) -> None:
+    nobody = replace(PROFILE, rows=counted([]), sums=())
+    of = replace(context(pure=accounting is Accounting.PURE), profiles=(nobody,))
+    assert plan("select count(*) from orders", of).bound == FROM_POLICY
+
+
+def test_the_price_and_the_profile_decide_alone() -> None:
+    """Two plans of one text are one; the profile is part of what it rests on, and no engine is asked."""
+    first, second = (plan("select sum(amount) from orders", PROFILED) for _ in range(2))
+    assert first.fingerprint == second.fingerprint
+    other = replace(PROFILED, profiles=(replace(PROFILE, rows=counted(ROWS[:4000]), sums=()),))
+    assert plan("select sum(amount) from orders", other).fingerprint != first.fingerprint
+
+
+# --- what is not bounded by a chosen B --------------------------------------------------------------------------
+
+
+def test_a_narrower_bound_is_used_where_it_promises_less_error() -> None:
+    hills = counted([4.0] * 3000 + [300.0] * 300)
+    assert best_edge(hills, 1000.0, 1e6) <= 6.0, "noise of a million rows hides what three hundred units lose"
+    assert best_edge(hills, 1000.0, 0.1) >= 256.0
+    assert best_edge(hills, 5.0, 100.0) == 5.0, "never above what the policy allows"
+    assert best_edge(counted([]), 1000.0, 9.0) == 1000.0
+
+
+def test_what_a_release_uses_follows_from_its_price() -> None:
+    privacy = Privacy(unit="customer")
+    rows = [usable([replace(PROFILE, allowed=5000)], privacy, pico).rows for pico in (10**7, 10**9, 10**12)]
+    sizes = [most for ((_, most, words),) in rows if words == "by the profile of data version 7"]
+    assert sizes == sorted(sizes)
+    assert len(sizes) == 3
+    assert usable([], privacy, 10**9) == Learned()
+    assert noise_of_one(Privacy(unit="customer", neighbors=Neighbors.REPLACE_ONE), 10**9) == pytest.approx(
+        2 * noise_of_one(privacy, 10**9)
+    )
+
+
+def test_what_is_known_is_told_with_its_column() -> None:
+    words = told_of([PROFILE], "orders", "amount")
+    assert words is not None
+    assert words.startswith("99 of 100 units have at most ")
+    assert ", 99 of 100 units have sums of size " in words
+    assert told_of([PROFILE], "orders", "status") == words.split(", ")[0]
+    assert told_of([replace(PROFILE, allowed=1, sums=())], "orders", "amount") is None
+    assert told_of([PROFILE], "users", "age") is None
