@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proxy.errors import PolicyForbids
-from proxy.policy.model import UnitColumns
+from proxy.policy.model import JoinKey, UnitColumns
 from proxy.sql.algebra import Beside, Block, Call, ColumnRef, Grouped, Null, Scalar, Scan, Together, Windowed, children
 from proxy.sql.links import equality
 
@@ -57,10 +57,20 @@ def _shown(scalar: Scalar) -> frozenset[ColumnRef]:
             return frozenset().union(*map(_shown, children(scalar)))
 
 
+def _is_declared(block: Block, pair: tuple[ColumnRef, ColumnRef]) -> bool:
+    """Whether a key other than the unit meets the public column that the policy declares for it."""
+    for ours, theirs in (pair, pair[::-1]):
+        table, other = block.scan(ours.scan).table, block.scan(theirs.scan).table
+        is_unit = isinstance(table.ownership, UnitColumns) and ours.name in table.ownership.columns
+        if other.is_public and not is_unit and JoinKey(ours.name, other.name, theirs.name) in table.joins:
+            return True
+    return False
+
+
 def check_condition(block: Block, condition: Scalar) -> None:
     """Raises PolicyForbids for a scalar that shows more of the unit than that it is there, or is another's."""
     pair = equality(condition)
-    if pair is not None and all(_is_always_unit_value(block, side) for side in pair):
+    if pair is not None and (all(_is_always_unit_value(block, side) for side in pair) or _is_declared(block, pair)):
         return
     for reference in shown(condition):
         table = block.scan(reference.scan).table

@@ -11,7 +11,7 @@ import pytest
 from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
-from proxy.policy.model import Bounded, Column, FromPolicy, Table, UnitColumns
+from proxy.policy.model import Bounded, Column, FromPolicy, JoinKey, Table, UnitColumns
 from proxy.sql.algebra import AggregateKind
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan, plans
@@ -254,3 +254,46 @@ def test_the_condition_that_is_missing_is_written_as_sql() -> None:
         "items.order_id = orders.order_id",
     )
     assert unit_advice(TABLES["users"], TABLES["items"]) == "a common key of the unit"
+
+
+KEYED = replace(ORDERS, columns=tuple(replace(c, key=True) if c.name == "store_id" else c for c in ORDERS.columns))
+WITH_KEYS = replace(context(), tables=MappingProxyType({**TABLES, "orders": KEYED}))
+OF_STORES = "from orders o join stores s on o.store_id = s.store_id"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"select s.region, count(*) {OF_STORES} group by 1",
+        "select region, count(*) from orders join stores using (store_id) group by 1",
+        "select s.region, count(*) from orders o left join stores s on s.store_id = o.store_id group by 1",
+        "select count(*) from orders where store_id in (select store_id from stores where region = 'north')",
+        "select count(*) from orders o where not exists (select 1 from stores s where s.store_id = o.store_id)",
+        "select count(*) from orders o, stores s where s.store_id = o.store_id and s.region = 'north'",
+    ],
+)
+def test_a_key_meets_the_public_table_that_is_declared_for_it(query: str) -> None:
+    assert plan(query, WITH_KEYS).analysed.owned.bounds_from.name == "orders"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from orders where store_id = 3",
+        f"select o.store_id, count(*) {OF_STORES} group by 1",
+        f"select count(*) {OF_STORES} where o.store_id > 3",
+        f"select count(*) {OF_STORES} where o.store_id = o.order_id",
+        f"select sum(o.store_id) {OF_STORES}",
+        "select count(*) from orders o join stores s on o.user_id = s.store_id",
+    ],
+)
+def test_a_key_is_shown_and_compared_no_further_for_that(query: str) -> None:
+    with pytest.raises((BadGroups, PolicyForbids, UnitNotJoined)):
+        plan(query, WITH_KEYS)
+
+
+def test_a_unit_is_no_key_of_a_public_table() -> None:
+    declared = replace(ORDERS, joins=(*ORDERS.joins, JoinKey("user_id", "stores", "store_id")))
+    of = replace(context(), tables=MappingProxyType({**TABLES, "orders": declared}))
+    with pytest.raises(PolicyForbids):
+        plan("select region, count(*) from orders o join stores s on o.user_id = s.store_id group by 1", of)
