@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from proxy.sql.algebra import Call, Literal, Member, Null, Scalar, conjunction
+from proxy.sql.algebra import TRUE, Call, Literal, Member, Null, Scalar, conjunction
 from proxy.sql.bind_bits import check_bracketed
 from proxy.sql.bind_durations import Side, compared, side
 from proxy.sql.bind_intervals import bind_interval
@@ -16,10 +16,12 @@ from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, element
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
 from proxy.sql.bind_spans import length_of
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.binder import unknown as unknown_node
 from proxy.sql.constants import Untyped
 from proxy.sql.parse import unwrapped
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
+from proxy.sql.subqueries import one_row
 from proxy.sql.words import construct
 from proxy.sqltypes import SqlType
 
@@ -154,16 +156,38 @@ def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) 
     if not items or len(items) > _MOST_ITEMS:
         raise refuse(node, f"IN takes 1 to {_MOST_ITEMS} constants")
     bound = binder.united(node, (argument, *items))
-    if isinstance(bound[0], (Literal, Null)):
-        raise refuse(node, "IN needs an expression on its left")
     constants = tuple(b for b in bound[1:] if isinstance(b, Literal))
     unknown = sum(isinstance(b, Null) for b in bound[1:])
     if len(constants) + unknown < len(items):
         raise refuse(node, "IN takes constants", "Write x IN (1, 2, 3).")
-    if not constants:
+    if not constants or isinstance(bound[0], Null):
         return Null(SqlType.BOOL)
-    found = Member(bound[0], constants)
-    return binder.call(node, "or", found, Null(SqlType.BOOL)) if unknown else found
+    found = _among(binder, node, bound[0], constants) if isinstance(bound[0], Literal) else Member(bound[0], constants)
+    return binder.call(node, "or", found, Null(SqlType.BOOL)) if unknown and found != TRUE else found
+
+
+def _among(binder: Binder, node: exp.Expression, value: Literal, constants: tuple[Literal, ...]) -> Scalar:
+    """Whether one constant is among others; the engine is asked of those that are not told apart here."""
+    tests = tuple(dict.fromkeys(binder.call(node, "=", value, constant) for constant in constants))
+    left: list[Scalar] = [test for test in tests if not isinstance(test, Literal)]
+    if TRUE in tests or not left:
+        return Literal(TRUE in tests, SqlType.BOOL)
+    if len(left) > _MOST_ROWS:
+        raise refuse(node, f"a constant is compared with at most {_MOST_ROWS} others")
+    return reduce(lambda a, b: binder.call(node, "or", a, b), left)
+
+
+def _exists(binder: Binder, node: exp.Expression) -> Scalar:
+    """EXISTS (SELECT 1 WHERE condition) of no table, which is whether the condition holds."""
+    only(node, "this")
+    plain = one_row(node.this)
+    if plain is None:
+        raise unknown_node(node)
+    where = plain.args.get("where")
+    if where is None:
+        return TRUE
+    different = binder.call(node, "is distinct from", binder.condition(where.this), TRUE)
+    return binder.negated(node, different, True)
 
 
 def _like(binder: Binder, node: exp.Expression) -> Scalar:
@@ -253,5 +277,5 @@ RULES: Mapping[type, Rule] = MappingProxyType({
     exp.And: _logic, exp.Or: _logic, exp.Not: _not, exp.Is: _is,
     exp.NullSafeEQ: _distinct_from, exp.NullSafeNEQ: _distinct_from,
     exp.Between: _between, exp.In: _in, exp.Like: _like, exp.ILike: _like, exp.Escape: _escape,
-    exp.RegexpLike: _regular, exp.RegexpILike: _regular, exp.SimilarTo: _regular,
+    exp.Exists: _exists, exp.RegexpLike: _regular, exp.RegexpILike: _regular, exp.SimilarTo: _regular,
 })  # fmt: skip

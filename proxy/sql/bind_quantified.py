@@ -15,7 +15,7 @@ from proxy.sql.binder import Binder, Bound
 from proxy.sql.constants import Elements, Untyped, coerce_text
 from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
-from proxy.sql.subqueries import constants_of
+from proxy.sql.subqueries import constants_of, one_row
 from proxy.sqltypes import SqlType
 
 _ARRAYS = "Write x IN (1, 2), x = ANY(ARRAY[1, 2]) or x = ANY($1)."
@@ -102,6 +102,10 @@ def unnested(binder: Binder, node: exp.Expression, query: exp.Expression) -> Par
     """The elements of SELECT unnest(array), SELECT * FROM unnest(array), and of generate_series. Raises Unsupported."""
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this
+    plain = one_row(query)
+    if plain is not None and plain.args.get("where") is None and len(plain.expressions) == 1:
+        item = plain.expressions[0].unalias()
+        return [(binder.bind(item), item)]
     match constants_of(query):
         case exp.Explode(this=exp.Expression() as array) | exp.Unnest(expressions=[exp.Expression() as array]):
             return elements(binder, node, array)

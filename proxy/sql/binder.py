@@ -15,7 +15,7 @@ from proxy.errors import HushError, Unsupported
 from proxy.sql.advice import advice, written_name
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.constants import Constants, Untyped, coerce_text
-from proxy.sql.folding import fold_call, fold_cast, fold_text, fold_time
+from proxy.sql.folding import fold_call, fold_cast, fold_compared, fold_text, fold_time
 from proxy.sql.function import Whole
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import as_datetime
@@ -163,7 +163,7 @@ class Binder:
             kinds = ", ".join(a.type.pg_name for a in args)
             raise refuse(node, f"{name} is not supported for ({kinds})", "Cast the arguments explicitly.")
         folded = fold_call(function.fold, args, result) or fold_text(function.image, args, result)
-        return folded or fold_time(function, args, result) or Call(name, args, result)
+        return folded or fold_time(function, args, result) or fold_compared(name, args) or Call(name, args, result)
 
     def negated(self, node: exp.Expression, bound: Scalar, negate: bool) -> Scalar:
         return self.call(node, "not", bound) if negate else bound

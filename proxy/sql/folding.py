@@ -8,9 +8,13 @@ here is computed by the engine as for any other argument.
 from __future__ import annotations
 
 import math
+import operator
 import struct
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from types import MappingProxyType
+from typing import Any
 
 from proxy.policy.model import Listed
 from proxy.sql.algebra import Literal, Scalar, Span
@@ -111,6 +115,22 @@ def fold_time(function: Function, args: tuple[Scalar, ...], wanted: SqlType) -> 
 
 _TIMES = frozenset((SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ))
 _OF_TIMES = ("time + interval", "time - interval", "date_trunc ", "to_timestamp", "cast time to timestamptz")
+
+
+def fold_compared(name: str, args: tuple[Scalar, ...]) -> Literal | None:
+    """Whether two constants of one type are equal, ordered or apart, where everybody compares them alike."""
+    match args:
+        case (Literal(left, kind), Literal(right, other)) if kind is other and kind in _PLAIN and name in _COMPARED:
+            return Literal(_COMPARED[name](left, right), SqlType.BOOL)
+        case _:
+            return None
+
+
+_PLAIN = frozenset((SqlType.TEXT, SqlType.VARCHAR, SqlType.BOOL, SqlType.DATE))
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType({
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "is distinct from": operator.ne,
+})  # fmt: skip
 
 
 def fold_text(rule: ImageRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:

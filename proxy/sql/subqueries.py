@@ -52,8 +52,21 @@ def membership(condition: exp.Expression) -> Membership | None:
         return None
     while isinstance(query, exp.Subquery) and not any(v for k, v in query.args.items() if k != "this"):
         query = query.this
-    is_rows = isinstance(query, exp.Select) and (not left or constants_of(query) is None)
-    return Membership(node, query, left, is_negated) if is_rows else None
+    if not isinstance(query, exp.Select) or one_row(query) is not None or (left and constants_of(query) is not None):
+        return None
+    return Membership(node, query, left, is_negated)
+
+
+def one_row(query: exp.Expr) -> exp.Select | None:
+    """A SELECT of no table, whose one row is there if its WHERE holds; None for any other query."""
+    plain = query.unnest()
+    if not isinstance(plain, exp.Select) or not {k for k, v in plain.args.items() if v} <= {"expressions", "where"}:
+        return None
+    makes_rows = any(
+        isinstance(item.unalias(), (exp.Explode, exp.ExplodingGenerateSeries)) or item.find(exp.AggFunc, exp.Query)
+        for item in plain.expressions
+    )
+    return None if makes_rows else plain
 
 
 def constants_of(query: exp.Expr) -> exp.Expression | None:
