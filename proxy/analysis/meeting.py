@@ -127,7 +127,7 @@ def _unmet(scan: Scan, others: tuple[Scan, ...], added: Set[int]) -> UnitNotJoin
     if scan.table.is_public:
         return UnitNotJoined(
             f'public table "{scan.table.name}" is not joined on a declared key',
-            hint=f"Join it on one of: {declared_advice(scan.table, others, added) or 'no key is declared'}.",
+            hint=join_hint(scan.table, others, added),
         )
     other = next(s for s in others if not s.table.is_public)
     return UnitNotJoined(
@@ -163,6 +163,18 @@ def declared_key(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinK
                 if (key.column, key.table, key.ref_column) == (ours.name, scan.table.name, theirs.name):
                     return key
     return None
+
+
+def join_hint(table: Table, private: tuple[Scan, ...], added: Set[int]) -> str:
+    """What to write for a public table that is not joined. added: see `declared_advice`."""
+    found = declared_advice(table, private, added)
+    if found:
+        return f"Join it on {found}." if ", " not in found else f"Join it on one of: {found}."
+    names = " and ".join(dict.fromkeys(spelled(s.table.name) for s in private if s.number not in added))
+    return (
+        f"The policy's joins name no column of {names or 'a private table'} for {spelled(table.name)}. Aggregate first "
+        f"and join the groups: FROM (SELECT x, count(*) AS n ... GROUP BY x) g JOIN {spelled(table.name)} ON ..."
+    )
 
 
 def declared_advice(table: Table, private: tuple[Scan, ...], added: Set[int]) -> str:

@@ -16,10 +16,10 @@ from proxy.analysis.meeting import (
     UniqueKeys,
     check_joins,
     column_of,
-    declared_advice,
     declared_key,
     has_same_unit,
     is_all_of,
+    join_hint,
     links,
     unit_advice,
     unit_columns,
@@ -194,7 +194,7 @@ def _check_public_joins(
         if found is None:
             raise UnitNotJoined(
                 f'public table "{waiting[0].table.name}" is not joined on a declared key',
-                hint=f"Join it on one of: {declared_advice(waiting[0].table, private, added) or 'no key is declared'}.",
+                hint=join_hint(waiting[0].table, private, added),
             )
         scan, key = found
         if (scan.table.name, key.ref_column) not in unique.columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+from proxy.dp.figures import figure
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
 
@@ -20,7 +21,7 @@ def explain_lines(block: Json) -> list[str]:
 
 def charge_text(charge: Json) -> str:
     """A charge in words."""
-    return ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+    return ", ".join(f"{k} {figure(v, 6)}" for k, v in charge.items() if isinstance(v, (int, float)))
 
 
 def broken(line: str) -> list[str]:
@@ -49,27 +50,28 @@ def _long_lines(block: Json) -> list[str]:
         lines.append(_chosen(chosen))
     if isinstance(sensitivity, dict):
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
-        lines.append(f"  Sensitivity: {sensitivity['value']:.6g} ({norm}): {derivation}")
+        lines.append(f"  Sensitivity: {figure(sensitivity['value'], 6)} ({norm}): {derivation}")
     lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in list_of(block, "keys")]
     if block["threshold"] is not None:
-        lines.append(f"  Threshold: {block['threshold']:.4g} units (noisy)")
+        lines.append(f"  Threshold: {figure(block['threshold'])} units (noisy)")
     lines += [
-        f"  Moment: {m['moment']}; weight {m['weight']:.4g}, noise sd {m['sd']:.4g}" for m in list_of(block, "moments")
+        f"  Moment: {m['moment']}; weight {figure(m['weight'])}, noise sd {figure(m['sd'])}"
+        for m in list_of(block, "moments")
     ]
     lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in list_of(block, "outputs")]
     lines += [
-        f"  Sum bounds of {c['aggregate']}: noise sd {c['sd_by_total']:.4g} with a unit's total within"
-        f" {c['total_within']}, {c['sd_by_rows']:.4g} with its rows bounded; by {c['used']} here"
+        f"  Sum bounds of {c['aggregate']}: noise sd {figure(c['sd_by_total'])} with a unit's total within"
+        f" {c['total_within']}, {figure(c['sd_by_rows'])} with its rows bounded; by {c['used']} here"
         for c in list_of(block, "sum_bounds")
     ]
     for part in list_of(block, "parts"):
         share = part["rho"] if "rho" in part else part["epsilon"]
         noise = (
-            f"sensitivity {part['sensitivity']:.6g} ({part['norm']}), noise sd {part['sd']:.4g}"
+            f"sensitivity {figure(part['sensitivity'], 6)} ({part['norm']}), noise sd {figure(part['sd'])}"
             if "sd" in part
-            else f"{counted(part['draws'], 'draw')} of epsilon {part['epsilon_of_a_draw']:.4g}"
+            else f"{counted(part['draws'], 'draw')} of epsilon {figure(part['epsilon_of_a_draw'])}"
         )
-        lines.append(f"  Part {part['part']}: {share:.6g} of the charge; {part['bound']}; {noise}")
+        lines.append(f"  Part {part['part']}: {figure(share, 6)} of the charge; {part['bound']}; {noise}")
     for sql in (block["private_sql"], *(p["private_sql"] for p in list_of(block, "parts"))):
         if sql:
             lines.append("  Private SQL:")
@@ -93,10 +95,10 @@ def _chosen(bound: Json) -> str:
 def _stated(output: Json) -> str:
     """The accuracy of an output."""
     if "rank_error_95" in output:
-        return f"rank 95 % within {output['rank_error_95']:.4g} rows"
+        return f"rank 95 % within {figure(output['rank_error_95'])} rows"
     if "sd" in output:
-        return f"noise sd {output['sd']:.4g}, 95 % within {output['half_width_95']:.4g}"
-    return f"noise sd {output['sd_times_rows']:.4g} divided by the number of rows"
+        return f"noise sd {figure(output['sd'])}, 95 % within {figure(output['half_width_95'])}"
+    return f"noise sd {figure(output['sd_times_rows'])} divided by the number of rows"
 
 
 def _count(key: Json) -> str:

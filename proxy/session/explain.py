@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
+from proxy.dp.figures import figure
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.pipeline.plans import Planned
@@ -35,7 +36,7 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     releases = _listed(data, "releases")
     lines = [
         f"Privacy plan: {counted(len(releases), 'release')}, epsilon {data['epsilon']:g} at delta {data['delta']:g}",
-        f"Charge to your accounts if run now: epsilon {data['charge_epsilon']:.4g}{_payers(data)}",
+        f"Charge to your accounts if run now: epsilon {figure(data['charge_epsilon'])}{_payers(data)}",
     ]
     if data["is_above_max_charge"]:
         lines.append(f"It is refused if run now: hush.max_charge allows {settings.max_charge:g}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from proxy.dp.accounting import epsilon_spent
+from proxy.dp.figures import figure
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
@@ -77,7 +78,7 @@ def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
 
 def _charge(paid: Mapping[AccountKind, int], privacy: Privacy) -> str:
     """What was charged to each kind of account, which is named where they differ. paid: pico."""
-    amounts = {kind: f"{epsilon_spent(privacy, pico):.4g}" for kind, pico in paid.items() if pico}
+    amounts = {kind: figure(epsilon_spent(privacy, pico)) for kind, pico in paid.items() if pico}
     if not amounts:
         return "charged nothing: your accounts paid for this release already"
     if len(set(paid.values())) == 1:
@@ -135,7 +136,7 @@ def _shortfall(shortfall: Shortfall, privacy: Privacy) -> str:
     balance = shortfall.balance
     needed = epsilon_spent(privacy, shortfall.needed.pico)
     left = epsilon_spent(privacy, balance.remaining.pico)
-    text = f"The statement costs epsilon {needed:.4g}; the {balance.account.kind} account has {left:.4g} left"
+    text = f"The statement costs epsilon {figure(needed)}; the {balance.account.kind} account has {figure(left)} left"
     if shortfall.needed.atto > balance.remaining.atto:
         text += ", and too little of the delta that groups with unlisted keys need"
     return text + "."

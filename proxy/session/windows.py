@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from proxy.dp.accounting import epsilon_spent
+from proxy.dp.figures import figure
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.ledger.windows import window_end
@@ -19,11 +20,11 @@ def refreshes(balance: Balance) -> bool:
 def left_of(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> str:
     """`2.9 of 3`, and for a limit that comes back also for how long and with what lifetime loss at worst."""
     limit = epsilon_spent(privacy, balance.limit.pico)
-    text = f"{epsilon_spent(privacy, balance.remaining.pico):.4g} of {limit:.4g}"
+    text = f"{figure(epsilon_spent(privacy, balance.remaining.pico))} of {figure(limit)}"
     if not refreshes(balance):
         return text
     most = lifetime_epsilon(balance, balances, privacy)
-    loss = f"at worst {most:.4g}" if math.isfinite(most) else "without bound"
+    loss = f"at worst {figure(most)}" if math.isfinite(most) else "without bound"
     return f"{text} this {balance.account.refresh} ({loss} over the lifetime)"
 
 

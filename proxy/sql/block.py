@@ -179,13 +179,22 @@ def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[_Ke
     return keys, tuple(dict.fromkeys(sets) if group.args.get("all") is False else sets), meanings
 
 
+def _instead_of_on(select: exp.Select, distinct: exp.Expression) -> str:
+    """One row of each group is somebody's own: what aggregates its columns."""
+    kept = [e.sql(dialect="postgres") for e in distinct.args["on"].expressions]
+    others = (_unaliased(item).sql(dialect="postgres") for item in select.expressions)
+    keys = ", ".join(kept)
+    shown = ", ".join(f"max({text})" for text in others if text not in kept and text != "*")
+    return f"Which row comes first is private. Write SELECT {keys}, {shown or 'count(*)'} ... GROUP BY {keys}."
+
+
 def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[_Keys, _Meanings]:
     """SELECT DISTINCT x, y is SELECT x, y ... GROUP BY x, y."""
     distinct = select.args.get("distinct")
     if distinct is None or is_aggregate(select):
         return (), {}
     if distinct.args.get("on") is not None:
-        raise refuse(distinct, "DISTINCT ON over private rows is not supported", "Write SELECT DISTINCT or GROUP BY.")
+        raise refuse(distinct, "DISTINCT ON over private rows is not supported", _instead_of_on(select, distinct))
     found = {id(node): scope.binder.scalar(node) for node in map(_unaliased, select.expressions)}
     return tuple(dict.fromkeys(k for k in found.values() if columns_of(k))), found
 

@@ -11,6 +11,13 @@ from proxy.errors import Unsupported
 from proxy.sql.parse import position_of
 from proxy.sql.words import construct, part
 
+#: What to write where a clause is left over, by its name in the tree.
+_INSTEAD = {
+    "limit": "Which rows come first is private. Leave LIMIT out here, or write it behind the aggregates.",
+    "offset": "Which rows come first is private. Leave OFFSET out here, or write it behind the aggregates.",
+    "sample": "Leave TABLESAMPLE out: rows that are left out by chance save no charge and only add to the noise.",
+    "locks": "Leave it out: private tables are only read.",
+}
 _HINT = "Over private rows: SELECT with aggregates, joins on declared keys, WHERE and GROUP BY."
 
 
@@ -23,4 +30,5 @@ def only(node: exp.Expression, *names: str) -> None:
     """Refuse the node if any part besides `names` is filled in: nothing is silently dropped."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, []):
-            raise refuse(node, f"{construct(node)} with {part(name)} is not supported over private rows")
+            what = f"{construct(node)} with {part(name)} is not supported over private rows"
+            raise refuse(node, what, _INSTEAD.get(name, ""))

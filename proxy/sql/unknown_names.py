@@ -30,7 +30,8 @@ def unknown_column(node: exp.Column, prefix: str, name: str, columns: Mapping[st
     if not prefix and name in columns:
         return refuse(node, f'the whole row "{name}" is not supported over private rows', "Name its columns.")
     if name in _SYSTEM_COLUMNS:
-        return refuse(node, f'the system column "{name}" is not supported over private rows')
+        return refuse(node, f'the system column "{name}" is not supported over private rows',
+                      "Rows of private tables have no place that may be told. Count them: count(*).")  # fmt: skip
     if prefix and prefix not in columns:
         return UndefinedName(f'missing FROM-clause entry for table "{prefix}"', position=position_of(node),
                              hint=f"The tables of this SELECT are called {', '.join(columns)}.")  # fmt: skip

@@ -39,6 +39,7 @@ from proxy.sql.describe import describe_window
 from proxy.sql.frames import frame_of
 from proxy.sql.inner_values import KINDS, MakeValue, bind_unit_value, stored_type
 from proxy.sql.named_windows import windows_of, written_out
+from proxy.sql.names import spelled
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
 from proxy.sql.window_shares import less_one, share, tile, tiles_of
@@ -146,7 +147,16 @@ class Windows:
                     self._unit = self._unit or unit
                     return unit
         raise refuse(node, "a window function over private rows must be partitioned by the whole privacy unit",
-                     "Write OVER (PARTITION BY <all columns of the unit> ORDER BY ...).")  # fmt: skip
+                     self._instead(node))  # fmt: skip
+
+    def _instead(self, node: exp.Expression) -> str:
+        units = (s.table.ownership.columns for s in self._rows.scans if isinstance(s.table.ownership, UnitColumns))
+        unit = ", ".join(map(spelled, next(units, ()))) or "all columns of the unit"
+        if isinstance(node.this, exp.Ntile):
+            return (
+                "Shares of all rows are percentiles: percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY x)."
+            )
+        return f"Write OVER (PARTITION BY {unit} ...), or put it over groups: sum(count(*)) OVER (ORDER BY ...)."
 
     def _ordered(self, node: exp.Expression) -> Ordered:
         only(node, "this", "desc", "nulls_first")
