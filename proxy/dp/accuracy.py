@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 from typing import assert_never
 
@@ -18,6 +19,8 @@ _STANDARD = NormalDist()
 _CONFIDENCE = 0.95
 # Integer noise of scale 2**40 is wider than its continuous twin by less than this, relative to its sd.
 _DISCRETE = 2.0**-38
+_STEPS = 256  # between which ratios of two noises the larger width is taken
+_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +100,72 @@ def ratio_interval(over: Noisy, under: Noisy, covariance: float, crossed: float,
     return Interval((b - root) / a, (b + root) / a)
 
 
-def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float) -> Interval:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Independent noises of one law, each with its standard deviation in a total and, with a sign, in a count.
+
+    parts: none if how they are made up is not known.
+    """
+
+    distribution: Distribution
+    parts: tuple[tuple[float, float], ...] = ()
+
+    def widths(self, ratio: float) -> float:
+        """How many standard deviations hold total - ratio * count 95 times in 100."""
+        return sum_widths_95(self.distribution, [abs(t - ratio * c) for t, c in self.parts])
+
+
+def sum_widths_95(distribution: Distribution, sds: Sequence[float]) -> float:
+    """How many standard deviations hold a sum of independent noises 95 times in 100, given that of each.
+
+    Exact for normal noises and for one or two Laplace noises; of more of these, at least as often, since their sum
+    comes the nearer to a normal noise the more there are.
+    """
+    used = sorted(sd for sd in sds if sd > 0.0)
+    if distribution is Distribution.GAUSSIAN or len(used) != 2:
+        return half_width_95(distribution, 1.0)
+    step = used[0] / used[1] * _STEPS
+    return max(_widths_of_two(math.floor(step)), _widths_of_two(math.ceil(step))) + _DISCRETE
+
+
+@cache
+def _widths_of_two(step: int) -> float:
+    """Of two Laplace noises of scales 1 and step/_STEPS; by partial fractions, how often their sum is beyond t."""
+    ratio = step / _STEPS
+    low, high = 0.0, 8.0
+    for _ in range(60):
+        t = (low + high) / 2
+        if ratio == 1.0:
+            beyond = math.exp(-t) * (1 + t / 2)
+        else:
+            second = ratio * ratio * math.exp(-t / ratio) if ratio else 0.0
+            beyond = (math.exp(-t) - second) / (1 - ratio * ratio)
+        low, high = (t, high) if beyond > 1 - _CONFIDENCE else (low, t)
+    return high / math.sqrt(2 * (1 + ratio * ratio))
+
+
+def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float, noises: Shared) -> Interval:
     """The 95 % interval of an average middle + half * total/count, within its range [middle - half, middle + half].
 
-    total: sum of the values scaled to [-1, 1]. `ratio_interval` with a normal quantile for uncorrelated noises, cut to
-    the range; the whole range when the noise swallows the count.
+    Claim: it holds the average 95 times in 100, or more often where it is cut to the range. total: sum of the values
+    scaled to [-1, 1], whose noise is uncorrelated with that of the count. `ratio_interval` with the quantile of
+    total - x * count at each end x, which under two Laplace noises depends on x; the whole range when the noise
+    swallows the count.
     """
     whole = Interval(middle - half, middle + half)
     crossed = math.hypot(total.value * count.sd, count.value * total.sd)
-    of = ratio_interval(total, count, 0.0, crossed * crossed, half_width_95(Distribution.GAUSSIAN, 1.0))
+
+    def at(widths: float) -> Interval:
+        return ratio_interval(total, count, 0.0, crossed * crossed, widths)
+
+    of = at(half_width_95(noises.distribution, 1.0))
     if count.value <= 0.0 or math.isinf(of.low):
         return whole
-    return Interval(_within(middle + half * of.low, whole), _within(middle + half * of.high, whole))
+    low, high = of.low, of.high
+    for _ in range(_ROUNDS if noises.parts else 0):  # the quantile changes by a thirtieth over the whole range
+        low = at(noises.widths(min(max(low, -1.0), 1.0))).low
+        high = at(noises.widths(min(max(high, -1.0), 1.0))).high
+    return Interval(_within(middle + half * low, whole), _within(middle + half * high, whole))
 
 
 def _within(value: float, range_: Interval) -> float:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
-from proxy.dp.accuracy import Noisy, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
+from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
@@ -141,7 +141,8 @@ def _figures(
             return _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0)
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
-            return [_mean(recipe, n, t) for n, t in pairs]
+            noises = _shared(recipe, plan)
+            return [_mean(recipe, n, t, noises) for n, t in pairs]
         case Spread() | Relation() | Verdict():
             return _computed(recipe, plan, vectors)
 
@@ -180,13 +181,22 @@ def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int) -> list[Figure]:
     return found
 
 
-def _mean(recipe: Mean, number: Noisy, total: Noisy) -> Figure:
+def _shared(recipe: Mean, plan: ReleasePlan) -> Shared:
+    """The noises of an average's total and number; of what agrees with other sets they are not told apart."""
+    total, number = dict(recipe.total.terms), dict(recipe.number.terms)
+    used = () if plan.agreed else sorted({*total, *number})
+    return Shared(
+        plan.distribution, tuple((total.get(i, 0.0) * plan.sds[i], number.get(i, 0.0) * plan.sds[i]) for i in used)
+    )
+
+
+def _mean(recipe: Mean, number: Noisy, total: Noisy, noises: Shared) -> Figure:
     """NULL when the noisy count is below max(1, 2 sd): a test of noisy numbers only."""
     lo, hi = recipe.ends
     if number.value < max(1.0, 2 * number.sd):
         return Figure(None, math.inf, lo, hi)
     value = recipe.middle + recipe.half * total.value / number.value
-    interval = mean_interval_95(total=total, count=number, middle=recipe.middle, half=recipe.half)
+    interval = mean_interval_95(total=total, count=number, middle=recipe.middle, half=recipe.half, noises=noises)
     value, low, high = (min(max(v, lo), hi) for v in (value, interval.low, interval.high))
     return Figure(value, recipe.half * ratio_sd(total, number), low, high)
 

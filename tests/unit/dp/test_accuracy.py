@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from proxy.dp.accuracy import (
     Interval,
     Noisy,
+    Shared,
     half_width_95,
     half_width_up,
     mean_interval_95,
     project_nonnegative,
     ratio_interval,
     ratio_sd,
+    sum_widths_95,
 )
 from proxy.dp.mechanisms import SCALE, Distribution, sd_grid
 
@@ -70,6 +72,57 @@ def test_an_interval_upside_down_is_refused() -> None:
 # --- averages ---------------------------------------------------------------------------------------
 
 
+NORMAL = Shared(Distribution.GAUSSIAN)
+
+
+def coverage_of_halves(total: float, count: float, scale: float) -> float:
+    """The same for the pair (count + total)/2, (count - total)/2 with Laplace noise of one scale each.
+
+    Exact but for the grid: each noise is one of 160 equally likely values.
+    """
+    draws = [math.copysign(scale * math.log1p(-abs(2 * u - 1)), 0.5 - u) for u in ((i + 0.5) / 160 for i in range(160))]
+    sd, one = 2 * scale, math.sqrt(2) * scale
+    halves = Shared(Distribution.LAPLACE, ((one, one), (-one, one)))
+    hit = 0
+    for a in draws:
+        for b in draws:
+            seen = mean_interval_95(
+                total=Noisy(total + a - b, sd), count=Noisy(count + a + b, sd), middle=0.0, half=1.0, noises=halves
+            )
+            hit += seen.low <= total / count <= seen.high
+    return hit / len(draws) ** 2
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, -0.7, 0.95])
+def test_the_interval_of_an_average_covers_95_percent_under_laplace_noise(ratio: float) -> None:
+    """With a normal quantile it would be 94.1 at a ratio of 0."""
+    assert coverage_of_halves(total=1000.0 * ratio, count=1000.0, scale=5.0) == pytest.approx(0.95, abs=0.004)
+
+
+def beyond(t: float, scales: tuple[float, ...]) -> float:
+    """How often a sum of Laplace noises of different scales is beyond t, by partial fractions."""
+    return math.fsum(math.exp(-t / s) * math.prod(s * s / (s * s - o * o) for o in scales if o != s) for s in scales)
+
+
+@pytest.mark.parametrize("scales", [(1.0,), (1.0, 0.001), (1.0, 0.25), (1.0, 0.7), (1.0, 0.99), (2.0, 1.999)])
+def test_a_sum_of_laplace_noises_is_within_its_width_95_times_in_100(scales: tuple[float, ...]) -> None:
+    sds = [math.sqrt(2) * s for s in scales]
+    t = sum_widths_95(Distribution.LAPLACE, [*sds, 0.0]) * math.hypot(*sds)
+    assert beyond(t, scales) == pytest.approx(0.05, abs=2e-4)
+    assert beyond(t, scales) <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize("scales", [(1.0, 0.9, 0.8), (1.0, 0.1, 0.05), (1.0, 0.95, 0.6, 0.3)])
+def test_of_more_noises_it_is_at_least_as_often(scales: tuple[float, ...]) -> None:
+    sds = [math.sqrt(2) * s for s in scales]
+    assert beyond(sum_widths_95(Distribution.LAPLACE, sds) * math.hypot(*sds), scales) <= 0.05
+
+
+def test_two_equal_laplace_noises_are_wider_than_normal_ones_of_the_same_sd() -> None:
+    assert sum_widths_95(Distribution.LAPLACE, [1.0, 1.0]) == pytest.approx(2.0556, abs=1e-3)
+    assert sum_widths_95(Distribution.GAUSSIAN, [1.0, 1.0]) == pytest.approx(1.95996, abs=1e-4)
+
+
 def coverage(total: float, count: float, sd: float) -> float:
     """Probability that the interval contains the true ratio, integrated over both noises on a fine grid."""
     steps = [(i + 0.5) / 20 for i in range(-100, 100)]
@@ -78,7 +131,7 @@ def coverage(total: float, count: float, sd: float) -> float:
     for z, p in zip(steps, density, strict=True):
         for w, q in zip(steps, density, strict=True):
             seen = mean_interval_95(
-                total=Noisy(total + z * sd, sd), count=Noisy(count + w * sd, sd), middle=0.0, half=1.0
+                total=Noisy(total + z * sd, sd), count=Noisy(count + w * sd, sd), middle=0.0, half=1.0, noises=NORMAL
             )
             hit += p * q * (seen.low <= total / count <= seen.high)
     return hit / math.fsum(density) ** 2
@@ -125,17 +178,17 @@ def test_the_ratios_sd_is_that_of_the_delta_method() -> None:
 def test_the_interval_of_an_average_stays_in_its_range(
     total: float, count: float, sd: float, middle: float, half: float
 ) -> None:
-    seen = mean_interval_95(total=Noisy(total, sd), count=Noisy(count, sd), middle=middle, half=half)
+    seen = mean_interval_95(total=Noisy(total, sd), count=Noisy(count, sd), middle=middle, half=half, noises=NORMAL)
     assert middle - half <= seen.low <= seen.high <= middle + half
 
 
 def test_an_average_drowned_in_noise_may_be_anything_in_its_range() -> None:
-    seen = mean_interval_95(total=Noisy(3.0, 5.0), count=Noisy(-1.0, 5.0), middle=50.0, half=50.0)
+    seen = mean_interval_95(total=Noisy(3.0, 5.0), count=Noisy(-1.0, 5.0), middle=50.0, half=50.0, noises=NORMAL)
     assert seen == Interval(0.0, 100.0)
 
 
 def test_the_interval_of_an_average_is_in_the_columns_unit() -> None:
-    seen = mean_interval_95(total=Noisy(200.0, 10.0), count=Noisy(1000.0, 10.0), middle=50.0, half=50.0)
+    seen = mean_interval_95(total=Noisy(200.0, 10.0), count=Noisy(1000.0, 10.0), middle=50.0, half=50.0, noises=NORMAL)
     reach = 50 * 1.959963984540054 * math.hypot(10, 0.2 * 10) / 1000
     assert (seen.low, seen.high) == pytest.approx((60 - reach, 60 + reach), abs=0.005)
 

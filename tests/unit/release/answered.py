@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
+from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum
 from proxy.plan.release_plan import PlanContext
 from proxy.release.finish import finish
@@ -63,13 +64,18 @@ class Asked:
         self._exact = [math.fsum(row_value(m, row) for row in rows) for m in self._plan.vector.moments]
 
     def answer(self, noise: random.Random | None = None) -> list[str | None]:
-        """The finished texts, with Gaussian noise or none."""
+        """The finished texts, with noise of the plan's law or none."""
         plan = self._plan
-        noisy = [v + (noise.gauss(0, sd) if noise else 0.0) for v, sd in zip(self._exact, plan.sds, strict=True)]
+        noisy = [v + (self._draw(noise, sd) if noise else 0.0) for v, sd in zip(self._exact, plan.sds, strict=True)]
         grid = tuple(round(v / u) for v, u in zip(noisy, plan.units_per_grid, strict=True))
         cells = NoisyCells((NoisyCell((), grid),))
         release = finish(plan, cells, self._bound.columns, nonnegative=True, time_zone="UTC")
         return [c.values[0] for c in release.columns]
+
+    def _draw(self, noise: random.Random, sd: float) -> float:
+        if self._plan.distribution is Distribution.GAUSSIAN:
+            return noise.gauss(0, sd)
+        return noise.choice((-1, 1)) * noise.expovariate(math.sqrt(2) / sd)
 
 
 def answers(aggregates: Sequence[str], rows: Sequence[Row], of: PlanContext | None = None) -> list[str | None]:
