@@ -75,12 +75,23 @@ class Proxy:
         try:
             return await self._start()
         except BaseException:
-            await self._undo.aclose()
+            with contextlib.suppress(OSError):  # there is something worse to tell
+                await self._undo.aclose()
             raise
 
     async def stop(self) -> None:
-        """Let sessions finish, then close everything in the opposite order of opening."""
-        await self._undo.aclose()
+        """Let sessions finish, then close everything in the opposite order of opening. Raises ConfigError.
+
+        What cannot be removed holds up nothing else, and is told once.
+        """
+        try:
+            await self._undo.aclose()
+        except OSError as error:
+            raise ConfigError(
+                f"files in {self._config.state} could not be removed: {error.strerror}",
+                detail="All sessions have ended, and every charge is kept.",
+                hint="When the directory can be written to, the next start removes them.",
+            ) from error
 
     async def _start(self) -> Server:
         policies = [(path, read_policy(path, os.environ)) for path in self._config.policies]

@@ -6,6 +6,7 @@ The proxy runs in this process, where one of its parts can be made to fail.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import signal
@@ -272,6 +273,31 @@ def test_what_is_done_when_it_serves_may_fail_and_ends_it(site: Site) -> None:
     check_that_it_ends(site, ConfigError, fail)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOCAL, ports[0])).close()
+
+
+def test_a_state_directory_that_turned_read_only_is_told_in_one_line_at_the_end(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when both the record of the front and the socket for commands cannot be removed."""
+    whole, kept = Path.unlink, []
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.parent == site.state:
+            kept.append(path)
+            raise OSError(errno.EROFS, "Read-only file system")
+        whole(path, missing_ok=missing_ok)
+
+    async def turn_read_only(server: Server) -> None:
+        assert await asyncio.to_thread(count_people, server.port) == 1
+        monkeypatch.setattr(Path, "unlink", refuse)
+
+    with pytest.raises(ConfigError, match="could not be removed: Read-only file system"):
+        app.serve(config(site), turn_read_only)
+    assert len(kept) == 2
+    monkeypatch.undo()
+    assert site.spent() == site.price()
+    with running(site) as proxied, proxied.connect() as client:
+        assert client.execute(COUNT.encode()).rowcount == 1
 
 
 def test_a_watch_that_breaks_ends_the_proxy(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
