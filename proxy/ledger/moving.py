@@ -29,7 +29,7 @@ def items_of(directory: Path) -> Iterator[Item]:
     replay.check_present(directory)
     mark = read_mark(directory / MARKER_NAME)
     try:
-        with closing(schema.open_reader(directory / schema.FILE_NAME)) as connection:
+        with schema.reading(directory / schema.FILE_NAME) as connection:
             connection.execute("begin")
             replay.catch_up(Books(), connection, mark)
             for (body,) in connection.execute("select body from entry order by seq"):

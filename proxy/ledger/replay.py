@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.base import Report
 from proxy.ledger.books import Books
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
-from proxy.ledger.schema import FILE_NAME, open_reader
+from proxy.ledger.schema import FILE_NAME, reading
 
 
 def catch_up(books: Books, connection: sqlite3.Connection, mark: Mark | NoMark) -> None:
@@ -73,7 +72,7 @@ def reread(books: Books, directory: Path) -> int:
     """Take over what the files hold beyond `books`, in one snapshot; the number of stored releases."""
     mark = read_mark(directory / MARKER_NAME)  # before the entries: they may only be ahead of it
     try:
-        with closing(open_reader(directory / FILE_NAME)) as connection:
+        with reading(directory / FILE_NAME) as connection:
             connection.execute("begin")
             catch_up(books, connection, mark)
             return check_releases(books, connection)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from proxy.errors import LedgerFailed
 from proxy.release import store
 
 FILE_NAME = "ledger.db"
@@ -40,9 +43,25 @@ def open_relaxed(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write, also beside a running proxy."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write, also beside a running proxy; it leaves no file behind that was not there.
+
+    SQLite makes files beside a database for whoever reads it. Where there is no log, nobody writes, and the file is
+    read as one that does not change. Raises LedgerFailed if a proxy has begun to write meanwhile.
+    """
+    is_alone = not log_of(path).exists()
+    only = "mode=ro&immutable=1" if is_alone else "mode=ro"
+    opened = sqlite3.connect(f"{path.absolute().as_uri()}?{only}", uri=True, isolation_level=None)
+    with closing(opened) as connection:
+        yield connection
+    if is_alone and log_of(path).exists():
+        raise LedgerFailed("a proxy has begun to use the ledger while it was read", hint="Try again.")
+
+
+def log_of(path: Path) -> Path:
+    """Where SQLite keeps what was written last, as long as somebody has the file open for writing."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def _open(path: Path) -> sqlite3.Connection:

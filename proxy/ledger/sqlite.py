@@ -12,7 +12,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -272,7 +271,7 @@ class SqliteLedger:
 
     def entries(self, after: int = 0) -> Iterator[Event]:
         try:
-            with closing(schema.open_reader(self._path)) as connection:
+            with schema.reading(self._path) as connection:
                 for (body,) in connection.execute(_BODIES_AFTER, (after,)):
                     yield decode(body)
         except sqlite3.Error as error:

@@ -14,6 +14,7 @@ import pytest
 
 from proxy.admin.files import read_policy
 from proxy.dp.accounting import ATTO, PICO, limit_pico
+from proxy.errors import LedgerFailed
 from proxy.ledger import schema
 from proxy.ledger.base import AccountSpent, Question, Wanted
 from proxy.ledger.chain import Grant
@@ -83,6 +84,27 @@ def test_verify(command: CommandLine, state: Path) -> None:
     assert command("ledger", "verify", "--state", str(state), "--json") == 0
     found = json.loads(command.out)
     assert (found["entries"], found["releases"], len(found["head"])) == (2, 0, 64)
+
+
+@pytest.mark.parametrize("words", [("verify",), ("show",), ("export", "--output", "books.jsonl")])
+def test_reading_leaves_no_file_behind(
+    words: tuple[str, ...], command: CommandLine, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in state.iterdir()}
+    assert command("ledger", *words, "--state", str(state)) == 0
+    assert {path.name: path.stat().st_mtime_ns for path in state.iterdir()} == before
+
+
+def test_a_proxy_that_begins_while_the_books_are_read_is_noticed(state: Path) -> None:
+    """What is read then is no snapshot."""
+    with pytest.raises(LedgerFailed, match="has begun"), schema.reading(state / FILE_NAME) as reader:
+        reader.execute("select count(*) from entry").fetchone()
+        ledger = SqliteLedger(state)
+        charge(ledger, "three")
+    ledger.close()
+    with schema.reading(state / FILE_NAME) as reader:
+        assert reader.execute("select count(*) from entry").fetchone() == (3,)
 
 
 def test_verify_beside_a_running_proxy(command: CommandLine, state: Path) -> None:

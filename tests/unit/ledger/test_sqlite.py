@@ -221,7 +221,7 @@ def test_recovery_waits_for_whoever_keeps_the_file_busy(
     ledger.reserve(payers(), want("a"), ask())
     monkeypatch.setattr(schema, "BUSY_TIMEOUT_S", 0.05)
     ledger._is_sound = False
-    with closing(schema.open_reader(state / schema.FILE_NAME)) as reader:
+    with schema.reading(state / schema.FILE_NAME) as reader:
         reader.execute("begin")
         reader.execute("select * from entry").fetchone()
         with pytest.raises(LedgerFailed, match="busy"):
