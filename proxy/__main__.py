@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 
 from proxy.admin.cli import build, run
@@ -13,6 +14,7 @@ from proxy.engines.freed_memory import keep_freed_memory
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
+    faulthandler.enable(all_threads=False)  # a mapped file that turns bad would end us without a word
     keep_freed_memory()
     sys.exit(run(build(Runners(serve=serve, demo=demo, explain=explain), profile), sys.argv[1:]))
 

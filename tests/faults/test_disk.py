@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,3 +137,18 @@ def test_a_disk_without_space_for_anything_is_refused_at_the_start_and_heals(sit
         wait_until_it_listens(restarted)
     finally:
         restarted.end()
+
+
+def test_a_mapped_file_that_turns_bad_ends_the_proxy_with_a_word_and_loses_no_charge(site: Site) -> None:
+    """SQLite maps the file beside the ledger's log: what cannot be read of it is a SIGBUS, which nothing survives."""
+    started = wait_until_it_listens(launch(site))
+    with started.connect() as client:
+        ask(client, 1)
+        os.truncate(site.state / "ledger.db-shm", 0)
+        refused = refusal_of(lambda: ask(client, 2))
+        assert refused is not None
+    assert started.wait() == -signal.SIGBUS
+    assert "Fatal Python error: Bus error" in started.said()
+    with running(site) as proxied, proxied.connect() as client:
+        assert site.price() <= site.spent() <= 2 * site.price()
+        check_healed(proxied, client, 3)
