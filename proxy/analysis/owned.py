@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.policy.model import Table
-from proxy.sql.algebra import Block, ColumnRef
+from proxy.sql.algebra import Block, ColumnRef, Scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Owned:
     is_one_row_per_unit: no unit can own two rows of the join.
     constant_scans: scans whose every column is the same in all rows of a unit.
     enforced_constants: columns declared constant per unit, to be enforced in SQL.
+    repeated: private scans whose rows meet several of another of them; see `multiplied`.
     """
 
     block: Block
@@ -40,3 +41,4 @@ class Owned:
     is_one_row_per_unit: bool
     constant_scans: frozenset[int]
     enforced_constants: frozenset[ColumnRef]
+    repeated: tuple[Scan, ...] = ()

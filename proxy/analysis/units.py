@@ -24,6 +24,7 @@ from proxy.analysis.meeting import (
     unit_advice,
     unit_columns,
 )
+from proxy.analysis.multiplied import multiplied
 from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
 from proxy.analysis.unit_uses import check_condition, is_unit_value, shown
 from proxy.errors import BadGroups, UnitNotJoined
@@ -76,6 +77,7 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: in
         enforced_constants=frozenset(
             ColumnRef(s.number, c.name, c.type) for s in private for c in s.table.columns
             if c.name in s.table.unit_constant),
+        repeated=multiplied(completed, unique),
     )  # fmt: skip
     return replace(owned, block=replace(completed, aggregates=tuple(_counted(a, owned) for a in block.aggregates)))
 

@@ -51,6 +51,7 @@ def _long_lines(block: Json) -> list[str]:
     if isinstance(sensitivity, dict):
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
         lines.append(f"  Sensitivity: {figure(sensitivity['value'], 6)} ({norm}): {derivation}")
+    lines += repeated_lines(block)
     lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in list_of(block, "keys")]
     if block["threshold"] is not None:
         lines.append(f"  Threshold: {figure(block['threshold'])} units (noisy)")
@@ -90,6 +91,11 @@ def _chosen(bound: Json) -> str:
         f" version {bound['data_version']}; about {left_out} of the whole is left out; expected error {error},"
         f" with the policy's bounds {other}"
     )
+
+
+def repeated_lines(block: Json) -> list[str]:
+    """What is said of a join that repeats rows, if one does."""
+    return [f"  Rows: {block['repeated_rows']}"] if "repeated_rows" in block else []
 
 
 def _stated(output: Json) -> str:

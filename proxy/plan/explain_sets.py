@@ -10,9 +10,10 @@ from dataclasses import replace
 from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
-from proxy.plan.explain_lines import broken, explain_lines, list_of
+from proxy.plan.explain_lines import broken, explain_lines, list_of, repeated_lines
 from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
+from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
 from proxy.policy.model import Accounting, Privacy
 from proxy.sql.describe import describe_scalar
@@ -20,8 +21,10 @@ from proxy.sql.describe import describe_scalar
 
 def explain_plan(plan: Plan, privacy: Privacy) -> Json:
     """The plan of one release as data; that of grouping sets has one of each set in it."""
+    found = repeated_rows(plan, privacy.unit)
+    repeated: Json = {"repeated_rows": f"{found.what}. {found.cut} {found.instead}"} if found else {}
     if not isinstance(plan, SetsPlan):
-        return explain_block(plan, privacy)
+        return {**explain_block(plan, privacy), **repeated}
     sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in plan.sets]
     pure = privacy.accounting is Accounting.PURE
     return {
@@ -32,6 +35,7 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
         "consistency": "; ".join(_consistency(plan)),
         "outputs": [{**output, "set": one["set"]} for one in sets for output in list_of(one, "outputs")],
         "grouping_sets": sets,
+        **repeated,
     }
 
 
@@ -47,6 +51,7 @@ def plan_lines(block: Json) -> list[str]:
         f"Release of {counted(len(sets), 'grouping set')} ({how})",
         f"  Charge: {amount}, in equal shares",
         *broken(f"  Consistency: {block['consistency']}"),
+        *(line for text in repeated_lines(block) for line in broken(text)),
     ]
     for one in sets:
         own = explain_lines(one)

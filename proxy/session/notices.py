@@ -12,6 +12,8 @@ from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.derive import Derived
 from proxy.plan.outputs import OutputNoise
+from proxy.plan.repeats import repeated_rows
+from proxy.plan.sets import Plan
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
 from proxy.session.windows import left_of
@@ -64,6 +66,14 @@ def reuse_notices(derived: Iterable[Derived]) -> tuple[Notice, ...]:
         return ()
     text = "computed from another answer that your accounts paid for; SET hush.fresh = on asks anew"
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
+
+
+def repeat_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
+    """A NOTICE that a join repeats rows, of which more are left out than may be thought."""
+    found = dict.fromkeys(r for p in plans if (r := repeated_rows(p, unit)) is not None)
+    return tuple(
+        Notice(severity="NOTICE", sqlstate="00000", message=r.what, detail=f"{r.cut} {r.instead}") for r in found
+    )
 
 
 def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:

@@ -29,7 +29,14 @@ from proxy.session.doubt import doubt_of
 from proxy.session.estimate import estimate
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.grid import Clock, GridRunner, LoopClock, Work
-from proxy.session.notices import charge_notices, doubt_notices, rank_notices, reuse_notices, zone_notices
+from proxy.session.notices import (
+    charge_notices,
+    doubt_notices,
+    rank_notices,
+    repeat_notices,
+    reuse_notices,
+    zone_notices,
+)
 from proxy.session.parameters import read_parameters
 from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
@@ -353,7 +360,7 @@ def _notices(
     notices = (*charge_notices(receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
                *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
-               *doubt_notices(*doubt))  # fmt: skip
+               *repeat_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 
