@@ -42,7 +42,7 @@ from proxy.sqltypes import SqlType
 
 OWNER = "hush_owner"  # owns every object; nobody logs in as it
 SUPERUSER = "hush_front"  # the proxy's own role
-GUARD = "hush_guard"  # its name stands in the front's error text, which the relay replaces
+GUARD = "only_aggregates"  # its name stands in the front's error text, which the relay replaces
 GUARD_RELATION = f"information_schema.{GUARD}"  # a schema that listings leave out
 _SHADOW_CHECK = "information_schema.hush_refuse_shadow"
 _MAX_LISTED = 20  # values of a domain that a comment spells out
@@ -53,7 +53,7 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
     """The script that fills an empty database, run once as superuser in one transaction.
 
     Claim: a statement whose plan refers to a private table raises `permission denied for table
-    hush_guard` for every role that is neither owner nor superuser; none of them is a login.
+    only_aggregates` for every role that is neither owner nor superuser; none of them is a login.
     Raises PolicyError for names that PostgreSQL cannot hold.
     """
     tables = [policy.tables[name] for name in visible.tables]
