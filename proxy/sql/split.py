@@ -8,7 +8,7 @@ become system references. Everything else stays the client's own text.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -176,6 +176,9 @@ _Names = Mapping[str, _Declared]
 _Stages = tuple[tuple[StageText, ...], tuple[BlockText, ...]]  # and the blocks of all
 
 
+_RECURSION = "Recursion is for public rows and constants. Private rows go into a CTE of their own."
+
+
 class _Walker:
     def __init__(
         self,
@@ -219,11 +222,13 @@ class _Walker:
         if clause is None:
             return ctes
         scope = dict(ctes)
+        others = clause.expressions
         if clause.args.get("recursive"):
-            self._refuse_private_inside(clause, scope, "WITH RECURSIVE is not supported with private tables")
+            others = self._not_public(clause, ctes)
             recursive = _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC)
-            return {**scope, **{identifier(c.args["alias"].this): recursive for c in clause.expressions}}
-        for cte in clause.expressions:
+            scope |= {_cte_name(c): recursive for c in clause.expressions if c not in others}
+            self._refuse_recursion(others)
+        for cte in others:
             self._sources.add(id(cte.this))
             kind = self.visit(cte.this, scope)
             names = {n: d.meaning for n, d in scope.items()}
@@ -232,6 +237,37 @@ class _Walker:
                 self._empty(cte.this, max(1, len(meaning.columns)))
             scope[name] = _Declared(meaning, kind)
         return scope
+
+    def _not_public(self, clause: exp.Expression, ctes: _Names) -> list[exp.Expression]:
+        """The CTEs of a recursive clause that lead to a private table or to a relation of the proxy, in order."""
+        own = {_cte_name(c) for c in clause.expressions}
+        found: set[str] = set()
+        while more := [
+            c for c in clause.expressions
+            if _cte_name(c) not in found and any(self._leads_to(t, ctes, own, found) for t in c.find_all(exp.Table))
+        ]:  # fmt: skip
+            found |= {_cte_name(c) for c in more}
+        return [c for c in clause.expressions if _cte_name(c) in found]
+
+    def _leads_to(self, node: exp.Table, ctes: _Names, own: Set[str], found: Set[str]) -> bool:
+        """Whether a table is not public. own: names of the clause, of which some were found not to be."""
+        name, schema = identifier(node.this), identifier(node.args.get("db"))
+        if schema == "" and name in own:
+            return name in found
+        if schema == "" and name in ctes:
+            return ctes[name].kind is not Kind.PUBLIC
+        if schema == SYSTEM_SCHEMA or system_call(node, self._statement.tokens) is not None:
+            return True
+        table = self._catalog.tables.get(table_name(node, self._catalog.database))
+        return table is not None and not table.is_public
+
+    def _refuse_recursion(self, others: Sequence[exp.Expression]) -> None:
+        """What is not public may be named by those after it alone."""
+        for place, cte in enumerate(others):
+            names = {_cte_name(c) for c in others[place:]}
+            for table in cte.find_all(exp.Table):
+                if identifier(table.args.get("db")) == "" and identifier(table.this) in names:
+                    raise refuse(table, "WITH RECURSIVE over private rows is not supported", _RECURSION)
 
     def _body(self, body: exp.Expression) -> tuple[Token, ...]:
         """The tokens of a CTE's SELECT, a WITH clause of its own included, or of its VALUES."""
@@ -504,3 +540,7 @@ class _Walker:
 def _rows_shown(query: exp.Expression) -> NotAggregate:
     return NotAggregate("rows of a private table cannot be shown", hint="Use an aggregate in the sub-query.",
                         position=position_of(query))  # fmt: skip
+
+
+def _cte_name(cte: exp.Expression) -> str:
+    return identifier(cte.args["alias"].this)
