@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import HushError, NotAggregate, Unsupported
+from proxy.policy.model import UnitColumns
 from proxy.sql.advice import JOINED_INSTEAD, advice_within, instead_of
 from proxy.sql.free_names import names_outside
 from proxy.sql.inner_queries import (
@@ -28,7 +29,7 @@ from proxy.sql.inner_queries import (
     sources_of,
 )
 from proxy.sql.locate import TextSpan, locate_selects
-from proxy.sql.names import identifier, table_name
+from proxy.sql.names import identifier, spelled, table_name
 from proxy.sql.output_names import output_name
 from proxy.sql.parse import Statement, parse, position_of
 from proxy.sql.public_questions import is_asked_first
@@ -128,7 +129,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
         raise NotAggregate(
             "rows of a private table cannot be shown",
-            hint=advice_within(tree) or "Ask for aggregates, for example SELECT count(*) FROM ... GROUP BY ...",
+            hint=advice_within(tree) or _instead_of_rows(tree, catalog),
             position=position_of(tree),
         )
     blocks = {id(b.select) for b in walker.blocks}
@@ -540,6 +541,20 @@ class _Walker:
 def _rows_shown(query: exp.Expression) -> NotAggregate:
     return NotAggregate("rows of a private table cannot be shown", hint="Use an aggregate in the sub-query.",
                         position=position_of(query))  # fmt: skip
+
+
+def _instead_of_rows(tree: exp.Expression, catalog: Catalog) -> str:
+    """A question about the same table that is answered, grouped by the first column that may be shown."""
+    for node in tree.find_all(exp.Table):
+        table = catalog.tables.get(table_name(node, catalog.database))
+        if table is None or table.is_public:
+            continue
+        units = table.ownership.columns if isinstance(table.ownership, UnitColumns) else ()
+        named = (table.column(identifier(column.this)) for column in tree.find_all(exp.Column))
+        shown = next((c.name for c in named if c is not None and not (c.key or c.hidden or c.name in units)), "")
+        keys = (f"{spelled(shown)}, ", f" GROUP BY {spelled(shown)}") if shown else ("", "")
+        return f"Ask for aggregates: SELECT {keys[0]}count(*) FROM {spelled(table.name)}{keys[1]}."
+    return "Ask for aggregates, for example SELECT count(*) FROM ... GROUP BY ..."
 
 
 def _cte_name(cte: exp.Expression) -> str:

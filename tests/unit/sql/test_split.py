@@ -9,6 +9,7 @@ from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
 from tests.unit.plan.shop import TABLES
+from tests.unit.sql.corpus import policy
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,20 @@ def test_the_text_over_private_rows_is_told_to_be_erased() -> None:
     (emptied,) = split(split_statements(text)[0], Catalog(TABLES), frozenset()).emptied
     assert text[emptied.span.start : emptied.span.end] == "SELECT age, plan FROM users WHERE age > 5"
     assert emptied.text() == "SELECT NULL, NULL"
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("SELECT user_id, city FROM users LIMIT 5", "SELECT city, count(*) FROM users GROUP BY city."),
+        ("SELECT * FROM orders", "SELECT count(*) FROM orders."),
+        (
+            'SELECT "Mixed Case" FROM "Odd ""Table"',
+            'SELECT "Mixed Case", count(*) FROM "Odd ""Table" GROUP BY "Mixed Case".',
+        ),
+    ],
+)
+def test_who_asks_for_rows_is_told_what_to_ask_of_that_table(sql: str, hint: str) -> None:
+    with pytest.raises(NotAggregate) as refused:
+        split(split_statements(sql)[0], Catalog(policy().tables), frozenset())
+    assert refused.value.hint == f"Ask for aggregates: {hint}"
