@@ -7,6 +7,7 @@ names is not here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -173,11 +174,35 @@ def _check_depth(tree: exp.Expression) -> None:
         level = [child for node in level for child in node.iter_expressions()]
         if not level:
             return
-    raise Unsupported(
-        "statement is nested too deeply",
-        detail="A chain of operators such as AND or + is one level for each of them.",
-        hint=f"At most {MAX_DEPTH} levels are accepted; write x IN (1, 2) for x = 1 OR x = 2.",
+    raise _too_deep(level[0])
+
+
+def _too_deep(deepest: exp.Expr) -> Unsupported:
+    """What a person calls it: a long chain of one operator, if that is most of the way down."""
+    chain, node = Counter[str](), deepest.parent
+    while node is not None:
+        chain[_CHAINS.get(type(node), "")] += 1
+        node = node.parent
+    operator, times = max(((o, n) for o, n in chain.items() if o), key=lambda found: found[1], default=("", 0))
+    if times <= MAX_DEPTH // 2:
+        return Unsupported("statement is nested too deeply", hint=f"At most {MAX_DEPTH} levels are accepted.")
+    instead = _INSTEAD_OF_CHAINS.get(operator, "put parentheses around halves of it")
+    return Unsupported(
+        f"more than {times - 1} times {operator} in one expression",
+        detail=f"Each {operator} is a level of nesting, of which {MAX_DEPTH} are accepted.",
+        hint=f"In its place {instead}.",
+        position=position_of(deepest),
     )
+
+
+_CHAINS: dict[type[exp.Expr], str] = {
+    exp.And: "AND", exp.Or: "OR", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.DPipe: "||", exp.Union: "UNION",
+}  # fmt: skip
+_INSTEAD_OF_CHAINS = {
+    "AND": "write x NOT IN (1, 2) for x <> 1 AND x <> 2, or put parentheses around halves of it",
+    "OR": "write x IN (1, 2) for x = 1 OR x = 2, or put parentheses around halves of it",
+    "UNION": "write VALUES (1), (2) for SELECT 1 UNION SELECT 2, or one SELECT with GROUP BY",
+}
 
 
 def position_of(node: exp.Expr) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +101,11 @@ def test_statements_keep_text_and_offsets() -> None:
         assert text[statement.start :].startswith(statement.text)
         assert all(statement.text[t.start : t.end + 1] for t in statement.tokens)
     assert found[2].words(2) == ("(", "SELECT")
+
+
+@pytest.mark.parametrize(("operator", "hint"), [("AND", "NOT IN"), ("OR", "x IN (1, 2)"), ("+", "halves")])
+def test_a_long_chain_is_called_by_its_operator(operator: str, hint: str) -> None:
+    condition = "x <> 1" if operator in ("AND", "OR") else "x"
+    with pytest.raises(Unsupported, match=re.escape(f"times {operator} in one expression")) as refused:
+        parse(f"SELECT {f' {operator} '.join([condition] * (2 * MAX_DEPTH))}")
+    assert hint in refused.value.hint
