@@ -47,7 +47,8 @@ def value_column(value: UnitValue, domains: Domains) -> Column:
 
 def _domain(value: UnitValue, domains: Domains) -> Domain:
     if value.kind is UnitValueKind.SUM:
-        return _declared_sum(value, domains)
+        declared = _declared_sum(value, domains)
+        return _inferred_sum(value) if isinstance(declared, Unknown) and _is_bounded(value) else declared
     if not value.argument.type.is_number:
         return domains.of(value.argument, value.where)
     if not _is_bounded(value):
@@ -62,6 +63,16 @@ def _is_bounded(value: UnitValue) -> bool:
 def _whole(value: UnitValue) -> Bounded:
     lo, hi = value.ends
     return Bounded(math.floor(lo), math.ceil(hi)) if value.type.is_integer else Bounded(lo, hi)
+
+
+def _inferred_sum(value: UnitValue) -> Domain:
+    """Claim: a unit's sum, as the statement clamps it, lies between these ends, whatever rows it has.
+
+    They are those of one row, and of as many as a unit may have.
+    """
+    lo, hi = value.ends
+    least, most = min(lo, lo * value.most), max(hi, hi * value.most)
+    return _whole(replace(value, ends=(least, most)))
 
 
 def _declared_sum(value: UnitValue, domains: Domains) -> Domain:

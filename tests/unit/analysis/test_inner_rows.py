@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import duckdb
 import pytest
 
 from proxy.errors import UnitNotJoined
@@ -36,3 +37,27 @@ def test_a_value_that_a_condition_bounds_on_one_side_has_no_domain_as_a_column()
     assert [c.domain for c in columns if c.name.startswith("first_value(CASE") or "first_value(...)" in c.name]
     ends = [end for c in columns if isinstance(c.domain, Bounded) for end in (c.domain.lo, c.domain.hi)]
     assert all(math.isfinite(end) for end in ends if isinstance(end, (int, float)))
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "most"),
+    [
+        ("sum(amount)", 0, 60_000),
+        ("sum(amount - 10)", -600, 59_400),
+        ("sum(amount + 5)", 5, 60_300),
+        ("sum(least(amount, 100))", 0, 6_000),
+        ("sum(-amount)", -60_000, 0),
+    ],
+)
+def test_a_units_sum_lies_within_its_rows_bounds_and_is_clamped_to_them(total: str, least: float, most: float) -> None:
+    found = plan(f"select avg(s) from (select user_id, {total} as s from orders group by user_id) t")
+    (column,) = (c for scan in found.analysed.owned.block.scans for c in scan.table.columns if not c.key)
+    assert column.domain == Bounded(least, most)
+    with duckdb.connect(":memory:") as engine:
+        engine.execute("create table orders (user_id integer, amount decimal(12, 2), status varchar)")
+        engine.execute("insert into orders select 1, 1000, 'paid' from range(100000)")
+        (beyond,) = engine.execute(found.sql).fetchall()
+        engine.execute("delete from orders")
+        engine.execute("insert into orders select 1, 1000, 'paid' from range(60)")
+        (within,) = engine.execute(found.sql).fetchall()
+    assert beyond == within, "what is more than a unit may have adds nothing"
