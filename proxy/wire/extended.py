@@ -41,7 +41,8 @@ from proxy.wire.understanding import SettingsReader, Understanding
 
 def forward_parse(channel: Channel, message: Parse, raw: bytes) -> None:
     """Send the Parse of a public statement as it is."""
-    if not message.name and channel.book.statement(b"") is None:
+    book = channel.book
+    if not message.name and book.statement(b"") is None and not book.is_doubtful(b""):
         channel.send(raw, PLAIN[Kind.PARSE])
         return
     channel.send(raw, Entry(kind=Kind.PARSE, undo=channel.book.take_statement_name(message.name)))

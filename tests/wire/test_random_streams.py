@@ -144,3 +144,10 @@ def test_a_skipped_message_gives_back_no_name_that_has_changed_hands(compare: Co
     closed = messages.close_portal(b"")
     replaced = [messages.parse(b"", public), bind(b"", b"", (), ()), messages.execute(b""), SYNC]
     compare([*skipped, messages.query(public), closed, *replaced], [], 0.0)
+
+
+def test_a_parse_that_failed_gives_back_no_name_that_was_taken_behind_it(compare: Compare) -> None:
+    """The statement without a name is a public one by then, though the error that kept the private one comes later."""
+    private, public = b"select count(*) from users", b"select height from places order by height limit 3"
+    failed = [messages.parse(b"", private), SYNC, messages.parse(b"", b"select nope"), SYNC]
+    compare([*failed, messages.parse(b"", public), bind(b"", b"", (), ()), messages.execute(b""), SYNC], [], 0.0)
