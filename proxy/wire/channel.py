@@ -50,6 +50,7 @@ _READ_ERROR_BYTES = 65_536
 _KEPT_BACK_BYTES = 8192
 #: No other message of the front needs to be whole to be passed; longer ones end the session.
 _MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+_WHOLE_ROW_BYTES = 64 * 1024  # larger rows pass in parts
 
 IDLE = ord("I")
 IN_TRANSACTION = ord("T")
@@ -394,12 +395,16 @@ def _is_about_several(fields: Mapping[str, str]) -> bool:
 
 
 def _past_rows(data: bytes, at: int, end: int) -> int:
-    """Where the first message begins that is no row: the one loop that runs for every row of every result."""
-    last = end - messages.HEADER_BYTES
+    """Where the first message begins that is no row, or is a row to be kept until it is whole.
+
+    The one loop that runs for every row of every result. Inside a row nobody could be told that the session ends.
+    """
+    last, row = end - messages.HEADER_BYTES, at
     length_at = _LENGTH.unpack_from
     while at <= last and data[at] in _ROWS:
+        row = at
         at += 1 + length_at(data, at + 1)[0]
-    return at
+    return row if at > end and at - row <= _WHOLE_ROW_BYTES else at
 
 
 def _length_at(data: bytes, at: int) -> int:

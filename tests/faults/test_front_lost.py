@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from threading import Thread
+from threading import Semaphore, Thread
 
 import psycopg
 import pytest
@@ -98,6 +98,34 @@ def test_a_front_that_nobody_can_reach_is_built_anew(site: Site, what: str) -> N
         (line,) = [line for line in proxied.said().splitlines() if "front of tiny: lost" in line]
         assert "its socket or its data directory is gone" in line
         assert proxied.fronts() != (front,)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+def test_sessions_that_read_rows_hear_that_the_front_has_gone(site: Site, number: int) -> None:
+    """Wherever in a row the stream was cut."""
+    told: list[str | None] = []
+
+    def read(client: Client, ready: Semaphore) -> None:
+        try:
+            for _ in client.cursor().stream(b"select repeat('x', 300), generate_series(1, 100000000)"):
+                ready.release()
+        except psycopg.Error as error:
+            told.append(error.sqlstate)
+
+    with running(site) as proxied:
+        ready, clients = Semaphore(0), [proxied.connect() for _ in range(8)]
+        readers = [Thread(target=read, args=(client, ready)) for client in clients]
+        for reader in readers:
+            reader.start()
+        for _ in range(5000):
+            ready.acquire()
+        (front,) = proxied.fronts()
+        os.kill(front, number)
+        for reader, client in zip(readers, clients, strict=True):
+            reader.join(PATIENCE_S)
+            client.close()
+        wait_until(lambda: "front of tiny: restarted" in proxied.said())
+    assert told == [GONE] * len(readers)
 
 
 def segments_made_by(pid: int) -> int:

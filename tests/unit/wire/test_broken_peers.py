@@ -41,13 +41,29 @@ def test_a_length_that_cannot_be_ends_the_session(kind: str, length: int) -> Non
     assert kinds(made.take_client()) == "E"
 
 
-def test_a_session_that_ends_inside_a_row_says_nothing_more() -> None:
-    """The client would read the error as the rest of the row."""
+def test_a_session_that_ends_inside_a_row_says_so_in_place_of_the_row() -> None:
+    """Whatever has come of it, and also if whole ones came before it."""
+    whole = row(b"a long value")
+    for cut in range(1, len(whole)):
+        made = relay()
+        made.from_client(messages.query(b"select 1"))
+        made.from_front(COLUMNS + whole)
+        made.from_front(whole + whole[:cut])
+        made.end(ShuttingDown("terminating connection due to administrator command"))
+        said = made.take_client()
+        assert said.startswith(COLUMNS + whole + whole + b"E")
+        assert b"57P01" in said
+        assert made.is_over
+
+
+def test_a_session_that_ends_inside_a_huge_row_says_nothing_more() -> None:
+    """The client, which has the beginning, would read the error as the rest of the row."""
     made = relay()
     made.from_client(messages.query(b"select 1"))
-    made.from_front(COLUMNS + row(b"a long value")[:9])
+    begun = COLUMNS + row(b"x" * 100_000)[:9]
+    made.from_front(begun)
     made.end(ShuttingDown("terminating connection due to administrator command"))
-    assert made.take_client() == COLUMNS + row(b"a long value")[:9]
+    assert made.take_client() == begun
     assert made.is_over
 
 
