@@ -91,7 +91,7 @@ PUBLIC = (
     "deallocate all",
     "select count(*) from kept",
     "drop table kept",
-    "create temp table made (a int unique deferrable initially deferred)",
+    "create temp table made (a int)",
     "insert into made values (2)",
     "select count(*) from made",
     "set constraints all immediate",
