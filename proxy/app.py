@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from proxy.admin.control import Control
 from proxy.admin.files import read_policy
-from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, check_promise
+from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profile_command import Profiled, wishes_of
 from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
@@ -177,7 +177,7 @@ class Proxy:
         version = await opener.open(policy)
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
-        check_promise(self._ledger, version)
+        await asyncio.to_thread(keep_promise, self._ledger, version)
         public = PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
@@ -343,7 +343,7 @@ def profile(config: ProfileConfig) -> Profiled:
         )  # fmt: skip
         version = asyncio.run(opener.open(policy))
         undo.callback(version.engine.close)
-        check_promise(ledger, version)
+        keep_promise(ledger, version)
         pool = NoisePool(distribution_of(policy.privacy.accounting), batches_ahead=1)
         undo.callback(pool.close)
         findings = profile_units(version, ledger, pool, wishes, config.epsilon)

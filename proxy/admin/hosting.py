@@ -26,10 +26,12 @@ from proxy.config import UsersAt, UsersSource
 from proxy.engines.base import Engine
 from proxy.errors import ConfigError, HushError
 from proxy.front.front import Front
-from proxy.ledger.base import AccountingChanged, Ledger
+from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
+from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.metrics import Metrics
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
+from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
 from proxy.session.dataset import Dataset, DataStamp, Version
 from proxy.session.plancache import PlanCache
@@ -140,7 +142,10 @@ class Hosted:
         return frozenset((self.path, self.users_path))
 
     async def reload(self, opener: Opener) -> Version:
-        """Serve what the files say now; the version that was replaced. Raises HushError: nothing has changed then."""
+        """Serve what the files say now; the version that was replaced.
+
+        Raises HushError: what was served is served on then, though what was promised may count already.
+        """
         self.awaited = self.files
         policy = await asyncio.to_thread(read_policy, self.path, os.environ)
         self.awaited |= frozenset(_data_files(policy))
@@ -152,7 +157,7 @@ class Hosted:
         old = self.dataset.current
         version = await opener.reopen(policy, old)
         try:
-            check_promise(self.dataset.ledger, version)
+            await asyncio.to_thread(keep_promise, self.dataset.ledger, version)
             self.public.engine = version.engine
             await self.front.apply(policy, version.users)
         except BaseException:
@@ -164,12 +169,18 @@ class Hosted:
         return self.dataset.swap(opener.with_profiles(version))
 
 
-def check_promise(ledger: Ledger, version: Version) -> None:
-    """Say what refreshing budgets lose at worst. Raises AccountingChanged if what was spent does not fit the policy."""
-    if not ledger.can_pay(version.dataset_account()):
-        raise AccountingChanged
-    for line in worst_case_lines(version.policy, version.users):
-        _log.warning("%s: %s", version.policy.dataset, line)
+def keep_promise(ledger: Ledger, version: Version) -> None:
+    """State durably what the policy promises, and say what that does to what was spent. Raises LedgerFailed."""
+    policy, now = version.policy, datetime.now(UTC)
+    restated = ledger.pledge(pledge_of(policy), version.dataset_account(), now)
+    own = {account: None for login in version.users.logins for account in version.accounts(login, "")[1:3]}
+    said = (
+        *worst_case_lines(policy, version.users),
+        *restated_lines(restated, policy.privacy),
+        *overspent_lines((restated.balance, *ledger.balances(tuple(own), now)), policy.privacy),
+    )
+    for line in said:
+        _log.warning("%s: %s", policy.dataset, line)
 
 
 class Reloading:

@@ -16,10 +16,15 @@ from proxy.admin.top_up_command import TopUp, gift_of, told
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.ledger.base import Report, Total
 from proxy.ledger.exchange import verified
-from proxy.plan.charge import AccountKind
+from proxy.ledger.restated import breaks_words, promise_words
+from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")
+
+_FIGURES = ("spent", "delta", "granted", "epsilon")
+_ALWAYS = ("kind", "account", "spent", "delta", "granted", "accounting")
+_HEADINGS = (*_ALWAYS, "epsilon", "promise", "outside", "unit")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
@@ -43,8 +48,9 @@ def show(
     if as_json:
         print_json(rows)
         return
-    headings = ("kind", "account", "spent", "delta", "granted", "accounting", *(("epsilon",) if known else ()))
-    print_table(headings, [[str(row.get(h, "")) for h in headings] for row in rows], right=frozenset({2, 3, 4, 6}))
+    headings = [h for h in _HEADINGS if h in _ALWAYS or any(row.get(h) for row in rows)]
+    right = frozenset(headings.index(h) for h in _FIGURES if h in headings)
+    print_table(headings, [[row.get(h, "") for h in headings] for row in rows], right=right)
 
 
 @app.command("verify")
@@ -102,7 +108,11 @@ def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place
 
 
 def _row(total: Total, known: list[Policy]) -> dict[str, str]:
-    """spent and granted are rho, or epsilon in pure accounting; exact decimals as text."""
+    """spent, granted and outside are rho, or epsilon in pure accounting; exact decimals as text.
+
+    promise: for what they count, "" if for single units that come or go. unit: which ones were given up, and outside
+    is what had been spent by then.
+    """
     row = {
         "kind": total.kind,
         "account": total.name,
@@ -110,16 +120,14 @@ def _row(total: Total, known: list[Policy]) -> dict[str, str]:
         "delta": f"{total.spent.atto / ATTO:.3g}",
         "granted": _decimal(total.granted.pico, PICO, 12),
         "accounting": total.accounting.value,
+        "promise": "" if total.standing.is_weakest else promise_words(total.standing),
+        "unit": breaks_words(total.standing),
+        "outside": _decimal(total.outside.pico, PICO, 12) if total.standing.breaks else "",
     }
-    owner = next((p for p in known if belongs_to(total.name, p.dataset)), None)
+    owner = next((p for p in known if dataset_of(total.name) == p.dataset), None)
     if owner is not None and owner.privacy.accounting is total.accounting:
         row["epsilon"] = f"{epsilon_spent(owner.privacy, total.spent.pico):.6f}"
     return row
-
-
-def belongs_to(account: str, dataset: str) -> bool:
-    """Whether an account is one of a dataset: its own, or one whose name starts with the dataset's and a slash."""
-    return account == dataset or account.startswith(dataset + "/")
 
 
 def _decimal(count: int, unit: int, digits: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, assert_never
 
@@ -11,8 +12,10 @@ import typer
 
 from proxy.errors import ConfigError
 from proxy.ledger import grants, moving, postgres_books, replay
-from proxy.ledger.base import Gift, Report, Total
+from proxy.ledger.base import Gift, Report, Restated, Total
 from proxy.ledger.exchange import Item
+from proxy.plan.charge import Account
+from proxy.policy.pledge import Pledge
 
 StateOption = Annotated[
     Path | None,
@@ -61,6 +64,18 @@ def inspect(place: Place) -> Report:
             return replay.inspect(directory)
         case InPostgres(url):
             return postgres_books.inspect_at(url)
+        case _ as never:
+            assert_never(never)
+
+
+def foretell(place: Place, pledge: Pledge, account: Account) -> Restated:
+    """What stating a promise would make of what was spent. Raises ConfigError, LedgerFailed."""
+    at = datetime.now(UTC)
+    match place:
+        case InFiles(directory):
+            return replay.foretell(directory, pledge, account, at)
+        case InPostgres(url):
+            return postgres_books.foretell_at(url, pledge, account, at)
         case _ as never:
             assert_never(never)
 

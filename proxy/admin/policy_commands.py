@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path as FilePath
 from typing import Annotated
@@ -11,15 +12,19 @@ import typer
 
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
+from proxy.admin.ledger_place import LedgerOption, Place, StateOption, foretell, place_of
 from proxy.admin.output import print_error, print_json, print_table
 from proxy.admin.proposal_text import MARK
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.lifetime import worst_case_lines
+from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
 from proxy.policy.load import load_policy
 from proxy.policy.model import EpsilonLimit, Policy
+from proxy.policy.pledge import pledge_of
 from proxy.policy.problems import FileProblems, Path
+from proxy.session.dataset import dataset_account
 
 app = typer.Typer(no_args_is_help=True, help="Make, check and compare policy files.")
 app.command("init")(init)
@@ -29,9 +34,14 @@ app.command("init")(init)
 def check(
     files: Annotated[list[FilePath], typer.Argument(metavar="FILE", help="Policy files.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
+    state: StateOption = None,
+    ledger: LedgerOption = "",
 ) -> None:
-    """Say everything that is wrong with policy files. Exit status 1 if anything is."""
-    findings = [_check(path) for path in files]
+    """Say everything that is wrong with policy files. Exit status 1 if anything is.
+
+    With --state or --ledger also what becomes of what was spent there; a promise that cannot be made any more is wrong.
+    """
+    findings = [_check(path, [place_of(state, ledger)] if state or ledger else []) for path in files]
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -90,8 +100,8 @@ class _Finding:
     summary: str
 
 
-def _check(path: FilePath) -> _Finding:
-    """Problems, or a summary if there are none."""
+def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
+    """Problems, or a summary if there are none. books: where the dataset's charges are kept, if that is looked at."""
     try:
         policy = read_policy(path, os.environ)
     except FileProblems as error:
@@ -99,7 +109,24 @@ def _check(path: FilePath) -> _Finding:
         return _Finding(str(path), tuple(faults), "")
     except ConfigError as error:
         return _Finding(str(path), (_Fault(line=0, path=(), message=error.message, text=error.message),), "")
-    return _Finding(str(path), (), "\n".join((_summary(policy), *worst_case_lines(policy), *_open_decisions(path))))
+    try:
+        said = [line for place in books for line in _of_books(policy, place)]
+    except LedgerFailed as error:
+        fault = _Fault(line=0, path=(), message=error.message, text=f"{path}: {error.text()}")
+        return _Finding(str(path), (fault,), "")
+    lines = (_summary(policy), *worst_case_lines(policy), *said, *_open_decisions(path))
+    return _Finding(str(path), (), "\n".join(lines))
+
+
+def _of_books(policy: Policy, place: Place) -> Iterator[str]:
+    """What becomes of what was spent. Raises LedgerFailed if the policy promises what cannot be promised any more."""
+    try:
+        restated = foretell(place, pledge_of(policy), dataset_account(policy))
+    except ConfigError as error:
+        yield f"{error.message}: nothing was spent"
+        return
+    yield from restated_lines(restated, policy.privacy)
+    yield from overspent_lines((restated.balance,), policy.privacy)
 
 
 def _open_decisions(path: FilePath) -> list[str]:

@@ -194,6 +194,39 @@ def pool_atto(privacy: Privacy) -> int:
     return 0 if privacy.accounting is Accounting.PURE else atto_down(as_written(privacy.delta_pool))
 
 
+def for_reach_up(accounting: Accounting, pico: int, made_for: int, reach: int) -> int:
+    """What a charge counts, rounded up, where neighbours differ by `reach` times one unit instead of `made_for`.
+
+    Claim: every mechanism of this program that is rho-zCDP (epsilon-DP under pure) for neighbours that differ by
+    `made_for` times the most that one unit adds is so for `reach` times, with the result in the place of its charge.
+    Never less than the charge. ValueError unless both are at least 1.
+    """
+    if made_for < 1 or reach < 1:
+        raise ValueError(f"neighbours differ by one unit at least: {made_for}, {reach}")
+    if reach <= made_for:
+        return _whole(pico)
+    match accounting:
+        case Accounting.ZCDP:
+            return -(-_whole(pico) * reach**2 // made_for**2)
+        case Accounting.PURE:
+            return -(-_whole(pico) * reach // made_for)
+        case _ as never:
+            assert_never(never)
+
+
+def for_reach_down(accounting: Accounting, counted: int, made_for: int, reach: int) -> int:
+    """The largest charge that counts no more than `counted`: see `for_reach_up`."""
+    if reach <= made_for:
+        return _whole(counted)
+    match accounting:
+        case Accounting.ZCDP:
+            return _whole(counted) * made_for**2 // reach**2
+        case Accounting.PURE:
+            return _whole(counted) * made_for // reach
+        case _ as never:
+            assert_never(never)
+
+
 def epsilon_spent(privacy: Privacy, pico: int) -> float:
     """The epsilon of a spent amount at the policy's delta, for display: rounded up to a multiple of 1e-9.
 

@@ -1,8 +1,9 @@
 """Which private group keys may appear: how high must a noisy unit count be?
 
-Computes thresholds and their share of delta; the noise and the comparison happen elsewhere. Counts are in
-units, sigma in units, delta as a float or in atto (1e-18). Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi
-and Yekhanin 2020 (weighted Gaussian set union), extended to groups of units here.
+Computes thresholds and their share of delta, and which delta a threshold amounts to for another group of units;
+the noise and the comparison happen elsewhere. Counts are in units, sigma in units, delta as a float or in atto
+(1e-18). Source: Gopi, Gulhane, Kulkarni, Shen, Shokouhi and Yekhanin 2020 (weighted Gaussian set union), extended
+to groups of units here.
 The argument is in docs/claims/key-selection.md.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
+from proxy.dp.accounting import ATTO
 from proxy.dp.mechanisms import SCALE_BITS
 from proxy.errors import BadGroups
 
@@ -23,6 +25,7 @@ MIN_DELTA = 1e-18  # one atto, the smallest charge
 _UP = 1.0 + 2.0**-40  # relative; doubles lose less than 2**-48 in each place where it is applied
 _DOWN = 1.0 - 2.0**-40
 _STANDARD = NormalDist()
+_FAR = 30.0  # a normal tail beyond is below 1e-197
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +89,33 @@ def threshold(
     log_hidden = math.log1p(-delta_r)
 
     def weight_up(keys: int) -> float:
-        return group_size * min(1.0, norm_ratio / math.sqrt(keys)) * _UP
+        return _weight_up(norm_ratio, keys, group_size)
 
     def noise_up(keys: int) -> float:
         return sigma_n * _quantile_up(log_hidden / (group_size * keys))
 
     tau = _max_of_sum(weight_up, noise_up, keys_per_unit)
     return (tau + sigma_n * 2.0 ** (1 - SCALE_BITS) + max(0, min_units - 1)) * _UP
+
+
+@lru_cache(maxsize=65536)
+def shown_atto_up(rule: KeyRule, group_size: int) -> int:
+    """The delta, in atto and at most 1, with which a rule shows keys that only `group_size` units hold.
+
+    Claim: for inputs that differ in at most `group_size` units, the probability that the rule shows any key which only
+    those units hold is at most the result. Assumes what `threshold` does, for any group size, that of the rule or not.
+    """
+    margin = rule.tau - max(0, rule.min_units - 1)
+
+    def log_tail_up(keys: int) -> float:
+        weight = _weight_up(rule.norm_ratio, keys, group_size)
+        lost = 2.0 ** (1 - SCALE_BITS) + (rule.tau + weight) / rule.sigma_n * 2.0**-48
+        z_down = min((margin - weight) / rule.sigma_n - lost, _FAR)
+        return math.log(math.erfc(z_down / math.sqrt(2.0)) / 2.0)
+
+    _check_counts(rule.keys_per_unit, group_size, rule.min_units)
+    each = math.exp(_max_of_sum(log_tail_up, math.log, rule.keys_per_unit))
+    return min(ATTO, math.ceil(group_size * each * _UP * ATTO))
 
 
 def delta_share(delta_pool_atto: int, pico_r: int, pico_account: int) -> int:
@@ -118,6 +141,11 @@ def _check_noise(sigma_n: float, norm_ratio: float) -> None:
 def _check_counts(keys_per_unit: int, group_size: int, min_units: int) -> None:
     if keys_per_unit < 1 or group_size < 1 or min_units < 0:
         raise ValueError(f"impossible counts: {keys_per_unit} keys, {group_size} units, at least {min_units}")
+
+
+def _weight_up(norm_ratio: float, keys: int, group_size: int) -> float:
+    """Most that so many units, each with that number of keys, add to a count: group_size * a(keys)."""
+    return group_size * min(1.0, norm_ratio / math.sqrt(keys)) * _UP
 
 
 def _quantile_up(log_hidden: float) -> float:

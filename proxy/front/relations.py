@@ -30,6 +30,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("window_ends", SqlType.TIMESTAMPTZ),
             ("lifetime_epsilon", SqlType.FLOAT8),
             ("everyone_epsilon", SqlType.FLOAT8),
+            ("outside_promise", SqlType.TEXT),
         ),
         "history": (
             ("at", SqlType.TIMESTAMPTZ),

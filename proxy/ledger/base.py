@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from proxy.dp.accounting import for_reach_down, for_reach_up
 from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.chain import Event
+from proxy.ledger.promises import NEVER_STATED, Standing
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import Accounting
+from proxy.policy.pledge import Pledge
 from proxy.release.store import Missing, ReleaseStore, Stored
 
 LATEST = datetime.min.replace(tzinfo=UTC)
@@ -52,12 +55,15 @@ class Balance:
     """What an account has spent against the limit it was asked with. Remaining is never negative.
 
     spent, granted: in the window that holds `day` (see `ledger.windows`), or in all if the account does not refresh.
+    standing: for what was spent counts. outside: what was spent in all before the unit was another.
     """
 
     account: Account
     spent: Cost
     granted: Cost = NOTHING
     day: int = 1
+    standing: Standing = NEVER_STATED
+    outside: Cost = NOTHING
 
     @property
     def limit(self) -> Cost:
@@ -68,6 +74,21 @@ class Balance:
     def remaining(self) -> Cost:
         limit = self.limit
         return Cost(max(0, limit.pico - self.spent.pico), max(0, limit.atto - self.spent.atto))
+
+    @property
+    def is_overspent(self) -> bool:
+        """Whether more was spent than may be: what was spent counts more now, or the limit was lowered."""
+        return self.account.limited and not self.spent.fits(self.limit)
+
+    @property
+    def affordable(self) -> int:
+        """The largest charge, in pico, under the account's own promise that it can pay."""
+        made_for, reach = self.account.promise.reach, self.standing.reach
+        return for_reach_down(self.account.accounting, self.remaining.pico, made_for, reach)
+
+    def counted(self, pico: int) -> int:
+        """What a charge under the account's own promise counts."""
+        return for_reach_up(self.account.accounting, pico, self.account.promise.reach, self.standing.reach)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +130,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """All that one account ever spent and was granted, in one accounting."""
+    """All that one account ever spent and was granted, in one accounting. standing, outside: as of `Balance`."""
 
     kind: AccountKind
     name: str
     spent: Cost
     granted: Cost
     accounting: Accounting
+    standing: Standing = NEVER_STATED
+    outside: Cost = NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +188,14 @@ class AccountingChanged(LedgerFailed):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """What the dataset's account had spent before a promise was stated, and its balance since."""
+
+    before: Cost
+    balance: Balance
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gift:
     """What an administrator gives an account beyond its policy, who that is and why. `at` has a time zone."""
@@ -212,7 +243,8 @@ class Ledger(Protocol):
     ) -> tuple[Cost, ...]:
         """What `reserve` would charge each account for these releases now; charges nothing and refuses nothing.
 
-        A charge made later is no larger: what an account has paid and what is stored only grows.
+        A charge made later is no larger, as long as no more is promised: what an account has paid and what is stored
+        only grows.
         """
         ...
 
@@ -242,8 +274,13 @@ class Ledger(Protocol):
         """What each account has spent and has left in the window of `at`, or of the latest charge if that is later."""
         ...
 
-    def can_pay(self, account: Account) -> bool:
-        """Whether what the account has spent can be told in its accounting; if not, every charge is refused."""
+    def pledge(self, pledge: Pledge, account: Account, at: datetime) -> Restated:
+        """State, durably, what is promised of a dataset from now on; to be called before anything is served.
+
+        Claim (docs/claims/promises.md): from then on every charge to its accounts, earlier or later, counts for the
+        strongest promise that was stated. account: of the dataset. Raises AccountingChanged, UnitChanged,
+        PromiseRefused, with nothing stated, and LedgerFailed.
+        """
         ...
 
     def grant(self, gift: Gift) -> None:

@@ -18,14 +18,20 @@ from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
+from proxy.policy.pledge import Owner, Pledge
 
 GENESIS = "0" * 64
 PREVIEW_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Unstated:
-    """Entries of earlier versions do not say what was promised, nor by which rules private keys were shown."""
+class Earlier:
+    """Entries of earlier versions name the policy alone, not what it promised nor how private keys were shown."""
+
+    policy_digest: str
+
+
+Origin = Promise | Earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +108,7 @@ class Entry:
     accounting: Accounting
     releases: tuple[Priced, ...]
     lines: tuple[Line, ...]
-    promise: Promise | Unstated
+    promise: Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,17 @@ class Keyed:
     keys: tuple[KeyRule, ...]
 
 
-Event = Entry | Grant | Keyed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pledged:
+    """What was promised of a dataset from then on."""
+
+    seq: int
+    previous: str
+    at: datetime
+    pledge: Pledge
+
+
+Event = Entry | Grant | Keyed | Pledged
 
 
 def preview(query: str) -> tuple[str, str]:
@@ -140,6 +156,8 @@ def _document(event: Event) -> dict[str, object]:
             return _grant(event)
         case Keyed(release_id=number, keys=keys):
             return {"kind": "keys", "release": number, "keys": _rules(keys)}
+        case Pledged(pledge=pledge):
+            return _pledge(pledge)
         case _ as never:
             assert_never(never)
 
@@ -159,8 +177,24 @@ def _charge(entry: Entry) -> dict[str, object]:
         ],
     }
     if isinstance(entry.promise, Promise):
-        charge["promise"] = [entry.promise.group_size, entry.promise.neighbors.value]
+        charge["promise"] = _promise(entry.promise)
     return charge
+
+
+def _pledge(pledge: Pledge) -> dict[str, object]:
+    return {
+        "kind": "pledge",
+        "dataset": pledge.dataset,
+        "policy_digest": pledge.policy_digest,
+        "promise": _promise(pledge.promise),
+        "unit": pledge.unit,
+        "owners": [[name, owner.words, list(owner.parents)] for name, owner in pledge.owners],
+        "changed_from": pledge.changed_from,
+    }
+
+
+def _promise(promise: Promise) -> list[object]:
+    return [promise.group_size, promise.neighbors.value]
 
 
 def _release(release: Priced) -> list[object]:
@@ -212,7 +246,7 @@ def _read_charge(document: dict[str, Any]) -> Entry:
         accounting=Accounting(document["accounting"]),
         releases=tuple(_read_release(*release) for release in document["releases"]),
         lines=tuple(_read_line(*line) for line in document["lines"]),
-        promise=_read_promise(*document["promise"]) if "promise" in document else Unstated(),
+        promise=_read_promise(*document["promise"]) if "promise" in document else Earlier(document["policy_digest"]),
     )
 
 
@@ -274,10 +308,24 @@ def _read_keyed(document: dict[str, Any]) -> Keyed:
     )
 
 
+def _read_pledged(document: dict[str, Any]) -> Pledged:
+    pledge = Pledge(
+        dataset=document["dataset"],
+        policy_digest=document["policy_digest"],
+        promise=_read_promise(*document["promise"]),
+        unit=document["unit"],
+        owners=tuple((name, Owner(words, tuple(parents))) for name, words, parents in document["owners"]),
+        changed_from=document["changed_from"],
+    )
+    at = datetime.fromisoformat(document["at"])
+    return Pledged(seq=document["seq"], previous=document["previous"], at=at, pledge=pledge)
+
+
 _READERS: Mapping[str, Callable[[dict[str, Any]], Event]] = {
     "charge": _read_charge,
     "grant": _read_grant,
     "keys": _read_keyed,
+    "pledge": _read_pledged,
 }
 KINDS = frozenset(_READERS)
 

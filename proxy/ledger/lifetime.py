@@ -20,19 +20,20 @@ def lifetime_epsilon(balance: Balance, balances: Sequence[Balance], privacy: Pri
     """The most epsilon that the account's holder is ever shown, rounded up; infinite if nothing bounds it.
 
     balances: of all accounts of the charge. What a refreshing account is shown, the dataset's account has paid for.
+    An account that is overspent has no more than it has spent.
     """
     account = balance.account
     if account.limited and account.refresh is Refresh.LIFETIME:
-        return epsilon_spent(privacy, balance.limit.pico)
+        return epsilon_spent(privacy, max(balance.limit.pico, balance.spent.pico))
     return everyone_epsilon([b for b in balances if b is not balance], privacy)
 
 
 def everyone_epsilon(balances: Sequence[Balance], privacy: Privacy) -> float:
     """The most epsilon that all logins together are ever shown; infinite if nothing bounds it.
 
-    A promise of the policy and of top-ups: what was spent is not in it.
+    A promise of the policy and of top-ups: what was spent is not in it, but that more was spent than may be.
     """
-    dataset = (b for b in balances if b.account.kind is AccountKind.DATASET)
+    dataset = (b for b in balances if b.account.kind is AccountKind.DATASET and not b.is_overspent)
     return min((lifetime_epsilon(b, (), privacy) for b in dataset), default=math.inf)
 
 

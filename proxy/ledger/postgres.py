@@ -17,7 +17,7 @@ import psycopg
 
 from proxy.errors import LedgerFailed
 from proxy.ledger import history
-from proxy.ledger.base import LATEST, Asked, Balance, Gift, Outcome, Question, Receipt, Report, Total, Wanted
+from proxy.ledger.base import LATEST, Asked, Balance, Gift, Outcome, Question, Receipt, Report, Restated, Total, Wanted
 from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Event, Line, decode
 from proxy.ledger.directory import OwnedDirectory
@@ -39,6 +39,7 @@ from proxy.ledger.postgres_link import HINT, Link, Queue
 from proxy.ledger.postgres_schema import BLOCK, prepare
 from proxy.ledger.postgres_store import PostgresStore
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.policy.pledge import Pledge
 from proxy.release.store import Missing, ReleaseStore, Stored
 
 _CHARGED = (
@@ -178,6 +179,20 @@ class PostgresLedger:
             self.settle(statement)
         return bound
 
+    def pledge(self, pledge: Pledge, account: Account, at: datetime) -> Restated:
+        with self._used():
+            self._chain.catch_up()  # a refusal is of the newest books
+            restated = self._chain.first(lambda: self._pledged(pledge, account, at))
+        self.settle(self._books.seq)
+        return restated
+
+    def _pledged(self, pledge: Pledge, account: Account, at: datetime) -> Restated:
+        """State it in the books as they are. Raises Overtaken if they were not the newest."""
+        before = self._books.spent_before(account, at)
+        if not self._books.promises.is_stated(pledge):
+            self._append(self._books.draft_pledge(pledge, at))
+        return Restated(before, *self._books.balances((account,), at))
+
     def grant(self, gift: Gift) -> None:
         with self._used():
             self._chain.first(lambda: self._append(self._books.draft_grant(gift)))
@@ -236,9 +251,6 @@ class PostgresLedger:
         with self._used():
             self._chain.catch_up()
             return self._books.balances(accounts, at)
-
-    def can_pay(self, account: Account) -> bool:
-        return self._books.can_pay(account)
 
     def all_accounts(self) -> tuple[Total, ...]:
         with self._used():

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import assert_never
 
 import psycopg
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger.base import Gift, Report, Total
+from proxy.ledger.base import Gift, Report, Restated, Total
 from proxy.ledger.books import Books
 from proxy.ledger.chain import Entry, digest
 from proxy.ledger.exchange import Body, Item
 from proxy.ledger.postgres_chain import Chain
 from proxy.ledger.postgres_link import HINT, Connection, Link, check_address
 from proxy.ledger.postgres_schema import prepare
-from proxy.plan.charge import ReleaseKey
+from proxy.ledger.replay import restated
+from proxy.plan.charge import Account, ReleaseKey
+from proxy.policy.pledge import Pledge
 from proxy.release.store import Stored
 
 _INSERT_ENTRY = "insert into entry values (%s, %s, %s)"
@@ -54,6 +57,14 @@ def inspect_at(url: str) -> Report:
         if row[1] > books.last_release:
             raise LedgerFailed("a stored release was never charged to anybody")
         return Report(entries=books.seq, releases=int(row[0]), head=books.head, totals=books.totals())
+
+
+def foretell_at(url: str, pledge: Pledge, account: Account, at: datetime) -> Restated:
+    """What `Ledger.pledge` would give, with nothing stated. Raises as that does, and ConfigError if there is none."""
+    with _opened(url) as link:
+        books = Books()
+        Chain(link, books).catch_up()
+        return restated(books, pledge, account, at)
 
 
 def grant_at(url: str, gift: Gift) -> Total:

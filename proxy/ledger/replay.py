@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import datetime
 from pathlib import Path
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger.base import Report
+from proxy.ledger.base import Report, Restated
 from proxy.ledger.books import Books
+from proxy.ledger.chain import encode
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
 from proxy.ledger.schema import FILE_NAME, reading
+from proxy.plan.charge import Account
+from proxy.policy.pledge import Pledge
 
 
 def catch_up(books: Books, connection: sqlite3.Connection, mark: Mark | NoMark) -> None:
@@ -60,6 +64,23 @@ def inspect(directory: Path) -> Report:
     books = Books()
     releases = reread(books, directory)
     return Report(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
+
+
+def foretell(directory: Path, pledge: Pledge, account: Account, at: datetime) -> Restated:
+    """What `Ledger.pledge` would give, with nothing stated, also while a proxy is running. Raises as that does."""
+    check_present(directory)
+    books = Books()
+    reread(books, directory)
+    return restated(books, pledge, account, at)
+
+
+def restated(books: Books, pledge: Pledge, account: Account, at: datetime) -> Restated:
+    """State a promise in books that nobody keeps."""
+    before = books.spent_before(account, at)
+    if not books.promises.is_stated(pledge):
+        event = books.draft_pledge(pledge, at)
+        books.book(event, encode(event))
+    return Restated(before, *books.balances((account,), at))
 
 
 def check_present(directory: Path) -> None:

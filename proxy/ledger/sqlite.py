@@ -27,6 +27,7 @@ from proxy.ledger.base import (
     Question,
     Receipt,
     Report,
+    Restated,
     Total,
     Wanted,
 )
@@ -45,6 +46,7 @@ from proxy.ledger.picking import (
     stored_of,
 )
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
+from proxy.policy.pledge import Pledge
 from proxy.release.store import Missing, ReleaseStore, SqliteStore, Stored
 
 _BODIES_AFTER = "select body from entry where seq > ? order by seq"
@@ -241,8 +243,16 @@ class SqliteLedger:
                 self._take_over()
             return self._books.balances(accounts, at)
 
-    def can_pay(self, account: Account) -> bool:
-        return self._books.can_pay(account)
+    def pledge(self, pledge: Pledge, account: Account, at: datetime) -> Restated:
+        with self._lock:
+            self._recover()
+            self._take_over()
+            before = self._books.spent_before(account, at)
+            if not self._books.promises.is_stated(pledge):
+                self._append(lambda: self._books.draft_pledge(pledge, at))
+            restated = Restated(before, *self._books.balances((account,), at))
+        self.settle(self._books.seq)
+        return restated
 
     def grant(self, gift: Gift) -> None:
         with self._lock:

@@ -54,6 +54,11 @@ class AccountKind(enum.StrEnum):
         return self in (AccountKind.USER, AccountKind.SESSION)
 
 
+def dataset_of(account: str) -> str:
+    """The dataset whose account it is: `shop` of `shop`, of `shop/analyst` and of `shop/ann/1`."""
+    return account.partition("/")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses.

@@ -33,6 +33,7 @@ from proxy.policy.model import (
     UnitVia,
     Unknown,
 )
+from proxy.policy.spent import accounting_words, reach_words, unit_words
 
 
 class Effect(enum.Enum):
@@ -57,6 +58,7 @@ def diff(old: Policy, new: Policy) -> tuple[Change, ...]:
     return (
         *_whole(old, new),
         *_privacy(old.privacy, new.privacy),
+        *_spent(old, new),
         *_budgets(old.budgets, new.budgets),
         *_tables(old, new),
         *_limits(old.limits, new.limits),
@@ -100,12 +102,25 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
         elif name == "unit":
             effect = Effect.OPENS if new.unit == "row" else Effect.CHANGES
             yield Change(effect, where, f"{before} becomes {after}: is the same protected as before?")
+        elif name == "accounting":
+            yield Change(Effect.CHANGES, where, f"{_becomes(name, before, after)}: {accounting_words(new)}")
         elif name == "raw_select_empty":
             words = "rows that are asked for themselves are no error, there are none" if after else (
                 "asking for rows themselves is an error")  # fmt: skip
             yield Change(Effect.CHANGES, where, words)
         else:
             yield Change(Effect.CHANGES, where, _becomes(name, before, after))
+
+
+def _spent(old: Policy, new: Policy) -> Iterator[Change]:
+    """What becomes of what was charged to the dataset's accounts."""
+    if old.dataset != new.dataset:
+        return
+    if words := reach_words(old.privacy, new.privacy):
+        yield Change(Effect.CHANGES, "privacy", words)
+    if words := unit_words(old, new):
+        effect = Effect.OPENS if new.unit_changed_from == old.privacy.unit else Effect.CHANGES
+        yield Change(effect, "privacy.unit_changed_from", words)
 
 
 def _budgets(old: Budgets, new: Budgets) -> Iterator[Change]:
@@ -191,7 +206,8 @@ def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
     if isinstance(new, PublicTable):
         yield Change(Effect.OPENS, f"{where}.public", _EXACT)
     elif isinstance(old, PublicTable):
-        yield Change(Effect.CLOSES, f"{where}.public", f"its rows are no more shown; {_owner_words(new)}")
+        words = f"its rows are no more shown, but those that were are known; {_owner_words(new)}"
+        yield Change(Effect.CLOSES, f"{where}.public", words)
     else:
         words = f"{_owner_words(new)}, no more: {_owner_words(old)}; is the same protected as before?"
         yield Change(Effect.CHANGES, f"{where}.unit", words)

@@ -72,6 +72,12 @@ class PrivacyDocument(Document):
         max_length=63,
         description="The word messages use for who is protected (customer, patient); `row` if each row stands alone.",
     )
+    unit_changed_from: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=63,
+        description="The word that `unit` was: acknowledges that all that was released before is outside the promise.",
+    )
     neighbors: Literal["add_remove", "replace_one"] = Field(
         default="add_remove",
         description="What one unit may do to the data: be there or not, or be exchanged (double noise).",

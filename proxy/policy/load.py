@@ -90,6 +90,7 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
         digest=policy_digest(document.dataset, document.source, privacy, tables.values()),
         users_file=posixpath.join(folder, document.access.users_file),
         limits=limits,
+        unit_changed_from=document.privacy.unit_changed_from or "",
     )
 
 

@@ -300,7 +300,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """A whole, valid policy. digest: SHA-256 of its canonical content, part of every reuse key."""
+    """A whole, valid policy. digest: SHA-256 of its canonical content, part of every reuse key.
+
+    unit_changed_from: which unit was protected before, in its accounts; "" if none was.
+    """
 
     dataset: str
     source: Source
@@ -311,6 +314,7 @@ class Policy:
     digest: str
     users_file: str
     limits: Limits = field(default_factory=Limits)
+    unit_changed_from: str = ""
 
     def private_tables(self) -> tuple[Table, ...]:
         return tuple(t for t in self.tables.values() if not t.is_public)

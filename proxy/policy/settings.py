@@ -132,8 +132,9 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
     most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), MAX_QUERY_EPSILON, report)
     if query > most:
         report.add(("privacy", "query_epsilon"), f"must be at most max_query_epsilon ({most:g}), found {query:g}")
-    if not document.unit.isprintable() or document.unit != document.unit.strip():
-        report.add(("privacy", "unit"), "expected a word, as customer")
+    for name, word in (("unit", document.unit), ("unit_changed_from", document.unit_changed_from or "")):
+        if not word.isprintable() or word != word.strip():
+            report.add(("privacy", name), "expected a word, as customer")
     if not 1 <= document.reuse_factor <= 1000:
         report.add(("privacy", "reuse_factor"), "must be a number from 1 to 1000")
     return Privacy(

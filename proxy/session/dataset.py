@@ -101,7 +101,12 @@ class Version:
         )
 
     def dataset_account(self) -> Account:
-        return _account(AccountKind.DATASET, self.policy.dataset, self.policy.budgets.dataset, self.policy.privacy)
+        return dataset_account(self.policy)
+
+
+def dataset_account(policy: Policy) -> Account:
+    """The account that pays for whatever anybody is shown."""
+    return _account(AccountKind.DATASET, policy.dataset, policy.budgets.dataset, policy.privacy)
 
 
 def _account(kind: AccountKind, name: str, limit: AccountLimit, privacy: Privacy) -> Account:

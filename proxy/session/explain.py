@@ -11,6 +11,7 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.dp.figures import figure
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
+from proxy.ledger.restated import outside_words
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.settings import Settings
@@ -41,6 +42,7 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     if data["is_above_max_charge"]:
         lines.append(f"It is refused if run now: hush.max_charge allows {settings.max_charge:g}")
     lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
+    lines += [f"Remaining, {a['account']}: {a['outside']}" for a in _listed(data, "accounts") if "outside" in a]
     for release in releases:
         lines += plan_lines(release)
         if release["added_up"] is not None:
@@ -71,7 +73,12 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     shown = own_accounts(viewer)
     balances = asker.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
     accounts: list[Json] = [
-        {"account": d.account.kind, "charge": amounts(d.cost, privacy), **_remaining(b, balances, privacy)}
+        {
+            "account": d.account.kind,
+            "charge": amounts(d.cost, privacy),
+            **_remaining(b, balances, privacy),
+            **_outside(b, privacy),
+        }
         for d, b in zip(_of(due, shown), (b for b in balances if b.account in shown), strict=True)
     ]
     return {
@@ -81,7 +88,7 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
         "is_above_max_charge": is_above_cap(charged, settings, privacy),
         "accounts": accounts,
         "releases": releases,
-        "later": [{"charge": amounts(w.request.cost, privacy)} for w in asked.tickets],
+        "later": [{"charge": amounts(_counted(w.request.cost, balances[0]), privacy)} for w in asked.tickets],
     }
 
 
@@ -96,6 +103,11 @@ def _for_role(plan: Json, premises: Premises) -> Json:
         else:
             found[name] = _for_role(value, premises) if isinstance(value, dict) else value
     return found
+
+
+def _counted(cost: Cost, balance: Balance) -> Cost:
+    """What a charge counts for what was promised of the accounts."""
+    return Cost(balance.counted(cost.pico), cost.atto)
 
 
 def _computed(derived: Derived | None) -> Json:
@@ -165,6 +177,12 @@ def _listed(data: Json, name: str) -> list[Json]:
     found = data[name]
     assert isinstance(found, list)
     return found
+
+
+def _outside(balance: Balance, privacy: Privacy) -> Json:
+    """What was spent for another unit, if anything was."""
+    words = outside_words(balance, privacy)
+    return {"outside": words} if words else {}
 
 
 def _remaining(balance: Balance, balances: Sequence[Balance], privacy: Privacy) -> Json:

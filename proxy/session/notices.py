@@ -153,7 +153,7 @@ def _shortfall(shortfall: Shortfall, privacy: Privacy) -> str:
 
 
 def _lower_knob(shortfalls: tuple[Shortfall, ...], privacy: Privacy) -> str:
-    left = min(epsilon_spent(privacy, s.balance.remaining.pico) for s in shortfalls)
+    left = min(epsilon_spent(privacy, s.balance.affordable) for s in shortfalls)
     if left < _SMALLEST_KNOB:
         return _REPEAT
     return f"SET hush.epsilon = {math.floor(left * 1000) / 1000:g} would fit. {_REPEAT}"

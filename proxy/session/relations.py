@@ -15,6 +15,7 @@ from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon
+from proxy.ledger.restated import outside_words
 from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import told_of
@@ -92,12 +93,18 @@ def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob
         number(epsilon_spent(privacy, left.pico)) if account.limited else None,
         decimal(balance.limit.pico) if account.limited and not is_pure else None,
         None if is_pure else decimal(spent.pico),
-        number(privacy.delta + balance.granted.atto / ATTO),
-        str(left.pico // knob) if account.limited else None,
+        number(privacy.delta + _beyond(balance) / ATTO),
+        str(left.pico // balance.counted(knob)) if account.limited else None,
         window_ends(balance) if refreshes(balance) else None,
         number(lifetime_epsilon(balance, balances, privacy)) if account.limited else None,
         number(everyone_epsilon(balances, privacy)),
+        outside_words(balance, privacy) or None,
     )
+
+
+def _beyond(balance: Balance) -> int:
+    """The delta that an account was given, or has lost, beyond the policy's."""
+    return balance.granted.atto + max(0, balance.spent.atto - balance.limit.atto) * balance.account.limited
 
 
 def _shown_name(account: Account) -> str:

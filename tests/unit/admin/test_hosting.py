@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from proxy.admin.hosting import check_promise
+from proxy.admin.hosting import keep_promise
+from proxy.dp.accounting import limit_pico
 from proxy.errors import LedgerFailed
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.policy.model import Accounting, EpsilonLimit, Policy, Refresh
+from proxy.policy.model import Accounting, EpsilonLimit, Neighbors, Policy, Refresh
 from tests.unit.ledger.make import ask, want
 from tests.unit.session.make import version
 from tests.unit.sql.corpus import policy
@@ -31,15 +32,20 @@ def test_accounting_changes_to_zcdp_and_not_back(tmp_path: Path) -> None:
     with closing(SqliteLedger(tmp_path / "state")) as ledger:
         ledger.reserve(before.accounts("ann", "s"), want(atto=0), ask())
         for one in (before, after):
-            check_promise(ledger, one)
+            keep_promise(ledger, one)
         ledger.reserve(after.accounts("ann", "s"), want("b"), ask())
-        check_promise(ledger, after)
+        keep_promise(ledger, after)
         with pytest.raises(LedgerFailed, match="pure was asked of accounts that have spent under zcdp"):
-            check_promise(ledger, before)
+            keep_promise(ledger, before)
 
 
 def _privacy(**changes: object) -> Edit:
     return lambda p: replace(p, privacy=replace(p.privacy, **changes))  # type: ignore[arg-type]
+
+
+def _digest(edited: Policy) -> Policy:
+    """Another policy has another digest."""
+    return replace(edited, digest="e" * 64)
 
 
 def _budgets(**changes: object) -> Edit:
@@ -51,7 +57,6 @@ def _budgets(**changes: object) -> Edit:
     [
         (_privacy(delta=1e-7, delta_pool=5e-8), False),
         (_privacy(max_query_epsilon=3.0, reuse_factor=5.0, min_units=9), False),
-        (_privacy(unit="person", group_size=2), False),
         (_budgets(user=EpsilonLimit(3)), True),
         (_budgets(user=EpsilonLimit(0.01)), True),
         (_budgets(session=EpsilonLimit(2, Refresh.DAY)), True),
@@ -64,8 +69,9 @@ def test_an_edited_policy_forgets_nothing_that_was_spent(tmp_path: Path, edit: E
     before, after = version(policy()), version(edit(policy()))
     cost = 10**9
     with closing(SqliteLedger(tmp_path / "state")) as ledger:
+        keep_promise(ledger, before)
         ledger.reserve(before.accounts("ann", "s"), want(pico=cost, atto=0), ask())
-        check_promise(ledger, after)
+        keep_promise(ledger, after)
         balances = ledger.balances(after.accounts("ann", "s"), ask().at)
         assert [b.spent.pico for b in balances] == [cost] * len(before.accounts("ann", "s"))
         limited = [b for b in balances if b.account.limited and b.account.kind.is_own]
@@ -73,10 +79,59 @@ def test_an_edited_policy_forgets_nothing_that_was_spent(tmp_path: Path, edit: E
         assert all(b.remaining.pico == max(0, b.account.limit.pico - cost) for b in limited)
 
 
+@pytest.mark.parametrize(
+    ("edit", "times"),
+    [
+        (_privacy(group_size=5), 25),
+        (_privacy(neighbors=Neighbors.REPLACE_ONE), 4),
+        (_privacy(group_size=5, neighbors=Neighbors.REPLACE_ONE), 100),
+    ],
+)
+def test_what_was_spent_counts_for_a_stronger_promise_of_every_account_and_the_log_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, edit: Edit, times: int
+) -> None:
+    limits = {"dataset": EpsilonLimit(20), "user": EpsilonLimit(1)}
+    served = _budgets(**limits)(policy())
+    before, after = version(served), version(_digest(edit(served)))
+    cost = limit_pico(served.privacy, 0.5)
+    with closing(SqliteLedger(tmp_path / "state")) as ledger, caplog.at_level(logging.WARNING, "hushql"):
+        keep_promise(ledger, before)
+        ledger.reserve(before.accounts("ann", "s"), want(pico=cost, atto=0), ask())
+        assert caplog.messages == []
+        keep_promise(ledger, after)
+        found = ledger.balances(after.accounts("ann", "s"), ask().at)
+        assert [b.spent.pico for b in found] == [cost * times] * 4
+        counts, overspent = caplog.messages
+        assert counts.startswith("shop: what was spent counts for what is promised now: epsilon ")
+        assert counts.endswith(" in place of epsilon 0.5")
+        assert overspent.startswith("shop: the user account shop/ann is overspent: epsilon ")
+        assert overspent.endswith(
+            ", of epsilon 1 and delta 5e-07; new questions are refused, what was answered is answered again"
+        )
+        caplog.clear()
+        keep_promise(ledger, before)
+        assert [b.spent.pico for b in ledger.balances(before.accounts("ann", "s"), ask().at)] == [cost * times] * 4
+        weaker, overspent = caplog.messages
+        assert weaker.endswith(f"and stays so for the accounts: each charge under this policy counts {times} times")
+
+
+def test_another_unit_is_not_served_unless_it_is_acknowledged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = _digest(_privacy(unit="household")(policy()))
+    with closing(SqliteLedger(tmp_path / "state")) as ledger, caplog.at_level(logging.WARNING, "hushql"):
+        keep_promise(ledger, version())
+        ledger.reserve(version().accounts("ann", "s"), want(atto=0, digest=policy().digest), ask())
+        with pytest.raises(LedgerFailed, match="not the one that its accounts were kept for"):
+            keep_promise(ledger, version(other))
+        keep_promise(ledger, version(replace(other, unit_changed_from=policy().privacy.unit)))
+    (line,) = caplog.messages
+    assert line.startswith(f"shop: unit {policy().privacy.unit} until ")
+    assert line.endswith(", household since: epsilon 0.0001018 spent before is outside the promise")
+
+
 def test_a_start_logs_the_worst_case_of_what_comes_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     served = policy()
     monthly = replace(served.budgets, session=EpsilonLimit(2, Refresh.MONTH))
     with closing(SqliteLedger(tmp_path / "state")) as ledger, caplog.at_level(logging.WARNING, "hushql"):
-        check_promise(ledger, version(replace(served, budgets=monthly)))
+        keep_promise(ledger, version(replace(served, budgets=monthly)))
     (line,) = caplog.messages
     assert line.startswith(f"{served.dataset}: budgets.session: epsilon 2 comes back every month; worst case in a")

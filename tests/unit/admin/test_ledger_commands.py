@@ -7,6 +7,7 @@ import io
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,8 +22,12 @@ from proxy.ledger.chain import Grant
 from proxy.ledger.schema import FILE_NAME
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
+from proxy.policy.model import Promise
+from proxy.policy.pledge import pledge_of
+from proxy.session.dataset import dataset_account
 from tests.e2e.served import write_users
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.ledger.make import pledge
 from tests.unit.policy.case_files import BASE
 
 RHO = 6_220_000_000  # of epsilon 0.5 at delta 1e-6 with half of it for keys, about
@@ -69,6 +74,22 @@ def test_show_as_epsilon_of_a_policy(command: CommandLine, state: Path, tmp_path
     shown = json.loads(command.out)
     assert [row["account"] for row in shown] == ["shop", "shop/alice"]
     assert all(0.70 < float(row["epsilon"]) < 0.75 for row in shown)  # 0.5 * sqrt(2), nearly
+
+
+def test_show_says_for_which_promise_and_unit_accounts_are_kept(command: CommandLine, state: Path) -> None:
+    strong = pledge(Promise(5), digest="d"), pledge(Promise(5), unit="household", changed_from="customer", digest="e")
+    with closing(SqliteLedger(state)) as ledger:
+        # what was charged without a promise was charged for one unit; its groups were shown by no rule
+        for one in strong:
+            ledger.pledge(one, replace(ACCOUNTS[0], promise=Promise(5)), datetime(2026, 2, 1, tzinfo=UTC))
+    assert command("ledger", "show", "--state", str(state)) == 0
+    heading, dataset, user = command.out.splitlines()
+    assert heading.split()[2:] == ["spent", "delta", "granted", "accounting", "promise", "outside", "unit"]
+    kept = "0.311 5e-14 0 zcdp group_size 5 0.311 unit customer until 2026-02-01, household since"
+    assert dataset.split()[2:] == kept.split()
+    assert user.split()[2:] == dataset.split()[2:]
+    assert command("ledger", "show", "--state", str(state), "--json") == 0
+    assert {row["promise"] for row in json.loads(command.out)} == {"group_size 5"}
 
 
 def test_other_policy_says_nothing_about_an_account(command: CommandLine, state: Path, tmp_path: Path) -> None:
@@ -256,3 +277,52 @@ def test_a_top_up_that_cannot_be_written(
 def test_no_ledger_is_status_2(command: CommandLine, tmp_path: Path) -> None:
     assert command("ledger", "show", "--state", str(tmp_path)) == 2
     assert command.err.startswith(f"hushql: there is no ledger in {tmp_path}.")
+
+
+# --- what an edit would do --------------------------------------------------------------------------------------
+
+
+def _check(command: CommandLine, state: Path, *edits: tuple[str, str]) -> list[str]:
+    """What `policy check` says of an edited policy beside its summary, or of what is wrong."""
+    text, policy = BASE, state.parent / "p.yaml"
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    policy.write_text(text, encoding="utf-8")
+    status = command("policy", "check", str(policy), "--state", str(state))
+    return command.out.splitlines()[1:] if status == 0 else command.err.splitlines()
+
+
+def test_policy_check_says_what_becomes_of_what_was_spent(command: CommandLine, state: Path) -> None:
+    policy = state.parent / "p.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    served = read_policy(policy, {})
+    with closing(SqliteLedger(state)) as ledger:
+        ledger.pledge(pledge_of(served), dataset_account(served), datetime.now(UTC))
+    assert _check(command, state) == []
+    unit = f"unit: {served.privacy.unit}"
+    (counts,) = _check(command, state, (unit, f"{unit}\n  group_size: 2"))
+    assert counts.startswith("what was spent counts for what is promised now: epsilon 1.")
+    counts, overspent = _check(command, state, (unit, f"{unit}\n  group_size: 100"))
+    assert overspent.startswith("the dataset account shop is overspent: epsilon ")
+    (refused,) = _check(command, state, (unit, "unit: household"))
+    assert refused.startswith(f'{policy}: the unit of dataset "shop" is not the one that its accounts were kept for.')
+    acknowledged = f"unit: household\n  unit_changed_from: {served.privacy.unit}"
+    (broken,) = _check(command, state, (unit, acknowledged))
+    assert broken.startswith(f"unit {served.privacy.unit} until ")
+    assert _check(command, state) == [], "nothing was stated"
+
+
+def test_policy_check_of_no_books_says_that_nothing_was_spent(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy = tmp_path / "p.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    assert command("policy", "check", str(policy), "--state", str(tmp_path / "none")) == 0
+    assert command.out.splitlines()[1:] == [f"there is no ledger in {tmp_path / 'none'}: nothing was spent"]
+
+
+def test_policy_check_of_books_that_cannot_be_read_is_status_1(command: CommandLine, state: Path) -> None:
+    (state / FILE_NAME).write_bytes(b"no database" * 1000)
+    (wrong,) = _check(command, state)
+    assert "the ledger's file cannot be read" in wrong

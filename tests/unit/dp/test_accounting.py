@@ -19,6 +19,8 @@ from proxy.dp.accounting import (
     conversion_delta_down,
     epsilon_of_rho,
     epsilon_spent,
+    for_reach_down,
+    for_reach_up,
     knob_pico,
     limit_pico,
     of_atto_down,
@@ -288,3 +290,40 @@ def test_a_pool_that_leaves_no_delta_is_refused() -> None:
         conversion_delta_down(Privacy(unit="person", delta=1e-6, delta_pool=1e-6))
     with pytest.raises(ValueError):
         limit_pico(Privacy(unit="person", delta=0.0, delta_pool=0.0), 1.0)
+
+
+# --- other neighbours ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("made_for", "reach", "rho", "epsilon"), [
+    (1, 5, 25 * 7, 5 * 7), (1, 2, 28, 14), (2, 10, 25 * 7, 35), (2, 3, 16, 11), (5, 1, 7, 7), (3, 3, 7, 7),
+])  # fmt: skip
+def test_rho_grows_with_the_square_of_the_reach_and_epsilon_with_the_reach(
+    made_for: int, reach: int, rho: int, epsilon: int
+) -> None:
+    assert for_reach_up(Accounting.ZCDP, 7, made_for, reach) == rho
+    assert for_reach_up(Accounting.PURE, 7, made_for, reach) == epsilon
+
+
+@given(st.integers(0, 10**30), st.integers(1, 2000), st.integers(1, 2000), st.integers(1, 2000))
+def test_a_charge_counts_at_least_as_much_for_more_and_never_less_than_it_was(
+    pico: int, made_for: int, reach: int, further: int
+) -> None:
+    for accounting, power in ((Accounting.ZCDP, 2), (Accounting.PURE, 1)):
+        counted = for_reach_up(accounting, pico, made_for, reach)
+        exact = pico * max(Fraction(1), Fraction(reach, made_for) ** power)
+        assert exact <= counted < exact + 1
+        assert pico <= counted <= for_reach_up(accounting, pico, made_for, max(reach, further))
+        most = for_reach_down(accounting, pico, made_for, reach)
+        assert (
+            for_reach_up(accounting, most, made_for, reach)
+            <= pico
+            < for_reach_up(accounting, most + 1, made_for, reach)
+        )
+
+
+@pytest.mark.parametrize(("pico", "made_for", "reach"), [(-1, 1, 2), (1, 0, 1), (1, 1, 0)])
+def test_impossible_neighbours_are_refused(pico: int, made_for: int, reach: int) -> None:
+    for accounting in Accounting:
+        with pytest.raises(ValueError):
+            for_reach_up(accounting, pico, made_for, reach)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.dp.accounting import ATTO
 from proxy.dp.mechanisms import SCALE
-from proxy.dp.selection import delta_share, threshold
+from proxy.dp.selection import KeyRule, delta_share, key_rule, shown_atto_up, threshold
 from proxy.errors import BadGroups
 
 deltas = st.floats(-17.0, -2.0).map(lambda exponent: 10.0**exponent)
@@ -224,6 +225,89 @@ def test_impossible_counts_are_refused(keys_per_unit: int, group_size: int, min_
             group_size=group_size,
             min_units=min_units,
         )
+
+
+# --- a rule, and another group of units --------------------------------------------------------------
+
+
+def rule(
+    delta_r: float, sigma_n: float, norm_ratio: float, keys_per_unit: int, group_size: int = 1, min_units: int = 0
+) -> KeyRule:
+    return key_rule(
+        delta_r=delta_r, sigma_n=sigma_n, norm_ratio=norm_ratio, keys_per_unit=keys_per_unit, group_size=group_size,
+        min_units=min_units,
+    )  # fmt: skip
+
+
+@given(
+    deltas, sigmas, ratios,
+    st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=5), st.integers(1, 5), st.integers(0, 9),
+)  # fmt: skip
+def test_a_rule_shows_keys_of_another_group_of_units_with_at_most_what_is_counted(
+    delta_r: float, sigma_n: float, norm_ratio: float, held: list[set[int]], made_for: int, min_units: int
+) -> None:
+    # any way in which k units may share any keys, beside min_units - 1 others that hold them too
+    of = rule(delta_r, sigma_n, norm_ratio, 12, made_for, min_units)
+    totals: dict[int, float] = {}
+    for keys in held:
+        for key in keys:
+            totals[key] = totals.get(key, max(0.0, min_units - 1.0)) + weight(norm_ratio, len(keys))
+    chances = [min(1.0 - 2**-53, passing(of.tau, total, sigma_n)) for total in totals.values()]
+    assert any_passes(chances) * ATTO <= shown_atto_up(of, len(held))
+
+
+@given(deltas, sigmas, ratios, st.integers(1, 60), st.integers(1, 9), st.integers(1, 9), st.integers(0, 5))
+def test_what_is_counted_for_a_group_is_the_largest_sum_over_numbers_of_keys(
+    delta_r: float, sigma_n: float, norm_ratio: float, keys: int, made_for: int, group: int, min_units: int
+) -> None:
+    of = rule(delta_r, sigma_n, norm_ratio, keys, made_for, min_units)
+    others = max(0, min_units - 1)
+    brute = max(
+        group * t * passing(of.tau, others + group * weight(norm_ratio, t), sigma_n) for t in range(1, keys + 1)
+    )
+    found = shown_atto_up(of, group) / ATTO
+    assert min(1.0, brute) <= found
+    assert found <= min(1.0, brute * (1 + 1e-6)) + 1 / ATTO
+
+
+@given(deltas, sigmas, ratios, st.integers(1, 1000), st.integers(1, 9))
+def test_a_rule_counts_for_its_own_group_what_it_was_charged_and_more_for_a_larger_one(
+    delta_r: float, sigma_n: float, norm_ratio: float, keys: int, made_for: int
+) -> None:
+    of = rule(delta_r, sigma_n, norm_ratio, keys, made_for)
+    own, larger = (shown_atto_up(of, k) for k in (made_for, made_for + 1))
+    assert own <= min(1.0, delta_r * (1 + delta_r)) * ATTO * (1 + 1e-9) + 1
+    assert own <= larger <= ATTO
+
+
+@pytest.mark.parametrize(("sigma_n", "times"), [(10.0, 7), (3.0, 373), (1.5, 26_000)])
+def test_a_larger_group_is_shown_far_more_often_where_noise_is_small(sigma_n: float, times: int) -> None:
+    # times: of a key that all five hold; what is counted allows for five keys
+    of = rule(5e-7, sigma_n, 1.0, 1)
+    assert passing(of.tau, 5.0, sigma_n) / 5e-7 == pytest.approx(times, rel=0.02)
+    assert shown_atto_up(of, 5) / 5e11 == pytest.approx(5 * times, rel=0.02)
+
+
+def test_a_group_that_reaches_the_threshold_by_itself_counts_as_certain() -> None:
+    assert shown_atto_up(rule(1e-7, 0.01, 1.0, 1), 50) == ATTO
+
+
+def test_very_many_keys_are_counted_without_looking_at_each() -> None:
+    of = rule(1e-9, 3.0, 30.0, 1_000_000_000)
+    assert shown_atto_up(of, 1) == pytest.approx(1e9, rel=1e-6)
+    assert shown_atto_up(of, 5) > shown_atto_up(of, 4)
+
+
+@pytest.mark.parametrize("wrong", [{"sigma_n": 0.0}, {"norm_ratio": math.nan}, {"keys_per_unit": 0}, {"min_units": -1}])
+def test_an_impossible_rule_cannot_be_made(wrong: dict[str, float]) -> None:
+    good = {"tau": 9.0, "sigma_n": 1.0, "norm_ratio": 1.0, "keys_per_unit": 1, "min_units": 0}
+    with pytest.raises(ValueError):
+        KeyRule(**{**good, **wrong})  # type: ignore[arg-type]  # some are integers
+
+
+def test_a_group_of_nobody_cannot_be_counted() -> None:
+    with pytest.raises(ValueError):
+        shown_atto_up(rule(1e-7, 3.0, 1.0, 1), 0)
 
 
 # --- shares of the pool -----------------------------------------------------------------------------

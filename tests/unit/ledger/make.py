@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
@@ -12,7 +13,8 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.dp.selection import KeyRule
 from proxy.ledger.base import Gift, Question, Wanted
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
-from proxy.policy.model import Accounting, Refresh
+from proxy.policy.model import Accounting, Promise, Refresh
+from proxy.policy.pledge import Owner, Pledge
 
 RULE = KeyRule(tau=30.5, sigma_n=5.0, norm_ratio=1.5, keys_per_unit=10, min_units=0)
 EARLIER = Path(__file__).with_name("earlier.jsonl")  # an export of the version before entries said what is promised
@@ -49,9 +51,22 @@ def key(name: str = "a") -> ReleaseKey:
 
 
 def want(
-    name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1", keys: tuple[KeyRule, ...] = ()
-) -> tuple[Wanted, ...]:
-    return (Wanted(Request(key=key(name), cost=Cost(pico, atto), keys=keys), sql),)
+    name: str = "a", pico: int = 1000, atto: int = 7, sql: str = "select 1", keys: tuple[KeyRule, ...] = (),
+    digest: str = "policy",
+) -> tuple[Wanted, ...]:  # fmt: skip
+    of = replace(key(name), policy_digest=digest)
+    return (Wanted(Request(key=of, cost=Cost(pico, atto), keys=keys), sql),)
+
+
+def pledge(
+    promise: Promise = Promise(), *, dataset: str = "shop", unit: str = "customer", owners: str = "the unit is id",  # noqa: B008 a value
+    changed_from: str = "", digest: str = "",
+) -> Pledge:  # fmt: skip
+    """A policy's promise; each promise has a policy of its own."""
+    return Pledge(
+        dataset=dataset, policy_digest=digest or f"policy of {promise}", promise=promise, unit=unit,
+        owners=(("table orders", Owner(owners)),), changed_from=changed_from,
+    )  # fmt: skip
 
 
 def ask(query: str = "select count(*) from users", login: str = "alice", after_s: float = 0) -> Question:

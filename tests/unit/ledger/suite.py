@@ -18,7 +18,7 @@ from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, Cost, ReleaseKey, Reserved
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.release.store import Missing, Stored
-from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, reserved_of, want
+from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, pledge, reserved_of, want
 
 NOTHING = Cost(0, 0)
 DAY_S = 86400.0
@@ -225,9 +225,11 @@ class LedgerSuite:
         assert in_present(told.cost, told.accounting, Accounting.ZCDP) == Cost(PICO // 2, 0)
         assert in_present(told.cost, told.accounting, Accounting.PURE) == told.cost == Cost(PICO, 0)
         assert ledger.balances(zcdp)[1].remaining.pico == PICO // 2  # two releases of epsilon 1: rho 1/2 each
-        assert all(ledger.can_pay(a) for a in pure + zcdp)
+        for dataset in (pure[0], zcdp[0]):
+            ledger.pledge(pledge(dataset="the dataset"), dataset, ask().at)
         ledger.reserve(zcdp, want("c", PICO // 2), ask())
-        assert not any(ledger.can_pay(a) for a in pure)
+        with pytest.raises(AccountingChanged):
+            ledger.pledge(pledge(dataset="the dataset"), pure[0], ask().at)
         with pytest.raises(AccountingChanged):
             ledger.reserve(pure, want("d", 1), ask())
         with pytest.raises(AccountSpent):
@@ -391,9 +393,10 @@ class LedgerSuite:
 
     def test_an_entry_keeps_what_was_promised_and_by_which_rules_keys_are_shown(self, ledger: Ledger) -> None:
         promise = Promise(3, Neighbors.REPLACE_ONE)
-        accounts = tuple(replace(a, promise=promise) for a in payers())
-        ledger.reserve(accounts, want("a", keys=(RULE, RULE)) + want("b"), ask())
-        (entry,) = ledger.entries()
+        dataset = replace(payers()[0], promise=promise)
+        ledger.pledge(pledge(promise), dataset, ask().at)
+        ledger.reserve((dataset,), want("a", keys=(RULE, RULE)) + want("b"), ask())
+        _, entry = ledger.entries()
         assert isinstance(entry, Entry)
         assert (entry.promise, [r.keys for r in entry.releases]) == (promise, [(RULE, RULE), ()])
 

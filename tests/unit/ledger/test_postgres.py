@@ -6,25 +6,29 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from proxy.dp.selection import shown_atto_up
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger import history, postgres_link
 from proxy.ledger.base import AccountSpent, Ledger, Outcome
 from proxy.ledger.head import Marker
 from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_books import inspect_at
+from proxy.ledger.postgres_books import foretell_at, inspect_at
+from proxy.ledger.promises import PolicyOutdated, UnitChanged
 from proxy.plan.charge import Cost
+from proxy.policy.model import Promise
 from proxy.release.store import Stored
-from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
+from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, pledge, reserved_of, want
 from tests.unit.ledger.relay import Cut, Relay, relayed
 from tests.unit.ledger.server import Database
 from tests.unit.ledger.suite import LedgerSuite
 
 ROOT = Path(__file__).parents[3]
-NOTHING = Cost(0, 0)
+NOTHING, PRICE = Cost(0, 0), Cost(1000, 7)
 
 
 class TestPostgresLedger(LedgerSuite):
@@ -38,6 +42,48 @@ def spent(shared: Ledger) -> int:
 
 
 # --- several proxies ------------------------------------------------------------------------------
+
+
+def test_of_unlike_policies_the_stronger_promise_counts_for_all(shared: PostgresLedger, other: PostgresLedger) -> None:
+    """One proxy promises groups of 5, the other goes on with single units: both count for 5, in either order."""
+    weak = (account("dataset", "shop", pico=100_000), account("user", "shop/ann"))
+    strong = tuple(replace(a, promise=Promise(5)) for a in weak)
+    shared.pledge(pledge(), weak[0], ask().at)
+    other.reserve(weak, want("a"), ask())
+    other.pledge(pledge(Promise(5)), strong[0], ask().at)
+    assert shared.reserve(weak, want("b", keys=(RULE,)), ask()).charged[0] == Cost(25_000, shown_atto_up(RULE, 5))
+    assert other.reserve(strong, want("c"), ask()).charged[0] == PRICE
+    shared.pledge(pledge(), weak[0], ask().at)
+    for one, accounts in ((shared, weak), (other, strong)):
+        assert one.balances(accounts)[0].spent == Cost(51_000, 14 + shown_atto_up(RULE, 5))
+        assert one.verify().totals == one.all_accounts()
+    shared.reserve(weak, want("d", pico=1900, atto=0), ask())
+    with pytest.raises(AccountSpent):
+        shared.reserve(weak, want("e", pico=80, atto=0), ask())
+    other.reserve(strong, want("f", pico=80), ask())
+
+
+def test_a_unit_that_one_proxy_gave_up_is_not_charged_by_another(shared: PostgresLedger, other: PostgresLedger) -> None:
+    accounts = (account("dataset", "shop"),)
+    for one in (shared, other):
+        one.pledge(pledge(digest="policy"), accounts[0], ask().at)
+    ticket = reserved_of(shared.reserve(accounts, want(sql=""), ask()).items[0])
+    other.pledge(pledge(unit="household", changed_from="customer", digest="new"), accounts[0], ask().at)
+    with pytest.raises(PolicyOutdated):
+        shared.reserve(accounts, want("b"), ask())
+    assert other.reserve(accounts, want("b", digest="new"), ask()).charged == (PRICE,)
+    with pytest.raises(UnitChanged):
+        shared.pledge(pledge(digest="policy 2"), accounts[0], ask().at)
+    shared.bind(ticket, want("c", keys=(RULE,))[0], ask().at)
+    assert shared.verify().totals == other.verify().totals
+
+
+def test_what_a_promise_would_do_is_told_beside_running_proxies(shared: PostgresLedger, database: Database) -> None:
+    dataset = account("dataset", "shop")
+    shared.reserve((dataset,), want(), ask())
+    told = foretell_at(database.url, pledge(Promise(5)), replace(dataset, promise=Promise(5)), ask().at)
+    assert (told.before, told.balance.spent) == (PRICE, Cost(25_000, 7))
+    assert shared.balances((dataset,))[0].spent == PRICE
 
 
 def test_what_one_proxy_charges_the_other_counts(shared: PostgresLedger, other: PostgresLedger) -> None:

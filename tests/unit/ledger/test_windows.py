@@ -110,6 +110,17 @@ def test_a_lifetime_is_bounded_by_its_own_limit_or_the_datasets() -> None:
     assert everyone_epsilon((spent,), PRIVACY) == everyone_epsilon((dataset,), PRIVACY), "others' spending is not in it"
 
 
+def test_an_account_that_is_overspent_has_lost_what_it_has_spent_and_others_hear_no_figure_of_it() -> None:
+    dataset, user = (balance(k, 3, Refresh.LIFETIME) for k in (AccountKind.DATASET, AccountKind.USER))
+    over = Cost(limit_pico(PRIVACY, 4), 0)
+    spent, own = replace(dataset, spent=over), replace(user, spent=over)
+    assert lifetime_epsilon(own, (dataset, own), PRIVACY) == epsilon_spent(PRIVACY, over.pico) > 3.9
+    assert lifetime_epsilon(spent, (spent, user), PRIVACY) == epsilon_spent(PRIVACY, over.pico)
+    assert math.isinf(everyone_epsilon((spent, user), PRIVACY))
+    month = balance(AccountKind.USER, 3, Refresh.MONTH)
+    assert math.isinf(lifetime_epsilon(month, (spent, month), PRIVACY))
+
+
 def test_each_limit_that_comes_back_has_its_sentence() -> None:
     served = policy()
     monthly, daily = EpsilonLimit(3, Refresh.MONTH), EpsilonLimit(1, Refresh.DAY)

@@ -149,6 +149,33 @@ def test_a_change_is_said_in_words_that_are_true_of_it(old: str, new: str, expec
     assert found == [(expected, words)]
 
 
+_FAR = "the delta of unlisted groups counts as often as a group of that size is shown, which is far more"
+_REFUSED = "refused where anything was promised before; give the dataset a new name, or write customer here"
+_ACKNOWLEDGED = "acknowledged; what was spent stays spent, and nothing of it was released for this unit"
+_SPENT = (
+    ("unit: customer,", "unit: customer, group_size: 5,", "changes privacy", f"what was spent counts 25 times; {_FAR}"),
+    ("unit: customer,", "unit: customer, group_size: 2, neighbors: replace_one,", "changes privacy",
+     f"what was spent counts 16 times; {_FAR}"),
+    ("unit: customer,", "unit: customer, neighbors: replace_one,", "changes privacy", "what was spent counts 4 times"),
+    ("unit: customer, delta: 1e-6", "unit: customer, accounting: pure", "changes privacy.accounting",
+     "zcdp becomes pure: refused once anything was spent: rho has no epsilon without a delta"),
+    ("unit: customer,", "unit: person,", "changes privacy.unit_changed_from",
+     f"The unit was customer and is person now: {_REFUSED}"),
+    ("unit: customer,", "unit: person, unit_changed_from: person,", "changes privacy.unit_changed_from",
+     f"The unit was customer and is person now: {_REFUSED}"),
+    ("unit: customer,", "unit: person, unit_changed_from: customer,", "opens privacy.unit_changed_from",
+     f"The unit was customer and is person now: {_ACKNOWLEDGED}"),
+    ("    unit: user_id\n    max_rows_per_unit: 60", "    unit: order_id\n    max_rows_per_unit: 60",
+     "changes privacy.unit_changed_from",
+     f"Of rows of orders, the unit is user_id no more, but the unit is order_id: {_REFUSED}"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("old, new, expected, words", _SPENT)
+def test_a_change_says_what_it_does_to_what_was_spent(old: str, new: str, expected: str, words: str) -> None:
+    assert (expected, words) in {(f"{c.effect.value} {c.where}", c.words) for c in _changes((old, new))}
+
+
 def test_bounds_of_sums_that_go_are_no_bounds_any_more() -> None:
     bounded = _policy(TEXT.replace("bounds: [0, 9]", "bounds: [0, 9], sum_bounds: [0, 50]"))
     assert "no more [0, 50]: the sum of a unit is bounded by its rows alone" in {
@@ -161,7 +188,7 @@ def test_a_change_says_which_way_it_goes(old: str, new: str, expected: str) -> N
     found = {f"{c.effect.value} {c.where}" for c in _changes((old, new))}
     assert expected in found
     subject = ".".join(expected.split(" ")[1].split(".")[:2])  # whatever else follows is about the same table or key
-    assert {w for w in found if not w.split(" ")[1].startswith((subject, "policy", "privacy.delta_pool"))} == set()
+    assert {w for w in found if not w.split(" ")[1].startswith((subject, "policy", "privacy"))} == set()
 
 
 def test_the_same_policy_written_otherwise_is_no_change() -> None:
@@ -174,3 +201,38 @@ def test_words_are_for_people_and_hold_no_connection_string() -> None:
     text = " ".join(change.words for change in diff(old, new))
     assert "read from another place" in text
     assert "secret" not in text
+
+
+def _spent(*edits: tuple[str, str]) -> dict[str, str]:
+    """What becomes of what was spent, from the second policy to the first."""
+    text = TEXT
+    for old, new in edits:
+        text = text.replace(old, new)
+    return {c.where: c.words for c in diff(_policy(text), _policy(TEXT))}
+
+
+def test_a_weaker_promise_lets_later_charges_count_more() -> None:
+    words = _spent(("unit: customer,", "unit: customer, group_size: 5,"))["privacy"]
+    assert words == "what was spent stays as it counts, and each new charge counts 25 times: accounts keep a promise"
+
+
+def test_epsilon_of_pure_accounting_counts_once_for_each_unit() -> None:
+    edits = ("unit: customer, delta: 1e-6", "unit: customer, accounting: pure")
+    (change,) = (c for c in diff(_policy(TEXT.replace(*edits)), _policy(TEXT.replace(*edits).replace(
+        "accounting: pure", "accounting: pure, group_size: 5"))) if c.where == "privacy")  # fmt: skip
+    assert change.words == "what was spent counts 5 times"
+    words = _spent(edits)["privacy.accounting"]
+    assert words.endswith("zcdp: each release of epsilon e counts as rho e^2/2, after what a larger group makes of e")
+
+
+def test_another_dataset_has_nothing_spent() -> None:
+    words = _spent(("dataset: shop", "dataset: other"), ("unit: customer,", "unit: person, group_size: 5,"))
+    assert words.keys() & {"privacy", "privacy.unit_changed_from"} == set()
+
+
+def test_neighbors_and_group_sizes_that_reach_alike_change_nothing() -> None:
+    words = _spent(("unit: customer,", "unit: customer, group_size: 2,"))
+    assert "privacy" in words
+    both = TEXT.replace("unit: customer,", "unit: customer, neighbors: replace_one,")
+    two = TEXT.replace("unit: customer,", "unit: customer, group_size: 2,")
+    assert "privacy" not in {c.where for c in diff(_policy(two), _policy(both))}

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.dp.accounting import knob_pico
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
+from proxy.ledger.promises import Standing
 from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.outputs import output_noise
 from proxy.policy.model import Refresh
@@ -116,6 +118,16 @@ def test_refusal_names_every_account_of_the_caller_that_is_short() -> None:
     assert told.message == "too little is left of your user and session budget"
     assert "the user account has" in told.detail
     assert "the session account has" in told.detail
+
+
+def test_the_epsilon_that_would_fit_is_what_counts_no_more_than_is_left() -> None:
+    """A charge under the policy counts 25 times where groups of 5 were promised before."""
+    kept = replace(balance(0), standing=Standing(reach=5, group_size=5))
+    hint = budget_spent(AccountSpent((Shortfall(balance=kept, needed=Cost(CHARGE * 25, 0)),)), PRIVACY).hint
+    fitting = float(hint.split(" ")[3])
+    assert hint.startswith(f"SET hush.epsilon = {fitting:g} would fit. ")
+    fits, more = (kept.counted(knob_pico(PRIVACY, e)) for e in (fitting, fitting + 0.002))
+    assert fits <= kept.remaining.pico < more
 
 
 @pytest.mark.parametrize(
