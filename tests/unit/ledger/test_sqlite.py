@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,17 @@ import pytest
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger import history, schema
 from proxy.ledger.base import Ledger, Outcome
+from proxy.ledger.books import Books
+from proxy.ledger.chain import Event, Pledged
+from proxy.ledger.grants import grant_in_files
 from proxy.ledger.head import Mark, Marker, Marking
 from proxy.ledger.replay import inspect
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite import SqliteLedger, _Overtaken
 from proxy.plan.charge import Cost
+from proxy.policy.model import Promise
+from proxy.policy.pledge import Pledge
 from proxy.release.store import SqliteStore
-from tests.unit.ledger.make import ask, full_disk, payers, reserved_of, want
+from tests.unit.ledger.make import account, ask, full_disk, gift, payers, pledge, reserved_of, want
 from tests.unit.ledger.suite import LedgerSuite
 
 
@@ -270,3 +276,30 @@ def test_notes_that_cannot_be_written_are_bounded_and_fail_nobody(
         assert len(ledger._history._repeats) <= 10
         assert len(ledger._history._outcomes) <= 10
     assert len(ledger.history("alice", 100)) >= 10
+
+
+def test_what_a_grant_overtakes_is_stated_and_granted_behind_it(
+    ledger: SqliteLedger, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who, original, given = account("dataset", "shop"), Books.draft_pledge, list[str]()
+
+    def overtaken(books: Books, stated: Pledge, at: datetime) -> Pledged:
+        if not given:
+            given.append("once")
+            grant_in_files(state, gift(who, 5))
+        return original(books, stated, at)
+
+    monkeypatch.setattr(Books, "draft_pledge", overtaken)
+    assert ledger.pledge(pledge(Promise(2)), who, ask().at).balance.granted.pico == 5
+    assert [type(e).__name__ for e in ledger.entries()] == ["Grant", "Pledged"]
+
+
+def test_a_number_that_is_taken_by_nobody_known_is_a_failure(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(entry: Event) -> int:
+        raise _Overtaken("taken")
+
+    monkeypatch.setattr(ledger, "_commit", refuse)
+    with pytest.raises(LedgerFailed, match="taken"):
+        ledger.pledge(pledge(), account("dataset", "shop"), ask().at)
