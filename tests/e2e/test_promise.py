@@ -30,16 +30,15 @@ BUDGETS = {"dataset": {"epsilon": 50}, "user": {"epsilon": 3}, "session": {"epsi
 GROUPS = "SELECT city, count(*) FROM users GROUP BY city"
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shop")
-    write_shop(folder / "shop.duckdb")
-    write_users(folder / "users.yaml", {"ann": "analyst", "bob": "analyst", "boss": "boss"})
-    edit(folder)
-    return folder
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    write_shop(tmp_path / "shop.duckdb")
+    write_users(tmp_path / "users.yaml", {"ann": "analyst", "bob": "analyst", "boss": "boss"})
+    edit(tmp_path)
+    return tmp_path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def running(shop: Path) -> Iterator[Served]:
     with serving(shop, [shop / "shop.yaml"]) as served:
         yield served
@@ -164,7 +163,6 @@ def test_another_unit_is_refused_and_an_acknowledged_break_is_shown_for_ever(sho
         refused = reloaded(running, shop, unit="household")
         assert "was not taken" in refused
         assert 'the unit of dataset "shop" is not the one that its accounts were kept for' in refused
-        boss.execute("SET hush.epsilon = 0.01")
         boss.execute("SELECT count(*) FROM users")
         before = rho(boss)
         assert accounts(boss)["dataset"]["outside_promise"] is None
@@ -185,6 +183,9 @@ def test_another_unit_is_refused_and_an_acknowledged_break_is_shown_for_ever(sho
 
 
 def test_a_start_keeps_what_was_promised_and_refuses_what_was_given_up(shop: Path, running: Served) -> None:
+    with running.connect("shop") as ann:
+        ann.execute("SELECT count(*) FROM users")
+    reloaded(running, shop, unit="household", unit_changed_from="customer", group_size=8)
     running.process.send_signal(signal.SIGTERM)
     assert running.process.wait(WAIT_S) == 0
     edit(shop)
