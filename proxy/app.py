@@ -55,6 +55,7 @@ from proxy.session.dry_run import dry_run
 from proxy.session.plancache import PlanCache
 from proxy.session.profiling import profile as profile_units
 from proxy.session.session import ClientSession, Workers
+from proxy.workers.pool import Pool
 
 _log = logging.getLogger("hushql")
 _DRAIN_S = 10.0
@@ -109,10 +110,10 @@ class Proxy:
             self._undo.callback(pool.close)
         for _, policy in policies:
             self._noise[distribution_of(policy.privacy.accounting)].warm()
-        self._workers = Workers(
-            thinking=ThreadPoolExecutor(2, "hushql-think"), waiting=ThreadPoolExecutor(16, "hushql-wait")
-        )
-        self._undo.callback(self._workers.thinking.shutdown, cancel_futures=True)
+        thinking = Pool()
+        await thinking.start()
+        self._undo.push_async_callback(thinking.stop)
+        self._workers = Workers(thinking=thinking, waiting=ThreadPoolExecutor(16, "hushql-wait"))
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
         opener = Opener(
             state=self._config.state, users=self._config.users, open_engine=_open_engine, secret=self._secret

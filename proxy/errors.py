@@ -184,6 +184,12 @@ class EngineFailed(HushError):
     sqlstate = "58000"
 
 
+class ThinkerLost(HushError):
+    """A process that plans statements has ended in the middle of one."""
+
+    sqlstate = "58000"
+
+
 class LedgerFailed(HushError):
     """The ledger could not make a charge durable, or does not verify. Nothing may be answered."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from proxy.analysis.narrowing import narrow, negations
-from proxy.policy.model import Column, Domain, Listed, Unknown
+from proxy.policy.model import Column, Domain, Listed, Table, Unknown
 from proxy.sql import answer_rules as answers
 from proxy.sql.algebra import (
     TRUE,
@@ -57,6 +57,14 @@ class Domains:
         self._known: dict[tuple[Scalar, Conditions], Domain] = {}
         self._anywhere: dict[Scalar, Domain] = {}
         self._sizes: dict[int, tuple[Scalar, int]] = {}  # by identity, which is quick for large scalars
+
+    def __getstate__(self) -> tuple[dict[int, Table], tuple[Scalar, ...]]:
+        """What is remembered is of one process: some of it by the identity of scalars."""
+        return self._tables, self._where
+
+    def __setstate__(self, state: tuple[dict[int, Table], tuple[Scalar, ...]]) -> None:
+        self._tables, self._where = state
+        self._known, self._anywhere, self._sizes = {}, {}, {}
 
     def column(self, reference: ColumnRef) -> Column:
         """The policy's column behind a reference."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from proxy.errors import HushError, Unsupported
+from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.statements import Asked, understand
 from proxy.sql.parse import limited_depth, split_statements
@@ -14,12 +15,12 @@ from proxy.wire.exchange import Piece, Refusal
 _NOTHING_KEPT = ((),)  # by a session on the front
 
 
-def read_alone(text: str, premises: Premises) -> Piece:
+def read_alone(cuts: Cuts, text: str, premises: Premises) -> Piece:
     """The statement that reads private tables or a relation of the proxy. Raises HushError for any other.
 
     What the front would answer, or refuse, is refused here.
     """
-    pieces = understand(Asked(premises=premises, text=text, has_intervals=False, told=_NOTHING_KEPT))
+    pieces = understand(cuts, Asked(premises=premises, text=text, has_intervals=False, told=_NOTHING_KEPT))
     found = [piece for piece in pieces if piece.is_private]
     if len(found) > 1 or not pieces:
         raise Unsupported("expected one statement", hint="Give one SELECT.")

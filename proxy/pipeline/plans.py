@@ -15,6 +15,7 @@ from types import MappingProxyType
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError, PolicyForbids, Unsupported
+from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.premises import Premises, Terms, atto_for_keys
 from proxy.pipeline.target import Shown, is_met, smallest, unmet
 from proxy.plan.charge import Cost
@@ -28,7 +29,7 @@ from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import limited_depth
-from proxy.sql.split import BlockText, Split
+from proxy.sql.split import BlockText
 from proxy.sqltypes import SqlType
 
 
@@ -76,76 +77,82 @@ def _distinct(plans: Sequence[Plan]) -> tuple[Plan, ...]:
     return tuple({p.fingerprint: p for p in plans}.values())
 
 
-def plan_statement(query: Split, premises: Premises, terms: Terms, constants: Constants, share: int = 0) -> Planned:
-    """Bind and plan every block of a statement, at the epsilon of its terms. Raises HushError.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One statement to be planned.
 
     share: what each release may cost if that is decided already, as by earlier stages of the statement.
     """
+
+    query: Outline
+    premises: Premises
+    terms: Terms
+    constants: Constants
+    share: int = 0
+
+
+def plan_statement(cuts: Cuts, task: Task) -> Planned:
+    """Bind and plan every block of a statement, at the epsilon of its terms. Raises HushError."""
     with limited_depth():
-        return _at(terms.epsilon, query, _bound(query, premises, constants), premises, terms, share)
+        return _Planner(cuts, task).at(task.terms.epsilon)
 
 
-def plan_near_enough(
-    query: Split,
-    premises: Premises,
-    terms: Terms,
-    constants: Constants,
-    precise: Planned,
-    shown: Sequence[Shown | None],
-) -> Planned:
-    """The statement at the smallest epsilon that makes it as accurate as the terms want. Raises HushError.
+def plan_near_enough(cuts: Cuts, task: Task, precise: Sequence[OutputNoise], shown: Sequence[Shown | None]) -> Planned:
+    """The statement at the smallest epsilon that makes it as accurate as its terms want. Raises HushError.
 
-    precise: the same at the largest epsilon. shown: what its asker was shown of each of its numbers.
+    precise: its accuracy at the largest epsilon. shown: what its asker was shown of each of its numbers.
     """
-    target, largest = terms.target, premises.privacy.max_query_epsilon
-    most = min(largest, terms.max_charge or largest)
+    target, largest = task.terms.target, task.premises.privacy.max_query_epsilon
+    most = min(largest, task.terms.max_charge or largest)
     with limited_depth():
-        blocks = _bound(query, premises, constants)
-
-        def at(epsilon: float) -> Planned:
-            return _at(epsilon, query, blocks, premises, terms)
+        planner = _Planner(cuts, task)
 
         def meets(epsilon: float) -> bool:
             try:
-                planned = at(epsilon)
+                planned = planner.at(epsilon)
             except PolicyForbids:
                 return False  # too little to be divided among the parts; the largest is not
             return is_met(target, planned.outputs, shown)
 
-        is_possible = is_met(target, precise.outputs, shown)
+        is_possible = is_met(target, precise, shown)
         if not is_possible or not meets(most):
             raise unmet(target, most, smallest(meets, largest) if is_possible else None)
-        is_lasting = not target.is_share and not any(o.is_per_row for o in precise.outputs)
-        return replace(at(smallest(meets, most)), is_lasting=is_lasting)
+        is_lasting = not target.is_share and not any(o.is_per_row for o in precise)
+        return replace(planner.at(smallest(meets, most)), is_lasting=is_lasting)
 
 
-def _bound(query: Split, premises: Premises, constants: Constants) -> tuple[BoundBlock, ...]:
-    found = []
-    for text in query.blocks:
+class _Planner:
+    """A statement whose blocks are bound, to be planned at one epsilon or another."""
+
+    def __init__(self, cuts: Cuts, task: Task) -> None:
+        """Raises HushError."""
+        self._task = task
+        self._texts = cuts.of(task.premises, task.query.text).blocks
+        self._blocks = tuple(map(self._bound, self._texts))
+
+    def _bound(self, text: BlockText) -> BoundBlock:
         with _pointing_at(text):
-            found.append(bind_block(text, premises.catalog, constants, query.text))
-    return tuple(found)
+            return bind_block(text, self._task.premises.catalog, self._task.constants, self._task.query.text)
 
-
-def _at(
-    epsilon: float, query: Split, blocks: tuple[BoundBlock, ...], premises: Premises, terms: Terms, share: int = 0
-) -> Planned:
-    """The statement planned at an epsilon."""
-    share = share or share_of(knob_pico(premises.privacy, epsilon), len({b.block for b in blocks}))
-    context = context_of(premises, terms, share)
-    plans = []
-    for text, bound in zip(query.blocks, blocks, strict=True):
-        with _pointing_at(text):
-            plans.append(plan_block(bound.block, context))
-            if premises.has_looked:
-                _check_groups(bound, plans[-1])
-    return Planned(
-        blocks=blocks,
-        plans=tuple(plans),
-        outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
-        types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
-        epsilon=epsilon,
-    )
+    def at(self, epsilon: float) -> Planned:
+        """The statement planned at an epsilon. Raises HushError."""
+        task, blocks = self._task, self._blocks
+        different = len({b.block for b in blocks})
+        share = task.share or share_of(knob_pico(task.premises.privacy, epsilon), different)
+        context = context_of(task.premises, task.terms, share)
+        plans = []
+        for text, bound in zip(self._texts, blocks, strict=True):
+            with _pointing_at(text):
+                plans.append(plan_block(bound.block, context))
+                if task.premises.has_looked:
+                    _check_groups(bound, plans[-1])
+        return Planned(
+            blocks=blocks,
+            plans=tuple(plans),
+            outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
+            types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
+            epsilon=epsilon,
+        )
 
 
 def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:

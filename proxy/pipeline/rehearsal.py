@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from proxy.errors import HushError
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.statements import Understood
-from proxy.sql.split import Split
 from proxy.sql.stages import StageText, Written, with_stand_ins
 
 #: How many statements are planned at most: all combinations for two values of unknown types.
@@ -49,7 +49,7 @@ class Rehearsal:
 
     def _works(self, handle: Understood) -> bool:
         """Whether it can be planned with some values."""
-        if not isinstance(handle.query, Split) or not handle.query.stages:
+        if not isinstance(handle.query, Outline) or not handle.query.stages:
             return self._tried(handle, lambda: self.plan(handle))
         choices = dict[tuple[object, ...], Choices]()
         for stage in different(handle.query.stages):
@@ -58,7 +58,7 @@ class Rehearsal:
         return any(self._goes_on(handle, values) for values in self._dealt(choices))
 
     def _goes_on(self, handle: Understood, values: dict[tuple[object, ...], Sequence[str]]) -> bool:
-        assert isinstance(handle.query, Split), "it has stages"
+        assert isinstance(handle.query, Outline), "it has stages"
         words = with_stand_ins(handle.query.text, {s: values[s.asks_for()] for s in handle.query.stages})
         after = list[Understood]()
         return self._tried(handle, lambda: after.append(self.write(handle, words))) and self._works(after[0])

@@ -12,16 +12,16 @@ from datetime import datetime
 
 from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError, Unsupported
-from proxy.pipeline.plans import Planned, plan_statement, share_of
-from proxy.pipeline.premises import Premises, Terms, atto_for_keys
+from proxy.pipeline.outline import Cuts, Outline, outline_of
+from proxy.pipeline.plans import Planned, Task, plan_statement, share_of
+from proxy.pipeline.premises import Terms, atto_for_keys
 from proxy.pipeline.rehearsal import Choices, Rehearsal, different
 from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Cost
 from proxy.sql.constants import Constants
-from proxy.sql.parse import Statement, limited_depth, split_statements
-from proxy.sql.split import BlockText, Split, split
+from proxy.sql.parse import NO_STATEMENT
 from proxy.sql.stage_types import STAND_INS, likely, stand_ins
-from proxy.sql.stages import Row, StageText, Written, meaning, with_stand_ins, written
+from proxy.sql.stages import Row, StageText, Written, with_stand_ins, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Beginning:
     """What a statement costs, and what can be planned of it before anything is released. is_whole: that is all."""
 
     prices: Prices
-    queries: tuple[Split, ...]
+    queries: tuple[Outline, ...]
     is_whole: bool
 
 
@@ -49,118 +49,101 @@ class Part:
     """The stage that is to be computed now, what it asks as a statement, and what other stages ask that could be."""
 
     asked: StageText
-    query: Split
-    others: tuple[Split, ...]
+    query: Outline
+    others: tuple[Outline, ...]
 
 
 def prices(handle: Understood, terms: Terms) -> Prices:
     """What the releases of a statement cost if one of them comes first. Raises PolicyForbids, Unsupported."""
     query, privacy = handle.query, handle.premises.privacy
-    if not isinstance(query, Split) or query.asks_free:
+    if not isinstance(query, Outline) or query.asks_free:
         return NOT_STAGED
     if terms.target.amount:
         raise Unsupported("hush.target_error is not supported with sub-queries that are released first",
                           hint="RESET hush.target_error, and SET hush.epsilon.")  # fmt: skip
-    blocks = blocks_of(query)
-    share = share_of(knob_pico(privacy, terms.epsilon), len(blocks))
-    return Prices(share=share, most=tuple(_price(b, share, handle.premises, terms) for b in blocks))
+    share = share_of(knob_pico(privacy, terms.epsilon), len(query.keyed))
+    atto = atto_for_keys(terms.limits, privacy, share)
+    return Prices(share=share, most=tuple(Cost(share, atto if is_keyed else 0) for is_keyed in query.keyed))
 
 
-def _price(block: BlockText, share: int, premises: Premises, terms: Terms) -> Cost:
-    """The most that the release of a block can cost: its keys may turn out to be public."""
-    has_keys = block.select.args.get("group") is not None or block.select.args.get("distinct") is not None
-    return Cost(share, atto_for_keys(terms.limits, premises.privacy, share) if has_keys else 0)
-
-
-def blocks_of(query: Split) -> tuple[BlockText, ...]:
-    """The blocks of a statement and of all its stages, without those that mean the same."""
-    found: dict[tuple[object, ...], list[BlockText]] = {}
-    for block in (*query.first, *query.blocks):
-        same = found.setdefault(meaning(block.tokens), [])
-        if all(b.ctes != block.ctes for b in same):
-            same.append(block)
-    return tuple(b for same in found.values() for b in same)
-
-
-def rehearse(handle: Understood, terms: Terms, constants: Constants, share: int) -> None:
+def rehearse(cuts: Cuts, handle: Understood, terms: Terms, constants: Constants, share: int) -> None:
     """Plan the statement with made up values of its stages. Raises HushError if that cannot be done with any."""
     premises = handle.premises
 
-    def plan(query: Split) -> Planned:
-        return plan_statement(query, premises, terms, constants, share)
+    def plan(query: Outline) -> Planned:
+        return plan_statement(cuts, Task(query=query, premises=premises, terms=terms, constants=constants, share=share))
 
     def whole(handle: Understood) -> Planned:
-        assert isinstance(handle.query, Split), "a probe releases nothing"
-        return plan(handle.query)
+        return plan(_outline(handle))
 
     def choices(_: Understood, stage: StageText) -> Choices:
         try:
-            query = _cut(split_statements(stage.text)[0], premises)
-            return stand_ins(query, () if query.stages else plan(query).blocks, stage.columns)
+            cut = cuts.of(premises, stage.text)
+            return stand_ins(cut, () if cut.stages else plan(outline_of(cut)).blocks, stage.columns)
         except HushError as error:
             error.position = stage.original(error.position)
             raise
 
-    Rehearsal(whole, choices, with_words).check(handle)
+    Rehearsal(whole, choices, lambda handle, words: with_words(cuts, handle, words)).check(handle)
 
 
-def with_words(handle: Understood, words: Written) -> Understood:
+def with_words(cuts: Cuts, handle: Understood, words: Written) -> Understood:
     """The statement in which constants have taken the place of sub-queries. Raises HushError."""
-    handle = replace(handle, written=(*handle.written, words))
-    return replace(handle, query=_cut(words.statement, handle.premises))
+    query = outline_of(cuts.of(handle.premises, words.statement.text))
+    return replace(handle, query=query, written=(*handle.written, replace(words, statement=NO_STATEMENT)))
 
 
-def next_part(handle: Understood) -> Part:
+def next_part(cuts: Cuts, handle: Understood) -> Part:
     """What is to be computed first of a statement with stages. Raises HushError."""
-    assert isinstance(handle.query, Split), "a probe has no stages"
-    cuts = {s: _cut(split_statements(s.text)[0], handle.premises) for s in different(handle.query.stages)}
-    (asked, query), *others = ((s, cut) for s, cut in cuts.items() if not cut.stages)
-    return Part(asked=asked, query=query, others=tuple(cut for _, cut in others))
+    cut = {s: outline_of(cuts.of(handle.premises, s.text)) for s in different(_outline(handle).stages)}
+    (asked, query), *others = ((s, found) for s, found in cut.items() if not found.stages)
+    return Part(asked=asked, query=query, others=tuple(found for _, found in others))
 
 
-def resumed(handle: Understood, asked: StageText, rows: Sequence[Row]) -> Understood:
+def resumed(cuts: Cuts, handle: Understood, asked: StageText, rows: Sequence[Row]) -> Understood:
     """The statement with the value that the front gave for the stage it was asked for. Raises HushError."""
-    assert isinstance(handle.query, Split), "a probe has no stages"
+    query = _outline(handle)
     try:
-        return with_words(handle, written(handle.query.text, handle.query.stages, asked, rows))
+        return with_words(cuts, handle, written(query.text, query.stages, asked, rows))
     except HushError as error:
         error.position = handle.position(error.position)
         raise
 
 
-def beginning(handle: Understood, terms: Terms, now: datetime) -> Beginning:
+def beginning(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Beginning:
     """What can be known of a statement before anything is released. Raises HushError."""
-    handle = _supposed(handle, terms, now)
+    handle = _supposed(cuts, handle, terms, now)
     priced, query = prices(handle, terms), handle.query
-    if not isinstance(query, Split) or not query.stages:
-        return Beginning(prices=priced, queries=(query,) if isinstance(query, Split) else (), is_whole=True)
-    part = next_part(handle)
+    if not isinstance(query, Outline) or not query.stages:
+        return Beginning(prices=priced, queries=(query,) if isinstance(query, Outline) else (), is_whole=True)
+    part = next_part(cuts, handle)
     return Beginning(prices=priced, queries=(part.query, *part.others), is_whole=False)
 
 
-def _supposed(handle: Understood, terms: Terms, now: datetime) -> Understood:
+def _supposed(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Understood:
     """The statement with made up values for what is asked of public tables alone: its price is the same with others.
 
     Raises HushError if it cannot be planned with any of them.
     """
-    query, errors = handle.query, list[HushError]()
-    if not isinstance(query, Split) or not query.stages or not query.asks_free:
+    query, premises, errors = handle.query, handle.premises, list[HushError]()
+    if not isinstance(query, Outline) or not query.stages or not query.asks_free:
         return handle
-    guesses = [{s: likely(s, handle.premises.catalog) for s in query.stages}]
+    guesses = [{s: likely(s, premises.catalog) for s in query.stages}]
     guesses += [{s: (value,) * s.columns for s in query.stages} for value in STAND_INS]
     for guess in guesses:
         try:
-            found = with_words(handle, with_stand_ins(query.text, guess))
+            found = with_words(cuts, handle, with_stand_ins(query.text, guess))
             prices(found, terms)
-            if isinstance(found.query, Split) and not found.query.stages:
-                plan_statement(found.query, handle.premises, terms, Constants({}, now))
+            whole = _outline(found)
+            if not whole.stages:
+                plan_statement(cuts, Task(query=whole, premises=premises, terms=terms, constants=Constants({}, now)))
         except HushError as error:
             errors.append(error)
         else:
-            return _supposed(found, terms, now)
+            return _supposed(cuts, found, terms, now)
     raise errors[0]
 
 
-def _cut(statement: Statement, premises: Premises) -> Split:
-    with limited_depth():
-        return split(statement, premises.catalog, premises.relations)
+def _outline(handle: Understood) -> Outline:
+    assert isinstance(handle.query, Outline), "a probe releases nothing, and has no stages"
+    return handle.query

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
+from proxy.pipeline.outline import Cuts, Outline, outline_of
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.settings import check_setting
 from proxy.pipeline.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.sql.inert import is_inert
 from proxy.sql.lifted import split_lifted
-from proxy.sql.parse import Statement, limited_depth, split_statements
+from proxy.sql.parse import NO_STATEMENT, Statement, limited_depth, split_statements
 from proxy.sql.prepared import call_of, prepared_text, with_values
 from proxy.sql.probe import Probe, emptied, is_without_rows, probe
 from proxy.sql.split import SYSTEM_SCHEMA, Split, split
@@ -30,17 +31,22 @@ from proxy.wire.exchange import Piece, Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """The handle of a private piece: what it was read under and its cut SELECT.
+    """The handle of a private piece: what it was read under and the outline of its SELECT.
 
     written: by which constants released sub-queries were replaced in it, in order.
     """
 
     premises: Premises
     wrapped: Wrapped
-    query: Split | Probe
+    query: Outline | Probe
     placed: Placed
     told: Answers
     written: tuple[Written, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many characters there are to read."""
+        return len(self.query.text)
 
     def position(self, position: int) -> int:
         """Where in the client's statement a 1-based position of the SELECT is; 0 stays unknown."""
@@ -68,6 +74,15 @@ class Placed:
             return 0
         return self.start + self.written.original(self.expanded.original(self.lifted.original(position)))
 
+    def without_texts(self) -> Placed:
+        """The same for those who ask for positions alone."""
+        return replace(
+            self,
+            written=replace(self.written, statement=NO_STATEMENT),
+            expanded=replace(self.expanded, statement=NO_STATEMENT),
+            lifted=replace(self.lifted, statement=NO_STATEMENT),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -83,9 +98,9 @@ class Asked:
     told: Answers = ()
 
 
-def understand(asked: Asked) -> tuple[Piece, ...]:
+def understand(cuts: Cuts, asked: Asked) -> tuple[Piece, ...]:
     """Cut a query string into pieces. A private piece that is refused carries its refusal."""
-    reader = _Reader(asked)
+    reader = _Reader(cuts, asked)
     return tuple(reader.piece(s) for s in split_statements(asked.text))
 
 
@@ -98,7 +113,8 @@ def private_words(premises: Premises) -> frozenset[str]:
 class _Reader:
     """Reads the statements of a string in order: one may name a view that an earlier one makes."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, cuts: Cuts, asked: Asked) -> None:
+        self._cuts = cuts
         self._premises = asked.premises
         self._catalog = asked.premises.catalog
         self._private = asked.premises.private_names
@@ -195,10 +211,15 @@ class _Reader:
             returns_rows=is_explain or wrapped.wrapper is Wrapper.NONE,
             is_fleeting=bool(self._told),
             is_inert=wrapped.wrapper is Wrapper.NONE and not self._told and isinstance(cut, Split) and is_inert(cut),
-            handle=Taken()
-            if self._is_taken(wrapped)
-            else Understood(premises=self._premises, wrapped=wrapped, query=cut, placed=placed, told=self._told),
+            handle=Taken() if self._is_taken(wrapped) else self._understood(wrapped, cut, placed),
         )
+
+    def _understood(self, wrapped: Wrapped, cut: Split | Probe, placed: Placed) -> Understood:
+        if isinstance(cut, Split):
+            self._cuts.keep(self._premises, cut)
+        query = outline_of(cut) if isinstance(cut, Split) else cut
+        placed = placed.without_texts()
+        return Understood(premises=self._premises, wrapped=wrapped, query=query, placed=placed, told=self._told)
 
     def _is_taken(self, wrapped: Wrapped) -> bool:
         """Whether the name under which it would keep its rows is one already."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from proxy.engines.base import Cancellation
 from proxy.ledger.base import Question
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Reserved
@@ -25,7 +26,6 @@ from proxy.session.asker import Asker
 from proxy.session.grid import Work
 from proxy.session.payment import WHOLE, Paid, Stage, note_end, noting_failure, pay
 from proxy.session.price import release_key
-from proxy.sql.split import Split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Answer:
 
 
 def answer_statement(
-    query: Split,
+    query: Outline,
     planned: Planned,
     asker: Asker,
     settings: Settings,

@@ -10,17 +10,19 @@ from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Account
 from proxy.session.dataset import Dataset, Version
 from proxy.session.known import Owner
+from proxy.workers.thinking import Given, Result, Thinking, Turn, Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """Whose statement it is, what it pays with, and who counts it."""
+    """Whose statement it is, what it pays with, who counts it, and where it is thought about."""
 
     dataset: Dataset
     version: Version
     login: str
     accounts: tuple[Account, ...]
     metrics: Metrics
+    thinking: Thinking
 
     @property
     def premises(self) -> Premises:
@@ -37,6 +39,11 @@ class Asker:
             shares=settings.shares,
             target=settings.target,
         )
+
+    async def think(self, size: int, work: Work[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        """Have pure work done that reads so many characters. Raises HushError."""
+        turn = Turn(self.version.user_name(self.login), size, self.premises)
+        return await self.thinking.run(turn, work, *args, **kwargs)
 
     @property
     def owner(self) -> Owner:

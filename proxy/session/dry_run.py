@@ -12,7 +12,8 @@ from proxy.dp.accounting import limit_pico
 from proxy.errors import HushError
 from proxy.front.relations import RELATIONS
 from proxy.pipeline.alone import read_alone
-from proxy.pipeline.plans import plan_statement, together
+from proxy.pipeline.outline import Cuts
+from proxy.pipeline.plans import Task, plan_statement, together
 from proxy.pipeline.premises import Terms, as_declared
 from proxy.pipeline.stages import beginning, prices, rehearse
 from proxy.pipeline.statements import Understood
@@ -43,9 +44,10 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     that tables are joined on count as unique: a served dataset checks that on its data.
     """
     premises = as_declared(policy, RELATIONS, tuple(profiles))
-    piece = read_alone(sql, premises)
+    cuts = Cuts()
+    piece = read_alone(cuts, sql, premises)
     try:
-        found = _releases(piece, _terms(policy))
+        found = _releases(cuts, piece, _terms(policy))
     except HushError as error:
         error.position += piece.start if error.position else 0
         raise
@@ -66,7 +68,7 @@ def _terms(policy: Policy) -> Terms:
     return Terms(epsilon=policy.privacy.query_epsilon, limits=limits)
 
 
-def _releases(piece: Piece, terms: Terms) -> _Releases:
+def _releases(cuts: Cuts, piece: Piece, terms: Terms) -> _Releases:
     """What a statement releases. Raises HushError if it cannot be answered, whatever its first stages release."""
     handle = piece.handle
     if not isinstance(handle, Understood):
@@ -74,11 +76,12 @@ def _releases(piece: Piece, terms: Terms) -> _Releases:
     constants = Constants({}, datetime.now(ZoneInfo(handle.premises.privacy.time_zone)))
     priced = prices(handle, terms)
     if priced.share:
-        rehearse(handle, terms, constants, priced.share)
+        rehearse(cuts, handle, terms, constants, priced.share)
     try:
-        begins = beginning(handle, terms, constants.now)
-        share = begins.prices.share
-        planned = together([plan_statement(q, handle.premises, terms, constants, share) for q in begins.queries])
+        begins = beginning(cuts, handle, terms, constants.now)
+        tasks = [Task(query=q, premises=handle.premises, terms=terms, constants=constants, share=begins.prices.share)
+                 for q in begins.queries]  # fmt: skip
+        planned = together([plan_statement(cuts, task) for task in tasks])
     except HushError as error:
         error.position = handle.position(error.position)
         raise

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.errors import HushError, InvalidParameter, Unsupported
 from proxy.front.relations import CALLS
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
 from proxy.pipeline.statements import Asked, Understood, understand
@@ -25,11 +27,10 @@ from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
 from proxy.session.price import NOTHING, is_above_cap, largest
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
-from proxy.session.stages import estimated
+from proxy.session.stages import Progress, asked_now, foreseen, ready
 from proxy.sql.algebra import Literal
 from proxy.sql.constants import Bindings
 from proxy.sql.splice import InjectedColumn
-from proxy.sql.split import Split
 from proxy.sql.system_calls import Argument, ParameterNumber
 from proxy.sql.wrappers import EXPLAINS
 
@@ -57,15 +58,56 @@ class _Released:
     requests: tuple[Request, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A statement of which so much was planned, and how far it is."""
+
+    progress: Progress
+    planned: Planned
+    text: str
+
+
 _Priced = _Released | _Refused | _Exact
+Foreseen = _Planned | _Refused | _Exact
+
+
+async def foresee_all(
+    argument: Argument, parameters: Bindings, asker: Asker, settings: Settings, waiting: Executor
+) -> tuple[Foreseen, ...]:
+    """What the statements would release, whoever has paid for what. Raises HushError."""
+    text = _text(argument, parameters)
+    asked = Asked(premises=asker.premises, text=text, has_intervals=False)
+    pieces = await asker.think(len(text), understand, asked)
+    if len(pieces) > _MOST_STATEMENTS:
+        hint = "Estimate them in several calls."
+        raise Unsupported(f"hush.estimate takes at most {_MOST_STATEMENTS} statements", hint=hint)
+    return tuple([await _foreseen(piece, asker, settings, waiting) for piece in pieces])
+
+
+async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Executor) -> Foreseen:
+    if isinstance(piece.refusal, Refusal):
+        return _refused(piece.refusal.error)
+    if piece.asks:
+        return _Refused("only what stands alone is estimated: give the SELECT without what keeps its rows")
+    handle = piece.handle
+    if isinstance(handle, Understood) and isinstance(handle.query, Outline) and handle.query.spans:
+        if handle.wrapped.wrapper in EXPLAINS:
+            return _Exact()
+        try:
+            return _Planned(*await foreseen(handle, asker, settings, waiting), piece.text)
+        except HushError as error:
+            return _refused(error)
+    words = piece.text.split(None, 1)
+    if words and words[0].upper() in ("SET", "RESET"):
+        return _Refused("settings are those of the session: SET them before the estimate")
+    return _Exact()
 
 
 def estimate(
-    argument: Argument, parameters: Bindings, viewer: Viewer, asker: Asker, settings: Settings
+    found: tuple[Foreseen, ...], viewer: Viewer, asker: Asker, settings: Settings
 ) -> tuple[InjectedColumn, ...]:
     """The rows of hush.estimate as columns. Raises HushError."""
-    rows = _Estimate(viewer, asker, settings).rows(_text(argument, parameters))
-    return columns_of(CALLS["estimate"], rows)
+    return columns_of(CALLS["estimate"], _Estimate(viewer, asker, settings).rows(found))
 
 
 def _text(argument: Argument, parameters: Bindings) -> str:
@@ -88,34 +130,20 @@ class _Estimate:
         self._plans: tuple[Plan, ...] = ()
         self._so_far = [NOTHING] * len(self._accounts)
 
-    def rows(self, text: str) -> list[Row]:
+    def rows(self, all_of_them: tuple[Foreseen, ...]) -> list[Row]:
         """Every statement's rows, then those of all together."""
-        pieces = understand(Asked(premises=self._asker.premises, text=text, has_intervals=False))
-        if len(pieces) > _MOST_STATEMENTS:
-            hint = "Estimate them in several calls."
-            raise Unsupported(f"hush.estimate takes at most {_MOST_STATEMENTS} statements", hint=hint)
-        found = [row for place, piece in enumerate(pieces, start=1) for row in self._of(place, self._priced(piece))]
+        found = [row for place, one in enumerate(all_of_them, start=1) for row in self._of(place, self._priced(one))]
         return [*found, *self._row_by_account(None, list(self._so_far), "", "")]
 
-    def _priced(self, piece: Piece) -> _Priced:
-        if isinstance(piece.refusal, Refusal):
-            return _refused(piece.refusal.error)
-        if piece.asks:
-            return _Refused("only what stands alone is estimated: give the SELECT without what keeps its rows")
-        handle = piece.handle
-        if isinstance(handle, Understood) and isinstance(handle.query, Split) and handle.query.blocks:
-            return _Exact() if handle.wrapped.wrapper in EXPLAINS else self._planned(handle, piece.text)
-        words = piece.text.split(None, 1)
-        if words and words[0].upper() in ("SET", "RESET"):
-            return _Refused("settings are those of the session: SET them before the estimate")
-        return _Exact()
-
-    def _planned(self, handle: Understood, text: str) -> _Released | _Refused:
+    def _priced(self, foreseen: Foreseen) -> _Priced:
+        if not isinstance(foreseen, _Planned):
+            return foreseen
+        progress, text = foreseen.progress, foreseen.text
         try:
-            planned, wanting = estimated(handle, self._asker, self._settings, text, self._plans)
+            planned = ready(progress, foreseen.planned, self._asker, self._settings, self._plans)
+            return _Released(planned, asked_now(progress, planned, self._asker, text).requests)
         except HushError as error:
             return _refused(error)
-        return _Released(planned, wanting.requests)
 
     def _of(self, place: int, priced: _Priced) -> Iterator[Row]:
         match priced:

@@ -57,5 +57,7 @@ class PlanCache:
     def planned(self, key: Hashable) -> Planned | None:
         return self._planned.get(key)
 
-    def keep_planned(self, key: Hashable, planned: Planned) -> None:
-        self._planned.put(key, planned)
+    def keep_planned(self, key: Hashable, planned: Planned, chars: int) -> None:
+        """chars: of the statement."""
+        if chars <= _LONGEST_TEXT:
+            self._planned.put(key, planned)

@@ -16,7 +16,8 @@ from proxy.dp.samplers import Noise
 from proxy.engines.base import Cancellation
 from proxy.ledger.base import AccountSpent, Ledger, Question, Receipt, Wanted
 from proxy.pipeline.alone import read_alone
-from proxy.pipeline.plans import plan_statement, share_of
+from proxy.pipeline.outline import Cuts, Outline
+from proxy.pipeline.plans import Task, plan_statement, share_of
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Reserved
@@ -33,7 +34,6 @@ from proxy.session.price import request_of
 from proxy.session.profile_questions import Size, Sizing, allowed_rows, has_several_rows, question, sizings
 from proxy.sql.constants import Constants
 from proxy.sql.dialects import dialect_of
-from proxy.sql.split import Split
 
 _ASKER = "(profile)"  # stands in the ledger where a login does
 _AT_ANY_PRICE = Terms(epsilon=0.0)  # what each statement costs is told
@@ -97,7 +97,7 @@ class _Surveyor:
 
     def __init__(self, version: Version, ledger: Ledger, noise: Noise, pico: int) -> None:
         self._version, self._ledger, self._pico, self._noise = version, ledger, pico, noise
-        self._premises = _premises(version)
+        self._premises, self._cuts = _premises(version), Cuts()
         self.reused = 0
 
     def ask(self, sizings: Sequence[Sizing]) -> list[Sizes]:
@@ -113,11 +113,12 @@ class _Surveyor:
 
     def _planned(self, text: str) -> _Asked:
         """Planned as a client's statement is that may name units."""
-        handle = read_alone(text, self._premises).handle
+        handle = read_alone(self._cuts, text, self._premises).handle
         assert isinstance(handle, Understood), "it reads a private table"
-        assert isinstance(handle.query, Split), "it asks for an aggregate"
-        constants = Constants({}, datetime.now(UTC))
-        (plan,) = plan_statement(handle.query, self._premises, _AT_ANY_PRICE, constants, self._pico).plans
+        assert isinstance(handle.query, Outline), "it asks for an aggregate"
+        task = Task(query=handle.query, premises=self._premises, terms=_AT_ANY_PRICE, share=self._pico,
+                    constants=Constants({}, datetime.now(UTC)))  # fmt: skip
+        (plan,) = plan_statement(self._cuts, task).plans
         assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
         return _Asked(text, plan)
 

@@ -1,21 +1,26 @@
 """How does a client session get from the text of a statement to the text that the front runs in its place?
 
-CPU work and waiting for the engine happen in worker threads, so that other sessions go on.
+Statements are understood and planned in other processes, and threads wait for the engine and the ledger, so that other
+sessions go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.ledger.base import Receipt
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
+from proxy.pipeline.ahead import foresee
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
@@ -26,7 +31,7 @@ from proxy.session.asker import Asker
 from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import doubt_of
-from proxy.session.estimate import estimate
+from proxy.session.estimate import Foreseen, estimate, foresee_all
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.grid import Clock, GridRunner, LoopClock, Work
 from proxy.session.notices import (
@@ -47,11 +52,13 @@ from proxy.session.stages import Progress, asked_now, begun, next_part, ready, r
 from proxy.sql.constants import Constants
 from proxy.sql.probe import Probe
 from proxy.sql.splice import Patch, system_template
-from proxy.sql.split import Split
+from proxy.sql.split import SystemText
 from proxy.sql.wrappers import EXPLAINS, Wrapper
+from proxy.workers.thinking import Thinking
 
 Result = TypeVar("Result")
 Given = TypeVar("Given")
+Calls = Mapping[SystemText, tuple[Foreseen, ...]]
 _MOST_NAMES = 1000
 _LONG_CHARS = 20_000
 _WORDS = re.compile(r"\w+")
@@ -59,9 +66,9 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Threads for understanding statements, and for waiting on the engine and the ledger. clock: of the time grid."""
+    """Where statements are understood, threads that wait for the engine and the ledger, and the time grid's clock."""
 
-    thinking: Executor
+    thinking: Thinking
     waiting: Executor
     clock: Clock = field(default_factory=LoopClock)
 
@@ -83,6 +90,7 @@ class ClientSession:
         self._last: tuple[LastQuery, ...] = ()
         self._words_of: Version | None = None
         self._words: frozenset[str] = frozenset()
+        self._ahead: tuple[tuple[Hashable, Planned], ...] = ()  # what was planned last
         self._noted: set[str] = set()  # names of views and of statements prepared in SQL that may be private
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
@@ -106,10 +114,26 @@ class ClientSession:
         asked = self._asked(text, settings, told)
         pieces = self._plans.pieces(asked)
         if pieces is None:
-            pieces = await self._think(lambda: understand(asked))
+            pieces = await self._understood(asked, settings)
             self._plans.keep_pieces(asked, pieces)
         self._note(name for piece in pieces if isinstance(piece.handle, Noted) for name in piece.handle.names)
         return pieces
+
+    async def _understood(self, asked: Asked, values: Mapping[str, str]) -> tuple[Piece, ...]:
+        """The pieces of a query string. If it is one statement, it is planned too, since it will probably be run."""
+        version = self._dataset.current
+        size = len(asked.text) + sum(len(cell or "") for rows in asked.told for row in rows for cell in row)
+        try:
+            settings = self._settings(version, values)
+        except HushError:  # it is said when a statement is run
+            return await self._asker(version, "").think(size, understand, asked)
+        asker, now = self._asker(version, settings.shared_session), _now(version)
+        found = await asker.think(size, foresee, asked, asker.terms(settings), now)
+        for planned in found.planned:
+            handle = found.pieces[0].handle
+            assert isinstance(handle, Understood), "it was planned"
+            self._keep(_plan_key(handle.query.text, asker, settings, (), 0), planned, handle.query.text)
+        return found.pieces
 
     def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
         return Asked(
@@ -180,7 +204,7 @@ class ClientSession:
         query = handle.query
         if query.stages:
             await self._rehearse(progress, asker, settings, parameters)
-            progress, query = await self._think(lambda: next_part(progress))
+            progress, query = await next_part(progress, asker)
         try:
             planned = await self._plan(query, asker, settings, parameters, progress)
         except HushError as error:
@@ -192,7 +216,8 @@ class ClientSession:
             return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
         if not planned.blocks and progress.asked is None:
             self._metrics.statement(StatementKind.RELATION)
-            patches = await self._wait(lambda: self._system(query, asker, settings, self._last, parameters))
+            calls = await self._calls(query, asker, settings, parameters)
+            patches = await self._wait(lambda: self._system(query, asker, settings, self._last, calls))
             return spliced(handle, patches, len(parameters), ())
         return await self._answered(progress, query, planned, asker, settings, parameters, piece)
 
@@ -201,32 +226,28 @@ class ClientSession:
     ) -> None:
         """Before the first stage, make sure that the last can be planned. Raises HushError."""
         if progress.share and not progress.stage.cells:
-            values = read_parameters(parameters)
-            await self._think(lambda: rehearse(progress, asker, settings, values))
+            await rehearse(progress, asker, settings, read_parameters(parameters))
 
     async def _progress(
         self, piece: Piece, version: Version, values: Mapping[str, str]
     ) -> tuple[Progress, Asker, Settings]:
         """How far a statement is, with who asks for it and how."""
-        found = piece.handle
-        if isinstance(found, Progress):
-            going = found
-            found = await self._think(lambda: resumed(going, piece.told, version))
-        handle = found.handle if isinstance(found, Progress) else found
-        assert isinstance(handle, Understood), "a private piece without refusal was understood"
         settings = self._settings(version, values)
-        asker = self._asker(version, settings.shared_session)
-        if isinstance(found, Progress) and found.share:
-            return found, asker, settings
-        first = begun(handle, asker, settings)
-        return replace(first, now=found.now) if isinstance(found, Progress) else first, asker, settings
+        asker, found = self._asker(version, settings.shared_session), piece.handle
+        if isinstance(found, Progress):
+            found = await resumed(found, piece.told, version, asker)
+            if found.share:
+                return found, asker, settings
+            return replace(begun(found.handle, asker, settings), now=found.now), asker, settings
+        assert isinstance(found, Understood), "a private piece without refusal was understood"
+        return begun(found, asker, settings), asker, settings
 
     async def _answered(
-        self, progress: Progress, query: Split, planned: Planned, asker: Asker, settings: Settings,
+        self, progress: Progress, query: Outline, planned: Planned, asker: Asker, settings: Settings,
         parameters: tuple[Parameter, ...], piece: Piece,
     ) -> Spliced | Asking:  # fmt: skip
         """A stage's question to the front, or the whole statement."""
-        cancellation = Cancellation()
+        cancellation, calls = Cancellation(), await self._calls(query, asker, settings, parameters)
 
         def work() -> Work[tuple[Answer, LastQuery | None, Spliced | Asking]]:
             """From the charge to the text for the front."""
@@ -241,7 +262,7 @@ class ClientSession:
             receipt = charged(answer.next, asker)
             whole = together((*progress.earlier, now_planned))
             last = _last_query(whole, receipt)
-            patches = (*patches, *self._system(query, asker, settings, (last,), parameters))
+            patches = (*patches, *self._system(query, asker, settings, (last,), calls))
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
             return answer, last, spliced(progress.handle, patches, count, notices)
 
@@ -257,24 +278,27 @@ class ClientSession:
     def _new_asker(self, version: Version, shared_session: str) -> Asker:
         accounts = version.accounts(self._login, f"shared/{shared_session}" if shared_session else self._id)
         return Asker(
-            dataset=self._dataset, version=version, login=self._login, accounts=accounts, metrics=self._metrics
-        )
+            dataset=self._dataset, version=version, login=self._login, accounts=accounts, metrics=self._metrics,
+            thinking=self._workers.thinking,
+        )  # fmt: skip
 
     async def _plan(
-        self, query: Split, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], progress: Progress
+        self, query: Outline, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], progress: Progress
     ) -> Planned:
-        limits = tuple((a.limited, a.limit) for a in asker.accounts)
-        key = (asker.version, self._login, limits, query.text, parameters, settings, progress.share)
-        cached = self._plans.planned(key)
+        key = _plan_key(query.text, asker, settings, parameters, progress.share)
+        cached = self._plans.planned(key) or next((planned for of, planned in self._ahead if of == key), None)
         if cached is not None:
             return cached
-        values = read_parameters(parameters)
-        planned = await self._think(
-            lambda: plan_asked(query, asker, settings, Constants(values, progress.now), progress.share)
-        )
-        if planned.is_lasting and not _depends_on_time(query.text):
-            self._plans.keep_planned(key, planned)
+        constants, waiting = Constants(read_parameters(parameters), progress.now), self._workers.waiting
+        planned = await plan_asked(query, asker, settings, constants, progress.share, waiting)
+        self._keep(key, planned, query.text)
         return planned
+
+    def _keep(self, key: Hashable, planned: Planned, text: str) -> None:
+        """Remember a plan, unless another is made of the same statement in a moment; a large one for this session."""
+        if planned.is_lasting and not _depends_on_time(text):
+            self._ahead = ((key, planned),)
+            self._plans.keep_planned(key, planned, len(text))
 
     def _viewer(self, asker: Asker, settings: Settings, last: tuple[LastQuery, ...]) -> Viewer:
         return Viewer(
@@ -282,16 +306,22 @@ class ClientSession:
             last=last, epsilon=settings.epsilon,
         )  # fmt: skip
 
+    async def _calls(
+        self, query: Outline, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]
+    ) -> Calls:
+        """What the statements are about that functions of the proxy are called with. Raises HushError."""
+        called = [(r, r.argument) for r in query.system if r.argument is not None]
+        values = read_parameters(parameters) if called else {}
+        return {r: await foresee_all(a, values, asker, settings, self._workers.waiting) for r, a in called}
+
     def _system(
-        self, query: Split | Probe, asker: Asker, settings: Settings, last: tuple[LastQuery, ...],
-        parameters: tuple[Parameter, ...],
-    ) -> tuple[Patch, ...]:  # fmt: skip
-        assert isinstance(query, Split)
+        self, query: Outline, asker: Asker, settings: Settings, last: tuple[LastQuery, ...], calls: Calls
+    ) -> tuple[Patch, ...]:
         viewer = self._viewer(asker, settings, last)
         patches = []
         for reference in query.system:
-            if reference.argument is not None:
-                columns = estimate(reference.argument, read_parameters(parameters), viewer, asker, settings)
+            if reference in calls:
+                columns = estimate(calls[reference], viewer, asker, settings)
             else:
                 columns = system_columns(reference.name, viewer)
             template, marker = system_template(reference.name, columns, needs_alias=reference.needs_alias)
@@ -317,11 +347,18 @@ class ClientSession:
 
     # --- threads ----------------------------------------------------------------------------------------
 
-    async def _think(self, work: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._workers.thinking, work)
-
     async def _wait(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._workers.waiting, work)
+
+
+def _plan_key(text: str, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], share: int) -> Hashable:
+    """All that a plan depends on."""
+    limits = tuple((a.limited, a.limit) for a in asker.accounts)
+    return asker.version, asker.login, limits, text, parameters, settings, share
+
+
+def _now(version: Version) -> datetime:
+    return datetime.now(ZoneInfo(version.policy.privacy.time_zone))
 
 
 def _settings(version: Version, values: Mapping[str, str]) -> Settings:

@@ -5,6 +5,7 @@ Nothing is computed here: released columns are put into the client's own text.
 
 from __future__ import annotations
 
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.statements import Understood
 from proxy.session.answer import Answer
@@ -12,7 +13,6 @@ from proxy.session.contract import Array, Asking, Notice, Piece, Spliced
 from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, erase, splice, system_template
-from proxy.sql.split import Split
 from proxy.sql.stages import StageText
 from proxy.sql.wrappers import Wrapper
 from proxy.sqltypes import SqlType
@@ -20,12 +20,12 @@ from proxy.sqltypes import SqlType
 _NOWHERE = TextSpan(0, 0)
 
 
-def block_patches(query: Split, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
+def block_patches(query: Outline, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
     """The released columns of each block in its place; CTEs over private rows are emptied."""
     patches = []
-    for text, bound, release in zip(query.blocks, planned.blocks, answer.releases, strict=True):
+    for span, bound, release in zip(query.spans, planned.blocks, answer.releases, strict=True):
         columns = tuple(InjectedColumn(r.column.name, r.column.type, r.values) for r in release.columns)
-        patches.append(Patch(text.span, bound.outer, bound.marker, columns, bound.inner))
+        patches.append(Patch(span, bound.outer, bound.marker, columns, bound.inner))
     patches += [erase(e) for e in query.emptied]
     return tuple(patches)
 
@@ -51,7 +51,7 @@ def spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices:
     return Spliced(sql=text.with_parameters, literal_sql=literal, arrays=_arrays(text), notices=notices)
 
 
-def asking(stage: StageText, query: Split, patches: tuple[Patch, ...], count: int, piece: Piece) -> Asking:
+def asking(stage: StageText, query: Outline, patches: tuple[Patch, ...], count: int, piece: Piece) -> Asking:
     """What the front is asked for the value of a stage."""
     text = splice(query.text, patches, count + 1)
     return Asking(sql=stage.asking(text.with_parameters), arrays=_arrays(text), piece=piece)

@@ -7,12 +7,14 @@ client's statement, until nothing is left to be released first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from proxy.errors import PolicyForbids
 from proxy.pipeline import stages
+from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import Settings
 from proxy.pipeline.statements import Understood
@@ -24,7 +26,6 @@ from proxy.session.payment import WHOLE, Stage, Wanting, asked_of
 from proxy.session.planning import plan_asked
 from proxy.session.reuse import resolved
 from proxy.sql.constants import Bindings, Constants
-from proxy.sql.split import Split
 from proxy.sql.stages import StageText
 
 
@@ -44,12 +45,12 @@ class Progress:
     share: int = 0
     earlier: tuple[Planned, ...] = ()
     asked: StageText | None = None
-    others: tuple[Split, ...] = ()
+    others: tuple[Outline, ...] = ()
 
     @property
-    def query(self) -> Split:
-        assert isinstance(self.handle.query, Split), "a probe releases nothing"
-        return self.handle.query
+    def size(self) -> int:
+        """How much there is to read of it."""
+        return self.handle.size
 
     def original(self, position: int) -> int:
         """Where in the client's statement a position in what is computed now is."""
@@ -69,15 +70,15 @@ def _progress(
     return Progress(handle=handle, version=asker.version, now=now, share=prices.share, stage=stage)
 
 
-def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings) -> None:
+async def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings) -> None:
     """Plan the statement with made up values of its stages. Raises HushError if that cannot be done with any."""
-    constants = Constants(parameters, progress.now)
-    stages.rehearse(progress.handle, asker.terms(settings), constants, progress.share)
+    handle, constants = progress.handle, Constants(parameters, progress.now)
+    await asker.think(progress.size, stages.rehearse, handle, asker.terms(settings), constants, progress.share)
 
 
-def next_part(progress: Progress) -> tuple[Progress, Split]:
+async def next_part(progress: Progress, asker: Asker) -> tuple[Progress, Outline]:
     """The stage that is to be computed now, and what it asks as a statement. Raises HushError."""
-    part = stages.next_part(progress.handle)
+    part = await asker.think(progress.size, stages.next_part, progress.handle)
     stage = replace(progress.stage, is_last=False)
     return replace(progress, asked=part.asked, others=part.others, stage=stage), part.query
 
@@ -95,26 +96,20 @@ def ready(
     return planned if progress.share else resolved(planned, asker, settings, assumed)
 
 
-def estimated(
-    handle: Understood, asker: Asker, settings: Settings, text: str, assumed: Sequence[Plan]
-) -> tuple[Planned, Wanting]:
-    """What can be planned of a statement, and what would be asked of the ledger for all of it. Raises HushError.
-
-    assumed: releases that count as paid and known already.
-    """
+async def foreseen(handle: Understood, asker: Asker, settings: Settings, waiting: Executor) -> tuple[Progress, Planned]:
+    """What can be planned of a statement, and how far it is then. Raises HushError."""
     now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-    begins = stages.beginning(handle, asker.terms(settings), now)
+    size = handle.size
+    begins = await asker.think(size, stages.beginning, handle, asker.terms(settings), now)
     progress = _progress(handle, asker, now, begins.prices, is_last=begins.is_whole)
-    constants = Constants({}, now)
-    planned = together([plan_asked(q, asker, settings, constants, progress.share) for q in begins.queries])
-    planned = ready(progress, planned, asker, settings, assumed)
-    return planned, asked_now(progress, planned, asker, text)
+    constants, share = Constants({}, now), progress.share
+    return progress, together([await plan_asked(q, asker, settings, constants, share, waiting) for q in begins.queries])
 
 
-def resumed(progress: Progress, rows: Sequence[Row], current: Version) -> Progress:
+async def resumed(progress: Progress, rows: Sequence[Row], current: Version, asker: Asker) -> Progress:
     """The statement with the value that the front gave for the stage it was asked for. Raises HushError."""
     assert progress.asked is not None, "the front was asked for the value of a stage"
     if progress.version is not current:
         raise PolicyForbids("the policy has changed while this statement was answered", hint="Ask it again.")
-    handle = stages.resumed(progress.handle, progress.asked, rows)
+    handle = await asker.think(progress.size, stages.resumed, progress.handle, progress.asked, rows)
     return replace(progress, handle=handle, asked=None, others=(), stage=replace(progress.stage, is_last=True))

@@ -78,6 +78,9 @@ class Call:
     def __hash__(self) -> int:
         return self._hash or _remembered(self, (self.function, self.args, self.type))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Call, (self.function, self.args, self.type)  # a hash is of one process
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -91,6 +94,9 @@ class Case:
     def __hash__(self) -> int:
         return self._hash or _remembered(self, (self.branches, self.otherwise, self.type))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Case, (self.branches, self.otherwise, self.type)  # a hash is of one process
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -103,6 +109,9 @@ class Member:
 
     def __hash__(self) -> int:
         return self._hash or _remembered(self, (self.argument, self.items, self.type))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Member, (self.argument, self.items, self.type)  # a hash is of one process
 
 
 Scalar = ColumnRef | Literal | Null | Span | Call | Case | Member

@@ -55,6 +55,9 @@ class Statement:
         return tuple(t.text.upper() for t in self.tokens[:count])
 
 
+NO_STATEMENT = Statement("", 0, ())
+
+
 def split_statements(text: str) -> tuple[Statement, ...]:
     """Cut a query string at its top-level semicolons. Raises Unsupported when it cannot be tokenised."""
     tokens = tokenize(text)

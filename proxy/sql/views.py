@@ -14,7 +14,7 @@ from sqlglot import exp
 from proxy.errors import Unsupported
 from proxy.sql.dialect import quote
 from proxy.sql.names import fold, identifier
-from proxy.sql.parse import Statement, parse, position_of, split_statements
+from proxy.sql.parse import NO_STATEMENT, Statement, parse, position_of, split_statements
 from proxy.sql.refusal import refuse
 
 TEMPORARY_SCHEMA = "pg_temp"
@@ -41,7 +41,7 @@ class Expanded:
 
 
 #: Nothing was written out; positions stay.
-NOT_EXPANDED = Expanded(Statement("", 0, ()))
+NOT_EXPANDED = Expanded(NO_STATEMENT)
 
 
 def expand(statement: Statement, views: Mapping[str, str]) -> Expanded:

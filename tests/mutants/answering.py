@@ -53,7 +53,7 @@ ANSWERING = (
            "prices, ()",
            _STAGES),
     Seeded("stages", "each stage gets the whole charge", "pipeline/stages.py",
-           "terms.epsilon), len(blocks))",
+           "terms.epsilon), len(query.keyed))",
            "terms.epsilon), 1)",
            _STAGES),
     Seeded("stages", "a session pays for a stage of what it cannot pay for", "session/payment.py",

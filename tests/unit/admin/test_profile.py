@@ -29,8 +29,11 @@ from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
 from proxy.ledger import replay
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.pipeline.plans import plan_statement
+from proxy.pipeline.alone import read_alone
+from proxy.pipeline.outline import Cuts, Outline
+from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Terms
+from proxy.pipeline.statements import Understood
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.profile import BUCKETS, Sizes, TableProfile
 from proxy.policy.model import Policy
@@ -38,8 +41,6 @@ from proxy.session.dataset import Dataset, Version
 from proxy.session.plancache import PlanCache
 from proxy.session.profiling import profile
 from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.split import split
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.session.make import version as others_version
 
@@ -248,9 +249,12 @@ def planned_lines(version: Version, text: str, epsilon: float) -> list[str]:
     """What EXPLAIN says of a statement's only release."""
     served = replace(version, users=others_version().users)
     premises = served.premises("ann")
-    query = split(split_statements(text)[0], premises.catalog, frozenset())
-    constants = Constants({}, datetime(2026, 1, 1, tzinfo=UTC))
-    (plan,) = plan_statement(query, premises, Terms(epsilon=epsilon), constants).plans
+    handle = read_alone(Cuts(), text, premises).handle
+    assert isinstance(handle, Understood)
+    assert isinstance(handle.query, Outline)
+    task = Task(query=handle.query, premises=premises, terms=Terms(epsilon=epsilon),
+                constants=Constants({}, datetime(2026, 1, 1, tzinfo=UTC)))  # fmt: skip
+    (plan,) = plan_statement(Cuts(), task).plans
     return plan_lines(explain_plan(plan, served.policy.privacy))
 
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 import pytest
 
 from proxy.errors import HushError
+from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.session.contract import Piece, Refusal
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.probe import Probe
-from proxy.sql.split import Split
 from proxy.sql.wrappers import Wrapper
 from tests.unit.session.make import version
 from tests.unit.sql.corpus import Case, cases, policy
@@ -24,7 +24,9 @@ COUNT = "SELECT count(*) FROM users"
 
 def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
     """As a session understands them for which the front keeps nothing."""
-    return understand(Asked(premises=version().premises(login), text=text, has_intervals=has_intervals, told=((),)))
+    return understand(
+        Cuts(), Asked(premises=version().premises(login), text=text, has_intervals=has_intervals, told=((),))
+    )
 
 
 def piece(text: str, *, has_intervals: bool = False) -> Piece:
@@ -91,9 +93,9 @@ def test_private_select_is_found_inside_its_wrapper(text: str, wrapper: Wrapper,
     inner = handle(found)
     wrapped = inner.wrapped
     assert (wrapped.wrapper, wrapped.before, wrapped.after) == (wrapper, before, after)
-    assert isinstance(inner.query, Split)
+    assert isinstance(inner.query, Outline)
     assert wrapped.before + inner.query.text + wrapped.after == text
-    assert len(inner.query.blocks) == 1
+    assert len(inner.query.spans) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,11 @@ def test_statements_of_a_string_keep_their_places() -> None:
         ("SET hush.epsilon = 0", "22023", ""),
         ('SET LOCAL "hush".weights TO 0', "22023", ""),
         ("SELECT hush_r.x FROM users AS hush_r", "DP006", "hush_r"),
-        ("WITH RECURSIVE a AS (SELECT * FROM users) SELECT count(*) FROM a", "DP006", "users"),
+        (
+            "WITH RECURSIVE a AS (SELECT age FROM users UNION SELECT age FROM a) SELECT count(*) FROM a",
+            "DP006",
+            "users",
+        ),
         ("TABLE users", "DP004", "TABLE"),
         ("SELECT age INTO TEMP t FROM users", "DP004", "age"),
         ("SELECT count(*) INTO TEMP users FROM orders", "DP007", "users"),
@@ -192,7 +198,7 @@ def test_table_command_over_private_rows_is_a_select() -> None:
 
 def test_table_command_shows_relations_of_the_proxy() -> None:
     asked = handle(piece("TABLE hush.budget"))
-    assert isinstance(asked.query, Split)
+    assert isinstance(asked.query, Outline)
     assert [s.name for s in asked.query.system] == ["budget"]
     assert isinstance(handle(piece("TABLE users LIMIT 0")).query, Probe)
 
@@ -215,7 +221,7 @@ def test_words_of_a_name_with_quotes_include_its_spelling_in_sql() -> None:
 
 def test_system_relations_are_private_pieces() -> None:
     found = handle(piece("SELECT * FROM hush.budget b, hush.policy"))
-    assert isinstance(found.query, Split)
+    assert isinstance(found.query, Outline)
     assert [(s.name, s.needs_alias) for s in found.query.system] == [("budget", False), ("policy", True)]
 
 
@@ -246,7 +252,7 @@ def test_what_no_row_can_change_is_a_probe(text: str) -> None:
 ])  # fmt: skip
 def test_what_a_row_may_change_is_no_probe(text: str) -> None:
     found = piece(text)
-    assert isinstance(found.refusal, Refusal) or isinstance(handle(found).query, Split)
+    assert isinstance(found.refusal, Refusal) or isinstance(handle(found).query, Outline)
 
 
 def test_intervals_widen_the_outermost_select() -> None:
@@ -283,9 +289,11 @@ def test_raw_select_may_be_answered_empty_by_policy() -> None:
     served = policy()
     lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
     premises = lenient.premises("ann")
-    (rows,) = understand(Asked(premises=premises, text="SELECT age, city FROM users", has_intervals=False))
+    (rows,) = understand(Cuts(), Asked(premises=premises, text="SELECT age, city FROM users", has_intervals=False))
     assert isinstance(handle(rows).query, Probe)
-    (exists,) = understand(Asked(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False))
+    (exists,) = understand(
+        Cuts(), Asked(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False)
+    )
     assert refusal(exists).sqlstate == "DP004"
 
 
@@ -298,8 +306,8 @@ def test_intervals_leave_a_statement_what_it_is(case: Case) -> None:
     catalog = version().premises("ann").catalog
     for found in pieces(case.sql, has_intervals=True):
         query = handle(found).query
-        assert isinstance(query, Split)
-        for block in query.blocks:
+        assert isinstance(query, Outline)
+        for block in Cuts().of(version().premises("ann"), query.text).blocks:
             bind_block(block, catalog, Constants({}, datetime.now(UTC)), query.text)
 
 

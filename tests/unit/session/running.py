@@ -22,6 +22,7 @@ from proxy.session.dataset import Dataset
 from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 from tests.unit.session.make import version
+from tests.unit.session.thinking import InThread
 
 
 class NoRows:
@@ -71,8 +72,8 @@ def sessions_with(
     noise: Slow, state: Path, count: int
 ) -> Iterator[tuple[tuple[ClientSession, ...], SqliteLedger, Workers]]:
     """As many sessions of one login, and a thread to wait in for each."""
-    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(count))
-    with closing(SqliteLedger(state)) as ledger, workers.thinking, workers.waiting:
+    workers = Workers(thinking=InThread(), waiting=ThreadPoolExecutor(count))
+    with closing(SqliteLedger(state)) as ledger, workers.waiting:
         served = Dataset(
             ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(), engine=NoRows())
         )

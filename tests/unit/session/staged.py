@@ -26,6 +26,7 @@ from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 from tests.unit.session.make import version
 from tests.unit.session.running import NoRows, Slow
+from tests.unit.session.thinking import InThread
 
 SQL = "select count(*) from users where score > (select avg(age) from users)"
 GROUPED = "select city, count(*) from users where age > (select avg(age) from users) group by city"
@@ -77,8 +78,8 @@ def serving(folder: Path, policy: Policy | None = None, clock: Clock | None = No
     """A world whose ledger is in a folder."""
     noise, engine = Slow(), Watched()
     noise.may_go_on.set()
-    workers = Workers(thinking=ThreadPoolExecutor(1), waiting=ThreadPoolExecutor(1), clock=clock or LoopClock())
-    with closing(SqliteLedger(folder)) as ledger, workers.thinking, workers.waiting:
+    workers = Workers(thinking=InThread(), waiting=ThreadPoolExecutor(1), clock=clock or LoopClock())
+    with closing(SqliteLedger(folder)) as ledger, workers.waiting:
         served = Dataset(
             ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(policy), engine=engine)
         )

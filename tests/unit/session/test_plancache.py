@@ -30,10 +30,10 @@ def test_pieces_are_kept_by_all_they_depend_on() -> None:
 
 def test_least_recently_used_is_forgotten() -> None:
     cache = PlanCache(most=2)
-    cache.keep_planned("a", PLANNED)
-    cache.keep_planned("b", PLANNED)
+    cache.keep_planned("a", PLANNED, 8)
+    cache.keep_planned("b", PLANNED, 8)
     assert cache.planned("a") is PLANNED
-    cache.keep_planned("c", PLANNED)
+    cache.keep_planned("c", PLANNED, 8)
     assert [cache.planned(k) for k in "abc"] == [PLANNED, None, PLANNED]
 
 
@@ -44,3 +44,9 @@ def test_long_texts_are_not_kept() -> None:
     long = asked(version(), told=((("view", "v", "SELECT 1" + " " * 20_000, None),),))
     cache.keep_pieces(long, PIECES)
     assert cache.pieces(long) is None
+
+
+def test_plans_of_long_texts_are_not_kept() -> None:
+    cache = PlanCache()
+    cache.keep_planned("a", PLANNED, 1_000_000)
+    assert cache.planned("a") is None

@@ -20,7 +20,8 @@ from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError
 from proxy.front.relations import RELATIONS
 from proxy.pipeline.alone import read_alone
-from proxy.pipeline.plans import plan_statement
+from proxy.pipeline.outline import Cuts, Outline
+from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Premises, Terms, as_declared
 from proxy.pipeline.stages import next_part, resumed
 from proxy.pipeline.statements import Understood
@@ -36,7 +37,6 @@ from proxy.sql.block import BoundBlock
 from proxy.sql.constants import Constants, Elements, coerce_text
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.split import Split
 from proxy.sql.stages import Row
 from proxy.sqltypes import TYPE_NAMES
 
@@ -98,15 +98,15 @@ def policy() -> Policy:
 
 def understood(sql: str, premises: Premises) -> Understood:
     """A statement as a session understands it for which the front keeps nothing. Raises HushError."""
-    handle = read_alone(sql, premises).handle
+    handle = read_alone(Cuts(), sql, premises).handle
     assert isinstance(handle, Understood), "nothing that the front keeps has its name"
     return handle
 
 
 def bind(sql: str, served: Policy) -> tuple[BoundBlock, ...]:
     query, setting = understood(sql, premises_of(served)).query, setting_of(served)
-    assert isinstance(query, Split)
-    return plan_statement(query, setting.premises, setting.terms, Constants({}, NOW), setting.share).blocks
+    assert isinstance(query, Outline)
+    return plan_statement(Cuts(), _task(query, setting, Constants({}, NOW))).blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ def plan(case: Case, served: Policy, setting: Setting | None = None) -> tuple[Pl
     setting = setting or setting_of(served)
     handle, found = understood(case.sql, setting.premises), list[Plan]()
     for rows in case.told:
-        part = next_part(handle)
+        part = next_part(Cuts(), handle)
         found += _planned(part.query, case, setting, lambda p, at=part.asked, of=handle: of.position(at.original(p)))  # type: ignore[misc]  # defaults
-        handle = resumed(handle, part.asked, rows)
-    if not isinstance(handle.query, Split):
+        handle = resumed(Cuts(), handle, part.asked, rows)
+    if not isinstance(handle.query, Outline):
         return tuple(found)
     assert not handle.query.stages, "the case says what every stage gives"
     return (*found, *_planned(handle.query, case, setting, handle.position))
@@ -143,13 +143,17 @@ def setting_of(served: Policy, dialect: Dialect = DUCKDB, lowered: Lowered = _AS
     return Setting(premises_of(served, dialect), terms, share)
 
 
-def _planned(query: Split, case: Case, setting: Setting, original: Callable[[int], int]) -> tuple[Plan, ...]:
+def _planned(query: Outline, case: Case, setting: Setting, original: Callable[[int], int]) -> tuple[Plan, ...]:
     constants = Constants({n: _constant(*p) for n, p in enumerate(case.parameters, start=1)}, NOW)
     try:
-        return plan_statement(query, setting.premises, setting.terms, constants, setting.share).plans
+        return plan_statement(Cuts(), _task(query, setting, constants)).plans
     except HushError as error:
         error.position = original(error.position)
         raise
+
+
+def _task(query: Outline, setting: Setting, constants: Constants) -> Task:
+    return Task(query=query, premises=setting.premises, terms=setting.terms, constants=constants, share=setting.share)
 
 
 def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:
