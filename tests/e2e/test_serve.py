@@ -26,7 +26,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data, logins and a policy, ready to be served."""
     folder = tmp_path_factory.mktemp("shop")
     write_shop(folder / "shop.duckdb")
-    write_users(folder / "users.yaml", {"ann": "analyst"})
+    write_users(folder / "users.yaml", {"ann": "analyst", "boss": "boss"})
     write_yaml(folder / "shop.yaml", shop_policy())
     return folder
 
@@ -170,15 +170,15 @@ def test_edited_policy_is_used_by_the_next_query(shop: Path, running: Served) ->
 
 def test_wrong_edit_changes_nothing_and_is_told(shop: Path, running: Served) -> None:
     good = (shop / "shop.yaml").read_text()
-    with running.connect("shop") as client:
+    with running.connect("shop") as client, running.connect("shop", "boss") as boss:
         answer = client.execute("SELECT count(*) FROM users").fetchall()
         (shop / "shop.yaml").write_text(good + "nonsense: true\n")
-        until(lambda: "nonsense" in status(client))
+        until(lambda: "nonsense" in status(boss))
         assert client.execute("SELECT count(*) FROM users").fetchall() == answer
         write_yaml(shop / "shop.yaml", edited(200, 100))
-        until(lambda: "bounds" in status(client))
+        until(lambda: "bounds" in status(boss))
         (shop / "shop.yaml").write_text(good)
-        until(lambda: status(client) == "in force")
+        until(lambda: status(boss) == "in force")
 
 
 def test_hangup_reads_the_files_again(shop: Path, running: Served) -> None:

@@ -167,7 +167,7 @@ def test_statements_of_a_string_keep_their_places() -> None:
         (
             "WITH RECURSIVE a AS (SELECT age FROM users UNION SELECT age FROM a) SELECT count(*) FROM a",
             "DP006",
-            "users",
+            "",
         ),
         ("TABLE users", "DP004", "TABLE"),
         ("SELECT age INTO TEMP t FROM users", "DP004", "age"),
