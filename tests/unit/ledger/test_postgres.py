@@ -13,7 +13,7 @@ import pytest
 
 from proxy.dp.selection import shown_atto_up
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import history, postgres_link
+from proxy.ledger import history, postgres_chain, postgres_link
 from proxy.ledger.base import AccountSpent, Ledger, Outcome
 from proxy.ledger.head import Marker
 from proxy.ledger.postgres import PostgresLedger
@@ -103,6 +103,31 @@ def test_what_one_proxy_charges_the_other_counts(shared: PostgresLedger, other: 
     other.note_outcome(first.statement, Outcome.ANSWERED)
     assert [a.query for a in other.history("alice", 9)] == ["three", "two", "one", ask().query]
     assert shared.history("alice", 9)[2].outcome is Outcome.ANSWERED
+
+
+def test_who_is_overtaken_every_time_is_told(shared: PostgresLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_chain, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(postgres_chain, "_LEAST_TRIES", 2)
+
+    def overtaken() -> None:
+        raise postgres_chain.Overtaken("others were faster")
+
+    with pytest.raises(LedgerFailed):
+        shared._chain.first(overtaken)
+
+
+def test_an_end_that_is_not_that_of_the_entries_is_noticed(
+    shared: PostgresLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_chain, "_TIP", "SELECT 0, 'another', 0")
+    with pytest.raises(LedgerFailed):
+        shared._chain.check_end()
+
+
+def test_a_reply_that_is_full_is_followed_by_the_rest(shared: PostgresLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_chain, "AT_MOST", 1)
+    shared.reserve(payers(), want("a"), ask())
+    assert spent(shared) == 1000
 
 
 def test_secrets_are_shared(shared: PostgresLedger, other: PostgresLedger) -> None:

@@ -74,3 +74,7 @@ def test_every_break_is_said_for_ever_with_what_had_been_spent() -> None:
 def test_a_promise_is_named_in_words_of_the_policy() -> None:
     assert promise_words(NEVER_STATED) == "group_size 1"
     assert promise_words(Standing(reach=2, group_size=1)) == "group_size 1, replace_one"
+
+
+def test_an_account_can_pay_what_is_left_of_it() -> None:
+    assert SPENT.affordable == TWO.pico - ONE.pico

@@ -11,6 +11,7 @@ import pytest
 
 from proxy.analysis.learned import Learned
 from proxy.plan.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.derive import _count_alike, _counts_as_much
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.learned import best_edge, noise_of_one, told_of, usable
 from proxy.plan.profile import BUCKETS, Sizes, TableProfile, edges
@@ -192,3 +193,46 @@ def test_what_is_known_is_told_with_its_column() -> None:
     assert told_of([PROFILE], "orders", "status") == words.split(", ")[0]
     assert told_of([replace(PROFILE, allowed=1, sums=())], "orders", "amount") is None
     assert told_of([PROFILE], "users", "age") is None
+
+
+# --- what a choice meets ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_pure", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select status, count(distinct user_id) from orders group by status",
+        "select status, count(distinct user_id), sum(amount) from orders group by status",
+        "select count(distinct user_id), count(*), min(amount) from orders",
+        "select sum(t.age) from orders join users t using (user_id)",
+        "select sum(hours) from census",
+    ],
+)
+def test_other_moments_are_planned_beside_a_profile(query: str, is_pure: bool) -> None:
+    census = TableProfile(table="census", allowed=1, rows=counted([1.0] * 9000), sums=(), data_version="7")
+    of = plan(query, replace(context(pure=is_pure), profiles=(PROFILE, census)))
+    assert of.allocation.unit_norm > 0
+    assert of.allocation.is_chosen == (of.bound != FROM_POLICY)
+
+
+def test_a_column_that_was_profiled_already_narrow_gets_no_bound() -> None:
+    narrow = replace(PROFILE, allowed=1, sums=(("amount", 1000.0, counted([1.0] * 9000, 2.0**-12)),))
+    assert usable([narrow], Privacy(unit="customer"), 10**10) == Learned()
+
+
+def test_numbers_that_bend_upwards_are_followed_by_a_straight_line() -> None:
+    counts = [0.0] * BUCKETS
+    counts[3:9] = [60_000.0, 12_000.0, 4_000.0, 2_000.0, 1_500.0, 1_400.0]
+    tail = Sizes(1.0, tuple(counts), 1.0).tail
+    assert list(tail.above) == sorted(tail.above, reverse=True)
+    assert tail.above[20] < tail.above[8]
+
+
+def test_answers_are_not_derived_where_a_bound_was_chosen() -> None:
+    chosen = plan("select status, sum(amount) from orders group by status", PROFILED)
+    natural = plan("select status, sum(amount) from orders group by status")
+    assert chosen.allocation.is_chosen
+    assert not _counts_as_much(natural, chosen, 1)
+    assert not _counts_as_much(chosen, natural, 1)
+    assert not _count_alike(chosen, natural)
