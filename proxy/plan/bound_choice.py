@@ -72,8 +72,8 @@ def choose(vector: MomentVector, natural: Allocation, situation: Situation) -> t
 
     Claim: a function of the profile, the price, the policy and the text.
     """
-    if any(isinstance(m, UnitTotal) or (isinstance(m, UnitCount) and m.per_part) for m in vector.moments):
-        return natural, FROM_POLICY
+    apart = any(isinstance(m, UnitTotal) or (isinstance(m, UnitCount) and m.per_part) for m in vector.moments)
+    assert not apart, "no factor reaches clipped totals and the counts of private parts here"
     if not all(isinstance(f, (Count, Total, Apart)) for f in vector.finishes):
         return natural, FROM_POLICY  # how far a quotient is off cannot be told from sizes
     if not situation.profile.rows.is_told:
