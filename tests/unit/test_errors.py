@@ -12,8 +12,8 @@ SECRETS = "/srv/state/head", "host=db.internal password", "t.uid: a unit has mor
 #: What speaks of the statement, the policy that is in force, or in fixed words.
 IN_OWN_WORDS = {
     "AuthenticationFailed", "BadGroups", "BudgetSpent", "EngineFailed", "HushError", "IdleTooLong", "InvalidParameter",
-    "InvalidSetting", "MissingBounds", "NeedsTransaction", "NoParameter", "NotAggregate", "NotEncrypted",
-    "PolicyForbids", "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "TooManyConnections",
+    "InvalidSetting", "MissingBounds", "NoParameter", "NotAggregate", "NotEncrypted", "PolicyForbids",
+    "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "ThinkerLost", "TooManyConnections",
     "UndefinedName", "UnitNotJoined", "UnknownDatabase", "Unsupported", "Untranslatable",
 }  # fmt: skip
 
