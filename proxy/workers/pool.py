@@ -48,7 +48,7 @@ class Post:
 
 LIMIT_S = 10.0
 LEVELS = (Level(4_000, 0.03), Level(40_000, 0.3), Level(float("inf"), LIMIT_S))
-POSTS = (Post((0,)), Post((0, 1)), Post((2,), niceness=10))
+POSTS = (Post((0,)), Post((0, 1)), Post((2,), niceness=5))
 _ASK_FOR_LESS = "Ask for less in one statement: fewer columns, conditions or branches, or several statements."
 _DROP_WITHIN_S = 2.0
 _MOST_PREMISES = 64  # of all datasets, roles and versions of policies that are asked about
@@ -171,13 +171,17 @@ class Pool:
             answer = await thinker.ask(Frame(Kind.WORK, level.seconds, self._packer.pack(job.content)))
         except Gone as gone:
             member.thinkers.clear()
-            raise self._ended(gone, job) from None
+            if gone.how != -signal.SIGXCPU:
+                raise self._ended(gone, job) from None
+            answer = Frame(Kind.SLOW)  # and it has not noticed
         match answer.kind:
             case Kind.SLOW if job.level + 1 < len(self._levels):
                 job.level += 1
                 self._turns.add(job.level, job.turn.login, job)
             case Kind.SLOW:
                 raise too_slow(level.seconds)
+            case Kind.DROPPED if not job.done.done():  # meant for the work before it
+                self._turns.add(job.level, job.turn.login, job)
             case Kind.LARGE:
                 member.thinkers.clear()
                 raise Unsupported("planning this statement takes too much memory", hint=_ASK_FOR_LESS)
@@ -220,8 +224,6 @@ class Pool:
         """What a client is told of a process that ended instead of answering."""
         if job.done.done():
             return ShuttingDown("nobody waits for this")
-        if gone.how == -signal.SIGXCPU:
-            return too_slow(self._levels[job.level].seconds)
         _log.error("a process that plans has ended: %s", _spelled(gone.how))
         return ThinkerLost(
             "the process that planned this statement has ended",

@@ -24,6 +24,8 @@ from proxy.workers.frames import HEADER_BYTES, Frame, Kind, read_header
 from proxy.workers.parcel import Packer, Shared
 
 _GRACE_S = 2  # a work that does not notice the end of its time in so many seconds ends its process
+_AGAIN_S = 0.002  # after which a work is ended that was in the middle of what must not be
+_ENDED_IN = ("proxy.", "sqlglot.")  # elsewhere a lock may be held: a library's, the import system's, a measurement's
 _LARGE_CHARS = 100_000  # works of so many leave memory behind that is worth looking for
 
 
@@ -52,22 +54,30 @@ def _limit(what: int, most: int) -> None:
         resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
 
+def _may_end_in(frame: FrameType | None) -> bool:
+    """Whether what runs may be left by an exception: nothing that the next work needs stays locked or half done."""
+    return frame is not None and frame.f_globals.get("__name__", "").startswith(_ENDED_IN)
+
+
 class _Worker:
     def __init__(self, link: socket.socket) -> None:
         self._link = link
         self._packer = Packer(Shared())
         self._cuts = Cuts()
         self._is_working = False
+        self._is_dropped = False
 
     def on_time(self, number: int, frame: FrameType | None) -> None:
-        """The processor's time that was given to a work has passed."""
-        if self._is_working:
-            raise _Slow
+        """The processor's time that was given to a work has passed; comes again until the work has ended."""
+        if self._is_working and _may_end_in(frame):
+            raise _Dropped if self._is_dropped else _Slow
 
     def on_drop(self, number: int, frame: FrameType | None) -> None:
         """The proxy wants no answer to the work any more."""
         if self._is_working:
-            raise _Dropped
+            self._is_dropped = True
+            signal.setitimer(signal.ITIMER_PROF, _AGAIN_S, _AGAIN_S)
+            self.on_time(number, frame)
 
     def run(self) -> None:
         """Until the other end hangs up. Raises ConnectionError."""
@@ -120,9 +130,9 @@ class _Worker:
     def _timed(self, seconds: float) -> Iterator[None]:
         """Raises _Slow when the processor was busy with it for so long; not noticing that is the end of the process."""
         _limit(resource.RLIMIT_CPU, math.ceil(time.process_time() + seconds) + _GRACE_S)
-        self._is_working = True
+        self._is_working, self._is_dropped = True, False
         try:
-            signal.setitimer(signal.ITIMER_PROF, seconds)
+            signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN_S)
             yield
         finally:
             self._is_working = False
