@@ -29,6 +29,7 @@ from proxy.server.greeting import Greeted, greet
 from proxy.server.link import Link
 from proxy.server.login import Admitted, log_in
 from proxy.server.sockets import listen, port_of
+from proxy.sql.front_errors import advice_for_error
 from proxy.wire.channel import Marks
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.responses import error_response
@@ -196,6 +197,7 @@ class Server:
             known=session.known,
             setting_names=session.setting_names,
             refused=session.refused,
+            advice=advice_for_error,
         )
         relay = Relay(marks, understanding, RelayLimits(max_statement_bytes=limits.max_statement_bytes))
         ends = Ends(

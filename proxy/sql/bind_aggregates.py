@@ -84,7 +84,7 @@ def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate | S
     written = written_name(node, source)
     raise Unsupported(
         f"the aggregate {f'{written}()' if written else construct(node)} is not supported over private rows",
-        hint=advice(node, written) or _ACCEPTED,
+        hint=advice(node, source) or _ACCEPTED,
         position=position_of(node),
     )
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from proxy.sql.advice import advice
 from proxy.sql.algebra import Case, Literal, Null, Scalar
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.complete import TIME_FORMATS, format_token
@@ -35,7 +36,7 @@ def _date(binder: Binder, node: exp.Expression) -> Scalar:
     if isinstance(value, Literal) and isinstance(value.value, str) and node.text("format") in TIME_FORMATS:
         return coerce_text(value.value, SqlType.DATE, node)
     if not value.type.is_text:
-        raise refuse(node, f"to_date takes a text, not {value.type.pg_name}", "Write x::date.")
+        raise refuse(node, f"to_date takes a text, not {value.type.pg_name}", advice(node, binder.source))
     written = format_token(node, tokenize(binder.source))
     shape = None if written is None else _shape(written.text)
     if shape is None:

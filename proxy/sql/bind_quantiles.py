@@ -61,7 +61,9 @@ def bind_within(node: exp.WithinGroup, binder: Binder, where: Scalar, name: str)
     only(node, "this", "expression")
     call, order = node.this, node.expression
     if name not in _KINDS or not isinstance(call, (exp.PercentileCont, exp.PercentileDisc)):
-        raise refuse(node, f"the aggregate {name}() is not supported over private rows", advice(call, name) or _WRITE)
+        raise refuse(
+            node, f"the aggregate {name}() is not supported over private rows", advice(call, binder.source) or _WRITE
+        )
     only(call, "this")
     ordered = order.expressions[0] if isinstance(order, exp.Order) and len(order.expressions) == 1 else None
     if not isinstance(ordered, exp.Ordered):

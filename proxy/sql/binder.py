@@ -64,7 +64,7 @@ def unknown(node: exp.Expression, source: str = "") -> Unsupported:
     """A node that has no meaning over private rows. source: the statement, for the name as it was written."""
     name = written_name(node, source)
     return refuse(node, f"{f'{name}()' if name else construct(node)} is not supported over private rows",
-                  advice(node, name) or _ACCEPTED)  # fmt: skip
+                  advice(node, source) or _ACCEPTED)  # fmt: skip
 
 
 _ACCEPTED = "Use comparisons, arithmetic, CASE, COALESCE, casts, EXTRACT, date_trunc or plain text functions."

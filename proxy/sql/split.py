@@ -129,7 +129,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
         raise NotAggregate(
             "rows of a private table cannot be shown",
-            hint=advice_within(tree) or _instead_of_rows(tree, catalog),
+            hint=advice_within(tree, statement.text) or _instead_of_rows(tree, catalog),
             position=position_of(tree),
         )
     blocks = {id(b.select) for b in walker.blocks}

@@ -20,7 +20,9 @@ from proxy.wire.exchange import Piece, Refusal
 from proxy.wire.expect import ENDS_WITH_READY, PLAIN, REPLIES, RUNS, Entry, Kind, Place, Show, Step, Ticket
 from proxy.wire.messages import Column
 from proxy.wire.responses import (
+    HINT,
     MESSAGE,
+    POSITION,
     ROUTINE,
     SEVERITY_PLAIN,
     SQLSTATE,
@@ -29,6 +31,7 @@ from proxy.wire.responses import (
     parse_fields,
     placeless_error,
 )
+from proxy.wire.understanding import no_advice
 
 _LENGTH = struct.Struct("!I")
 _ROW = ord("D")
@@ -102,9 +105,17 @@ class Channel:
     """The front's side of one session; bytes for both ends collect in `to_client` and `to_front`."""
 
     def __init__(
-        self, marks: Marks, book: Book, woken: Callable[[], None], refused: Callable[[HushError], None]
+        self,
+        marks: Marks,
+        book: Book,
+        woken: Callable[[], None],
+        refused: Callable[[HushError], None],
+        advice: Callable[[str, str, int], str] = no_advice,
     ) -> None:
-        """woken: called when the ticket that a flow waits for may be done. refused: for each of our errors shown."""
+        """woken: called when the ticket that a flow waits for may be done. refused: for each of our errors shown.
+
+        advice: see `Understanding`.
+        """
         self.marks = marks
         self.book = book
         self.to_client: list[bytes] = []
@@ -125,6 +136,7 @@ class Channel:
         self.completed = 0  # replies that were final; grows while a statement makes progress
         self._woken = woken
         self._refused = refused
+        self._advice = advice
         self._guard = marks.guard.encode("utf-8")
         self._rest = bytearray()
         self._rest_needs = 0
@@ -384,9 +396,14 @@ class Channel:
             return error_response(error, codec=self.codec, shift=entry.shift + entry.refusal_shift)
         if entry.place is Place.NOWHERE and fields:
             return placeless_error(fields, self.codec)
-        if entry.shift and fields:
-            return moved_error(fields, entry.shift, self.codec)
+        advice = self._advice_for(entry.advised, fields) if entry.advised else ""
+        if fields and (entry.shift or advice):
+            return moved_error({**fields, HINT: advice} if advice else fields, entry.shift, self.codec)
         return raw
+
+    def _advice_for(self, text: str, fields: Mapping[str, str]) -> str:
+        position = fields.get(POSITION, "")
+        return self._advice(text, fields.get(SQLSTATE, ""), int(position)) if position.isdecimal() else ""
 
 
 def _is_about_several(fields: Mapping[str, str]) -> bool:

@@ -83,7 +83,7 @@ class Entry:
     that the client's text has before the one the front saw; refusal_shift: before the statement that is refused.
     may_be_several: the front's refusal to parse several statements at once is expected and not shown.
     is_inert: what was sent changes nothing that the next statement could see. hides_notices: what the front remarks is
-    about what the relay does, not about what the client said.
+    about what the relay does, not about what the client said. advised: a text whose errors may get a hint.
     """
 
     kind: Kind
@@ -98,6 +98,7 @@ class Entry:
     may_be_several: bool = False
     is_inert: bool = False
     hides_notices: bool = False
+    advised: str = ""
     undo: Callable[[], None] = field(default=_nothing)
 
 

@@ -63,7 +63,9 @@ def parse_private(
     send_settings(channel, reader, described, takes_snapshot=is_first or takes_snapshot(text))
     if is_first:  # a Parse alone begins nothing that the statements after it would notice
         channel.sync(Show.NOTHING)
-    entry = Entry(kind=Kind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name))
+    entry = Entry(
+        kind=Kind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name), advised=text
+    )
     send_described(channel, raw, message.name, entry)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(described)

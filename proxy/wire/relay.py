@@ -45,7 +45,7 @@ class Relay:
 
     def __init__(self, marks: Marks, understanding: Understanding, limits: RelayLimits) -> None:
         book = Book(max_statements=limits.max_statements, max_portals=limits.max_portals)
-        self.channel = Channel(marks, book, self._wake, understanding.refused)
+        self.channel = Channel(marks, book, self._wake, understanding.refused, understanding.advice)
         self.is_over = False  # both connections are to be closed once everything is written
         self._max_buffered_bytes = limits.max_buffered_bytes
         statement_limit = limits.max_statement_bytes

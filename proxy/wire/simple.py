@@ -213,7 +213,7 @@ def _not_understood(channel: Channel, question: Question, error: HushError) -> F
     """The front's own syntax errors win; a statement it does accept is refused."""
     ticket = Ticket()
     text = encode(question.text, channel.codec)
-    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(ticket,), refusal=Refusal(error))
+    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(ticket,), refusal=Refusal(error), advised=question.text)
     channel.send(messages.parse(UNNAMED, text), entry)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
@@ -302,7 +302,8 @@ def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flo
             return found.ticket
     if piece.is_part:  # its own errors come before those of the part that is described
         whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
-        channel.send(whole, Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start))
+        entry = Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start, advised=piece.text)
+        channel.send(whole, entry)
     ticket = Ticket()
     # what the front remarks about the text is shown once
     _send_described(channel, piece, Show.NOTHING if piece.is_part or ahead else Show.AS_SIMPLE, ticket)
@@ -314,7 +315,14 @@ def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flo
 def _send_described(channel: Channel, piece: Piece, show: Show, ticket: Ticket) -> None:
     text = encode(piece.describe_text, channel.codec)
     shift = piece.start + piece.prefix_chars
-    entry = Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift, is_inert=piece.is_inert)
+    entry = Entry(
+        kind=Kind.PARSE,
+        show=show,
+        tickets=(ticket,),
+        shift=shift,
+        is_inert=piece.is_inert,
+        advised=piece.describe_text,
+    )
     send_described(channel, messages.parse(UNNAMED, text), UNNAMED, entry)
 
 

@@ -19,14 +19,23 @@ _NAME = b"_hush_settings"
 _MAX_SETTING_CHARS = 1024
 
 
+def no_advice(_text: str, _sqlstate: str, _position: int) -> str:
+    """PostgreSQL's own hint."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
-    """may_be_private, known: see Session. refused: called for each refusal that is shown."""
+    """may_be_private, known: see Session. refused: called for each refusal that is shown.
+
+    advice: the hint for an error of PostgreSQL in a text, its SQLSTATE and 1-based place; "" to leave it as it is.
+    """
 
     may_be_private: Callable[[str], bool]
     known: Callable[[str, Mapping[str, str]], tuple[Piece, ...]]
     setting_names: tuple[str, ...]
     refused: Callable[[HushError], None]
+    advice: Callable[[str, str, int], str] = no_advice
 
 
 class SettingsReader:

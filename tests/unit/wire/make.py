@@ -11,7 +11,7 @@ from proxy.wire.exchange import Array, Notice, Piece, Spliced
 from proxy.wire.flow import AskPrepare, AskRelease
 from proxy.wire.messages import Column, build
 from proxy.wire.relay import Relay, RelayLimits
-from proxy.wire.understanding import Understanding
+from proxy.wire.understanding import Understanding, no_advice
 
 MARKER = "0123456789abcdef"
 MARKS = Marks(marker=MARKER, guard="hush_guard")
@@ -39,10 +39,15 @@ def relay(
     limits: RelayLimits | None = None,
     refused: Callable[[HushError], None] = lambda _error: None,
     known: Callable[[str, Mapping[str, str]], tuple[Piece, ...]] = lambda _text, _settings: (),
+    advice: Callable[[str, str, int], str] = no_advice,
 ) -> Relay:
     """A relay whose session has begun; texts with `users` may be private."""
     understanding = Understanding(
-        may_be_private=lambda text: "users" in text, known=known, setting_names=NAMES, refused=refused
+        may_be_private=lambda text: "users" in text,
+        known=known,
+        setting_names=NAMES,
+        refused=refused,
+        advice=advice,
     )
     made = Relay(MARKS, understanding, limits or RelayLimits())
     made.start(b"hello")

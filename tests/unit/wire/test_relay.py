@@ -89,6 +89,36 @@ def test_a_known_query_that_the_front_refuses_is_not_released() -> None:
     assert made.is_idle
 
 
+def said_in_place(text: str, sqlstate: str, position: int) -> str:
+    return f"{sqlstate} at {position} of {text}" if sqlstate == "42883" else ""
+
+
+def test_an_error_about_a_private_text_gets_the_hint_for_its_place() -> None:
+    unknown = error("function f() does not exist", "42883", P="8", H="No function matches.")
+    in_query, in_parse = relay(advice=said_in_place), relay(advice=said_in_place)
+    in_query.from_client(messages.query(PRIVATE.encode()))
+    in_query.from_front(THREE + SETTINGS_REPLY)
+    in_query.take_ask()
+    in_query.answer((PIECE,))
+    in_query.from_front(unknown + FINISHED)
+    in_parse.from_client(messages.parse(b"s", PRIVATE.encode()) + messages.SYNC)
+    in_parse.from_front(SETTINGS_REPLY + READY + unknown + READY)
+    for made in (in_query, in_parse):
+        told = made.take_client()
+        assert f"H42883 at 8 of {PRIVATE}\0".encode() in told
+        assert b"No function matches." not in told
+        assert b"P8\0" in told
+
+
+@pytest.mark.parametrize("fields", [{}, {"P": "x"}, {"P": "3"}])
+def test_other_errors_pass_as_they_are(fields: dict[str, str]) -> None:
+    made = relay(advice=said_in_place)
+    raw = error("no such column", "42703", **fields)
+    made.from_client(messages.parse(b"s", PRIVATE.encode()) + messages.SYNC)
+    made.from_front(SETTINGS_REPLY + READY + raw + READY)
+    assert raw in made.take_client()
+
+
 def asked_to_execute(made: Relay, then: bytes = b"") -> None:
     """Prepare, bind and execute a private statement, up to the question for its release."""
     made.from_client(messages.parse(b"s", PRIVATE.encode()))
