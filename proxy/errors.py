@@ -6,6 +6,7 @@ from private data: messages depend on the query text and the policy only.
 
 from __future__ import annotations
 
+import enum
 from typing import ClassVar
 
 
@@ -111,6 +112,17 @@ class QueryCanceled(HushError):
     sqlstate = "57014"
 
 
+class TooMuch(QueryCanceled):
+    """A statement took more time, memory or room than it may. All depend on rows, so there is one word for them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "canceling statement due to statement timeout or memory limit",
+            detail="What was reserved for it stays charged.",
+            hint="Fewer groups, a shorter span of time or a simpler statement need less of both.",
+        )
+
+
 class ProtocolViolation(HushError):
     """The client's bytes are not the PostgreSQL protocol."""
 
@@ -176,6 +188,19 @@ class ConfigError(OperatorError):
 
 
 # --- machinery ------------------------------------------------------------------------------------
+
+
+class Failure(enum.Enum):
+    """Of which kind a failure of the private engine is: it decides what is told, and whether asking again is paid for.
+
+    LIMITS: of time, memory or room. OTHER: errors of values, locks, and all that is not known.
+    """
+
+    UNREACHABLE = "unreachable"
+    LOST = "lost"
+    CHANGED = "changed"
+    LIMITS = "limits"
+    OTHER = "other"
 
 
 class EngineFailed(HushError):

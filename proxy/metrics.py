@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from proxy.errors import ConfigError, HushError
+from proxy.errors import ConfigError, Failure, HushError
 
 #: Seconds; a durable charge is a millisecond on a disk and tens on a shared database.
 RESERVE_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -41,8 +41,9 @@ def _family(sqlstate: str) -> str:
 class Metrics:
     """The proxy's figures, registered in the registry that is passed in.
 
-    Claim: no label value is derived from private data. Labels are members of the enumerations above and the SQLSTATEs
-    of `proxy.errors`, which depend on the query text and the policy only. Latency is measured for the ledger alone,
+    Claim: no label value says more of private data than a client is told. Labels are members of the enumerations above
+    and the kinds and SQLSTATEs of `proxy.errors`; those of statements that the engine computes depend on the query text
+    and the policy only. Latency is measured for the ledger alone,
     because the time of a private scan depends on the rows scanned.
     """
 
@@ -61,9 +62,14 @@ class Metrics:
             buckets=RESERVE_BUCKETS_S,
             registry=registry,
         )
+        self._engine_failures = Counter(
+            "hushql_engine_failures", "Failures of private engines, by kind.", ["kind"], registry=registry
+        )
         self._reloads = Counter("hushql_policy_reloads", "Policy reloads by outcome.", ["accepted"], registry=registry)
         for kind in StatementKind:
             self._statements.labels(kind.value)
+        for failure in Failure:
+            self._engine_failures.labels(failure.value)
         for origin in ReleaseOrigin:
             self._releases.labels(origin.value)
 
@@ -97,6 +103,10 @@ class Metrics:
     def refused(self, error: HushError) -> None:
         """Counts a refusal by its class's SQLSTATE; the message is not looked at."""
         self._refusals.labels(_family(type(error).sqlstate)).inc()
+
+    def engine_failed(self, failure: Failure) -> None:
+        """Counts a failure by the kind of which its client is told."""
+        self._engine_failures.labels(failure.value).inc()
 
     def released(self, origin: ReleaseOrigin) -> None:
         self._releases.labels(origin.value).inc()

@@ -32,6 +32,7 @@ class PrivateServer:
 
     home: Path
     process: subprocess.Popen[bytes]
+    launched: Launched
 
     def dsn(self, database: str, user: str = OWNER) -> str:
         return f"host={self.home} port={_PORT} user={user} dbname='{database}'"
@@ -48,9 +49,31 @@ class PrivateServer:
             connection.execute(script.encode())
 
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGQUIT)
-        self.process.wait()
+        self.halt()
         shutil.rmtree(self.home.parent, ignore_errors=True)
+
+    def halt(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """End it; its data stay. SIGINT: an orderly end."""
+        self.process.send_signal(how)
+        self.process.wait()
+
+    def again(self) -> PrivateServer:
+        """The same server after `halt`."""
+        server = PrivateServer(self.home, self.launched.start(self.home.parent), self.launched)
+        _wait_until_ready(server)
+        return server
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """How its process is started."""
+
+    command: list[str]
+    own: dict[str, Any]
+
+    def start(self, directory: Path) -> subprocess.Popen[bytes]:
+        with (directory / "server.log").open("ab") as log:
+            return subprocess.Popen(self.command, stdout=log, stderr=log, **self.own)
 
 
 @cache
@@ -78,12 +101,11 @@ def start_server(*, most_kilobytes: int = 0) -> PrivateServer:
         "port": str(_PORT), "fsync": "off", "autovacuum": "off", "max_connections": "40",
     }  # fmt: skip
     arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    with (directory / "server.log").open("wb") as log:
-        command = [str(bin_dir / "postgres"), "-D", str(home / "data"), *arguments]
-        if most_kilobytes:
-            command = ["/bin/sh", "-c", f'ulimit -v {most_kilobytes} && exec "$@"', "sh", *command]
-        process = subprocess.Popen(command, stdout=log, stderr=log, **own)
-    server = PrivateServer(home, process)
+    command = [str(bin_dir / "postgres"), "-D", str(home / "data"), *arguments]
+    if most_kilobytes:
+        command = ["/bin/sh", "-c", f'ulimit -v {most_kilobytes} && exec "$@"', "sh", *command]
+    launched = Launched(command, own)
+    server = PrivateServer(home, launched.start(directory), launched)
     _wait_until_ready(server)
     return server
 

@@ -7,27 +7,44 @@ Nothing that an engine says about a failure is repeated: its words may quote a p
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from proxy.errors import EngineFailed, QueryCanceled
+from proxy.errors import EngineFailed, Failure, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
 
+_AWAY = "the private data cannot be reached"
+_WORDS = {
+    Failure.UNREACHABLE: (_AWAY, "Ask again when the administrator has their server back."),
+    Failure.LOST: (_AWAY, "Ask again when the administrator has their server back."),
+    Failure.CHANGED: (
+        "the private data have changed since the policy was loaded",
+        "An administrator has to correct them, or to load the policy again.",
+    ),
+    Failure.LIMITS: ("the private engine came to its limits", ""),
+    Failure.OTHER: (
+        "the private engine could not compute this statement",
+        "The log of the proxy says of which kind it is.",
+    ),
+}
+
 
 class EngineStopped(EngineFailed):
-    """A statement failed in the engine. `exception_name` is the class of the engine's exception, for our logs."""
+    """The engine cannot be asked, or a statement failed in it.
 
-    def __init__(self, exception_name: str) -> None:
-        super().__init__(
-            "the private engine could not compute this statement",
-            detail="What was reserved for it stays charged.",
-            hint="If a simpler statement works, this one needs more memory than the policy allows.",
-        )
+    exception_name, code: the class of the engine's exception and its SQLSTATE if it has one, for our logs.
+    """
+
+    def __init__(self, exception_name: str, failure: Failure = Failure.OTHER, code: str = "") -> None:
+        message, hint = _WORDS[failure]
+        super().__init__(message, detail="What was reserved for it stays charged.", hint=hint)
         self.exception_name = exception_name
+        self.failure = failure
+        self.code = code
 
 
 class Cancellation:
@@ -112,18 +129,29 @@ class Stages(Protocol):
     def rows(self, stage: int, kept: Kept) -> RawResult:
         """Run the statement of that number, 0 being the first, for keys that an earlier one released.
 
-        Raises EngineStopped, or QueryCanceled as `Engine.stages` says.
+        Raises EngineStopped, or QueryCanceled as `Engine.session` says.
         """
+        ...
+
+
+class EngineSession(Protocol):
+    """A session with an engine that was there a moment ago."""
+
+    def stages(self, reserved: Reserved) -> AbstractContextManager[Stages]:
+        """Let the SQL of a charge that is durable be run, stage by stage. Raises as `Engine.session` does."""
         ...
 
 
 class Engine(Protocol):
     """The private data, read-only. Safe to call from any thread; calls wait for the engine."""
 
-    def stages(
-        self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation
-    ) -> AbstractContextManager[Stages]:
-        """Let the SQL of a charge that is durable be run, stage by stage.
+    def session(
+        self, looked_at: Sequence[str], *, timeout_s: float, cancellation: Cancellation
+    ) -> AbstractContextManager[EngineSession]:
+        """Look whether the engine is there, with what some statements name, and keep it for one that is charged then.
+
+        Claim (docs/claims/retry.md): nothing is run until it is reserved, and whether the look succeeds does not
+        depend on private rows. looked_at: SQL that is about to be reserved; only the names in it are used.
 
         Raises EngineStopped, or QueryCanceled when cancellation is requested or `timeout_s` seconds have passed.
         """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -17,8 +17,9 @@ import duckdb
 from proxy.engines import duckdb_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
 from proxy.engines.duckdb_open import DATABASE, open_source
+from proxy.engines.duckdb_unchanged import opened_file
 from proxy.engines.watchdog import Watch, Watchdog
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import Kept, RawResult
@@ -30,6 +31,7 @@ _PUBLIC_BATCH = 2000
 _MOST_IDLE = 8
 _FEW_ROWS = 1000
 _MOST_PARSED = 128
+_OF_ITS_OWN = frozenset(("FatalException", "InternalException"))
 
 
 class DuckDBEngine:
@@ -38,26 +40,51 @@ class DuckDBEngine:
     def __init__(self, policy: Policy, spill: Path) -> None:
         """Open the data: see `duckdb_open.open_source`. Raises ConfigError."""
         self._connection = open_source(policy, spill)
+        try:
+            self._file = opened_file(policy.source)
+        except ConfigError:
+            self._connection.close()
+            raise
         self._spill = spill
         self._lock = threading.Lock()
         self._watchdog = Watchdog()
         self._is_closed = False
+        self._is_suspect = False
         self._idle: list[duckdb.DuckDBPyConnection] = []
         self._parsed = Parsed()
 
     @contextmanager
-    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[DuckDBStages]:
-        """Run reserved SELECTs on one connection, in one transaction. See `base.Engine.stages`."""
+    def session(
+        self,
+        looked_at: Sequence[str],
+        *,
+        timeout_s: float,
+        cancellation: Cancellation,
+    ) -> Iterator[DuckDBSession]:
+        """A connection, if the file still is what was opened: then all names are there. See `base.Engine.session`."""
+        self._look()
         with (
             self._connected() as cursor,
             self._watchdog.watch(cursor.interrupt, timeout_s, cancellation) as watch,
         ):
-            if not reserved.further:  # one statement is a transaction of its own
-                yield DuckDBStages(cursor, reserved, watch, self._parsed)
-                return
-            cursor.begin()
-            yield DuckDBStages(cursor, reserved, watch, self._parsed)
-            cursor.rollback()  # after a failure the connection is closed instead
+            yield DuckDBSession(cursor, watch, self._parsed, self._stopped)
+
+    def _look(self) -> None:
+        """Raises EngineStopped if the data were changed in their place, or cannot be asked any more."""
+        with self._lock:
+            if self._is_closed:
+                raise EngineStopped("Closed", Failure.UNREACHABLE)
+            self._file.check()
+        if self._is_suspect:
+            self._cursor().close()
+            self._is_suspect = False
+
+    def _stopped(self, exception_name: str) -> EngineStopped:
+        """What DuckDB has said. After an error of its own it may answer nothing any more."""
+        self._is_suspect = self._is_suspect or exception_name in _OF_ITS_OWN
+        with self._lock:
+            failure = Failure.OTHER if self._is_closed else self._file.failure(exception_name)
+        return EngineStopped(exception_name, failure)
 
     def check_facts(self, policy: Policy) -> Facts:
         """See `base.Engine.check_facts`. Raises ConfigError."""
@@ -81,10 +108,12 @@ class DuckDBEngine:
         """Interrupt what runs, wait until it is gone, let go of the data and remove what spilled."""
         self._watchdog.close()
         with self._lock:
-            self._is_closed = True
             while self._idle:
                 self._idle.pop().close()
             self._connection.close()
+            if not self._is_closed:
+                self._file.close()
+            self._is_closed = True
         shutil.rmtree(self._spill, ignore_errors=True)
 
     @contextmanager
@@ -105,13 +134,15 @@ class DuckDBEngine:
         cursor.close()
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        with self._lock:
-            try:
+        try:
+            with self._lock:
                 cursor = self._connection.cursor()
-            except duckdb.ConnectionException:
-                raise EngineStopped("Closed") from None
-        cursor.execute(f"use {DATABASE}")
-        return cursor
+            cursor.execute(f"use {DATABASE}")
+        except duckdb.Error as error:
+            failure = "Closed" if self._is_closed else type(error).__name__
+        else:
+            return cursor
+        raise EngineStopped(failure, Failure.UNREACHABLE)
 
 
 class Parsed:
@@ -140,24 +171,42 @@ class Parsed:
         return len(self._found)
 
 
+class DuckDBSession:
+    """A connection that is kept for what is charged. Implements `base.EngineSession`."""
+
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, watch: Watch, parsed: Parsed, stopped: Callable[[str], EngineStopped]
+    ) -> None:
+        self.cursor, self.watch, self.parsed, self.stopped = cursor, watch, parsed, stopped
+
+    @contextmanager
+    def stages(self, reserved: Reserved) -> Iterator[DuckDBStages]:
+        """Run reserved SELECTs in one transaction. See `base.EngineSession.stages`."""
+        if not reserved.further:  # one statement is a transaction of its own
+            yield DuckDBStages(self, reserved)
+            return
+        self.cursor.begin()
+        yield DuckDBStages(self, reserved)
+        self.cursor.rollback()  # after a failure the connection is closed instead
+
+
 class DuckDBStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, reserved: Reserved, watch: Watch, parsed: Parsed) -> None:
-        self._cursor = cursor
+    def __init__(self, session: DuckDBSession, reserved: Reserved) -> None:
+        self._session = session
         self._statements = (reserved.sql, *reserved.further)
-        self._watch = watch
-        self._parsed = parsed
 
     def rows(self, stage: int, kept: Kept) -> RawResult:
         """Run one reserved SELECT. See `base.Stages.rows`."""
+        session = self._session
         try:
-            statement = self._parsed.select(self._cursor, self._statements[stage])
-            return _run(self._cursor, statement, kept, self._watch)
+            statement = session.parsed.select(session.cursor, self._statements[stage])
+            return _run(session.cursor, statement, kept, session.watch)
         except duckdb.Error as error:
             failure = type(error).__name__
-        self._watch.check()  # interrupted for a reason that has a better name
-        raise EngineStopped(failure)  # outside the handler, so that the engine's words do not hang on it
+        session.watch.check()  # interrupted for a reason that has a better name
+        raise session.stopped(failure)  # outside the handler, so that the engine's words do not hang on it
 
 
 def _fetched(column: Column) -> str:

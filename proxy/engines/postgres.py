@@ -12,16 +12,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import psycopg
 
 from proxy.engines import postgres_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
-from proxy.engines.postgres_open import Connection, connect, first_connection, warnings
+from proxy.engines.postgres_failures import stopped, stopped_at_look
+from proxy.engines.postgres_open import Connection, connect, first_connection, unfit, warnings
 from proxy.engines.watchdog import Watch, Watchdog
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Policy, PostgresSource, Table
 from proxy.release.raw import Kept, RawResult
@@ -54,23 +55,32 @@ class PostgresEngine:
         self._relied_on = postgres_facts.ReliedOn()
 
     @contextmanager
-    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[PostgresStages]:
-        """Run reserved SELECTs in one transaction. See `base.Engine.stages`."""
-        interrupt = _Interrupt()
-        is_compiled = max(map(len, (reserved.sql, *reserved.further))) <= _COMPILED
+    def session(
+        self, looked_at: Sequence[str], *, timeout_s: float, cancellation: Cancellation
+    ) -> Iterator[PostgresSession]:
+        """A transaction that was begun and has found what is named. See `base.Engine.session`.
+
+        The look is made with the message that begins it, and waits for locks of whoever changes a table.
+        """
+        interrupt, is_looking = _Interrupt(), True
+        is_compiled = max(map(len, looked_at), default=0) <= _COMPILED
+        begin = _begin(timeout_s, self._relied_on.look(looked_at), is_compiled=is_compiled)
         with self._watchdog.watch(interrupt, timeout_s, cancellation) as watch:
             try:
-                with self._connected(timeout_s, interrupt, is_compiled=is_compiled) as connection:
-                    yield PostgresStages(connection, reserved, watch, self._relied_on)
+                with self._connected(begin, interrupt) as connection:
+                    is_looking = False
+                    yield PostgresSession(connection, watch, self._relied_on)
             except EngineStopped:
-                watch.check()  # interrupted for a reason that has a better name
+                if not is_looking:
+                    watch.check()  # interrupted for a reason that has a better name
+                cancellation.check()
                 raise
 
     def check_facts(self, policy: Policy) -> Facts:
         """See `base.Engine.check_facts`. Raises ConfigError."""
         failure = ""
         try:
-            with self._connected(_CHECK_S) as connection:
+            with self._connected(_begin(_CHECK_S)) as connection:
                 checked = postgres_facts.check_facts(connection, policy)
                 said = warnings(connection)
         except (psycopg.Error, EngineStopped) as error:
@@ -92,7 +102,7 @@ class PostgresEngine:
         sql = f"select {columns} from {POSTGRES.relation(table.relation)}"
         is_failed = False
         try:
-            with self._connected(0.0) as connection:
+            with self._connected(_begin(0.0)) as connection:
                 connection.execute(f"declare public_rows no scroll cursor for {sql}".encode())
                 while rows := connection.execute(f"fetch {_PUBLIC_BATCH} from public_rows".encode()).fetchall():
                     yield from rows
@@ -111,19 +121,13 @@ class PostgresEngine:
             connection.close()
 
     @contextmanager
-    def _connected(
-        self, timeout_s: float, interrupt: _Interrupt | None = None, *, is_compiled: bool = False
-    ) -> Iterator[Connection]:
-        """A session in a transaction. It serves the next statement too, unless this one fails. 0: without a time-out.
+    def _connected(self, begin: bytes, interrupt: _Interrupt | None = None) -> Iterator[Connection]:
+        """A session in a transaction. It serves the next statement too, unless this one fails.
 
-        interrupt: aimed at the session while it has one. is_compiled: whether expressions of costly statements are, if
-        the server does that. Raises EngineStopped when there is no server.
+        interrupt: aimed at the session while it has one. Raises EngineStopped when there is no server.
         """
         interrupt = interrupt or _Interrupt()
-        milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
-        compiling = "" if is_compiled else "; set local jit = off"
-        begin = f"{_BEGIN}; set local statement_timeout = {milliseconds}{compiling}"
-        connection = self._begun(begin.encode(), interrupt)
+        connection = self._begun(begin, interrupt)
         is_kept = False
         try:
             yield connection
@@ -144,21 +148,46 @@ class PostgresEngine:
         while True:
             with self._lock:
                 if self._is_closed:
-                    raise EngineStopped("Closed")
+                    raise EngineStopped("Closed", Failure.UNREACHABLE)
                 idle = self._idle.pop() if self._idle else None
-            failure = ""
+            connection = idle
             try:
-                connection = idle if idle is not None else connect(self._source, self._zone)
+                connection = connection or self._connect()
                 interrupt.aim(connection)
-                connection.execute(begin)
-                return connection
+                if _is_so(connection.execute(begin)):
+                    return connection
+                stopped = EngineStopped("FactsChanged", Failure.CHANGED)
             except psycopg.Error as error:
-                failure = type(error).__name__
+                stopped = stopped_at_look(error, connection)
             was_used = interrupt.let_go()
-            if idle is not None:
-                idle.close()
-            if idle is None or was_used:
-                raise EngineStopped(failure)  # outside the handler, so that libpq's words do not hang on it
+            was_lost = connection is not None and connection.closed
+            if connection is not None:
+                connection.close()
+            if idle is None or was_used or not was_lost:
+                raise stopped  # outside the handler, so that libpq's words do not hang on it
+
+    def _connect(self) -> Connection:
+        """A new session. Raises psycopg.Error, EngineStopped for a server that is not what it was."""
+        connection = connect(self._source, self._zone)
+        if unfit(connection):
+            connection.close()
+            raise EngineStopped("Unfit", Failure.CHANGED)
+        return connection
+
+
+def _begin(timeout_s: float, look: str = "", *, is_compiled: bool = False) -> bytes:
+    """0: without a time-out. is_compiled: whether expressions of costly statements are, if the server does that."""
+    milliseconds = int((timeout_s + _GRACE_S) * 1000) if timeout_s else 0
+    compiling = "" if is_compiled else "; set local jit = off"
+    return f"{_BEGIN}; set local statement_timeout = {milliseconds}{compiling}{look}".encode()
+
+
+def _is_so(cursor: psycopg.Cursor[tuple[object, ...]]) -> bool:
+    """Whether the last of several statements gives TRUE, if it gives a row."""
+    while cursor.nextset():
+        pass
+    row = cursor.fetchone() if cursor.description else None
+    return row is None or row[0] is True
 
 
 class _Interrupt:
@@ -209,31 +238,40 @@ def _break(connection: Connection) -> None:
         way.shutdown(socket.SHUT_RDWR)
 
 
+class PostgresSession:
+    """A transaction that is kept for what is charged, over one snapshot. Implements `base.EngineSession`."""
+
+    def __init__(self, connection: Connection, watch: Watch, relied_on: postgres_facts.ReliedOn) -> None:
+        self.connection, self.watch, self.relied_on = connection, watch, relied_on
+
+    @contextmanager
+    def stages(self, reserved: Reserved) -> Iterator[PostgresStages]:
+        """Run reserved SELECTs. See `base.EngineSession.stages`."""
+        yield PostgresStages(self, reserved)
+
+
 class PostgresStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(
-        self, connection: Connection, reserved: Reserved, watch: Watch, relied_on: postgres_facts.ReliedOn
-    ) -> None:
-        self._connection = connection
-        self._relied_on = relied_on
+    def __init__(self, session: PostgresSession, reserved: Reserved) -> None:
+        self._session = session
         self._statements = (reserved.sql, *reserved.further)
-        self._watch = watch
 
     def rows(self, stage: int, kept: Kept) -> RawResult:
         """Run one reserved SELECT. See `base.Stages.rows`."""
-        self._watch.check()
-        found: RawResult | str
+        session = self._session
+        session.watch.check()
+        found: RawResult | EngineStopped
         try:
             # results in binary make it one statement by the protocol, whatever its text says
             parameters = [list(column) for column in kept.columns]
-            cursor = self._connection.execute(self._statements[stage].encode(), parameters, binary=True)
+            cursor = session.connection.execute(self._statements[stage].encode(), parameters, binary=True)
             found = RawResult(len(cursor.description or ()), tuple(cursor.fetchall()))
-            if not self._relied_on.is_still_so(self._connection):
-                found = "FactsChanged"
+            if not session.relied_on.is_still_so(session.connection):
+                found = EngineStopped("FactsChanged", Failure.CHANGED)
         except psycopg.Error as error:
-            found = type(error).__name__
-        self._watch.check()  # interrupted for a reason that has a better name
-        if isinstance(found, str):
-            raise EngineStopped(found)  # outside the handler, so that the server's words do not hang on it
+            found = stopped(error, session.connection)
+        session.watch.check()  # interrupted for a reason that has a better name
+        if isinstance(found, EngineStopped):
+            raise found  # outside the handler, so that the server's words do not hang on it
         return found

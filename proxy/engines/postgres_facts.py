@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.engines.postgres_open import Connection
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
-from proxy.sql.dialect import quote
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.postgres_dialect import DEFAULT_SCHEMA, POSTGRES
 from proxy.sqltypes import SqlType
 
@@ -69,14 +69,15 @@ _KEPT_HERE = f"select {_IS_KEPT_HERE} from pg_class c where c.oid = $1"
 
 # A name is looked up as it is now, and nobody gives it to another table while a transaction is open that has read the
 # one that bears it. The indices and types are those of the transaction's snapshot, as its rows are.
+_TYPES_STILL_SO = f"""(select coalesce(bool_and(exists (
+    select from pg_attribute a join pg_class c on c.oid = a.attrelid where c.oid = to_regclass(t.relation)
+      and a.attname = t.name and format_type(a.atttypid, a.atttypmod) = t.type and {_IS_KEPT_HERE})), true)
+  from jsonb_to_recordset($2::jsonb) as t(relation text, name text, type text))"""
 _STILL_SO = f"""
 select (select coalesce(bool_and(exists (
     select from {_INDICES} and i.indrelid = to_regclass(k.relation) and {_KEY} <@ k.columns)), true)
   from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[]))
-and (select coalesce(bool_and(exists (
-    select from pg_attribute a join pg_class c on c.oid = a.attrelid where c.oid = to_regclass(t.relation)
-      and a.attname = t.name and format_type(a.atttypid, a.atttypmod) = t.type and {_IS_KEPT_HERE})), true)
-  from jsonb_to_recordset($2::jsonb) as t(relation text, name text, type text))"""
+and {_TYPES_STILL_SO}"""
 
 _DECLARED = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _MOST_DIGITS = 150  # before the point and behind it: beyond, `postgres_dialect` gives a numeric no double
@@ -123,10 +124,28 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class ReliedOn:
-    """What statements rely on: keys that are unique, and the types of columns with limited digits. Both in JSON."""
+    """What statements rely on: keys that are unique, and the types of columns with limited digits. Both in JSON.
+
+    names: relations as statements write them, and their columns so too.
+    """
 
     keys: str = "[]"
     types: str = "[]"
+    names: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def look(self, statements: Sequence[str]) -> str:
+        """Statements that read no row, and fail if what others name is not there or may not be read.
+
+        They are read, planned and begun as any other, and end before a table is opened: FALSE is known beforehand. The
+        last may give a row: whether types are as they were. Whether there is an index is not asked: that its rows keep
+        it is what built it.
+        """
+        named = ((r, [c for c in columns if any(c in s for s in statements)])
+                 for r, columns in self.names if any(r in s for s in statements))  # fmt: skip
+        looks = [f"select {', '.join(columns)} from {relation} where false" for relation, columns in named]
+        if self.types != "[]":
+            looks.append(f"select {_TYPES_STILL_SO.replace('$2', text_literal(self.types))}")
+        return "".join(f"; {look}" for look in looks)
 
     def is_still_so(self, connection: Connection) -> bool:
         """Whether it is so of all that this transaction has read. Raises psycopg.Error.
@@ -152,7 +171,10 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
             hint="Correct the policy or the database; the dataset is not served until they agree.",
         )
     facts = Facts(columns=tuple(columns), joins=tuple(_join_facts(policy, found)))
-    return Checked(facts, tuple(_warnings(found)), ReliedOn(_keys(policy, facts), _types(policy, facts, found)))
+    names = tuple(
+        (POSTGRES.relation(t.relation), tuple(quote(c.name) for c in t.columns)) for t in policy.tables.values()
+    )
+    return Checked(facts, tuple(_warnings(found)), ReliedOn(_keys(policy, facts), _types(policy, facts, found), names))
 
 
 def _warnings(found: dict[str, _Found]) -> Iterator[str]:

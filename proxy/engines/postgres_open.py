@@ -110,12 +110,17 @@ def first_connection(policy: Policy, source: PostgresSource) -> Connection:
     )
 
 
-def _check_server(connection: Connection) -> None:
-    problem = ""
+def unfit(connection: Connection) -> str:
+    """Why a server cannot be served; empty if it can. It has said all of that when the session was opened."""
     if connection.info.server_version < OLDEST * 10_000:
-        problem = f"is older than version {OLDEST}"
-    elif connection.info.parameter_status("server_encoding") != _ENCODING:
-        problem = f"does not keep its texts in {_ENCODING}"
+        return f"is older than version {OLDEST}"
+    if connection.info.parameter_status("server_encoding") != _ENCODING:
+        return f"does not keep its texts in {_ENCODING}"
+    return ""
+
+
+def _check_server(connection: Connection) -> None:
+    problem = unfit(connection)
     if problem:
         connection.close()
         raise ConfigError(f"the private PostgreSQL {problem}")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from proxy.engines.base import Cancellation, EngineStopped
-from proxy.errors import QueryCanceled
+from proxy.errors import Failure, TooMuch
 
 _REPEAT_S = 0.02
 
@@ -28,10 +28,10 @@ class Watch:
     cancellation: Cancellation
 
     def check(self) -> None:
-        """Raise QueryCanceled if the statement should not run any longer."""
+        """Raise QueryCanceled if the statement should not run any longer, TooMuch if its time is over."""
         self.cancellation.check()
         if time.monotonic() >= self.deadline_s:
-            raise QueryCanceled("canceling statement due to statement timeout")
+            raise TooMuch
 
     def is_due(self, now_s: float) -> bool:
         return self.cancellation.is_requested or now_s >= self.deadline_s
@@ -57,7 +57,7 @@ class Watchdog:
         one = Watch(interrupt, time.monotonic() + timeout_s, cancellation)
         with self._wake:
             if self._is_closed:
-                raise EngineStopped("Closed")
+                raise EngineStopped("Closed", Failure.UNREACHABLE)
             self._running.add(one)
             if one.deadline_s < self._sleeps_until_s:  # waking the thread costs more than a small statement
                 self._wake.notify()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from proxy.dp.accounting import for_reach_down, for_reach_up
 from proxy.errors import BudgetSpent, LedgerFailed
-from proxy.ledger.chain import Event
+from proxy.ledger.chain import Event, Reason
 from proxy.ledger.promises import NEVER_STATED, Standing
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import Accounting
@@ -209,6 +209,20 @@ class Gift:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Attempts of one statement that ended before any noise was drawn for their releases. `at` has a time zone.
+
+    reserved: these attempts; sql "" where nothing was asked for yet. after: what the statement was shown before.
+    """
+
+    reserved: tuple[Reserved, ...]
+    reason: Reason
+    is_fresh: bool
+    after: tuple[int, ...]
+    at: datetime
+
+
 class Ledger(Protocol):
     """The books of all accounts, and the store of what was paid for. Safe to call from any thread.
 
@@ -233,18 +247,29 @@ class Ledger(Protocol):
         Claim (docs/claims/filter.md): for every account, the sum of all charges ever reserved is at most the limit
         that the account had when the last of them was booked, in any interleaving and after any crash.
         Claim (docs/claims/reuse.md): an account pays the full cost of every release it is shown, once.
+        Claim (docs/claims/retry.md): a release is attempted again only after an `end` of the attempt before, at most
+        three times, and each time by one caller.
 
         fresh: draw new noise even if a stored release would do. Raises AccountSpent, LedgerFailed.
         """
         ...
 
+    def end(self, ending: Ending) -> None:
+        """Remember durably that attempts have ended, so that `reserve` may hand them out again.
+
+        Only for whoever made them: when their sessions with the engine are over, no noise was drawn, and nobody was
+        told. Raises LedgerFailed: then they may be handed out or not.
+        """
+        ...
+
     def quote(
-        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
-    ) -> tuple[Cost, ...]:
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], at: datetime = LATEST, *,
+        fresh: bool = False,
+    ) -> tuple[Cost, ...]:  # fmt: skip
         """What `reserve` would charge each account for these releases now; charges nothing and refuses nothing.
 
-        A charge made later is no larger, as long as no more is promised: what an account has paid and what is stored
-        only grows.
+        A charge made later in the same day is no larger, as long as no more is promised and the same login takes up no
+        release in between: what an account has paid and what is stored only grows.
         """
         ...
 

@@ -13,12 +13,14 @@ from typing import assert_never
 
 from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
+from proxy.ledger.attempts import Attempts, owner_of
 from proxy.ledger.base import (
     LATEST,
     NOTHING,
     AccountingChanged,
     AccountSpent,
     Balance,
+    Ending,
     Gift,
     Question,
     Shortfall,
@@ -26,6 +28,7 @@ from proxy.ledger.base import (
 )
 from proxy.ledger.chain import (
     GENESIS,
+    Ended,
     Entry,
     Event,
     Grant,
@@ -35,6 +38,7 @@ from proxy.ledger.chain import (
     NoLimit,
     Pledged,
     Priced,
+    Try,
     decode,
     digest,
     preview,
@@ -49,14 +53,19 @@ from proxy.policy.pledge import Pledge
 
 _EMPTY = Tab()
 _NO_RELEASES: frozenset[int] = frozenset()
+FINISHED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The release that answers a request: a finished one, or a new one with the next free id."""
+    """The release that answers a request: a finished one, or one that is attempted now.
+
+    attempt: its number, above 1 for a release that was paid for before; FINISHED for none.
+    """
 
     request: Request
     release_id: int
+    attempt: int = 1
 
 
 class Books:
@@ -68,6 +77,7 @@ class Books:
         self.last_release = 0
         self.day = 1
         self.promises = Promises()
+        self.attempts = Attempts()
         self._tabs: dict[tuple[AccountKind, str], Tab] = {}
         self._paid: dict[tuple[AccountKind, str], set[int]] = {}
 
@@ -129,7 +139,25 @@ class Books:
             promise=accounts[0].promise,
             releases=tuple(_priced(pick) for pick in picks if pick.release_id in due),
             lines=lines,
+            taken=tuple((pick.release_id, pick.attempt) for pick in picks if pick.attempt > 1),
         )
+
+    def draft_ended(self, ending: Ending) -> Ended:
+        """The entry that says that attempts have ended without noise. Changes nothing. Raises LedgerFailed."""
+        ended = Ended(
+            seq=self.seq + 1,
+            previous=self.head,
+            at=ending.at,
+            reason=ending.reason,
+            is_fresh=ending.is_fresh,
+            after=ending.after,
+            tries=tuple(
+                Try(release_id=r.release_id, attempt=r.attempt, key=r.key, is_ticket=not r.sql) for r in ending.reserved
+            ),
+        )
+        if problem := self.attempts.problem_of_ended(ended, self.last_release):
+            raise LedgerFailed(f"the end of an attempt cannot be booked: {problem}")
+        return ended
 
     def draft_grant(self, gift: Gift) -> Grant:
         """The entry that gives an account more. Changes nothing."""
@@ -182,6 +210,8 @@ class Books:
                 self.promises.tell_rules(event.release_id, event.keys)
             case Pledged():
                 self._book_pledge(event)
+            case Ended():
+                self.attempts.end(event, (self._owner(one.release_id) for one in event.tries))
             case _ as never:
                 assert_never(never)
         self.seq, self.head = event.seq, digest(body)
@@ -195,7 +225,11 @@ class Books:
             tab = self._tabs.setdefault(payer, Tab())
             tab.charge(entry.accounting, entry.promise, self.day, [releases[i] for i in line.releases], terms)
             self._paid.setdefault(payer, set()).update(line.releases)
-        self.last_release = max(self.last_release, *releases)
+        self.last_release = max((self.last_release, *releases))
+        self.attempts.charge(entry, self.day)
+
+    def _owner(self, release_id: int) -> str:
+        return owner_of(payer for payer, paid in self._paid.items() if release_id in paid)
 
     def _book_pledge(self, event: Pledged) -> None:
         """From now on all that the dataset's accounts were charged counts for what is promised."""

@@ -7,6 +7,7 @@ of the state directory can forge the books.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any, assert_never
 
 from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
-from proxy.plan.charge import AccountKind, Cost
+from proxy.plan.charge import AccountKind, Cost, ReleaseKey
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.policy.pledge import Owner, Pledge
 
@@ -95,7 +96,8 @@ class Grant:
 class Entry:
     """One statement's charge. `query` is the start of the client's text, `query_sha256` covers all of it.
 
-    promise: for which the costs were computed.
+    promise: for which the costs were computed. taken: releases that were paid for before and are attempted again, with
+    the number of the attempt that begins.
     """
 
     seq: int
@@ -109,6 +111,7 @@ class Entry:
     releases: tuple[Priced, ...]
     lines: tuple[Line, ...]
     promise: Origin
+    taken: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +135,40 @@ class Pledged:
     pledge: Pledge
 
 
-Event = Entry | Grant | Keyed | Pledged
+class Reason(enum.StrEnum):
+    """Why an attempt ended that may be made again."""
+
+    UNREACHABLE = "unreachable"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """An attempt at a release. key: what it was to answer. is_ticket: nothing was asked for yet."""
+
+    release_id: int
+    attempt: int
+    key: ReleaseKey
+    is_ticket: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """Attempts of one statement have ended, with their sessions, before any noise was drawn for these releases.
+
+    after: releases that the statement had been shown before.
+    """
+
+    seq: int
+    previous: str
+    at: datetime
+    reason: Reason
+    is_fresh: bool
+    after: tuple[int, ...]
+    tries: tuple[Try, ...]
+
+
+Event = Entry | Grant | Keyed | Pledged | Ended
 
 
 def preview(query: str) -> tuple[str, str]:
@@ -158,6 +194,8 @@ def _document(event: Event) -> dict[str, object]:
             return {"kind": "keys", "release": number, "keys": _rules(keys)}
         case Pledged(pledge=pledge):
             return _pledge(pledge)
+        case Ended():
+            return _ended(event)
         case _ as never:
             assert_never(never)
 
@@ -178,6 +216,8 @@ def _charge(entry: Entry) -> dict[str, object]:
     }
     if isinstance(entry.promise, Promise):
         charge["promise"] = _promise(entry.promise)
+    if entry.taken:
+        charge["taken"] = [list(one) for one in entry.taken]
     return charge
 
 
@@ -217,6 +257,15 @@ def _grant(grant: Grant) -> dict[str, object]:
     }
 
 
+def _ended(ended: Ended) -> dict[str, object]:
+    tries = [
+        [o.release_id, o.attempt, o.key.fingerprint, o.key.policy_digest, o.key.data_version, o.is_ticket]
+        for o in ended.tries
+    ]
+    after = list(ended.after)
+    return {"kind": "ended", "reason": ended.reason.value, "fresh": ended.is_fresh, "after": after, "tries": tries}
+
+
 def _limit(limit: Limit | NoLimit) -> list[object]:
     return [] if isinstance(limit, NoLimit) else [*_pair(limit.cost), limit.refresh]
 
@@ -247,6 +296,7 @@ def _read_charge(document: dict[str, Any]) -> Entry:
         releases=tuple(_read_release(*release) for release in document["releases"]),
         lines=tuple(_read_line(*line) for line in document["lines"]),
         promise=_read_promise(*document["promise"]) if "promise" in document else Earlier(document["policy_digest"]),
+        taken=tuple((release_id, attempt) for release_id, attempt in document.get("taken", ())),
     )
 
 
@@ -321,11 +371,31 @@ def _read_pledged(document: dict[str, Any]) -> Pledged:
     return Pledged(seq=document["seq"], previous=document["previous"], at=at, pledge=pledge)
 
 
+def _read_ended(document: dict[str, Any]) -> Ended:
+    return Ended(
+        seq=document["seq"],
+        previous=document["previous"],
+        at=datetime.fromisoformat(document["at"]),
+        reason=Reason(document["reason"]),
+        is_fresh=document["fresh"],
+        after=tuple(document["after"]),
+        tries=tuple(_read_try(*one) for one in document["tries"]),
+    )
+
+
+def _read_try(
+    release_id: int, attempt: int, fingerprint: str, policy_digest: str, data_version: str, is_ticket: bool
+) -> Try:
+    key = ReleaseKey(fingerprint=fingerprint, policy_digest=policy_digest, data_version=data_version)
+    return Try(release_id=release_id, attempt=attempt, key=key, is_ticket=is_ticket)
+
+
 _READERS: Mapping[str, Callable[[dict[str, Any]], Event]] = {
     "charge": _read_charge,
     "grant": _read_grant,
     "keys": _read_keyed,
     "pledge": _read_pledged,
+    "ended": _read_ended,
 }
 KINDS = frozenset(_READERS)
 

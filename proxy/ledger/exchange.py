@@ -90,6 +90,8 @@ class _Tally:
             return
         if not self._last_release < item.release_id <= self._books.last_release:
             raise LedgerFailed("a stored release was never charged to anybody, or stands twice in the export")
+        if item.release_id in self._books.attempts.open_ids:
+            raise LedgerFailed("a release is stored whose attempt had ended before")
         self._releases += 1
         self._last_release = item.release_id
 

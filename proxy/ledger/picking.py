@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from proxy.errors import LedgerFailed
+from proxy.ledger.attempts import Open
 from proxy.ledger.base import NOTHING, Balance, Receipt, Wanted
-from proxy.ledger.books import Books, Pick
+from proxy.ledger.books import FINISHED, Books, Pick
 from proxy.ledger.chain import Line
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 
+NOT_FINISHED = 0
 _NEVER_CHARGED = 2**62  # and all numbers above it
-Finished = Callable[[ReleaseKey], Iterable[int]]
 
 
 def check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -> None:
@@ -36,59 +39,103 @@ def check_arguments(accounts: tuple[Account, ...], wanted: tuple[Wanted, ...]) -
         raise ValueError("one statement is planned under one policy")
 
 
-def pick_releases(
-    books: Books, finished: Finished, accounts: tuple[Account, ...], requests: Iterable[Request]
-) -> dict[ReleaseKey, Pick]:
-    """The release for each distinct key: the finished one that most of these accounts paid for, or a new one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """What lies finished. of: numbers of the finished releases of a key, newest first. has: whether one is finished."""
 
-    finished: the numbers of the finished releases of a key, newest first; none if fresh noise is wanted.
+    of: Callable[[ReleaseKey], Iterable[int]]
+    has: Callable[[int], bool]
+
+
+def shelf_of(store: ReleaseStore) -> Shelf:
+    """What lies there when it is looked for."""
+    return Shelf(of=store.completed, has=store.has)
+
+
+def pick_releases(
+    books: Books, shelf: Shelf, accounts: tuple[Account, ...], requests: Iterable[Request], at: datetime, *,
+    fresh: bool,
+) -> dict[ReleaseKey, Pick]:  # fmt: skip
+    """The release for each distinct key: one that is finished, one that is attempted again, or a new one.
+
+    Claim (docs/claims/reuse.md, docs/claims/retry.md): what the caller's own accounts pay depends on what they have
+    paid before, and on nothing that others did.
+
+    fresh: new noise is wanted, so finished ones are not looked for.
     """
-    return _picks(books, finished, accounts, requests, books.last_release + 1)
+    return _picks(books, shelf, accounts, dict.fromkeys(requests), at, books.last_release + 1, fresh=fresh)
 
 
 def quoted(
-    books: Books, finished: Finished, accounts: tuple[Account, ...], requests: Iterable[Request]
-) -> tuple[Cost, ...]:
+    books: Books, shelf: Shelf, accounts: tuple[Account, ...], requests: Iterable[Request], at: datetime, *,
+    fresh: bool,
+) -> tuple[Cost, ...]:  # fmt: skip
     """What each account would be charged for these. Others may be charged meanwhile, for what has the next number."""
-    picks = tuple(_picks(books, finished, accounts, requests, _NEVER_CHARGED).values())
-    return tuple(books.due(account, picks) for account in accounts)
+    picks = _picks(books, shelf, accounts, dict.fromkeys(requests), at, _NEVER_CHARGED, fresh=fresh)
+    return tuple(books.due(account, tuple(picks.values())) for account in accounts)
 
 
 def _picks(
-    books: Books, finished: Finished, accounts: tuple[Account, ...], requests: Iterable[Request], next_id: int
-) -> dict[ReleaseKey, Pick]:
+    books: Books, shelf: Shelf, accounts: tuple[Account, ...], requests: Iterable[Request], at: datetime, next_id: int,
+    *, fresh: bool,
+) -> dict[ReleaseKey, Pick]:  # fmt: skip
+    """next_id: number of the first new release."""
+    day, found = books.day_at(at), dict[Request, int | Open]()
+    for request in requests:
+        best = NOT_FINISHED if fresh else _most_paid(books, accounts, shelf.of(request.key))
+        is_shown = best != NOT_FINISHED and _has_paid(books, accounts, best)
+        again = None if is_shown else _to_attempt_again(books, shelf, accounts, request.key, day, fresh=fresh)
+        found[request] = best if again is None else again
+    # a ticket is not taken up alone: the stage before it was lost then, or its noise was drawn anew
+    groups = {o.group for o in found.values() if isinstance(o, Open) and not o.is_ticket}
     picks: dict[ReleaseKey, Pick] = {}
-    for request in dict.fromkeys(requests):
-        pick = Pick(request, _most_paid(books, accounts, finished(request.key), next_id))
-        picks[request.key] = pick
-        if pick.release_id == next_id:
+    for request, one in found.items():
+        if isinstance(one, Open) and (not one.is_ticket or one.group in groups):
+            picks[request.key] = Pick(request, one.release_id, one.attempt + 1)
+        elif isinstance(one, int) and one != NOT_FINISHED:
+            picks[request.key] = Pick(request, one, FINISHED)
+        else:
+            picks[request.key] = Pick(request, next_id)
             next_id += 1
     return picks
 
 
-def _most_paid(books: Books, accounts: tuple[Account, ...], found: Iterable[int], if_none: int) -> int:
-    """Of releases, newest first, the newest that most accounts paid for."""
-    best, most = if_none, -1
+def _to_attempt_again(
+    books: Books, shelf: Shelf, accounts: tuple[Account, ...], key: ReleaseKey, day: int, *, fresh: bool
+) -> Open | None:
+    """The newest release of a key that may be taken up: what its statement was shown before is there, it is not."""
+    candidates = books.attempts.found(key, accounts, day, is_fresh=fresh)
+    return next((o for o in candidates if all(map(shelf.has, o.after)) and not shelf.has(o.release_id)), None)
+
+
+def _has_paid(books: Books, accounts: tuple[Account, ...], release_id: int) -> bool:
+    """Whether the login of these accounts paid for a release; all of them, if there is no login."""
+    own = tuple(a for a in accounts if a.kind is AccountKind.USER)
+    return all(books.has_paid(a, release_id) for a in own or accounts)
+
+
+def _most_paid(books: Books, accounts: tuple[Account, ...], found: Iterable[int]) -> int:
+    """Of releases, newest first, the newest that most own accounts paid for, and then most accounts."""
+    best, most = NOT_FINISHED, (-1, -1)
     for release_id in found:
-        payers = sum(books.has_paid(account, release_id) for account in accounts)
-        if payers > most:
-            best, most = release_id, payers
-        if payers == len(accounts):
+        paid = [a.kind.is_own for a in accounts if books.has_paid(a, release_id)]
+        if (sum(paid), len(paid)) > most:
+            best, most = release_id, (sum(paid), len(paid))
+        if len(paid) == len(accounts):
             break
     return best
 
 
-def none_finished(_key: ReleaseKey) -> Iterable[int]:
-    """For statements that want fresh noise."""
-    return ()
+def check_current(books: Books, reserved: Reserved) -> None:
+    """Raises LedgerFailed if the attempt is over: its draw is dropped, as somebody else may have drawn."""
+    if not books.attempts.is_current(reserved.release_id, reserved.attempt):
+        raise LedgerFailed("a release was about to be stored by an attempt that had ended")
 
 
-def stored_of(books: Books, store: ReleaseStore, picks: Iterable[Pick]) -> dict[int, Stored]:
+def stored_of(store: ReleaseStore, picks: Iterable[Pick]) -> dict[int, Stored]:
     """The payloads of those picks that exist already."""
     return {
-        pick.release_id: store.load(pick.release_id, pick.request.key)
-        for pick in picks
-        if pick.release_id <= books.last_release
+        pick.release_id: store.load(pick.release_id, pick.request.key) for pick in picks if pick.attempt == FINISHED
     }
 
 
@@ -124,8 +171,9 @@ class Tickets:
             with self._lock:
                 self._waiting.add(pick.release_id)
         return Reserved(
-            release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further
-        )
+            release_id=pick.release_id, key=one.request.key, cost=one.request.cost, sql=one.sql, further=one.further,
+            attempt=pick.attempt,
+        )  # fmt: skip
 
     def bind(self, reserved: Reserved, wanted: Wanted) -> Reserved:
         """Give a waiting stage its key and SQL. Raises LedgerFailed for anything else, and the second time."""
@@ -136,4 +184,5 @@ class Tickets:
         return Reserved(
             release_id=reserved.release_id, key=wanted.request.key, cost=reserved.cost, sql=wanted.sql,
             further=wanted.further,
+            attempt=reserved.attempt,
         )  # fmt: skip

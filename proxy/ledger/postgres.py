@@ -8,7 +8,7 @@ server that was put back to an older copy is not opened. A statement that these 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,27 +17,42 @@ import psycopg
 
 from proxy.errors import LedgerFailed
 from proxy.ledger import history
-from proxy.ledger.base import LATEST, Asked, Balance, Gift, Outcome, Question, Receipt, Report, Restated, Total, Wanted
-from proxy.ledger.books import Books, Pick
+from proxy.ledger.base import (
+    LATEST,
+    Asked,
+    Balance,
+    Ending,
+    Gift,
+    Outcome,
+    Question,
+    Receipt,
+    Report,
+    Restated,
+    Total,
+    Wanted,
+)
+from proxy.ledger.books import FINISHED, Books, Pick
 from proxy.ledger.chain import Event, Line, decode
 from proxy.ledger.directory import OwnedDirectory
 from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, NoMark, read_mark
 from proxy.ledger.picking import (
-    Finished,
+    Shelf,
     Tickets,
     check_arguments,
-    none_finished,
+    check_current,
     pick_releases,
     quoted,
     receipt_of,
     seen_by_all,
+    shelf_of,
     stored_of,
 )
-from proxy.ledger.postgres_append import write_notes
+from proxy.ledger.postgres_append import Row, write_notes
 from proxy.ledger.postgres_chain import Chain
 from proxy.ledger.postgres_link import HINT, Link, Queue
 from proxy.ledger.postgres_schema import BLOCK, prepare
-from proxy.ledger.postgres_store import PostgresStore
+from proxy.ledger.postgres_store import PostgresStore, check_opened, row_of
+from proxy.ledger.replay import check_stored
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.pledge import Pledge
 from proxy.release.store import Missing, ReleaseStore, Stored
@@ -99,11 +114,11 @@ class PostgresLedger:
         number = self._link.twice(lambda c: c.execute("select nextval('block')").fetchone())
         assert number is not None
         self._notes = history.Notes(int(number[0]) * BLOCK)
-        self._store = PostgresStore(Link(self._url, is_relaxed=True))
+        self._store = PostgresStore(Link(self._url, is_relaxed=True), self._check_current, self._put_again)
         releases = self._counted()
         self._chain.catch_up()
         self._chain.check_mark()
-        _check_releases(releases, self._books)
+        check_stored(self._books, releases[1], 0)
         self._marker = Marker(self._directory.path / MARKER_NAME)
         self._mark().wait()
 
@@ -133,32 +148,33 @@ class PostgresLedger:
         """Charge a whole statement to every account, or nothing to any, durably: see `base.Ledger.reserve`."""
         check_arguments(accounts, wanted)
         requests = tuple(one.request for one in wanted)
-        finished = none_finished if fresh else self._finished(requests)
-        picks = pick_releases(self._books, finished, accounts, requests)
-        if self._are_paid(accounts, picks, finished):
-            stored = stored_of(self._books, self._store, picks.values())
-            made = _Made(picks, stored, (), self._repeat(question))
+        shelf = self._shelf(() if fresh else requests)
+        picks = pick_releases(self._books, shelf, accounts, requests, question.at, fresh=fresh)
+        if self._are_paid(accounts, picks.values()):
+            made = _Made(picks, stored_of(self._store, picks.values()), (), self._repeat(question))
         else:
             with self._used():
-                made = self._chain.first(lambda: self._charge(accounts, requests, finished, question))
+                made = self._chain.first(lambda: self._charge(accounts, requests, shelf, question, fresh=fresh))
         items = tuple(self._tickets.item(one, made.picks[one.request.key], made.stored) for one in wanted)
         return receipt_of(made.statement, items, made.lines, self._books.balances(accounts, question.at))
 
     def _charge(
-        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], finished: Finished, question: Question
-    ) -> _Made:
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], shelf: Shelf, question: Question, *,
+        fresh: bool,
+    ) -> _Made:  # fmt: skip
         """Charge what the books as they are say. Raises AccountSpent, Overtaken if they were not the newest."""
-        picks = pick_releases(self._books, finished, accounts, requests)
-        stored = stored_of(self._books, self._store, picks.values())
+        picks = pick_releases(self._books, shelf, accounts, requests, question.at, fresh=fresh)
+        stored = stored_of(self._store, picks.values())
         entry = self._books.draft(accounts, tuple(picks.values()), question)
-        return _Made(picks, stored, entry.lines, self._append(entry) if entry.lines else self._repeat(question))
+        is_new = entry.lines or entry.taken
+        return _Made(picks, stored, entry.lines, self._append(entry) if is_new else self._repeat(question))
 
     def quote(
-        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
-    ) -> tuple[Cost, ...]:
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], at: datetime = LATEST, *,
+        fresh: bool = False,
+    ) -> tuple[Cost, ...]:  # fmt: skip
         """What `reserve` would charge each account: see `base.Ledger.quote`."""
-        finished = none_finished if fresh else self._store.completed
-        return quoted(self._books, finished, accounts, requests)
+        return quoted(self._books, shelf_of(self._store), accounts, requests, at, fresh=fresh)
 
     def settle(self, statement: int) -> None:
         """Wait for the marker of a statement: see `base.Ledger.settle`."""
@@ -197,16 +213,39 @@ class PostgresLedger:
         with self._used():
             self._chain.first(lambda: self._append(self._books.draft_grant(gift)))
 
-    def _finished(self, requests: tuple[Request, ...]) -> Finished:
-        """The finished releases as they are now, so that they need not be looked up while others wait."""
-        found = {key: tuple(self._store.completed(key)) for key in dict.fromkeys(r.key for r in requests)}
-        return lambda key: found[key]
+    def end(self, ending: Ending) -> None:
+        """Append that attempts have ended, and wait until it is marked: see `base.Ledger.end`."""
+        with self._used():
+            statement = self._chain.first(lambda: self._append(self._books.draft_ended(ending)))
+        self.settle(statement)
 
-    def _are_paid(self, accounts: tuple[Account, ...], picks: Mapping[ReleaseKey, Pick], finished: Finished) -> bool:
+    def _check_current(self, reserved: Reserved) -> None:
+        """Raises LedgerFailed if the attempt is over, as far as is known here.
+
+        The first attempt holds nobody up: whoever takes a release up looks first whether it is stored.
+        """
+        check_current(self._books, reserved)
+
+    def _put_again(self, reserved: Reserved, payload: bytes) -> bool:
+        """Store what a further attempt gave, on the disk, at a moment when it was the latest; whether it is stored."""
+
+        def put() -> bool:
+            check_current(self._books, reserved)
+            return self._chain.store(Row(*row_of(reserved, payload)))
+
+        with self._used():
+            return self._chain.first(put)
+
+    def _shelf(self, requests: tuple[Request, ...]) -> Shelf:
+        """The finished releases of these as they are now, so that they need not be looked up while others wait."""
+        found = {key: tuple(self._store.completed(key)) for key in dict.fromkeys(r.key for r in requests)}
+        return Shelf(of=lambda key: found[key], has=self._store.has)
+
+    def _are_paid(self, accounts: tuple[Account, ...], picks: Iterable[Pick]) -> bool:
         """Whether all these releases exist and everybody has paid: nothing to charge, whatever others do meanwhile."""
         return all(
-            pick.release_id in finished(key) and all(self._books.has_paid(a, pick.release_id) for a in accounts)
-            for key, pick in picks.items()
+            pick.attempt == FINISHED and all(self._books.has_paid(a, pick.release_id) for a in accounts)
+            for pick in picks
         )
 
     def _append(self, event: Event) -> int:
@@ -285,6 +324,7 @@ class PostgresLedger:
     def verify(self) -> Report:
         with self._used():
             self._chain.catch_up()
+            check_opened(self._link, self._chain, self._books)
             last, head, totals = self._books.seq, self._books.head, self._books.totals()
         releases, fresh, link = self._counted(), Books(), Link(self._url, is_relaxed=True)
         try:
@@ -325,11 +365,6 @@ class PostgresLedger:
         except psycopg.Error:
             return
         self._notes.forget(history.numbers_of(repeats, outcomes))
-
-
-def _check_releases(releases: tuple[int, int], books: Books) -> None:
-    if releases[1] > books.last_release:
-        raise LedgerFailed("a stored release was never charged to anybody", hint=RESTORE_HINT)
 
 
 def _words(error: psycopg.Error) -> str:

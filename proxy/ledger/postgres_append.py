@@ -30,6 +30,11 @@ _APPEND = (
     "with moved as (update tip set seq = %s, digest = %s where seq = %s and digest = %s returning seq)"
     " insert into entry select seq, %s, %s from moved; commit;"
 )
+_STORE = (
+    "set local synchronous_commit = on; with here as (select from tip where seq = %s and digest = %s for share)"
+    " insert into release select %s, %s, %s, %s, %s from here on conflict do nothing; commit;"
+    " select payload from release where release_id = %s;"
+)
 _REPEAT = "insert into repeat values (%s, %s, %s, %s) on conflict (number) do nothing;"
 _OUTCOME = "insert into outcome values (%s, %s) on conflict (statement) do update set outcome = excluded.outcome;"
 
@@ -61,6 +66,36 @@ def append(connection: Connection, end: End, event: Event, repeats: Repeats, out
     committed = cursor.set_result(begin.count(";") + 1).statusmessage
     assert committed == "COMMIT", committed
     return Reply(cursor.set_result(begin.count(";")).rowcount == 1, bodies)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A finished release as it is stored."""
+
+    release_id: int
+    fingerprint: str
+    policy_digest: str
+    data_version: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """is_there: whether this payload is what is stored. bodies: entries after `End`."""
+
+    is_there: bool
+    bodies: tuple[str, ...]
+
+
+def store(connection: Connection, end: End, row: Row) -> Kept:
+    """Store a release on the disk if the chain ends there, which it does until that is done. Raises psycopg.Error."""
+    begin = "" if has_turn(connection) else "begin;"
+    values = (row.release_id, row.fingerprint, row.policy_digest, row.data_version, row.payload)
+    arguments = (end.seq, end.head, *values, row.release_id, end.seq, AT_MOST)
+    cursor = _run(connection, f"{begin}{_STORE}{_AFTER}", arguments)
+    bodies = tuple(str(found[0]) for found in cursor.set_result(-1).fetchall())
+    payloads = cursor.set_result(-2).fetchall()
+    return Kept(payloads == [(row.payload,)], bodies)
 
 
 def take_turn(connection: Connection, end: End) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from proxy.ledger.books import Books
 from proxy.ledger.chain import Event, encode
 from proxy.ledger.head import RESTORE_HINT, Mark, NoMark
 from proxy.ledger.history import Outcomes, Repeats
-from proxy.ledger.postgres_append import AT_MOST, End, Reply, append, take_turn
+from proxy.ledger.postgres_append import AT_MOST, End, Reply, Row, append, store, take_turn
 from proxy.ledger.postgres_link import HINT, Connection, Link
 
 T = TypeVar("T")
@@ -127,6 +127,19 @@ class Chain:
         if not reply.is_appended:
             may_count = sent > 1 and reply.bodies[0] == body  # the first message may have arrived
             raise LedgerFailed(_UNKNOWN, hint=HINT) if may_count else Overtaken(_NOT_NOW)
+
+    def store(self, row: Row) -> bool:
+        """Store a release on the disk at a moment when the chain ends where the books do; whether it is there then.
+
+        Claim (docs/claims/retry.md): nobody has taken the release up by then that the books do not know of. Raises
+        Overtaken if the chain went on, psycopg.Error: it may be stored or not.
+        """
+        end = End(self._books.seq, self._books.head)
+        kept = self._link.twice(lambda connection: store(connection, end, row))
+        self._book(kept.bodies)
+        if kept.bodies and not kept.is_there:
+            raise Overtaken(_NOT_NOW)
+        return kept.is_there
 
     def bodies(self, after: int, last: int) -> Iterator[str]:
         """The texts of entries with a number above `after`, up to `last`. Raises LedgerFailed."""

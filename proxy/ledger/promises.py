@@ -229,6 +229,8 @@ class Promises:
 
     def keep_rules(self, entry: Entry) -> None:
         """Remember by which rules the releases of an entry show keys, and of which that will be told."""
+        if not entry.lines:
+            return  # it takes up what was paid for, and charges nothing
         dataset = dataset_of(entry.lines[0].name)
         for release in entry.releases:
             if release.keys:

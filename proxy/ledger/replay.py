@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
 from proxy.ledger.schema import FILE_NAME, reading
 from proxy.plan.charge import Account
 from proxy.policy.pledge import Pledge
+
+_OPENED = "select count(*) from release where release_id in (select value from json_each(?))"
 
 
 def catch_up(books: Books, connection: sqlite3.Connection, mark: Mark | NoMark) -> None:
@@ -48,11 +51,19 @@ def _compare(books: Books, mark: Mark | NoMark) -> None:
 
 
 def check_releases(books: Books, connection: sqlite3.Connection) -> int:
-    """The number of stored releases. Raises LedgerFailed for one that nobody was charged for."""
+    """The number of stored releases. Raises LedgerFailed for one that was not charged, or whose attempt ended."""
     count, last = connection.execute("select count(*), coalesce(max(release_id), 0) from release").fetchone()
+    (opened,) = connection.execute(_OPENED, (json.dumps(books.attempts.open_ids),)).fetchone()
+    check_stored(books, last, opened)
+    return int(count)
+
+
+def check_stored(books: Books, last: int, opened: int) -> None:
+    """last: number of the last stored release. opened: how many are stored of those that nobody attempts."""
     if last > books.last_release:
         raise LedgerFailed("a stored release was never charged to anybody", hint=RESTORE_HINT)
-    return int(count)
+    if opened:
+        raise LedgerFailed("a release is stored whose attempt had ended before", hint=RESTORE_HINT)
 
 
 def inspect(directory: Path) -> Report:

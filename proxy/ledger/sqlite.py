@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from proxy.ledger.base import (
     AccountSpent,
     Asked,
     Balance,
+    Ending,
     Gift,
     Outcome,
     Question,
@@ -38,11 +40,12 @@ from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, 
 from proxy.ledger.picking import (
     Tickets,
     check_arguments,
-    none_finished,
+    check_current,
     pick_releases,
     quoted,
     receipt_of,
     seen_by_all,
+    shelf_of,
     stored_of,
 )
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
@@ -78,7 +81,7 @@ class SqliteLedger:
             replay.catch_up(self._books, self._connection, mark)
             replay.check_releases(self._books, self._connection)
             self._history = history.History(self._connection)
-            self._store = SqliteStore(schema.open_relaxed(self._path))
+            self._store = SqliteStore(schema.open_relaxed(self._path), self._attempting)
             self._mark_head()
         except (sqlite3.Error, OSError) as error:
             self._directory.close()
@@ -105,8 +108,9 @@ class SqliteLedger:
         check_arguments(accounts, wanted)
         with self._lock:
             self._recover()
-            picks = self._picks(accounts, tuple(one.request for one in wanted), fresh)
-            stored = stored_of(self._books, self._store, picks.values())
+            requests = tuple(one.request for one in wanted)
+            picks = pick_releases(self._books, shelf_of(self._store), accounts, requests, question.at, fresh=fresh)
+            stored = stored_of(self._store, picks.values())
             entry, statement = self._charge(accounts, tuple(picks.values()), question)
             if self._history.is_full():
                 self._flush()
@@ -115,11 +119,11 @@ class SqliteLedger:
         return receipt_of(statement, items, entry.lines, self._books.balances(accounts, question.at))
 
     def quote(
-        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], *, fresh: bool = False
-    ) -> tuple[Cost, ...]:
+        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], at: datetime = LATEST, *,
+        fresh: bool = False,
+    ) -> tuple[Cost, ...]:  # fmt: skip
         """What `reserve` would charge each account: see `base.Ledger.quote`."""
-        finished = none_finished if fresh else self._store.completed
-        return quoted(self._books, finished, accounts, requests)
+        return quoted(self._books, shelf_of(self._store), accounts, requests, at, fresh=fresh)
 
     def settle(self, statement: int) -> None:
         """Wait for the marker of a statement: see `base.Ledger.settle`."""
@@ -143,17 +147,35 @@ class SqliteLedger:
             self.settle(statement)
         return bound
 
-    def _picks(
-        self, accounts: tuple[Account, ...], requests: tuple[Request, ...], fresh: bool
-    ) -> dict[ReleaseKey, Pick]:
-        return pick_releases(self._books, none_finished if fresh else self._store.completed, accounts, requests)
+    def end(self, ending: Ending) -> None:
+        """Write that attempts have ended, and wait until it is marked: see `base.Ledger.end`."""
+        with self._lock:
+            self._recover()
+            statement = self._append(lambda: self._books.draft_ended(ending))
+        self.settle(statement)
+
+    @contextmanager
+    def _attempting(self, reserved: Reserved) -> Iterator[None]:
+        """While a release is stored its attempt stays the latest one. Raises LedgerFailed if it is not.
+
+        The first attempt holds nobody up: whoever takes a release up looks first whether it is stored.
+        """
+        if reserved.attempt == 1:
+            check_current(self._books, reserved)
+            yield
+            return
+        with self._lock:
+            self._recover()
+            check_current(self._books, reserved)
+            yield
 
     def _charge(self, accounts: tuple[Account, ...], picks: tuple[Pick, ...], question: Question) -> tuple[Entry, int]:
         """Draft and book the charge; its entry and the statement's number. Again if a grant came in between."""
         while True:
             try:
                 entry = self._books.draft(accounts, picks, question)
-                return entry, self._commit(entry) if entry.lines else self._history.add_repeat(question)
+                is_new = entry.lines or entry.taken
+                return entry, self._commit(entry) if is_new else self._history.add_repeat(question)
             except (AccountSpent, _Overtaken):
                 if not self._take_over():
                     raise

@@ -10,8 +10,9 @@ from collections.abc import Set
 from datetime import datetime
 from typing import Protocol, assert_never
 
+from proxy.ledger.attempts import Attempts
 from proxy.ledger.base import NOTHING
-from proxy.ledger.chain import Entry, Event, Grant, Keyed, Line, NoLimit, Pledged, Priced
+from proxy.ledger.chain import Ended, Entry, Event, Grant, Keyed, Line, NoLimit, Pledged, Priced
 from proxy.ledger.promises import Promises, UnitChanged
 from proxy.ledger.tabs import Tab, total
 from proxy.plan.charge import dataset_of
@@ -26,6 +27,7 @@ class Before(Protocol):
     head: str
     last_release: int
     promises: Promises
+    attempts: Attempts
 
     def paid_by(self, who: Line) -> Set[int]: ...
 
@@ -51,6 +53,8 @@ def problem_of(event: Event, books: Before) -> str:
             return _of_keys(event, books.promises)
         case Pledged():
             return _of_pledge(event, books)
+        case Ended():
+            return books.attempts.problem_of_ended(event, books.last_release)
         case _ as never:
             assert_never(never)
 
@@ -80,10 +84,14 @@ def _of_charge(entry: Entry, books: Before) -> str:
     releases = {r.release_id: r for r in entry.releases}
     new = [i for i in releases if i > books.last_release]
     payers = {(line.kind, line.name) for line in entry.lines}
-    if not entry.lines or not releases or len(releases) != len(entry.releases) or len(payers) != len(entry.lines):
-        return "it charges nothing, or something twice"
+    if not (entry.lines or entry.taken) or bool(entry.lines) != bool(releases):
+        return "it charges nothing, or something to nobody"
+    if len(releases) != len(entry.releases) or len(payers) != len(entry.lines):
+        return "it charges something twice"
     if new != list(range(books.last_release + 1, books.last_release + 1 + len(new))):
         return "its release numbers have a gap"
+    if problem := books.attempts.problem_of_taken(entry, books.day_at(entry.at)):
+        return problem
     return next((reason for line in entry.lines if (reason := _of_line(line, releases, entry, books))), "")
 
 

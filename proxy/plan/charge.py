@@ -92,7 +92,7 @@ class Request:
 class Reserved:
     """Proof that `key`'s release is charged, durably, to every account. Built by `ledger` alone.
 
-    further: the SQL of its later stages.
+    further: the SQL of its later stages. attempt: how often it was handed out.
     """
 
     release_id: int
@@ -100,3 +100,4 @@ class Reserved:
     cost: Cost
     sql: str
     further: tuple[str, ...] = ()
+    attempt: int = 1

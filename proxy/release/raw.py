@@ -5,6 +5,7 @@ Defined here because imports point down; built by engines alone, read by engines
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from proxy.sqltypes import Value
@@ -23,3 +24,14 @@ class Kept:
     """Private keys that an earlier stage released, column by column, None for NULL: parameters of a later stage."""
 
     columns: tuple[tuple[Value | None, ...], ...] = ()
+
+
+def telling(run: Callable[[int, Kept], RawResult], came: Callable[[], object]) -> Callable[[int, Kept], RawResult]:
+    """The same rows. came: called before they are handed over, and not if there are none to hand over."""
+
+    def rows(stage: int, kept: Kept) -> RawResult:
+        found = run(stage, kept)
+        came()
+        return found
+
+    return rows

@@ -6,14 +6,16 @@ file charges anybody; who pays for seeing a stored release is the ledger's rule.
 The rows live in the ledger's SQLite file, not in one beside it: release ids are given out by the ledger, and two files
 could be restored to different moments, so that an id paid for in one would name other numbers in the other. A `put` is
 not forced to disk. A release lost in a crash is charged again when it is asked again, which is sound; the only
-unsound loss would be a second draw under one charge, and `put` refuses a release id it has seen.
+unsound loss would be a second draw under one charge, and `put` refuses a release id it has seen. One that was attempted
+before is forced, so that a further attempt would find it.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -56,10 +58,15 @@ class ReleaseStore(Protocol):
     """
 
     def put(self, reserved: Reserved, payload: bytes) -> None:
-        """Keep the finished release that `reserved` paid for.
+        """Keep the finished release that `reserved` paid for; durably before it returns if it was attempted before.
 
-        Raises LedgerFailed when this release id is stored already: one charge buys one draw of noise.
+        Raises LedgerFailed when this release id is stored already, or attempted by somebody else since: one charge
+        buys one draw of noise.
         """
+        ...
+
+    def has(self, release_id: int) -> bool:
+        """Whether the release is finished."""
         ...
 
     def completed(self, key: ReleaseKey) -> Iterator[int]:
@@ -78,18 +85,26 @@ class ReleaseStore(Protocol):
 
 
 class SqliteStore:
-    """Finished releases over one connection to the ledger's file. Implements `ReleaseStore`."""
+    """Finished releases over one connection to the ledger's file. Implements `ReleaseStore`.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    attempting: keeps an attempt the latest one, or raises.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, attempting: Callable[[Reserved], AbstractContextManager[None]]
+    ) -> None:
         self._connection = connection
+        self._attempting = attempting
         self._lock = threading.Lock()
 
     def put(self, reserved: Reserved, payload: bytes) -> None:
+        """Claim (docs/claims/retry.md): only the latest attempt stores, once; a further one on the disk."""
         key = reserved.key
         row = (reserved.release_id, key.fingerprint, key.policy_digest, key.data_version, payload)
-        with self._lock:
+        with self._attempting(reserved), self._lock:
             try:
-                self._connection.execute("insert into release values (?, ?, ?, ?, ?)", row)
+                with self._forced(reserved.attempt > 1):
+                    self._connection.execute("insert into release values (?, ?, ?, ?, ?)", row)
             except sqlite3.IntegrityError as error:
                 raise LedgerFailed("a release was about to be stored twice under one charge") from error
             except sqlite3.Error as error:
@@ -119,6 +134,21 @@ class SqliteStore:
         if not rows:
             raise LedgerFailed("a stored release has vanished")
         return Stored(release_id=release_id, key=key, payload=bytes(rows[0][0]))
+
+    def has(self, release_id: int) -> bool:
+        return bool(self._read("select 1 from release where release_id = ?", (release_id,)))
+
+    @contextmanager
+    def _forced(self, is_forced: bool) -> Iterator[None]:
+        """Commits inside are on the disk when they return, if that is wanted."""
+        if not is_forced:
+            yield
+            return
+        self._connection.execute("pragma synchronous = full")
+        try:
+            yield
+        finally:
+            self._connection.execute("pragma synchronous = normal")
 
     def get(self, key: ReleaseKey) -> Stored | Missing:
         """The newest finished release of `key`, whoever paid for it."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from proxy.errors import FrontFailed, HushError, IdleTooLong, QueryCanceled, ShuttingDown
+from proxy.errors import FrontFailed, HushError, IdleTooLong, QueryCanceled, ShuttingDown, TooMuch
 from proxy.front.front import Lease
 from proxy.policy.model import Limits
 from proxy.server.cancel import cancel_on_front
@@ -233,7 +233,7 @@ def _cancelled() -> HushError:
 def _failed(error: Exception) -> HushError:
     """What the client is told of a failure of the session itself."""
     if isinstance(error, TimeoutError):
-        return QueryCanceled("canceling statement due to statement timeout")
+        return TooMuch()
     # where and what kind, but no message: it may quote private data
     places = "".join(traceback.format_tb(error.__traceback__))
     _log.error("a session failed with %s\n%s", type(error).__name__, places)

@@ -1,12 +1,12 @@
 """How is one private statement charged, computed and answered?
 
-Plan, reserve, execute, noise, finish, store: in that order, each statement under one policy version.
+Plan, look, reserve, execute, noise, finish, store: in that order, each statement under one policy version.
 Runs in worker threads; nothing here awaits. Between finishing and storing there is a wait (`session.grid`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,14 +15,15 @@ from proxy.ledger.base import Question
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import AccountKind, Reserved
 from proxy.plan.sets import Plan
 from proxy.release.derived import finish_derived
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
-from proxy.release.sets import finish_plan, publish_plan
-from proxy.release.store import Missing, Stored
+from proxy.release.sets import finish_plan
+from proxy.release.store import Stored
 from proxy.session.asker import Asker
+from proxy.session.attempt import Attempt, attempting
 from proxy.session.grid import Work
 from proxy.session.payment import WHOLE, Paid, Stage, note_end, noting_failure, pay
 from proxy.session.price import release_key
@@ -46,7 +47,7 @@ def answer_statement(
     text: str,
     stage: Stage = WHOLE,
 ) -> Work[Answer]:
-    """Reserve, execute, add noise, finish, wait, store, settle. Raises HushError; what was reserved stays charged.
+    """Look, reserve, execute, add noise, finish, wait, store, settle. Raises HushError; what is reserved stays charged.
 
     Claim (docs/claims/time-grid.md): what follows the wait happens at a time that tells when the private work has
     ended to a step of the grid, and what tells of the end follows the wait.
@@ -54,12 +55,20 @@ def answer_statement(
     plans = tuple(p for p in planned.distinct() if p.fingerprint not in stage.cells)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
     keys = () if settings.is_fresh else tuple(release_key(p, asker.version) for p in plans)
-    with asker.dataset.underway.alone(keys, cancellation):
+    attempt = _attempt(asker, settings, cancellation)
+    with asker.dataset.underway.alone(keys, cancellation), attempting(attempt):
+        if not stage.tickets and not _are_known(plans, asker, settings):  # what has tickets is reserved already
+            attempt.look(plans, lambda: _are_shown(plans, asker, settings))
         paid = pay(plans, asker, settings, question, stage)
-        computing = _Computing(asker, settings, cancellation)
+        attempt.hold(paid.items, paid.stage.tickets, stage.shown)
         with noting_failure(paid.stage, asker.dataset.ledger):
             try:
-                computed = {p.fingerprint: computing.cells(p, i) for p, i in zip(plans, paid.items, strict=True)}
+                with attempt.asking():
+                    noise = asker.dataset.noise
+                    computed = {
+                        p.fingerprint: attempt.cells(p, i, noise[p.distribution])
+                        for p, i in zip(plans, paid.items, strict=True)
+                    }
                 cells = {**stage.cells, **computed}
                 nonnegative = settings.is_nonnegative and not query.feeds_aggregation
                 finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative)
@@ -67,11 +76,31 @@ def answer_statement(
             finally:
                 if _is_charged(paid, stage):
                     yield
-                computing.store()
+                attempt.store()
             asker.dataset.ledger.settle(paid.stage.statement)
     note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
-    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells))
+    shown = (*stage.shown, *(item.release_id for item in paid.items))
+    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells, shown=shown))
+
+
+def _attempt(asker: Asker, settings: Settings, cancellation: Cancellation) -> Attempt:
+    return Attempt(
+        version=asker.version, ledger=asker.dataset.ledger, cancellation=cancellation, is_fresh=settings.is_fresh,
+        timeout_s=asker.version.policy.limits.statement_timeout_s, count=asker.metrics.engine_failed,
+    )  # fmt: skip
+
+
+def _are_known(plans: Sequence[Plan], asker: Asker, settings: Settings) -> bool:
+    """Whether this proxy has shown all of these to the login, so that the engine is not needed."""
+    return not settings.is_fresh and all(asker.dataset.known.has(asker.owner, p.fingerprint) for p in plans)
+
+
+def _are_shown(plans: Sequence[Plan], asker: Asker, settings: Settings) -> bool:
+    """Whether the login has paid for all of these, and they are stored. What others have paid for is not looked at."""
+    own, ledger = tuple(a for a in asker.accounts if a.kind is AccountKind.USER), asker.dataset.ledger
+    keys = [release_key(p, asker.version) for p in plans]
+    return not settings.is_fresh and all(isinstance(ledger.seen(own, k), Stored) for k in keys)
 
 
 def _is_charged(paid: Paid, stage: Stage) -> bool:
@@ -111,33 +140,3 @@ def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
     """Whether a statement would be answered from the store, free."""
     ledger, keys = asker.dataset.ledger, [release_key(p, asker.version) for p in planned.distinct()]
     return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)
-
-
-class _Computing:
-    """What a statement's charges have paid for: what was stored, or new releases, to be stored later."""
-
-    def __init__(self, asker: Asker, settings: Settings, cancellation: Cancellation) -> None:
-        self._asker = asker
-        self._settings = settings
-        self._cancellation = cancellation
-        self._new: list[tuple[Reserved, bytes]] = []
-
-    def cells(self, plan: Plan, item: Reserved | Stored) -> NoisyCells:
-        """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied."""
-        if isinstance(item, Stored):
-            return NoisyCells.of_payload(item.payload)
-        version, store = self._asker.version, self._asker.dataset.ledger.store
-        found = Missing() if self._settings.is_fresh else store.get(item.key)
-        if isinstance(found, Stored):
-            self._new.append((item, found.payload))
-            return NoisyCells.of_payload(found.payload)
-        limit_s, noise = version.policy.limits.statement_timeout_s, self._asker.dataset.noise[plan.distribution]
-        with version.engine.stages(item, timeout_s=limit_s, cancellation=self._cancellation) as stages:
-            cells = publish_plan(plan, stages.rows, noise, self._cancellation.check)
-        self._new.append((item, cells.payload()))
-        return cells
-
-    def store(self) -> None:
-        """Keep what is new, also of a statement that has failed afterwards. Raises LedgerFailed."""
-        for item, payload in self._new:
-            self._asker.dataset.ledger.store.put(item, payload)

@@ -14,7 +14,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from proxy.errors import HushError, LedgerFailed, QueryCanceled
+from proxy.engines.base import EngineStopped
+from proxy.errors import Failure, HushError, LedgerFailed, QueryCanceled
 from proxy.ledger.base import AccountSpent, Ledger, Outcome, Question, Receipt, Shortfall, Wanted
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Cost, Request, Reserved
@@ -33,11 +34,12 @@ Plans = Sequence[Plan]
 class Stage:
     """One stage of a statement, with what earlier ones have left.
 
-    cells: what they released, by fingerprint. tickets: charges that were reserved for this stage and later ones.
-    unpaid: the most that the releases of these cost while there are no tickets.
+    cells: what they released, by fingerprint; shown: the numbers of these releases. tickets: charges that were reserved
+    for this stage and later ones. unpaid: the most that the releases of these cost while there are no tickets.
     """
 
     cells: Mapping[str, NoisyCells] = field(default_factory=dict)
+    shown: tuple[int, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     tickets: tuple[Reserved, ...] = ()
     unpaid: tuple[Cost, ...] = ()
@@ -112,7 +114,9 @@ def noting_failure(stage: Stage, ledger: Ledger) -> Iterator[None]:
         yield
     except BaseException as error:
         with contextlib.suppress(HushError):
-            cancelled = isinstance(error, QueryCanceled)
+            # of limits there is one word, whichever it was
+            is_over = isinstance(error, EngineStopped) and error.failure is Failure.LIMITS
+            cancelled = is_over or isinstance(error, QueryCanceled)
             _note(ledger, stage.statement, Outcome.CANCELLED if cancelled else Outcome.FAILED)
         raise
 
@@ -142,7 +146,9 @@ def asked_of(plans: Plans, asker: Asker, text: str, stage: Stage) -> Wanting:
     if stage.is_last:
         prices, left = (*prices[:-1], sum(left, start=prices[-1])), ()
     wanted = tuple(_wanted(p, price, asker) for p, price in zip(plans, prices, strict=True))
-    return Wanting(wanted, tuple(_ticket(cost, number, text, asker) for number, cost in enumerate(left)))
+    # counted from the end, so that a ticket keeps its key when the stages before it are known
+    numbered = zip(range(len(left), 0, -1), left, strict=True)
+    return Wanting(wanted, tuple(_ticket(cost, number, text, asker) for number, cost in numbered))
 
 
 def _prices(unpaid: Sequence[Cost], plans: Plans) -> tuple[tuple[Cost, ...], tuple[Cost, ...]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from proxy.dp.accounting import epsilon_spent, knob_pico
 from proxy.errors import PolicyForbids
@@ -46,7 +47,7 @@ def request_of(plan: Plan, version: Version) -> Request:
 
 def dues(requests: tuple[Request, ...], asker: Asker, *, fresh: bool) -> tuple[Due, ...]:
     """What each of the asker's accounts would pay for these releases now."""
-    costs = asker.dataset.ledger.quote(asker.accounts, requests, fresh=fresh)
+    costs = asker.dataset.ledger.quote(asker.accounts, requests, datetime.now(UTC), fresh=fresh)
     return tuple(Due(account, cost) for account, cost in zip(asker.accounts, costs, strict=True))
 
 

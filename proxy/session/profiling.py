@@ -25,12 +25,12 @@ from proxy.plan.profile import BUCKETS, Sizes, TableProfile
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import FromPolicy, NotGiven, Policy, Table
 from proxy.release.noisy import NoisyCells
-from proxy.release.sets import publish_plan
 from proxy.release.store import Stored
+from proxy.session.attempt import Attempt, attempting
 from proxy.session.dataset import Version
 from proxy.session.notices import budget_spent
 from proxy.session.payment import Stage, note_end, noting_failure
-from proxy.session.price import request_of
+from proxy.session.price import release_key, request_of
 from proxy.session.profile_questions import Size, Sizing, allowed_rows, has_several_rows, question, sizings
 from proxy.sql.constants import Constants
 from proxy.sql.dialects import dialect_of
@@ -103,11 +103,23 @@ class _Surveyor:
     def ask(self, sizings: Sequence[Sizing]) -> list[Sizes]:
         """The noisy numbers of units by size."""
         asked = [self._planned(question(of, self._version.policy)) for of in sizings]
-        receipt = self._reserved(asked)
-        stage = Stage(receipts=(receipt,))
-        with noting_failure(stage, self._ledger):
-            cells = [self._computed(a.plan, i) for a, i in zip(asked, receipt.items, strict=True)]
-            self._ledger.settle(receipt.statement)
+        each_s = self._version.policy.limits.statement_timeout_s
+        attempt = Attempt(
+            version=self._version, ledger=self._ledger, cancellation=Cancellation(), timeout_s=len(asked) * each_s,
+            is_fresh=False,
+        )  # fmt: skip
+        with attempting(attempt):
+            attempt.look([a.plan for a in asked], lambda: self._are_shown(asked))
+            receipt = self._reserved(asked)
+            attempt.hold(receipt.items)
+            stage = Stage(receipts=(receipt,))
+            with noting_failure(stage, self._ledger):
+                try:
+                    with attempt.asking():
+                        cells = [self._computed(attempt, a.plan, i) for a, i in zip(asked, receipt.items, strict=True)]
+                finally:
+                    attempt.store()
+                self._ledger.settle(receipt.statement)
         note_end(stage, self._ledger)
         return [sizes_of(of, a.plan, c) for of, a, c in zip(sizings, asked, cells, strict=True)]
 
@@ -131,15 +143,15 @@ class _Surveyor:
         except AccountSpent as error:
             raise budget_spent(error, self._version.policy.privacy) from None
 
-    def _computed(self, plan: ReleasePlan, item: Reserved | Stored) -> NoisyCells:
+    def _are_shown(self, asked: Sequence[_Asked]) -> bool:
+        """Whether all of it was paid for before, and is stored."""
+        keys, payer = (release_key(a.plan, self._version) for a in asked), (self._version.dataset_account(),)
+        return all(isinstance(self._ledger.seen(payer, key), Stored) for key in keys)
+
+    def _computed(self, attempt: Attempt, plan: ReleasePlan, item: Reserved | Stored) -> NoisyCells:
         if isinstance(item, Stored):
             self.reused += plan.cost.pico
-            return NoisyCells.of_payload(item.payload)
-        limit_s = self._version.policy.limits.statement_timeout_s
-        with self._version.engine.stages(item, timeout_s=limit_s, cancellation=Cancellation()) as stages:
-            cells = publish_plan(plan, stages.rows, self._noise)
-        self._ledger.store.put(item, cells.payload())
-        return cells
+        return attempt.cells(plan, item, self._noise)
 
 
 def _premises(version: Version) -> Premises:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -228,10 +228,10 @@ class Proxied:
         return tuple(pid for pid in children_of(self.pid) if b"postgres" in _command(pid))
 
 
-def launch(site: Site, *, listen: str = "127.0.0.1:0", state: Path | None = None) -> Proxied:
-    """Start `hushql serve` and return at once."""
+def launch(site: Site, *, listen: str = "127.0.0.1:0", state: Path | None = None, more: Sequence[str] = ()) -> Proxied:
+    """Start `hushql serve` and return at once. more: options of its command line."""
     log = site.new_log()
-    arguments = serve_arguments(site, listen, state)
+    arguments = [*serve_arguments(site, listen, state), *more]
     return Proxied(site=site, process=nursery().bear(arguments, site.folder, log), log=log)
 
 
@@ -263,9 +263,9 @@ def wait_until_it_listens(started: Proxied) -> Proxied:
 
 
 @contextmanager
-def running(site: Site) -> Iterator[Proxied]:
+def running(site: Site, *more: str) -> Iterator[Proxied]:
     """A proxy that listens; it is ended, and must not have failed, when the block is over."""
-    started = launch(site)
+    started = launch(site, more=more)
     try:
         yield wait_until_it_listens(started)
     finally:

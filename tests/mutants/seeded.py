@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
 from tests.mutants.mistake import Seeded
+from tests.mutants.retrying import RETRYING
 from tests.mutants.showing import SHOWING
 
 _STATEMENT = "tests/unit/plan/test_statement.py"
@@ -331,4 +332,5 @@ SEEDED = (
            _SCREEN),
     *ANSWERING,
     *SHOWING,
+    *RETRYING,
 )  # fmt: skip

@@ -12,7 +12,7 @@ LEAST = 90
 AREAS = {
     "bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay",
     "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats", "profiles",
-    "showing",
+    "showing", "retry",
 }  # fmt: skip
 
 

@@ -114,7 +114,8 @@ def test_statement_timeout_of_the_session_covers_releases(serving: Serving) -> N
         client.query("set statement_timeout = '100ms'")
         for replies in (client.query(SLOW), client.sync(statement(SLOW))):
             error = replies[-2].fields
-            assert (error["C"], error["M"]) == ("57014", "canceling statement due to statement timeout")
+            assert error["C"] == "57014"
+            assert error["M"].startswith("canceling statement due to statement timeout")  # of the front, or ours
         assert client.query(ENDLESS)[-2].sqlstate == "57014"
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
-from proxy.engines.base import Cancellation, Engine
+from proxy.engines.base import Cancellation, Engine, Stages
 from proxy.ledger.base import Wanted
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request, Reserved
@@ -122,8 +123,19 @@ def paying(directory: Path) -> Callable[..., Reserved]:
 
 def first_stage(engine: Engine, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
     """What the first statement of a charge gives."""
-    with engine.stages(reserved, timeout_s=timeout_s, cancellation=cancellation) as stages:
+    with staged(engine, reserved, timeout_s=timeout_s, cancellation=cancellation) as stages:
         return stages.rows(0, Kept())
+
+
+@contextmanager
+def staged(engine: Engine, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[Stages]:
+    """A session for one charge, which was looked at."""
+    looked_at = (reserved.sql, *reserved.further)
+    with (
+        engine.session(looked_at, timeout_s=timeout_s, cancellation=cancellation) as session,
+        session.stages(reserved) as stages,
+    ):
+        yield stages
 
 
 def renamed(table: Table, **changes: object) -> Table:

@@ -19,7 +19,7 @@ from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DuckDBFile, Limits, PostgresSource
 from proxy.release.raw import Kept, RawResult
 from proxy.sqltypes import SqlType
-from tests.unit.engines.make import CITIES, USERS, database, first_stage, paying, policy, renamed
+from tests.unit.engines.make import CITIES, USERS, database, first_stage, paying, policy, renamed, staged
 
 Pay = Callable[..., Reserved]
 Run = Callable[[str], RawResult]
@@ -210,7 +210,7 @@ def test_files_settings_extensions_and_the_data_are_out_of_reach(
 
 def test_a_later_stage_is_given_the_keys_that_were_kept(engine: Engine, pay: Pay) -> None:
     paid = pay("select 1", "select unnest($1::varchar[]), unnest($2::bigint[])", "select 3")
-    with engine.stages(paid, timeout_s=60, cancellation=Cancellation()) as stages:
+    with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
         assert stages.rows(0, Kept()).rows == ((1,),)
         assert stages.rows(1, Kept((("Oslo", None, "O'x"), (1, None, 2)))).rows == (
             ("Oslo", 1),
@@ -218,7 +218,7 @@ def test_a_later_stage_is_given_the_keys_that_were_kept(engine: Engine, pay: Pay
             ("O'x", 2),
         )
         assert stages.rows(2, Kept()).rows == ((3,),)
-    with engine.stages(pay("select 4"), timeout_s=60, cancellation=Cancellation()) as stages:
+    with staged(engine, pay("select 4"), timeout_s=60, cancellation=Cancellation()) as stages:
         assert stages.rows(0, Kept()).rows == ((4,),)
 
 
@@ -228,18 +228,18 @@ def test_all_stages_of_a_charge_see_one_version_of_the_data(tmp_path: Path, pay:
         writer.execute("create schema memory.moving")
         writer.execute("create table memory.moving.t as select 1 as x")
         paid = pay("select sum(x) from memory.moving.t", "select count(*) from memory.moving.t")
-        with engine.stages(paid, timeout_s=60, cancellation=Cancellation()) as stages:
+        with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
             assert stages.rows(0, Kept()).rows == ((1,),)
             writer.execute("insert into memory.moving.t values (2)")
             assert stages.rows(1, Kept()).rows == ((1,),)
-        with engine.stages(paid, timeout_s=60, cancellation=Cancellation()) as stages:
+        with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
             assert stages.rows(1, Kept()).rows == ((2,),)
     engine.close()
 
 
 def test_a_stage_that_fails_ends_the_charge_and_its_connection(engine: DuckDBEngine, pay: Pay, run: Run) -> None:
     paid = pay("select error('secret')", "select 2")
-    running = engine.stages(paid, timeout_s=60, cancellation=Cancellation())
+    running = staged(engine, paid, timeout_s=60, cancellation=Cancellation())
     with pytest.raises(EngineStopped) as failed, running as stages:
         stages.rows(0, Kept())
     assert "secret" not in "".join(traceback.format_exception(failed.value))

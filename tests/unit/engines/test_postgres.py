@@ -20,7 +20,7 @@ from proxy.policy.model import PostgresSource
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.names import spelled
 from tests.postgres_server import PrivateServer, start_server
-from tests.unit.engines.make import CITIES, first_stage, paying, policy, renamed
+from tests.unit.engines.make import CITIES, first_stage, paying, policy, renamed, staged
 from tests.unit.engines.private_postgres import DATA, DATABASE, LOGIN, SHOP_USERS, data_server, open_engine
 
 Run = Callable[[str], RawResult]
@@ -92,13 +92,13 @@ def test_stages_see_one_snapshot_and_kept_keys(
     kept = "select k, count(*) from unnest($1::text[]) as k group by k order by k nulls last"
     with (
         server.owner(DATABASE) as owner,
-        engine.stages(pay(counted, kept, counted), timeout_s=60, cancellation=Cancellation()) as stages,
+        staged(engine, pay(counted, kept, counted), timeout_s=60, cancellation=Cancellation()) as stages,
     ):
         before = stages.rows(0, Kept()).rows
         owner.execute("insert into items values (10)")
         assert stages.rows(1, Kept((("a", None, "a"),))).rows == (("a", 2), (None, 1))
         assert stages.rows(2, Kept()).rows == before
-    with engine.stages(pay(counted), timeout_s=60, cancellation=Cancellation()) as stages:
+    with staged(engine, pay(counted), timeout_s=60, cancellation=Cancellation()) as stages:
         assert stages.rows(0, Kept()).rows != before
 
 
@@ -168,14 +168,14 @@ def test_a_server_without_room_is_a_fixed_message_and_is_used_again(
             owner.execute(words.encode())
     engine = open_engine(server, login="narrow")
     spilled = pay("select count(*) from (select x from generate_series(1, 100000) as t(x) order by x desc offset 0) y")
-    with engine.stages(pay("select 1"), timeout_s=60, cancellation=Cancellation()) as stages:
+    with staged(engine, pay("select 1"), timeout_s=60, cancellation=Cancellation()) as stages:
         with pytest.raises(EngineStopped) as crowded:
             first_stage(engine, pay("select 2"), timeout_s=60, cancellation=Cancellation())
         assert stages.rows(0, Kept()).rows == ((1,),)
     with pytest.raises(EngineStopped) as full:
         first_stage(engine, spilled, timeout_s=60, cancellation=Cancellation())
-    for failed in (crowded.value, full.value):
-        assert (failed.sqlstate, failed.message) == ("58000", "the private engine could not compute this statement")
+    for failed, words in ((crowded.value, "data cannot be reached"), (full.value, "engine came to its limits")):
+        assert (failed.sqlstate, failed.message) == ("58000", f"the private {words}")
         assert failed.__context__ is None
     assert first_stage(engine, pay("select 3"), timeout_s=60, cancellation=Cancellation()).rows == ((3,),)
     engine.close()
@@ -186,8 +186,8 @@ def test_a_server_that_goes_away_is_a_fixed_message_and_is_found_again(pay: Call
     server.create(DATABASE, DATA)
     engine = open_engine(server)
     with (
-        pytest.raises(EngineStopped, match="the private engine could not compute this statement"),
-        engine.stages(pay("select pg_sleep(600)"), timeout_s=60, cancellation=Cancellation()) as stages,
+        pytest.raises(EngineStopped, match="the private data cannot be reached"),
+        staged(engine, pay("select pg_sleep(600)"), timeout_s=60, cancellation=Cancellation()) as stages,
         server.owner() as owner,
     ):
         timer = threading.Timer(0.3, _end_others, [owner])

@@ -12,13 +12,13 @@ import pytest
 
 from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.postgres import PostgresEngine
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, PostgresSource, Table, UnitColumns, UnitVia
 from proxy.release.raw import Kept
 from proxy.sqltypes import SqlType
 from tests.postgres_server import PrivateServer
-from tests.unit.engines.make import CITIES, ITEMS, USERS, first_stage, paying, renamed
+from tests.unit.engines.make import CITIES, ITEMS, USERS, first_stage, paying, renamed, staged
 from tests.unit.engines.private_postgres import DATABASE, SHOP_USERS, TABLES, data_server, open_engine, policy_of
 
 _ODD = Table(
@@ -126,7 +126,7 @@ def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_i
         assert count() == ((1,),)
         owner.execute("reindex table concurrently replaced")
         assert count() == ((1,),)
-        with engine.stages(counted, timeout_s=60, cancellation=Cancellation()) as stages:
+        with staged(engine, counted, timeout_s=60, cancellation=Cancellation()) as stages:
             assert stages.rows(0, Kept()).rows == ((1,),)
             owner.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
@@ -135,7 +135,8 @@ def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_i
         owner.execute("drop index only_one")
         with pytest.raises(EngineStopped) as lost:
             count()
-    assert (lost.value.sqlstate, lost.value.message) == ("58000", "the private engine could not compute this statement")
+    assert (lost.value.sqlstate, lost.value.failure) == ("58000", Failure.CHANGED)
+    assert lost.value.message == "the private data have changed since the policy was loaded"
     engine.close()
 
 

@@ -14,15 +14,15 @@ import pytest
 from proxy.engines import postgres
 from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.postgres import PostgresEngine
-from proxy.errors import QueryCanceled
+from proxy.errors import Failure, TooMuch
 from proxy.plan.charge import Reserved
 from proxy.policy.model import PostgresSource
 from proxy.release.raw import Kept
 from tests.postgres_server import PrivateServer, start_server
-from tests.unit.engines.make import first_stage, paying, policy
+from tests.unit.engines.make import first_stage, paying, policy, staged
 
 _LONG = "select length(repeat('x', 600000000))"
-_WORDS = ("58000", "the private engine could not compute this statement", None)
+_AWAY = ("58000", "the private data cannot be reached", None)
 _DEADLINE_S = 60
 _ENOUGH = 400_000  # kilobytes, half of which all processes share; less than _LONG takes
 
@@ -62,8 +62,10 @@ def test_a_process_without_memory_is_a_fixed_message_and_it_is_used_again(
 ) -> None:
     with pytest.raises(EngineStopped) as failed:
         _number(engine, pay(_LONG))
-    assert _words(failed.value) == _WORDS
-    assert failed.value.exception_name == "OutOfMemory"
+    assert _words(failed.value) == ("58000", "the private engine came to its limits", None)
+    assert (failed.value.exception_name, failed.value.failure, failed.value.code) == (
+        "OutOfMemory", Failure.LIMITS, "53200",
+    )  # fmt: skip
     assert _number(engine, pay("select 3")) == 3
 
 
@@ -85,8 +87,10 @@ def test_a_process_that_is_killed_takes_all_sessions_with_it_and_the_server_is_f
     with pytest.raises(EngineStopped) as failed:
         _number(engine, pay("select pg_sleep(600)"))
     killing.join()
-    assert _words(failed.value) == _WORDS
-    assert failed.value.exception_name == "OperationalError"
+    assert _words(failed.value) == _AWAY
+    assert (failed.value.exception_name, failed.value.failure, failed.value.code) == (
+        "OperationalError", Failure.LOST, "08006",
+    )  # fmt: skip
     deadline = time.monotonic() + _DEADLINE_S
     while True:  # the server starts anew
         try:
@@ -106,21 +110,25 @@ def stopped() -> Iterator[list[int]]:
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("is_idle", [True, False])
 def test_a_process_that_stands_still_is_let_go(
-    engine: PostgresEngine, pay: Callable[..., Reserved], monkeypatch: pytest.MonkeyPatch, stopped: list[int],
-    is_idle: bool,
-) -> None:  # fmt: skip
-    """Neither asking it to stop nor its own time limit helps then; whoever waits is told of the time-out."""
+    engine: PostgresEngine, pay: Callable[..., Reserved], monkeypatch: pytest.MonkeyPatch, stopped: list[int]
+) -> None:
+    """Neither asking it to stop nor its own time limit helps then. Whoever waits for an answer is told of the time-out,
+    and who only looked whether it is there, that it is not.
+    """
     monkeypatch.setattr(postgres, "_PATIENCE_S", 0.3)
-    with pytest.raises(QueryCanceled, match="statement timeout"):
-        if is_idle:
-            _stop(_number(engine, pay("select pg_backend_pid()")), stopped)
-            _number(engine, pay("select 1"), timeout_s=0.2)
-        statements = pay("select pg_backend_pid()", "select 1")
-        with engine.stages(statements, timeout_s=0.5, cancellation=Cancellation()) as stages:
-            _stop(int(str(stages.rows(0, Kept()).rows[0][0])), stopped)
-            stages.rows(1, Kept())
+    statements = pay("select pg_backend_pid()", "select 1")
+    with (
+        pytest.raises(TooMuch),
+        staged(engine, statements, timeout_s=0.5, cancellation=Cancellation()) as stages,
+    ):
+        _stop(int(str(stages.rows(0, Kept()).rows[0][0])), stopped)
+        stages.rows(1, Kept())
+    _stop(_number(engine, pay("select pg_backend_pid()")), stopped)
+    with pytest.raises(EngineStopped) as failed:
+        _number(engine, pay("select 1"), timeout_s=0.2)
+    assert _words(failed.value) == _AWAY
+    assert failed.value.failure is Failure.UNREACHABLE
     assert _number(engine, pay("select 7")) == 7
 
 

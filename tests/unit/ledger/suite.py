@@ -285,6 +285,19 @@ class LedgerSuite:
             assert [item.payload for item in again.items if isinstance(item, Stored)] == [payload]
         assert ledger.reserve(payers(user="carol", session="s3"), want(), ask()).charged == (NOTHING, PRICE, PRICE)
 
+    def test_what_others_paid_for_is_not_preferred_to_what_the_login_paid_for(self, ledger: Ledger) -> None:
+        """A login that changes its role and its session is shown its own release, and pays what is new to it alone."""
+
+        def of(role: str, user: str, session: str) -> tuple[Account, ...]:
+            return account("dataset"), account("role", role), account("user", user), account("session", session)
+
+        hers, theirs = (ledger.reserve(of(*a), want(), ask()) for a in (("a", "alice", "1"), ("b", "bob", "2")))
+        finish(ledger, hers, b"hers")
+        finish(ledger, theirs, b"theirs")
+        receipt = ledger.reserve(of("b", "alice", "3"), want(), ask())
+        assert receipt.charged == (NOTHING, PRICE, NOTHING, PRICE)
+        assert [item.payload for item in receipt.items if isinstance(item, Stored)] == [b"hers"]
+
     def test_fresh_noise_is_charged_in_full(self, ledger: Ledger) -> None:
         finish(ledger, ledger.reserve(payers(), want(), ask()))
         fresh = ledger.reserve(payers(), want(), ask(), fresh=True)

@@ -12,10 +12,10 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.ledger.books import Books, Pick
-from proxy.ledger.chain import KINDS, Earlier, Entry, Limit, Line, decode, digest, encode
+from proxy.ledger.chain import KINDS, Earlier, Ended, Entry, Limit, Line, Reason, Try, decode, digest, encode
 from proxy.plan.charge import AccountKind, Cost, Request
 from proxy.policy.model import Accounting, Refresh
-from tests.unit.ledger.make import EARLIER, RULE, ask, gift, key, payers
+from tests.unit.ledger.make import EARLIER, RULE, account, ask, gift, key, payers
 
 PRICE = Cost(1000, 7)
 
@@ -93,6 +93,79 @@ def test_a_grant_of_nothing_or_without_reason_is_refused(books: Books, change: d
         books.apply(encode(replace(grant, **change)))
     body = encode(grant)
     assert books.apply(body) == decode(body) == grant
+
+
+def end_of(books: Books, attempt: int = 1, release_id: int = 1, **changes: object) -> str:
+    """The text of an entry that ends an attempt, right or wrong."""
+    tried = Try(release_id=release_id, attempt=attempt, key=key(str(release_id)), is_ticket=False)
+    good = Ended(
+        seq=books.seq + 1, previous=books.head, at=ask().at, reason=Reason.LOST, is_fresh=False, after=(),
+        tries=(tried,),
+    )  # fmt: skip
+    return encode(replace(good, **changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("attempt", "release", "changes", "message"),
+    [
+        (1, 1, {"tries": ()}, "ends no attempt"),
+        (1, 1, {"after": (1,)}, "or one twice"),
+        (1, 2, {}, "nobody was charged for"),
+        (1, 0, {}, "nobody was charged for"),
+        (1, 1, {"after": (7,)}, "nobody was charged for"),
+        (2, 1, {}, "not the latest"),
+        (0, 1, {}, "not the latest"),
+    ],
+)
+def test_an_end_of_no_attempt_is_refused(
+    books: Books, attempt: int, release: int, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(LedgerFailed, match=message):
+        books.apply(end_of(books, attempt, release, **changes))
+    body = end_of(books)
+    assert books.apply(body) == decode(body)
+    with pytest.raises(LedgerFailed, match="not the latest"):
+        books.apply(end_of(books))
+
+
+_NOT_TAKEN = r"is not known to have ended|taken up twice|charges nothing"
+
+
+def taking(books: Books, *taken: tuple[int, int], after_s: float = 0) -> str:
+    """The text of an entry that takes releases up and charges nothing."""
+    return encode(replace(books.draft(payers(), (pick(1),), ask(after_s=after_s)), lines=(), releases=(), taken=taken))
+
+
+@pytest.mark.parametrize("taken", [((1, 1),), ((1, 3),), ((2, 2),), ((1, 2), (1, 2)), ()])
+def test_only_what_has_ended_is_taken_up_and_once(books: Books, taken: tuple[tuple[int, int], ...]) -> None:
+    with pytest.raises(LedgerFailed, match=_NOT_TAKEN):
+        books.apply(taking(books, *(taken or ())))
+    books.apply(end_of(books))
+    with pytest.raises(LedgerFailed, match=_NOT_TAKEN):
+        books.apply(taking(books, *taken))
+    books.apply(taking(books, (1, 2)))
+    assert books.attempts.is_current(1, 2)
+    with pytest.raises(LedgerFailed, match="is not known to have ended"):
+        books.apply(taking(books, (1, 2)))
+
+
+def test_a_fourth_attempt_is_refused_whatever_the_entries_say(books: Books) -> None:
+    for attempt in (1, 2):
+        books.apply(end_of(books, attempt))
+        books.apply(taking(books, (1, attempt + 1)))
+    with pytest.raises(LedgerFailed, match="was the last one"):
+        books.apply(end_of(books, 3))
+    with pytest.raises(LedgerFailed, match="is not known to have ended"):
+        books.apply(taking(books, (1, 4)))
+
+
+def test_what_was_paid_in_another_window_is_not_taken_up_by_an_entry_either() -> None:
+    books, daily = Books(), (account("dataset"), account("user", refresh=Refresh.DAY))
+    books.apply(encode(books.draft(daily, (pick(1),), ask())))
+    books.apply(end_of(books))
+    with pytest.raises(LedgerFailed, match="of another window"):
+        books.apply(taking(books, (1, 2), after_s=86_400))
+    books.apply(taking(books, (1, 2), after_s=60))
 
 
 @pytest.mark.parametrize(("release", "keys"), [(1, ()), (2, (RULE,)), (0, (RULE,))])

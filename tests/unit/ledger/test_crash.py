@@ -13,7 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from proxy.ledger.base import AccountSpent, Receipt
+from proxy.ledger.attempts import MOST_ATTEMPTS
+from proxy.ledger.base import AccountSpent, Ending, Receipt
+from proxy.ledger.chain import Reason
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.ledger.windows import first_day
 from proxy.plan.charge import Account, Cost, Reserved
@@ -49,7 +51,7 @@ WHO = {
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """Random reserve, store, crash, reopen, grant and clocks that jump, against books kept in dictionaries."""
+    """Random reserve, store, end, crash, reopen, grant and clocks that jump, against books kept in dictionaries."""
 
     @initialize()
     def start(self) -> None:
@@ -60,6 +62,9 @@ class LedgerMachine(RuleBasedStateMachine):
         self.seen: dict[tuple[str, str], set[int]] = {}
         self.done: dict[str, list[int]] = {k: [] for k in KEYS}
         self.waiting: dict[int, tuple[str, Reserved]] = {}
+        self.asked: dict[int, tuple[str, bool, str, int, set[Refresh]]] = {}  # key, fresh, login, day, refreshes
+        self.ended: dict[int, int] = {}  # the attempt that ended
+        self.order: dict[int, int] = {}  # when, the latest last
         self.clock, self.day = START.toordinal(), 1
         self.booked: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self.grants: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -90,7 +95,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def reserve(self, who: str, keys: set[str], fresh: bool) -> None:
         accounts, names = WHO[who], sorted(keys)
         wanted = tuple(one for name in names for one in want(name, PRICES[name], 0))
-        chosen = {name: () if fresh else self.best(accounts, name) for name in names}
+        chosen = {name: self.chosen(accounts, name, fresh) for name in names}
         due = [sum(PRICES[n] for n in names if not self.paid(a, chosen[n])) for a in accounts]
         day = max(self.day, self.clock)
         fits = all(cost == 0 or cost <= self.left(a, day) for a, cost in zip(accounts, due, strict=True))
@@ -101,20 +106,39 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         assert fits
         assert receipt.charged == tuple(Cost(cost, 0) for cost in due)
-        self.day = day if any(due) else self.day
-        self.book(accounts, names, receipt, due)
+        is_taken = any(release and release[0] in self.ended for release in chosen.values())
+        self.day = day if any(due) or is_taken else self.day
+        self.book(accounts, names, receipt, due, fresh)
+
+    def chosen(self, accounts: tuple[Account, ...], name: str, fresh: bool) -> tuple[int, ...]:
+        """What answers a key: the finished one, unless the login has paid for another that is not drawn yet."""
+        best, login = () if fresh else self.best(accounts, name), accounts[1]
+        if self.paid(login, best):
+            return best
+        again = [i for i in self.ended if self.may_be_taken_up(i, name, fresh, accounts)]
+        return (max(again, key=lambda i: self.order[i]),) if again else best
+
+    def may_be_taken_up(self, number: int, name: str, fresh: bool, accounts: tuple[Account, ...]) -> bool:
+        key, was_fresh, login, paid_on, refreshes = self.asked[number]
+        windows = refreshes | {a.refresh for a in accounts}
+        is_in_time = all(first_day(r, max(self.day, self.clock)) <= paid_on for r in windows)
+        return (key, was_fresh, login) == (name, fresh, accounts[1].name) and is_in_time
 
     def best(self, accounts: tuple[Account, ...], name: str) -> tuple[int, ...]:
-        """The finished release that most of the accounts know, the newest of these."""
-        ranked = sorted(
-            self.done[name], key=lambda i: (sum(i in self.seen.get((a.kind, a.name), ()) for a in accounts), i)
-        )
-        return tuple(ranked[-1:])
+        """The finished release that most of the accounts know, own ones first, the newest of these."""
+
+        def known(number: int) -> tuple[int, int, int]:
+            knows = [a.kind.is_own for a in accounts if number in self.seen.get((a.kind, a.name), ())]
+            return sum(knows), len(knows), number
+
+        return tuple(sorted(self.done[name], key=known)[-1:])
 
     def paid(self, who: Account, release: tuple[int, ...]) -> bool:
         return bool(release) and release[0] in self.seen.get((who.kind, who.name), ())
 
-    def book(self, accounts: tuple[Account, ...], names: list[str], receipt: Receipt, due: list[int]) -> None:
+    def book(
+        self, accounts: tuple[Account, ...], names: list[str], receipt: Receipt, due: list[int], fresh: bool
+    ) -> None:
         for who, cost in zip(accounts, due, strict=True):
             payer = (who.kind, who.name)
             if cost:
@@ -123,8 +147,12 @@ class LedgerMachine(RuleBasedStateMachine):
             self.seen.setdefault(payer, set()).update(item.release_id for item in receipt.items)
         for name, item in zip(names, receipt.items, strict=True):
             if isinstance(item, Reserved):
-                assert item.release_id not in self.waiting
-                self.waiting[item.release_id] = (name, item)
+                number = item.release_id
+                assert number not in self.waiting
+                assert item.attempt == self.ended.pop(number, 0) + 1
+                self.waiting[number] = (name, item)
+                self.asked.setdefault(number, (name, fresh, accounts[1].name, self.day, set()))
+                self.asked[number][4].update(a.refresh for a in accounts if a.limited)
             else:
                 assert item.payload == f"{name} {item.release_id}".encode()
 
@@ -135,6 +163,21 @@ class LedgerMachine(RuleBasedStateMachine):
             name, reserved = self.waiting.pop(number)
             self.ledger.store.put(reserved, f"{name} {number}".encode())
             self.done[name].append(number)
+
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        """The attempt is known to have ended, or it was the last one."""
+        if self.waiting:
+            number = data.draw(st.sampled_from(sorted(self.waiting)))
+            _, reserved = self.waiting.pop(number)
+            if reserved.attempt < MOST_ATTEMPTS:
+                at = ask(after_s=self.after_s()).at
+                self.ledger.end(
+                    Ending(reserved=(reserved,), reason=Reason.LOST, is_fresh=self.asked[number][1], after=(), at=at)
+                )
+                self.day = max(self.day, self.clock)
+                self.ended[number] = reserved.attempt
+                self.order[number] = max(self.order.values(), default=0) + 1
 
     @rule()
     def crash(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,11 @@ class NoRows:
     """An engine over empty tables."""
 
     @contextmanager
-    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[NoRows]:
+    def session(self, looked_at: Sequence[str], *, timeout_s: float, cancellation: Cancellation) -> Iterator[NoRows]:
+        yield self
+
+    @contextmanager
+    def stages(self, reserved: Reserved) -> Iterator[NoRows]:
         yield self
 
     def rows(self, stage: int, kept: Kept) -> RawResult:

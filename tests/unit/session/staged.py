@@ -13,7 +13,6 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from proxy.dp.mechanisms import Distribution
-from proxy.engines.base import Cancellation
 from proxy.errors import EngineFailed
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
@@ -45,7 +44,7 @@ class Watched(NoRows):
     fails_after: int = 1 << 30  # statements
 
     @contextmanager
-    def stages(self, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> Iterator[NoRows]:
+    def stages(self, reserved: Reserved) -> Iterator[NoRows]:
         self.asked.append(reserved.sql)
         if self.fails or len(self.asked) > self.fails_after:
             raise EngineFailed("lost")
