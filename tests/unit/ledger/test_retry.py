@@ -13,6 +13,7 @@ from proxy.ledger import exchange, moving
 from proxy.ledger.base import Ledger
 from proxy.ledger.postgres import PostgresLedger
 from proxy.ledger.postgres_books import inspect_at, items_at
+from proxy.ledger.postgres_store import check_opened
 from proxy.ledger.replay import inspect
 from proxy.ledger.sqlite import SqliteLedger
 from tests.unit.ledger.make import ask, key, payers, reserved_of, want
@@ -124,6 +125,16 @@ def test_a_proxy_that_wakes_up_late_drops_its_draw(shared: PostgresLedger, other
     with pytest.raises(LedgerFailed, match="an attempt that had ended"):
         other.store.put(second, b"stalled")
     shared.store.put(third, b"third")
+
+
+def test_what_another_took_up_and_stored_while_it_was_verified_is_no_damage(
+    shared: PostgresLedger, other: PostgresLedger
+) -> None:
+    shared.end(ended(*attempted(shared)[1]))
+    other.store.put(attempted(other)[1][0], b"noise")
+    assert len(shared._books.attempts.open_ids) == 1  # it has not heard of it
+    check_opened(shared._link, shared._chain, shared._books)
+    assert not shared._books.attempts.open_ids
 
 
 def test_a_way_that_breaks_while_a_second_attempt_is_stored(database: Database, tmp_path: Path) -> None:
