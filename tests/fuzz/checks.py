@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from proxy.analysis.keys import PrivateKey
+from proxy.dp.accounting import ATTO
 from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import ReleasePlan, Threshold
-from proxy.policy.model import Accounting
+from proxy.policy.model import Accounting, Neighbors
 from tests.fuzz.duck import Databases
 from tests.fuzz.worlds import World
+from tests.oracle.shown import of_any, unit_length
 
 # Relative error of the doubles that bring a unit's cells to the grid; see docs/claims/integer-grid.md.
 SLACK = 1 + Fraction(1, 2**30)
@@ -103,6 +105,9 @@ def check(case: Case) -> None:
     for unit, raw in alone.items():
         check_unit_norm(case, vector_of(case.plan, raw), f"unit {unit}")
         check_parts(case, raw)
+        check_shown(case, raw, f"unit {unit}")
+    group = frozenset(range(min(case.world.privacy.group_size, len(everybody))))
+    check_shown(case, case.raw(group), f"{len(group)} units")
     leaving = [frozenset((u,)) for u in sorted(everybody)][:2]
     if case.world.privacy.group_size > 1 and len(everybody) > 1:
         leaving.append(frozenset((0, 1)))
@@ -127,14 +132,25 @@ def check_unit_norm(case: Case, vector: Vector, who: str) -> None:
 
 
 def _check_norm(case: Case, moved: Vector, units: int, what: str) -> None:
-    plan = case.plan
-    limit = Fraction(plan.scale) * Fraction(plan.allocation.unit_norm) * units * SLACK
+    """How far is told by the charge and the policy alone, not by what the plan calls its bound."""
+    limit = Fraction(_length(case)) * units * SLACK
     if case.world.privacy.accounting is Accounting.PURE:
         size, most = Fraction(sum(abs(d) for d in moved.values())), limit
     else:
         size, most = Fraction(sum(d * d for d in moved.values())), limit * limit
     if size > most:
         raise Broken(f"{what}: the vector moves by {float(size / most):.6g} of what is allowed")
+
+
+def _length(case: Case) -> float:
+    """Of the vector of a unit, in released integers, at most."""
+    plan, privacy = case.plan, case.world.privacy
+    takers = 1 + len(plan.parts)
+    pico = plan.cost.pico // takers + plan.cost.pico % takers
+    return unit_length(
+        pico, privacy.group_size, is_exchanged=privacy.neighbors is Neighbors.REPLACE_ONE,
+        is_pure=privacy.accounting is Accounting.PURE,
+    )  # fmt: skip
 
 
 def check_additivity(plan: ReleasePlan, whole: Raw, alone: Mapping[int, Raw]) -> None:
@@ -173,3 +189,15 @@ def check_parts(case: Case, raw: Raw) -> None:
     most = min(1.0, plan.allocation.unit_norm / (weight * math.sqrt(len(parts))))
     if max(parts.values()) > plan.scale * weight * most * float(SLACK):
         raise Broken("a unit adds more to a private part's count than its threshold assumes")
+
+
+def check_shown(case: Case, raw: Raw, who: str) -> None:
+    """Private parts that nobody else holds show with the probability that is charged as delta, at most."""
+    plan, selection = case.plan, case.plan.selection
+    if not isinstance(selection, Threshold):
+        return
+    unit = Fraction(plan.scale) * Fraction(plan.allocation.weights[selection.moment])
+    others = max(0, case.world.privacy.min_units - 1) * math.floor(unit)  # as many may hold them too
+    chance = of_any(parts_of(plan, raw).values(), math.ceil(Fraction(selection.tau) * unit) - others)
+    if chance > plan.cost.atto / ATTO:
+        raise Broken(f"{who}: private parts show {chance * ATTO / plan.cost.atto:.6g} times as likely as is charged")

@@ -176,13 +176,14 @@ class _Maker:
         )  # fmt: skip
 
     def _privacy(self) -> Privacy:
-        rng = self._rng
+        rng, own = self._rng, random.Random(f"promise {self._seed}")  # apart, so that nothing else of a world changes
         pure = rng.random() < 0.3
         return Privacy(
             unit="unit",
             accounting=Accounting.PURE if pure else Accounting.ZCDP,
             neighbors=rng.choice((Neighbors.ADD_REMOVE, Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE)),
-            group_size=rng.choice((1, 1, 2)),
+            group_size=own.choice((rng.choice((1, 1, 2)), 1, 2, 5)),
+            min_units=own.choice((0, 0, 1, 3)),
             delta=0.0 if pure else 1e-6,
             delta_pool=0.0 if pure else 5e-7,
             time_zone=rng.choice(("UTC", "UTC", "Europe/Berlin", "America/New_York")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
 from tests.mutants.mistake import Seeded
+from tests.mutants.overlooked import OVERLOOKED
 from tests.mutants.retrying import RETRYING
 from tests.mutants.showing import SHOWING
 
@@ -333,4 +334,5 @@ SEEDED = (
     *ANSWERING,
     *SHOWING,
     *RETRYING,
+    *OVERLOOKED,
 )  # fmt: skip
