@@ -36,6 +36,7 @@ from proxy.engines.postgres import PostgresEngine
 from proxy.errors import ConfigError
 from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
+from proxy.front.reader import FrontReader
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
 from proxy.ledger.base import Ledger
@@ -182,6 +183,9 @@ class Proxy:
         public = PublicSource(version.engine)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
+        reader = FrontReader(front.connect_reader)
+        self._undo.callback(reader.close)
+        dataset.reader = reader
         return Hosted(
             path=path, users_path=opener.users_path(policy), dataset=dataset, front=front, public=public,
             plans=PlanCache(),

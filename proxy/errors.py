@@ -1,13 +1,12 @@
 """What can go wrong, and how is it said to a client?
 
-One root class; the class carries the SQLSTATE, the instance the words. Nothing here may be built
-from private data: messages depend on the query text and the policy only.
+One root class; the class carries the SQLSTATE, unless it is PostgreSQL's own, and the instance the words. Nothing here
+may be built from private data: messages depend on the query text and the policy only.
 """
 
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
 
 
 class HushError(Exception):
@@ -17,7 +16,7 @@ class HushError(Exception):
     position: 1-based character offset in the statement, 0 when unknown.
     """
 
-    sqlstate: ClassVar[str] = "XX000"
+    sqlstate: str = "XX000"
 
     def __init__(self, message: str, *, detail: str = "", hint: str = "", position: int = 0) -> None:
         super().__init__(message)
@@ -92,6 +91,18 @@ class InvalidParameter(HushError):
     """A bind parameter cannot be read as its type."""
 
     sqlstate = "22P02"
+
+
+class NotReadable(HushError):
+    """PostgreSQL refuses a text as a value of its type; words and SQLSTATE are its own."""
+
+    sqlstate = "22000"
+
+    def __init__(
+        self, message: str, *, sqlstate: str = "22000", detail: str = "", hint: str = "", position: int = 0
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint, position=position)
+        self.sqlstate = sqlstate
 
 
 class NoParameter(HushError):

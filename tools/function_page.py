@@ -20,6 +20,7 @@ from proxy.errors import HushError
 from proxy.policy.model import Bounded, Column, Domain, Listed, RowUnit, Table, Unknown
 from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, Scan, children
 from proxy.sql.bind import Constants, make_binder
+from proxy.sql.constants import Unread
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.intervals import number_range
 from proxy.sql.parse import parse
@@ -330,7 +331,7 @@ class _Scope:
         for types in product(_COLUMN_TYPES, repeat=2 if "{1}" in spelling else 1):
             if only and tuple(t.family for t in types) != only:
                 continue
-            with contextlib.suppress(HushError):
+            with contextlib.suppress(HushError, Unread):
                 declared = self.scalar(spelling.format(*(f'"d_{t.name}"' for t in types)))
                 plain = self.scalar(spelling.format(*(f'"p_{t.name}"' for t in types)))
                 found.append(Bound(types, declared, plain))
@@ -449,7 +450,7 @@ def _casts(scope: _Scope) -> tuple[list[str], set[str]]:
         for target in _COLUMN_TYPES:
             try:
                 scalar = scope.scalar(f'CAST("p_{source.name}" AS {_name(target)})')
-            except HushError:
+            except (HushError, Unread):
                 continue
             names.update(_functions(scalar))
             if target is not source:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.front.quoting import quote_config
+from proxy.front.roles import READERS
 
 PORT = 5432  # part of the socket's file name only: nothing listens on TCP
 RESERVED_CONNECTIONS = 3  # for the proxy's own superuser, on top of the clients'
@@ -77,7 +78,7 @@ def configuration_text(settings: ServerSettings) -> str:
         ("unix_socket_permissions", "0700"),
         ("hba_file", settings.hba_file),
         ("ident_file", settings.ident_file),
-        ("max_connections", str(settings.max_sessions + CONNECTION_SLACK + RESERVED_CONNECTIONS)),
+        ("max_connections", str(settings.max_sessions + READERS + CONNECTION_SLACK + RESERVED_CONNECTIONS)),
         ("superuser_reserved_connections", str(RESERVED_CONNECTIONS)),
         ("timezone", settings.time_zone),
         *_FIXED,

@@ -15,7 +15,7 @@ from proxy.errors import FrontFailed, FrontRestarting, PolicyError
 from proxy.front.account import choose_account
 from proxy.front.binaries import Binaries, Search, find_binaries
 from proxy.front.configuration import PORT
-from proxy.front.process import Blueprint
+from proxy.front.process import Blueprint, Connection, connect_reader
 from proxy.front.quoting import quote_name
 from proxy.front.roles import check_login
 from proxy.front.runtime import RuntimeDirectory, create, sweep
@@ -120,6 +120,13 @@ class Front:
         return FrontAddress(
             socket_dir=str(server.blueprint.socket_dir), port=PORT, user=login, database=server.spec.policy.dataset
         )
+
+    def connect_reader(self) -> Connection:
+        """A connection on which texts are read, to any server. Raises psycopg.Error, FrontFailed."""
+        for server in self._current.values():
+            if server.state is State.RUNNING:
+                return connect_reader(server.blueprint, server.spec.policy.dataset)
+        raise FrontFailed("the public PostgreSQL is restarting", hint="Try again in a moment.")
 
     def lease(self, login: str) -> Lease:
         """`address_for` with a hold on the server; close it when the session ends."""

@@ -11,6 +11,7 @@ import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -20,7 +21,7 @@ from proxy.front.binaries import Binaries, clean_environment, copy_wheel, launch
 from proxy.front.configuration import PORT, ServerSettings, configuration_text
 from proxy.front.roles import hba_text, ident_text
 from proxy.front.runtime import RuntimeDirectory
-from proxy.front.schema import SUPERUSER
+from proxy.front.schema import READER, SUPERUSER
 from proxy.front.segments import remove_segments_of
 
 _POLL_S = 0.02
@@ -30,8 +31,10 @@ _ENDING_S = 1.0
 _LOG_TAIL_BYTES = 2000
 _MAX_LOG_BYTES = 1_000_000
 _INITDB_TIMEOUT_S = 60.0
+_READING_S = 10
 
 AdminConnection = psycopg.AsyncConnection[tuple[object, ...]]
+Connection = psycopg.Connection[tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,22 +131,24 @@ class Postmaster:
 
     async def connect(self, database: str, *, user: str = SUPERUSER) -> AdminConnection:
         """A connection that ignores PG* variables of the proxy's environment and checks who answers."""
-        return await psycopg.AsyncConnection.connect(
-            host=str(self.blueprint.socket_dir),
-            port=PORT,
-            user=user,
-            dbname=database,
-            autocommit=True,
-            prepare_threshold=None,
-            options="",
-            application_name="hushql",
-            client_encoding="UTF8",
-            connect_timeout=10,
-            gssencmode="disable",
-            channel_binding="prefer",
-            require_auth="",
-            requirepeer=self.blueprint.runtime.account.name,
-        )
+        options = _options(self.blueprint, database, user)
+        return await psycopg.AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
+
+
+def connect_reader(blueprint: Blueprint, database: str) -> Connection:
+    """A connection of the role that reads texts of clients; it waits for at most some seconds. Raises psycopg.Error."""
+    options = _options(blueprint, database, READER)
+    options["options"] = f"-c statement_timeout={_READING_S}s -c search_path=pg_catalog"
+    return psycopg.Connection.connect(autocommit=True, prepare_threshold=None, **options)
+
+
+def _options(blueprint: Blueprint, database: str, user: str) -> dict[str, Any]:
+    """Of a connection to the server, whatever the proxy's own environment says."""
+    return {
+        "host": str(blueprint.socket_dir), "port": PORT, "user": user, "dbname": database, "options": "",
+        "application_name": "hushql", "client_encoding": "UTF8", "connect_timeout": 10, "gssencmode": "disable",
+        "channel_binding": "prefer", "require_auth": "", "requirepeer": blueprint.runtime.account.name,
+    }  # fmt: skip
 
 
 async def start_postmaster(blueprint: Blueprint, logins: tuple[str, ...]) -> Postmaster:

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 
 from proxy.errors import PolicyError
 from proxy.front.quoting import quote_ident_token, quote_name, quote_text
-from proxy.front.schema import OWNER, SUPERUSER
+from proxy.front.schema import OWNER, READER, SUPERUSER
 
 IDENT_MAP = "hushql"
 # The proxy limits sessions per login itself; a backend that is still closing must not get in its way.
 CONNECTION_SLACK = 10
+READERS = 4  # connections of the role that reads texts of clients
 _ATTRIBUTES = "NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
 
 
@@ -22,12 +23,17 @@ def check_login(name: str) -> None:
     """Raises PolicyError for a name that cannot be a role of its own in PostgreSQL."""
     quote_name(name)
     quote_ident_token(name)
-    if name in (OWNER, SUPERUSER, "public", "none") or name.startswith("pg_"):
+    if name in (OWNER, READER, SUPERUSER, "public", "none") or name.startswith("pg_"):
         raise PolicyError(f'"{name}" cannot be a login: PostgreSQL or the proxy reserves the name')
 
 
 def owner_sql() -> str:
     return f"CREATE ROLE {OWNER} NOLOGIN {_ATTRIBUTES}"
+
+
+def reader_sql() -> str:
+    """The statement that makes the role that reads what clients wrote: it may do less than any login."""
+    return f"CREATE ROLE {READER} LOGIN {_ATTRIBUTES} CONNECTION LIMIT {READERS + CONNECTION_SLACK}"
 
 
 def create_login_sql(name: str, max_sessions: int) -> str:
@@ -52,8 +58,8 @@ def remove_login_sql(name: str) -> tuple[str, ...]:
 
 
 def ident_text(proxy_account: str, logins: Iterable[str]) -> str:
-    """pg_ident.conf: the proxy's account, as the kernel reports it, may be any login and the superuser."""
-    names = (SUPERUSER, *logins)
+    """pg_ident.conf: the proxy's account, as the kernel reports it, may be any login, the reader and the superuser."""
+    names = (SUPERUSER, READER, *logins)
     return "".join(f"{IDENT_MAP} {quote_ident_token(proxy_account)} {quote_ident_token(name)}\n" for name in names)
 
 

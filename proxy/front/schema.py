@@ -41,6 +41,7 @@ from proxy.policy.model import (
 from proxy.sqltypes import SqlType
 
 OWNER = "hush_owner"  # owns every object; nobody logs in as it
+READER = "hush_reader"  # reads texts of clients, on connections of the proxy's own
 SUPERUSER = "hush_front"  # the proxy's own role
 GUARD = "only_aggregates"  # its name stands in the front's error text, which the relay replaces
 GUARD_RELATION = f"information_schema.{GUARD}"  # a schema that listings leave out

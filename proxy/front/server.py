@@ -22,6 +22,7 @@ from proxy.front.quoting import quote_name
 from proxy.front.roles import (
     create_login_sql,
     owner_sql,
+    reader_sql,
     remove_login_sql,
     restore_login_sql,
 )
@@ -158,7 +159,7 @@ class FrontServer:
         policy = self.spec.policy
         database = quote_name(policy.dataset)
         async with await postmaster.connect("postgres") as maintenance:
-            await _run(maintenance, owner_sql())
+            await _run(maintenance, owner_sql(), reader_sql())
             if policy.dataset == "postgres":
                 await _run(maintenance, f"ALTER DATABASE postgres OWNER TO {OWNER}")
             else:

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Planned, Task, plan_statement
 from proxy.pipeline.premises import Terms
 from proxy.pipeline.statements import Asked, Understood, understand
-from proxy.sql.constants import Constants
+from proxy.sql.constants import Constants, Unread
 from proxy.wire.exchange import Piece
 
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """A query string's pieces, and the plan of its only one: none if it has parameters, stages, or is refused."""
+    """A query string's pieces, and the plan of its only one: none if that asks for more, or is refused."""
 
     pieces: tuple[Piece, ...]
     planned: tuple[Planned, ...] = ()
 
 
-def foresee(cuts: Cuts, asked: Asked, terms: Terms, now: datetime) -> Foreseen:
+def foresee(cuts: Cuts, asked: Asked, terms: Terms, constants: Constants) -> Foreseen:
     """Understand a query string, and plan it if it is one statement that needs nothing else."""
     pieces = understand(cuts, asked)
     handle = pieces[0].handle if len(pieces) == 1 else None
     query = handle.query if isinstance(handle, Understood) else None
     if not isinstance(query, Outline) or not query.spans or query.stages or terms.target.amount or "$" in asked.text:
         return Foreseen(pieces)
-    task = Task(query=query, premises=asked.premises, terms=terms, constants=Constants({}, now))
+    task = Task(query=query, premises=asked.premises, terms=terms, constants=constants)
     try:
         return Foreseen(pieces, (plan_statement(cuts, task),))
-    except HushError:
-        return Foreseen(pieces)  # it is said when the statement is run
+    except (HushError, Unread):
+        return Foreseen(pieces)  # it is said, or read, when the statement is run

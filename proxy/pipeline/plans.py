@@ -27,7 +27,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, plan_block
 from proxy.sql.algebra import types_in
 from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants
+from proxy.sql.constants import Constants, InputText, Unread
 from proxy.sql.parse import limited_depth
 from proxy.sql.split import BlockText
 from proxy.sqltypes import SqlType
@@ -81,6 +81,7 @@ def _distinct(plans: Sequence[Plan]) -> tuple[Plan, ...]:
 class Task:
     """One statement to be planned.
 
+    Raises HushError, and Unread if PostgreSQL is to read texts of it first.
     share: what each release may cost if that is decided already, as by earlier stages of the statement.
     """
 
@@ -92,7 +93,10 @@ class Task:
 
 
 def plan_statement(cuts: Cuts, task: Task) -> Planned:
-    """Bind and plan every block of a statement, at the epsilon of its terms. Raises HushError."""
+    """Bind and plan every block of a statement, at the epsilon of its terms.
+
+    Raises HushError, and Unread if PostgreSQL is to read texts of it first.
+    """
     with limited_depth():
         return _Planner(cuts, task).at(task.terms.epsilon)
 
@@ -117,22 +121,32 @@ def plan_near_enough(cuts: Cuts, task: Task, precise: Sequence[OutputNoise], sho
         is_possible = is_met(target, precise, shown)
         if not is_possible or not meets(most):
             raise unmet(target, most, smallest(meets, largest) if is_possible else None)
-        is_lasting = not target.is_share and not any(o.is_per_row for o in precise)
-        return replace(planner.at(smallest(meets, most)), is_lasting=is_lasting)
+        found = planner.at(smallest(meets, most))
+        is_lasting = found.is_lasting and not target.is_share and not any(o.is_per_row for o in precise)
+        return replace(found, is_lasting=is_lasting)
 
 
 class _Planner:
     """A statement whose blocks are bound, to be planned at one epsilon or another."""
 
     def __init__(self, cuts: Cuts, task: Task) -> None:
-        """Raises HushError."""
+        """Raises HushError, Unread."""
         self._task = task
         self._texts = cuts.of(task.premises, task.query.text).blocks
-        self._blocks = tuple(map(self._bound, self._texts))
+        self._blocks = self._bound()
 
-    def _bound(self, text: BlockText) -> BoundBlock:
-        with _pointing_at(text):
-            return bind_block(text, self._task.premises.catalog, self._task.constants, self._task.query.text)
+    def _bound(self) -> tuple[BoundBlock, ...]:
+        catalog, source = self._task.premises.catalog, self._task.query.text
+        found, unread = [], list[InputText]()
+        for text in self._texts:
+            try:
+                with _pointing_at(text):
+                    found.append(bind_block(text, catalog, self._task.constants, source))
+            except Unread as wanted:
+                unread += wanted.texts
+        if unread:
+            raise Unread(tuple(dict.fromkeys(unread)))
+        return tuple(found)
 
     def at(self, epsilon: float) -> Planned:
         """The statement planned at an epsilon. Raises HushError."""
@@ -152,6 +166,7 @@ class _Planner:
             outputs=tuple(o for p in _distinct(plans) for o in output_noises(p)),
             types=frozenset[SqlType]().union(*(types_in(b.block) for b in blocks)),
             epsilon=epsilon,
+            is_lasting=not any(b.reads_clock for b in blocks),
         )
 
 

@@ -15,10 +15,11 @@ from proxy.analysis.analyse import Lowered
 from proxy.errors import InvalidSetting
 from proxy.pipeline.target import NO_TARGET, Target
 from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
+from proxy.sql.constants import STYLE_NAMES, InputStyle
 
 PREFIX = "hush."
 _LEAST_SHARE = 0.01
-READ_FROM_FRONT = ("client_min_messages", "statement_timeout", "TimeZone")
+READ_FROM_FRONT = ("client_min_messages", "statement_timeout", *STYLE_NAMES)
 _MUTED = {"warning": frozenset(("NOTICE",)), "error": frozenset(("NOTICE", "WARNING"))}
 _SWITCH = {"on": True, "true": True, "1": True, "yes": True, "off": False, "false": False, "0": False, "no": False}
 
@@ -30,6 +31,7 @@ class Settings:
     target: the accuracy that is wanted instead of an epsilon. shares: how much each aggregate matters, () for alike.
     shared_session: name of the session account that pooled connections of one login share, "" for none.
     muted: severities of notices that client_min_messages keeps from the client. time_zone: the session's.
+    style: all settings by which PostgreSQL reads the session's texts.
     """
 
     epsilon: float
@@ -43,6 +45,7 @@ class Settings:
     shares: tuple[float, ...]
     muted: frozenset[str]
     time_zone: str
+    style: InputStyle = InputStyle()  # noqa: RUF009 - an immutable value
 
 
 def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
@@ -65,6 +68,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         shares=tuple(float(part) for part in get("weights").split(",") if part),
         muted=_MUTED.get(values.get("client_min_messages", "").lower(), frozenset()),
         time_zone=values.get("TimeZone", ""),
+        style=InputStyle(tuple((name, values[name]) for name in STYLE_NAMES if name in values)),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError, Unsupported
@@ -110,9 +109,9 @@ def resumed(cuts: Cuts, handle: Understood, asked: StageText, rows: Sequence[Row
         raise
 
 
-def beginning(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Beginning:
-    """What can be known of a statement before anything is released. Raises HushError."""
-    handle = _supposed(cuts, handle, terms, now)
+def beginning(cuts: Cuts, handle: Understood, terms: Terms, constants: Constants) -> Beginning:
+    """What can be known of a statement before anything is released. Raises HushError, Unread."""
+    handle = _supposed(cuts, handle, terms, constants)
     priced, query = prices(handle, terms), handle.query
     if not isinstance(query, Outline) or not query.stages:
         return Beginning(prices=priced, queries=(query,) if isinstance(query, Outline) else (), is_whole=True)
@@ -120,7 +119,7 @@ def beginning(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Be
     return Beginning(prices=priced, queries=(part.query, *part.others), is_whole=False)
 
 
-def _supposed(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Understood:
+def _supposed(cuts: Cuts, handle: Understood, terms: Terms, constants: Constants) -> Understood:
     """The statement with made up values for what is asked of public tables alone: its price is the same with others.
 
     Raises HushError if it cannot be planned with any of them.
@@ -136,11 +135,11 @@ def _supposed(cuts: Cuts, handle: Understood, terms: Terms, now: datetime) -> Un
             prices(found, terms)
             whole = _outline(found)
             if not whole.stages:
-                plan_statement(cuts, Task(query=whole, premises=premises, terms=terms, constants=Constants({}, now)))
+                plan_statement(cuts, Task(query=whole, premises=premises, terms=terms, constants=constants))
         except HushError as error:
             errors.append(error)
         else:
-            return _supposed(cuts, found, terms, now)
+            return _supposed(cuts, found, terms, constants)
     raise errors[0]
 
 

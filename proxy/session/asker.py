@@ -41,7 +41,7 @@ class Asker:
         )
 
     async def think(self, size: int, work: Work[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        """Have pure work done that reads so many characters. Raises HushError."""
+        """Have pure work done that reads so many characters. Raises HushError, Unread."""
         turn = Turn(self.version.user_name(self.login), size, self.premises)
         return await self.thinking.run(turn, work, *args, **kwargs)
 

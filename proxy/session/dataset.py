@@ -24,6 +24,7 @@ from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.session.known import Known
+from proxy.session.reading import NoReader, Reader
 from proxy.session.underway import Underway
 from proxy.sql.dialects import dialect_of
 
@@ -126,12 +127,14 @@ class Dataset:
     """A served database: its current version, and what all versions share.
 
     trouble: why the last edited policy was not taken, "" if it was; for administrators, since private rows may be why.
+    reader: of texts that only PostgreSQL understands.
     """
 
     ledger: Ledger
     noise: Mapping[Distribution, Noise]
     current: Version
     trouble: str = ""
+    reader: Reader = NoReader()  # noqa: RUF009 - an immutable value
     underway: Underway = field(default_factory=Underway)
     known: Known = field(default_factory=Known)
     _lock: threading.Lock = field(default_factory=threading.Lock)

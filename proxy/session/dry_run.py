@@ -26,7 +26,7 @@ from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.contract import Piece
 from proxy.session.explain import amounts, later_lines
 from proxy.session.payment import left_after
-from proxy.sql.constants import Constants
+from proxy.sql.constants import Constants, Unread, not_understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     piece = read_alone(cuts, sql, premises)
     try:
         found = _releases(cuts, piece, _terms(policy))
+    except Unread as unread:
+        raise not_understood(unread) from None
     except HushError as error:
         error.position += piece.start if error.position else 0
         raise
@@ -78,7 +80,7 @@ def _releases(cuts: Cuts, piece: Piece, terms: Terms) -> _Releases:
     if priced.share:
         rehearse(cuts, handle, terms, constants, priced.share)
     try:
-        begins = beginning(cuts, handle, terms, constants.now)
+        begins = beginning(cuts, handle, terms, constants)
         tasks = [Task(query=q, premises=handle.premises, terms=terms, constants=constants, share=begins.prices.share)
                  for q in begins.queries]  # fmt: skip
         planned = together([plan_statement(cuts, task) for task in tasks])

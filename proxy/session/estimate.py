@@ -26,10 +26,11 @@ from proxy.policy.model import Accounting
 from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
 from proxy.session.price import NOTHING, is_above_cap, largest
+from proxy.session.reading import informed
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
 from proxy.session.stages import Progress, asked_now, foreseen, ready
 from proxy.sql.algebra import Literal
-from proxy.sql.constants import Bindings
+from proxy.sql.constants import Bindings, Readings
 from proxy.sql.splice import InjectedColumn
 from proxy.sql.system_calls import Argument, ParameterNumber
 from proxy.sql.wrappers import EXPLAINS
@@ -93,8 +94,12 @@ async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Exe
     if isinstance(handle, Understood) and isinstance(handle.query, Outline) and handle.query.spans:
         if handle.wrapped.wrapper in EXPLAINS:
             return _Exact()
+
+        async def plan(known: Readings) -> tuple[Progress, Planned]:
+            return await foreseen(handle, asker, settings, known, waiting)
+
         try:
-            return _Planned(*await foreseen(handle, asker, settings, waiting), piece.text)
+            return _Planned(*await informed(plan, asker.dataset.reader, settings.style, waiting), piece.text)
         except HushError as error:
             return _refused(error)
     words = piece.text.split(None, 1)

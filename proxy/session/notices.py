@@ -42,11 +42,11 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
 
 
 def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy) -> tuple[Notice, ...]:
-    """A NOTICE when days and months of private times are not those of the session's time zone."""
+    """A NOTICE when days and months of private times are not those of the session, as those of constants are."""
     zones = {"UTC" if zone in _UTC else zone for zone in (session_zone or privacy.time_zone, privacy.time_zone)}
     if SqlType.TIMESTAMPTZ not in types or len(zones) == 1:
         return ()
-    text = f"private times are computed in the time zone {privacy.time_zone}, not in {session_zone}"
+    text = f"private times are computed in the time zone {privacy.time_zone}, constants are read in {session_zone}"
     return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
 
 

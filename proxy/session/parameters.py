@@ -1,110 +1,86 @@
-"""Which constants do a client's bound parameters stand for?"""
+"""Which constants do a client's bound parameters stand for?
+
+A parameter in binary form, or in a plain text, is read here. Every other text is a matter for PostgreSQL's input
+functions, before anything else is made of the statement: what plan, release and ledger see is the value alone.
+"""
 
 from __future__ import annotations
 
-import math
-from datetime import date, datetime
-from decimal import Decimal
-from io import BytesIO
-from uuid import UUID
-
-from psycopg.abc import Transformer as Loaders
-from psycopg.adapt import Transformer
-from psycopg.pq import Format
+from collections.abc import Mapping
+from dataclasses import replace
 
 from proxy.errors import InvalidParameter
+from proxy.session.binary_values import value_of
 from proxy.session.contract import Parameter
-from proxy.sql.algebra import Literal, Null
-from proxy.sql.constants import Bindings, Elements
+from proxy.sql.algebra import Literal, Null, Span
+from proxy.sql.constants import TIME_OID, Bindings, Elements, Given, InputText, TimeOfDay, name_of_type
+from proxy.sql.plain_texts import plain_elements, plain_time_of_day, read_plain
+from proxy.sql.spans import plain_span
 from proxy.sqltypes import BY_ARRAY_OID, BY_OID, SqlType
 
 
+def unread(parameters: tuple[Parameter, ...]) -> tuple[InputText, ...]:
+    """The texts that PostgreSQL is to read."""
+    found = (_unread(number, parameter) for number, parameter in enumerate(parameters, start=1))
+    return tuple(dict.fromkeys(text for texts in found for text in texts))
+
+
+def canonical(parameters: tuple[Parameter, ...], read: Mapping[InputText, bytes | None]) -> tuple[Parameter, ...]:
+    """The same values, each in the form in which `read_parameters` knows it. read: the bytes of every unread text."""
+    return tuple(_canonical(number, p, read) for number, p in enumerate(parameters, start=1))
+
+
 def read_parameters(parameters: tuple[Parameter, ...]) -> Bindings:
-    """Parameters by number, from 1. Types outside the algebra are left out: naming one there is refused."""
-    loaders = Transformer()
-    found: dict[int, Literal | Null | Elements] = {}
+    """Canonical parameters by number, from 1. Types outside the algebra are left out: naming one there is refused."""
+    found: dict[int, Given] = {}
     for number, parameter in enumerate(parameters, start=1):
-        kind, array_of = BY_OID.get(parameter.oid), BY_ARRAY_OID.get(parameter.oid)
-        if kind is not None and kind is not SqlType.INTERVAL:
-            found[number] = _read(number, parameter, kind, loaders)
-        elif array_of is not None and array_of is not SqlType.INTERVAL:
-            found[number] = _read_array(number, parameter, array_of, loaders)
+        if not _is_supported(parameter.oid):
+            continue
+        try:
+            found[number] = _value(parameter)
+        except ValueError as error:
+            raise InvalidParameter(f"parameter ${number} is not a valid {name_of_type(parameter.oid)}") from error
     return found
 
 
-def _read_array(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) -> Elements | Null:
-    if parameter.data is None:
-        return Null(kind)
+def _canonical(number: int, parameter: Parameter, read: Mapping[InputText, bytes | None]) -> Parameter:
+    texts = _unread(number, parameter)
+    return replace(parameter, format=1, data=read[texts[0]]) if texts else parameter
+
+
+def _unread(number: int, parameter: Parameter) -> tuple[InputText, ...]:
+    """The text of a parameter that is not plain, or nothing."""
+    if parameter.format or parameter.data is None or not _is_supported(parameter.oid):
+        return ()
     try:
-        cut = _cut_binary(parameter.data, kind) if parameter.format else _cut_text(parameter.data, loaders)
-    except ValueError as error:
-        detail = "Its elements must be in one dimension."
-        raise InvalidParameter(f"parameter ${number} is not a valid {kind.pg_name}[]", detail=detail) from error
-    elements = (Parameter(oid=kind.oid, format=parameter.format, data=data) for data in cut)
-    return Elements(tuple(_read(number, element, kind, loaders) for element in elements))
-
-
-def _cut_text(data: bytes, loaders: Loaders) -> list[bytes | None]:
-    """The elements' texts. Raises ValueError."""
+        text = parameter.data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidParameter(f"parameter ${number} is not a valid {name_of_type(parameter.oid)}") from error
     try:
-        texts = loaders.get_loader(SqlType.TEXT.array_oid, Format.TEXT).load(data)
-    except Exception as error:  # the loader's errors have no common class
-        raise ValueError("not an array") from error
-    if not all(text is None or isinstance(text, str) for text in texts):
-        raise ValueError("more than one dimension")
-    return [None if text is None else text.encode() for text in texts]
+        _plain(parameter.oid, text)
+    except ValueError:
+        return (InputText(text, parameter.oid),)
+    return ()
 
 
-def _cut_binary(data: bytes, kind: SqlType) -> list[bytes | None]:
-    """The elements' bytes: a header, then each with its length, -1 for NULL. Raises ValueError."""
-    reader = BytesIO(data)
-
-    def whole() -> int:
-        return int.from_bytes(_exactly(reader, 4), "big", signed=True)
-
-    dimensions, _, oid = whole(), whole(), whole()
-    if dimensions not in (0, 1) or oid != kind.oid:
-        raise ValueError("not such an array")
-    size, _ = (whole(), whole()) if dimensions else (0, 1)
-    if size * 4 > len(data):
-        raise ValueError("shorter than it says")
-    lengths = (whole() for _ in range(size))
-    found = [None if length == -1 else _exactly(reader, length) for length in lengths]
-    if reader.read(1):
-        raise ValueError("longer than it says")
-    return found
+def _is_supported(oid: int) -> bool:
+    return oid in BY_OID or oid == TIME_OID or (oid in BY_ARRAY_OID and BY_ARRAY_OID[oid] is not SqlType.INTERVAL)
 
 
-def _exactly(reader: BytesIO, count: int) -> bytes:
-    data = reader.read(count) if count >= 0 else b""
-    if len(data) != count:
-        raise ValueError("shorter than it says")
-    return data
+def _value(parameter: Parameter) -> Given:
+    """Raises ValueError."""
+    if parameter.format or parameter.data is None:
+        return value_of(parameter.oid, parameter.data)
+    return _plain(parameter.oid, parameter.data.decode())
 
 
-def _read(number: int, parameter: Parameter, kind: SqlType, loaders: Loaders) -> Literal | Null:
-    if parameter.data is None:
-        return Null(kind)
-    if parameter.format and not _has_right_size(kind, parameter.data):
-        raise InvalidParameter(f"parameter ${number} is not a valid {kind.pg_name}")
-    try:
-        value = loaders.get_loader(parameter.oid, Format(parameter.format)).load(parameter.data)
-    except Exception as error:  # the loaders' errors have no common class
-        raise InvalidParameter(f"parameter ${number} is not a valid {kind.pg_name}") from error
-    if isinstance(value, UUID):
-        value = str(value)
-    if kind is SqlType.BPCHAR and isinstance(value, str):
-        value = value.rstrip(" ")
-    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
-        raise InvalidParameter(f"parameter ${number} must be finite to be used with private rows")
-    if not isinstance(value, (bool, int, float, Decimal, str, date, datetime)):
-        raise InvalidParameter(f"parameter ${number} cannot be used with private rows")
-    return Literal(value, kind)
-
-
-def _has_right_size(kind: SqlType, data: bytes) -> bool:
-    """Whether a binary value has the bytes that its type needs: the loaders read them without looking."""
-    if kind is SqlType.NUMERIC:
-        return len(data) >= 8 and len(data) == 8 + 2 * int.from_bytes(data[:2], "big")
-    size: int = kind.value.size
-    return size < 0 or len(data) == size
+def _plain(oid: int, text: str) -> Literal | Null | Span | Elements | TimeOfDay:
+    """Raises ValueError for a text that is not plain."""
+    kind, element = BY_OID.get(oid), BY_ARRAY_OID.get(oid)
+    if kind is SqlType.INTERVAL:
+        return plain_span(text)
+    if kind is not None:
+        return Literal(read_plain(text, kind), kind)
+    if element is None:
+        return TimeOfDay(plain_time_of_day(text))
+    return Elements(tuple(Literal(read_plain(item, element), element) for item in plain_elements(text)))

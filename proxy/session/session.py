@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import TypeVar
-from zoneinfo import ZoneInfo
 
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
@@ -42,14 +40,15 @@ from proxy.session.notices import (
     reuse_notices,
     zone_notices,
 )
-from proxy.session.parameters import read_parameters
+from proxy.session.parameters import canonical, read_parameters, unread
 from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
 from proxy.session.planning import plan_asked
+from proxy.session.reading import informed
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.spliced import asking, block_patches, explained, probed, spliced
-from proxy.session.stages import Progress, asked_now, begun, next_part, ready, rehearse, resumed
-from proxy.sql.constants import Constants
+from proxy.session.stages import Progress, asked_now, begun, next_part, now_of, ready, rehearse, resumed
+from proxy.sql.constants import Constants, Readings
 from proxy.sql.probe import Probe
 from proxy.sql.splice import Patch, system_template
 from proxy.sql.split import SystemText
@@ -127,8 +126,9 @@ class ClientSession:
             settings = self._settings(version, values)
         except HushError:  # it is said when a statement is run
             return await self._asker(version, "").think(size, understand, asked)
-        asker, now = self._asker(version, settings.shared_session), _now(version)
-        found = await asker.think(size, foresee, asked, asker.terms(settings), now)
+        asker = self._asker(version, settings.shared_session)
+        constants = Constants({}, now_of(version), session_zone=settings.time_zone)
+        found = await asker.think(size, foresee, asked, asker.terms(settings), constants)
         for planned in found.planned:
             handle = found.pieces[0].handle
             assert isinstance(handle, Understood), "it was planned"
@@ -201,32 +201,44 @@ class ClientSession:
                 return await self._explained(progress, (), asker, settings, len(parameters), piece.text)
             self._metrics.statement(StatementKind.PROBE)
             return probed(handle, handle.query, len(parameters))
-        query = handle.query
+        progress, query = await self._read(progress, parameters, settings), handle.query
         if query.stages:
-            await self._rehearse(progress, asker, settings, parameters)
+            await self._rehearse(progress, asker, settings)
             progress, query = await next_part(progress, asker)
         try:
-            planned = await self._plan(query, asker, settings, parameters, progress)
+            planned = await self._plan(query, asker, settings, progress)
         except HushError as error:
             error.position = progress.original(error.position)
             raise
         is_known = not planned.blocks or is_paid(planned, asker, settings)
         if is_explain and not (progress.asked and is_known):
-            others = [await self._plan(q, asker, settings, parameters, progress) for q in progress.others]
+            others = [await self._plan(q, asker, settings, progress) for q in progress.others]
             return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
         if not planned.blocks and progress.asked is None:
             self._metrics.statement(StatementKind.RELATION)
-            calls = await self._calls(query, asker, settings, parameters)
+            calls = await self._calls(query, asker, settings, progress)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, calls))
             return spliced(handle, patches, len(parameters), ())
-        return await self._answered(progress, query, planned, asker, settings, parameters, piece)
+        return await self._answered(progress, query, planned, asker, settings, piece)
 
-    async def _rehearse(
-        self, progress: Progress, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]
-    ) -> None:
+    async def _read(self, progress: Progress, parameters: tuple[Parameter, ...], settings: Settings) -> Progress:
+        """The statement with its parameters in canonical form; PostgreSQL is asked for it once. Raises HushError."""
+        if progress.is_read:
+            return progress
+        texts = unread(parameters)
+        if texts:
+            found = await self._wait(lambda: self._dataset.reader.read(texts, settings.style))
+            parameters = canonical(parameters, dict(zip(texts, found, strict=True)))
+        return replace(progress, parameters=parameters, is_read=True)
+
+    async def _informed(self, work: Callable[[Readings], Awaitable[Result]], settings: Settings) -> Result:
+        """What a work of the mind finds once PostgreSQL has read the texts that it asks for. Raises HushError."""
+        return await informed(work, self._dataset.reader, settings.style, self._workers.waiting)
+
+    async def _rehearse(self, progress: Progress, asker: Asker, settings: Settings) -> None:
         """Before the first stage, make sure that the last can be planned. Raises HushError."""
         if progress.share and not progress.stage.cells:
-            await rehearse(progress, asker, settings, read_parameters(parameters))
+            await self._informed(lambda known: rehearse(progress, asker, settings, known), settings)
 
     async def _progress(
         self, piece: Piece, version: Version, values: Mapping[str, str]
@@ -238,16 +250,17 @@ class ClientSession:
             found = await resumed(found, piece.told, version, asker)
             if found.share:
                 return found, asker, settings
-            return replace(begun(found.handle, asker, settings), now=found.now), asker, settings
+            first = begun(found.handle, asker, settings)
+            first = replace(first, now=found.now, parameters=found.parameters, is_read=found.is_read)
+            return first, asker, settings
         assert isinstance(found, Understood), "a private piece without refusal was understood"
         return begun(found, asker, settings), asker, settings
 
     async def _answered(
-        self, progress: Progress, query: Outline, planned: Planned, asker: Asker, settings: Settings,
-        parameters: tuple[Parameter, ...], piece: Piece,
-    ) -> Spliced | Asking:  # fmt: skip
+        self, progress: Progress, query: Outline, planned: Planned, asker: Asker, settings: Settings, piece: Piece
+    ) -> Spliced | Asking:
         """A stage's question to the front, or the whole statement."""
-        cancellation, calls = Cancellation(), await self._calls(query, asker, settings, parameters)
+        cancellation, calls = Cancellation(), await self._calls(query, asker, settings, progress)
 
         def work() -> Work[tuple[Answer, LastQuery | None, Spliced | Asking]]:
             """From the charge to the text for the front."""
@@ -255,7 +268,7 @@ class ClientSession:
             answer = yield from answer_statement(
                 query, now_planned, asker, settings, cancellation, piece.text, progress.stage
             )
-            patches, count = block_patches(query, now_planned, answer), len(parameters)
+            patches, count = block_patches(query, now_planned, answer), len(progress.parameters)
             if progress.asked is not None:
                 now = replace(progress, stage=answer.next, earlier=(*progress.earlier, now_planned))
                 return answer, None, asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
@@ -282,21 +295,23 @@ class ClientSession:
             thinking=self._workers.thinking,
         )  # fmt: skip
 
-    async def _plan(
-        self, query: Outline, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...], progress: Progress
-    ) -> Planned:
-        key = _plan_key(query.text, asker, settings, parameters, progress.share)
+    async def _plan(self, query: Outline, asker: Asker, settings: Settings, progress: Progress) -> Planned:
+        key = _plan_key(query.text, asker, settings, progress.parameters, progress.share)
         cached = self._plans.planned(key) or next((planned for of, planned in self._ahead if of == key), None)
         if cached is not None:
             return cached
-        constants, waiting = Constants(read_parameters(parameters), progress.now), self._workers.waiting
-        planned = await plan_asked(query, asker, settings, constants, progress.share, waiting)
+        share, waiting = progress.share, self._workers.waiting
+
+        async def plan(known: Readings) -> Planned:
+            return await plan_asked(query, asker, settings, progress.constants(settings, known), share, waiting)
+
+        planned = await self._informed(plan, settings)
         self._keep(key, planned, query.text)
         return planned
 
     def _keep(self, key: Hashable, planned: Planned, text: str) -> None:
         """Remember a plan, unless another is made of the same statement in a moment; a large one for this session."""
-        if planned.is_lasting and not _depends_on_time(text):
+        if planned.is_lasting:
             self._ahead = ((key, planned),)
             self._plans.keep_planned(key, planned, len(text))
 
@@ -306,12 +321,10 @@ class ClientSession:
             last=last, epsilon=settings.epsilon,
         )  # fmt: skip
 
-    async def _calls(
-        self, query: Outline, asker: Asker, settings: Settings, parameters: tuple[Parameter, ...]
-    ) -> Calls:
+    async def _calls(self, query: Outline, asker: Asker, settings: Settings, progress: Progress) -> Calls:
         """What the statements are about that functions of the proxy are called with. Raises HushError."""
         called = [(r, r.argument) for r in query.system if r.argument is not None]
-        values = read_parameters(parameters) if called else {}
+        values = read_parameters(progress.parameters) if called else {}
         return {r: await foresee_all(a, values, asker, settings, self._workers.waiting) for r, a in called}
 
     def _system(
@@ -357,10 +370,6 @@ def _plan_key(text: str, asker: Asker, settings: Settings, parameters: tuple[Par
     return asker.version, asker.login, limits, text, parameters, settings, share
 
 
-def _now(version: Version) -> datetime:
-    return datetime.now(ZoneInfo(version.policy.privacy.time_zone))
-
-
 def _settings(version: Version, values: Mapping[str, str]) -> Settings:
     return read_settings(values, version.policy.privacy)
 
@@ -403,8 +412,3 @@ def _notices(
 
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
     return [explain_json(planned, asked, asker, viewer, settings)]
-
-
-def _depends_on_time(text: str) -> bool:
-    folded = text.lower()
-    return "now" in folded or "current_" in folded or "localtime" in folded

@@ -20,12 +20,13 @@ from proxy.pipeline.settings import Settings
 from proxy.pipeline.statements import Understood
 from proxy.plan.sets import Plan
 from proxy.session.asker import Asker
-from proxy.session.contract import Row
+from proxy.session.contract import Parameter, Row
 from proxy.session.dataset import Version
+from proxy.session.parameters import read_parameters
 from proxy.session.payment import WHOLE, Stage, Wanting, asked_of
 from proxy.session.planning import plan_asked
 from proxy.session.reuse import resolved
-from proxy.sql.constants import Bindings, Constants
+from proxy.sql.constants import Constants, Readings
 from proxy.sql.stages import StageText
 
 
@@ -33,14 +34,17 @@ from proxy.sql.stages import StageText
 class Progress:
     """A statement, and what its stages so far have left.
 
-    version: the policy in force when it began. now: what now() is in all stages. share: what each release may cost, 0
-    to be decided by their number. earlier: what was planned before.
+    version: the policy in force when it began. now: what now() is in all stages. parameters: the client's, in canonical
+    form, once is_read. share: what each release may cost, 0 to be decided by their number. earlier: what was planned
+    before.
     asked: the stage whose value the front is asked for. others: statements of stages that could be asked for now too.
     """
 
     handle: Understood
     version: Version
     now: datetime
+    parameters: tuple[Parameter, ...] = ()
+    is_read: bool = False
     stage: Stage = WHOLE
     share: int = 0
     earlier: tuple[Planned, ...] = ()
@@ -52,15 +56,23 @@ class Progress:
         """How much there is to read of it."""
         return self.handle.size
 
+    def constants(self, settings: Settings, readings: Readings) -> Constants:
+        """What the statement may use besides its text."""
+        return Constants(read_parameters(self.parameters), self.now, readings, settings.time_zone)
+
     def original(self, position: int) -> int:
         """Where in the client's statement a position in what is computed now is."""
         return self.handle.position(position if self.asked is None else self.asked.original(position))
 
 
+def now_of(version: Version) -> datetime:
+    """The time, as the clocks show it in whose zone private times are computed."""
+    return datetime.now(ZoneInfo(version.policy.privacy.time_zone))
+
+
 def begun(handle: Understood, asker: Asker, settings: Settings) -> Progress:
     """A statement before its first stage. Raises PolicyForbids, Unsupported."""
-    now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-    return _progress(handle, asker, now, stages.prices(handle, asker.terms(settings)))
+    return _progress(handle, asker, now_of(asker.version), stages.prices(handle, asker.terms(settings)))
 
 
 def _progress(
@@ -70,9 +82,9 @@ def _progress(
     return Progress(handle=handle, version=asker.version, now=now, share=prices.share, stage=stage)
 
 
-async def rehearse(progress: Progress, asker: Asker, settings: Settings, parameters: Bindings) -> None:
-    """Plan the statement with made up values of its stages. Raises HushError if that cannot be done with any."""
-    handle, constants = progress.handle, Constants(parameters, progress.now)
+async def rehearse(progress: Progress, asker: Asker, settings: Settings, readings: Readings) -> None:
+    """Plan the statement with made up values of its stages. Raises HushError if none will do, Unread."""
+    handle, constants = progress.handle, progress.constants(settings, readings)
     await asker.think(progress.size, stages.rehearse, handle, asker.terms(settings), constants, progress.share)
 
 
@@ -96,13 +108,14 @@ def ready(
     return planned if progress.share else resolved(planned, asker, settings, assumed)
 
 
-async def foreseen(handle: Understood, asker: Asker, settings: Settings, waiting: Executor) -> tuple[Progress, Planned]:
-    """What can be planned of a statement, and how far it is then. Raises HushError."""
-    now = datetime.now(ZoneInfo(asker.version.policy.privacy.time_zone))
-    size = handle.size
-    begins = await asker.think(size, stages.beginning, handle, asker.terms(settings), now)
-    progress = _progress(handle, asker, now, begins.prices, is_last=begins.is_whole)
-    constants, share = Constants({}, now), progress.share
+async def foreseen(
+    handle: Understood, asker: Asker, settings: Settings, readings: Readings, waiting: Executor
+) -> tuple[Progress, Planned]:
+    """What can be planned of a statement, and how far it is then. Raises HushError, Unread."""
+    constants = Constants({}, now_of(asker.version), readings, settings.time_zone)
+    begins = await asker.think(handle.size, stages.beginning, handle, asker.terms(settings), constants)
+    progress = _progress(handle, asker, constants.now, begins.prices, is_last=begins.is_whole)
+    share = progress.share
     return progress, together([await plan_asked(q, asker, settings, constants, share, waiting) for q in begins.queries])
 
 

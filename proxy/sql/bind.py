@@ -31,6 +31,7 @@ from proxy.sql import (
 )
 from proxy.sql.binder import Binder, Resolve, Rule
 from proxy.sql.constants import Constants
+from proxy.sql.consulted import Consulted
 
 RULES: Mapping[type, Rule] = MappingProxyType({
     **bind_values.RULES, **bind_conditions.RULES, **bind_arithmetic.RULES, **bind_texts.RULES, **bind_times.RULES,
@@ -42,7 +43,7 @@ RULES: Mapping[type, Rule] = MappingProxyType({
 
 def make_binder(resolve: Resolve, constants: Constants, source: str) -> Binder:
     """A binder over the columns that `resolve` knows. source: the statement, for functions' own spelling."""
-    return Binder(resolve, constants, source, RULES)
+    return Binder(resolve, Consulted(constants), source, RULES)
 
 
 __all__ = ["RULES", "Constants", "make_binder"]

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Call, Literal, Scalar
 from proxy.sql.binder import Binder
+from proxy.sql.constants import Untyped
 from proxy.sql.refusal import refuse
 from proxy.sqltypes import SqlType
 
@@ -32,9 +33,10 @@ def whole(value: int) -> Literal:
 
 def age(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:
     """age(x, y); age(x) is counted from the start of today."""
-    values = [binder.scalar(part) for part in parts]
+    bounds = [binder.bind(part) for part in parts]
+    values = [binder.read(node, b.text, SqlType.TIMESTAMP) if isinstance(b, Untyped) else b for b in bounds]
     if len(values) == 1:
-        values = [Literal(binder.constants.now.date(), SqlType.DATE), *values]
+        values = [Literal(binder.constants.local_now(node).date(), SqlType.DATE), *values]
     if len(values) != 2 or not all(v.type.is_time for v in values):
         raise refuse(node, "age takes one or two times")
     return binder.call(node, AGE, *(binder.convert(node, v, SqlType.TIMESTAMP) for v in values))

@@ -153,7 +153,7 @@ def _width_bucket(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _thresholds(binder: Binder, node: exp.Expression, value: Scalar) -> Scalar:
     """width_bucket(x, ARRAY[1, 5, 10]): how many of the ascending bounds x has reached."""
-    listed = elements(binder, node, node.args["threshold"])
+    listed = elements(binder, node, node.args["threshold"], value.type)
     bounds = [binder.united(node, ((value, node), part))[1] for part in listed]
     numbers = [float(str(b.value)) for b in bounds if isinstance(b, Literal) and b.type.is_number]
     if not 0 < len(numbers) == len(listed) <= _MOST_BOUNDS or numbers != sorted(numbers):

@@ -53,7 +53,7 @@ def _now(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) 
     """transaction_timestamp() and statement_timestamp(), which are now() for a statement of its own."""
     if parts:
         raise refuse(node, f"{str(node.this).lower()} takes no argument")
-    return Literal(binder.constants.now, SqlType.TIMESTAMPTZ)
+    return Literal(binder.constants.now(), SqlType.TIMESTAMPTZ)
 
 
 def _counted(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expression]) -> Scalar:

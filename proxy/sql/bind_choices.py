@@ -46,7 +46,8 @@ def conditions(binder: Binder, node: exp.Expression) -> tuple[Scalar, ...]:
     if node.this is None:
         return tuple(binder.condition(b) for b in branches)
     subject = (binder.bind(node.this), node.this)  # once: nested subjects would double with every branch
-    return tuple(binder.call(node, "=", *binder.united(node, (subject, (binder.bind(b), b)))) for b in branches)
+    pairs = (binder.united(node, (subject, (binder.bind(b), b)), is_compared=True) for b in branches)
+    return tuple(binder.call(node, "=", *pair) for pair in pairs)
 
 
 def _meeting(binder: Binder, node: exp.Expression) -> Scalar:

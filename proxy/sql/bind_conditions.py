@@ -48,11 +48,12 @@ def _compare(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _quantified(binder: Binder, node: exp.Expression, operator: str, found: Quantified) -> Scalar:
     """x = ANY(array), x >= ALL(array) and so on, the array being constant."""
-    items = elements(binder, node, found.array)
     argument = (binder.bind(node.this), node.this)
+    kind = SqlType.TEXT if isinstance(argument[0], Untyped) else argument[0].type
+    items = elements(binder, node, found.array, kind)
     if items and (operator, found.every) in (("=", False), ("<>", True)):
         return binder.negated(node, _member(binder, node, argument, items), found.every)
-    pairs = (binder.united(node, (argument, item)) for item in few(node, items))
+    pairs = (binder.united(node, (argument, item), is_compared=True) for item in few(node, items))
     return combined(binder, node, (binder.call(node, operator, *pair) for pair in pairs), found)
 
 
@@ -100,7 +101,8 @@ def _distinct_from(binder: Binder, node: exp.Expression) -> Scalar:
     if rows[0] is not None:
         different = different_rows(binder, node, rows[0], rows[1])
     else:
-        different = binder.call(node, "is distinct from", *binder.together(node, node.this, node.expression))
+        sides = binder.together(node, node.this, node.expression, is_compared=True)
+        different = binder.call(node, "is distinct from", *sides)
     return binder.negated(node, different, isinstance(node, exp.NullSafeEQ))
 
 
@@ -155,7 +157,7 @@ def _alone(row: exp.Expression) -> exp.Expression:
 def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) -> Scalar:
     if not items or len(items) > _MOST_ITEMS:
         raise refuse(node, f"IN takes 1 to {_MOST_ITEMS} constants")
-    bound = binder.united(node, (argument, *items))
+    bound = binder.united(node, (argument, *items), is_compared=True)
     constants = tuple(b for b in bound[1:] if isinstance(b, Literal))
     unknown = sum(isinstance(b, Null) for b in bound[1:])
     if len(constants) + unknown < len(items):

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from proxy.sql.advice import advice
 from proxy.sql.algebra import Case, Literal, Null, Scalar
+from proxy.sql.bind_formats import written_format
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.complete import TIME_FORMATS, format_token
-from proxy.sql.constants import coerce_text
-from proxy.sql.parse import tokenize
+from proxy.sql.plain_texts import read_plain
 from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct
-from proxy.sqltypes import SqlType
+from proxy.sqltypes import SqlType, Value
 
 _CONSTANT = "Write DATE '2024-12-31' or TIMESTAMP '2024-12-31 23:59:59'."
 _FORMATS = "Accepted are YYYY-MM-DD, DD.MM.YYYY, MM/DD/YYYY, YYYYMMDD, YYYY-MM and their like; or write x::date."
@@ -33,12 +33,12 @@ def _date(binder: Binder, node: exp.Expression) -> Scalar:
     """to_date(x, 'DD.MM.YYYY')."""
     only(node, "this", "format")
     value = binder.scalar(node.this)
-    if isinstance(value, Literal) and isinstance(value.value, str) and node.text("format") in TIME_FORMATS:
-        return coerce_text(value.value, SqlType.DATE, node)
+    form = written_format(binder, node)
+    if isinstance(value, Literal) and isinstance(value.value, str) and form.lower() in _SIZES:
+        return Literal(_read(node, value.value, form, SqlType.DATE), SqlType.DATE)
     if not value.type.is_text:
         raise refuse(node, f"to_date takes a text, not {value.type.pg_name}", advice(node, binder.source))
-    written = format_token(node, tokenize(binder.source))
-    shape = None if written is None else _shape(written.text)
+    shape = _shape(form)
     if shape is None:
         raise refuse(node, "this format of to_date is not supported over private rows", _FORMATS)
     year, month, day = (_number(binder, node, value, shape, name) for name in ("YYYY", "MM", "DD"))
@@ -86,9 +86,27 @@ def _timestamp(binder: Binder, node: exp.Expression) -> Scalar:
     if not isinstance(value, Literal):
         raise refuse(node, "to_timestamp with a format takes a constant here",
                      "Write x::timestamp, NULL where the text is none, or to_date(x, 'DD.MM.YYYY').")  # fmt: skip
-    if not isinstance(value.value, str) or node.text("format") not in TIME_FORMATS:
+    form = written_format(binder, node)
+    if not isinstance(value.value, str) or form.lower() not in _SIZES:
         raise refuse(node, f"{construct(node)} takes a constant and a common format here", _CONSTANT)
-    return coerce_text(value.value, SqlType.TIMESTAMPTZ, node)
+    moment = _read(node, value.value, form, SqlType.TIMESTAMP)
+    assert isinstance(moment, datetime)
+    return Literal(binder.constants.instant(node, moment), SqlType.TIMESTAMPTZ)
+
+
+# how many characters a text of each format may have
+_SIZES = {"yyyy-mm-dd": (10,), "yyyy-mm-dd hh24:mi:ss": (19,), "yyyy-mm-dd hh24:mi:ss.us": range(21, 27)}
+
+
+def _read(node: exp.Expression, text: str, form: str, kind: SqlType) -> Value:
+    """A text of just the shape of its format; of others PostgreSQL reads what it finds. Raises Unsupported."""
+    try:
+        value = read_plain(text, kind)
+    except ValueError:
+        value = None
+    if value is None or len(text) not in _SIZES[form.lower()]:
+        raise refuse(node, f"'{text[:40]}' has not the shape of this format", _CONSTANT)
+    return value
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({exp.StrToDate: _date, exp.StrToTime: _timestamp})

@@ -7,14 +7,14 @@ from decimal import Decimal
 from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
-from proxy.sql.bind_ages import DAY, whole
+from proxy.sql.bind_ages import whole
 from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_spans import Duration, compare_differences, is_difference
+from proxy.sql.bind_values import parameter
 from proxy.sql.binder import Binder, Bound
-from proxy.sql.constants import Untyped
+from proxy.sql.constants import TimeOfDay, Untyped
 from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
-from proxy.sql.spans import parse_clock
 from proxy.sqltypes import SqlType
 
 Side = tuple[Bound | Duration, exp.Expression]
@@ -23,7 +23,7 @@ Side = tuple[Bound | Duration, exp.Expression]
 def side(binder: Binder, node: exp.Expression) -> Side:
     """One side of a comparison, which may be a difference of times."""
     inner = unwrapped(node)
-    if is_time_of_day(inner):
+    if is_time_of_day(binder, inner):
         return time_of_day(binder, inner), node
     return bind_interval(binder, inner), node
 
@@ -31,41 +31,54 @@ def side(binder: Binder, node: exp.Expression) -> Side:
 def compared(binder: Binder, node: exp.Expression, operator: str, left: Side, right: Side) -> Scalar:
     """A comparison of values, or of differences of times."""
     if is_difference(left[0]) or is_difference(right[0]):
-        left, right = _on_the_clock(left, right), _on_the_clock(right, left)
+        left, right = _on_the_clock(binder, left, right), _on_the_clock(binder, right, left)
         return compare_differences(binder, node, operator, (left[0], right[0]))
     sides = [(bound, part) for bound, part in (left, right) if not isinstance(bound, Duration)]
-    return binder.call(node, operator, *binder.united(node, sides))
+    return binder.call(node, operator, *binder.united(node, sides, is_compared=True))
 
 
-def _on_the_clock(found: Side, other: Side) -> Side:
+def _on_the_clock(binder: Binder, found: Side, other: Side) -> Side:
     """A constant that is compared with a time of day is one too."""
     is_clock = isinstance(other[0], Duration) and other[0].is_time_of_day
-    return (_constant(found[1], found[0].text), found[1]) if is_clock and isinstance(found[0], Untyped) else found
+    if is_clock and isinstance(found[0], Untyped):
+        return _constant(binder, found[1], found[0].text), found[1]
+    return found
 
 
-def _constant(node: exp.Expression, text: str) -> Duration:
-    found = parse_clock(text)
-    if found is None or not 0 <= found <= DAY:
-        raise refuse(node, "this time of day is not understood", "Write it like TIME '17:30'.")
-    return Duration(whole(found), is_time_of_day=True)
+def _constant(binder: Binder, node: exp.Expression, text: str) -> Duration:
+    return _of(binder.constants.time_of_day(node, text))
 
 
-def is_time_of_day(node: exp.Expression) -> bool:
-    """Whether this is x::time, TIME '12:00' or make_time(12, 0, 0)."""
-    if isinstance(node, exp.TimeFromParts):
-        return True
-    return isinstance(node, exp.Cast) and node.args["to"].sql(dialect="postgres").upper() == "TIME"
+def _of(time: TimeOfDay) -> Duration:
+    return Duration(whole(time.microseconds), is_time_of_day=True)
+
+
+def is_time_of_day(binder: Binder, node: exp.Expression) -> bool:
+    """Whether this is x::time, TIME '12:00', make_time(12, 0, 0) or a parameter of that type."""
+    match node:
+        case exp.TimeFromParts():
+            return True
+        case exp.Parameter():
+            return isinstance(parameter(binder, node), TimeOfDay)
+        case _:
+            return isinstance(node, exp.Cast) and node.args["to"].sql(dialect="postgres").upper() == "TIME"
 
 
 def time_of_day(binder: Binder, node: exp.Expression) -> Duration:
     """Microseconds since midnight."""
     if isinstance(node, exp.TimeFromParts):
         return _made(binder, node)
+    if isinstance(node, exp.Parameter):
+        given = parameter(binder, node)
+        assert isinstance(given, TimeOfDay), "the caller has looked"
+        return _of(given)
     only(node, "this", "to")
+    if is_time_of_day(binder, unwrapped(node.this)):
+        return time_of_day(binder, unwrapped(node.this))
     value = binder.bind(node.this)
     text = value.text if isinstance(value, Untyped) else value.value if isinstance(value, Literal) else None
     if isinstance(text, str):
-        return _constant(node, text)
+        return _constant(binder, node, text)
     if isinstance(value, Untyped) or value.type not in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
         raise refuse(node, "a time of day is taken of a timestamp")
     return Duration(binder.call(node, "time of day", value), is_time_of_day=True)

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.bind_made import formatted_number
+from proxy.sql.bind_values import word
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.complete import format_token
 from proxy.sql.formats import Piece, finest, pieces_of
@@ -27,15 +28,13 @@ _LONGEST_NAME = 9
 def _to_char(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "format")
     value = binder.scalar(node.this)
-    written = format_token(node, tokenize(binder.source))
-    if written is None:
-        raise refuse(node, "to_char needs a constant format", _FORMATS)
+    form = written_format(binder, node)
     if value.type.is_number:
-        return formatted_number(binder, node, value, written.text)
+        return formatted_number(binder, node, value, form)
     if not value.type.is_time:
         raise refuse(node, f"to_char is accepted of times and numbers, not of {value.type.pg_name}")
     try:
-        pieces = pieces_of(written.text)
+        pieces = pieces_of(form)
     except ValueError as error:
         raise refuse(node, f"this format is not supported over private rows: {error}", _FORMATS) from error
     unit = finest([p.unit for p in pieces]) or "year"
@@ -43,6 +42,17 @@ def _to_char(binder: Binder, node: exp.Expression) -> Scalar:
         value = binder.call(node, f"date_trunc {unit}", value)
     parts = [_text(binder, node, value, p) for p in pieces]
     return reduce(lambda a, b: binder.call(node, "||", a, b), parts)
+
+
+def written_format(binder: Binder, node: exp.Expression) -> str:
+    """The format that a call ends with, in PostgreSQL's patterns: the parser turns a bare text into another dialect's.
+
+    "" if it has none. Raises Unsupported.
+    """
+    if node.args.get("format") is None:
+        return ""
+    token = format_token(node, tokenize(binder.source))
+    return word(binder, node, node.args["format"]) if token is None else token.text
 
 
 def _text(binder: Binder, node: exp.Expression, value: Scalar, piece: Piece) -> Scalar:

@@ -101,7 +101,7 @@ def _is_interval(binder: Binder, node: exp.Expression) -> bool:
 def _kind(binder: Binder, node: exp.Expression) -> _Kind:
     node = unwrapped(node)
     match node:
-        case exp.Literal() | exp.Null() | exp.Interval() | exp.Cast(this=exp.Literal()):
+        case exp.Literal() | exp.Null() | exp.Parameter() | exp.Cast(this=exp.Literal() | exp.Parameter()):
             return _Kind.OPEN
         case exp.Sub():
             found = _is_difference(binder, node)
@@ -184,7 +184,7 @@ def _length(binder: Binder, node: exp.Expression) -> Scalar:
         return Null(SqlType.INT8)
     if _is_made(binder, inner):
         return _composed(binder, inner)
-    found = microseconds(binder.bind(inner, intervals=True))
+    found = microseconds(binder, node, binder.bind(inner, intervals=True))
     if found is None:
         raise refuse(node, "an interval is expected beside intervals", "Write INTERVAL '1 day', or a difference.")
     return found

@@ -20,7 +20,7 @@ def _overlaps(binder: Binder, node: exp.Expression) -> Scalar:
     """Spans of time without their ends, except for one that is a moment."""
     only(node, "this", "expression")
     written = (end for side in (node.this, node.expression) for end in _ends(binder, node, side))
-    united = binder.united(node, [(end, node) for end in written])
+    united = binder.united(node, [(end, node) for end in written], is_compared=True)
     if not united[0].type.is_time:
         raise refuse(node, "OVERLAPS takes dates and timestamps", _HINT)
     return binder.call(node, "overlaps", *united)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -12,7 +11,7 @@ from sqlglot import exp
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.bind_values import cast_type, parameter
 from proxy.sql.binder import Binder, Bound
-from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.constants import Elements, Untyped
 from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.subqueries import constants_of, one_row
@@ -25,7 +24,6 @@ _QUERIES = (
 )
 _MOST_TESTS = 100
 _WORDS = {"all": True, "some": False}  # that the parser takes for names of functions
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^",{}\\\s]|(?<=\S)\s+(?=[^,\s]))+))\s*(?:,(?!$)|$)', re.DOTALL)
 
 Part = tuple[Bound, exp.Expression]
 Parts = Sequence[Part]
@@ -67,8 +65,8 @@ def combined(binder: Binder, node: exp.Expression, tests: Iterable[Scalar], foun
     return reduce(lambda a, b: binder.call(node, "and" if found.every else "or", a, b), parts)
 
 
-def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Parts:
-    """The elements of a constant array. Raises Unsupported."""
+def elements(binder: Binder, node: exp.Expression, array: exp.Expression, beside: SqlType = SqlType.TEXT) -> Parts:
+    """The elements of a constant array. beside: the type of a text that has none. Raises Unsupported."""
     array = unwrapped(array)
     match array:
         case exp.Array():
@@ -80,22 +78,38 @@ def elements(binder: Binder, node: exp.Expression, array: exp.Expression) -> Par
                 return [(item, array) for item in value.items]
         case exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element])}):
             only(array, "this", "to")
-            kind, inner = cast_type(node, element), elements(binder, node, array.this)
-            is_split = isinstance(array.this, exp.StringToArray)  # whose texts are read as the type then
-            return [(_converted(binder, bound, kind, item, as_text=is_split), item) for bound, item in inner]
-        case exp.StringToArray(this=exp.Literal() as text, expression=exp.Literal() as comma) if comma.name:
+            return _cast_elements(binder, node, cast_type(node, element), unwrapped(array.this))
+        case exp.StringToArray():
             only(array, "this", "expression")
-            parts = text.name.split(comma.name) if text.name else []
-            return [(Literal(part, SqlType.TEXT), array) for part in parts]
+            return [(Literal(part, SqlType.TEXT), array) for part in _split(binder, node, array)]
         case exp.Select() | exp.Subquery() if constants_of(array.unnest()) is not None:
             return unnested(binder, node, array)
         case exp.Literal(args={"is_string": True}):
-            found = _written_out(str(array.this).strip())
-            if found is not None:
-                return [(Untyped(item), array) for item in found]
+            return [(item, array) for item in binder.constants.elements(node, array.name, beside).items]
         case _:
             pass  # refused below
     raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
+
+
+def _cast_elements(binder: Binder, node: exp.Expression, kind: SqlType, source: exp.Expression) -> Parts:
+    """The elements of an array that is cast, texts among them read as PostgreSQL reads them."""
+    is_array = isinstance(source, exp.Cast) and source.args["to"].this is exp.DataType.Type.ARRAY
+    if isinstance(source, (exp.Parameter, exp.Cast)) and not is_array:
+        given = parameter(binder, source) if isinstance(source, exp.Parameter) else binder.bind(source)
+        if isinstance(given, Literal) and isinstance(given.value, str):
+            return [(item, source) for item in binder.constants.elements(node, given.value, kind).items]
+    return [(_converted(binder, bound, kind, item), item) for bound, item in elements(binder, node, source, kind)]
+
+
+def _split(binder: Binder, node: exp.Expression, call: exp.Expression) -> list[str]:
+    """The parts of string_to_array('a,b', ',')."""
+    text, comma = (binder.scalar(part) for part in (call.this, call.expression))
+    if not all(isinstance(v, Literal) and isinstance(v.value, str) for v in (text, comma)):
+        raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
+    whole, between = (str(v.value) for v in (text, comma) if isinstance(v, Literal))
+    if not between:
+        return [whole] if whole else []
+    return whole.split(between) if whole else []
 
 
 def unnested(binder: Binder, node: exp.Expression, query: exp.Expression) -> Parts:
@@ -126,27 +140,10 @@ def _series(binder: Binder, node: exp.Expression, series: exp.Expression) -> ran
     return range(first, last + (1 if step > 0 else -1), step)
 
 
-def _written_out(text: str) -> list[str] | None:
-    """The elements of '{a,"b c"}'; None where one is NULL or an array, or it cannot be read."""
-    inner = text[1:-1].strip() if text[:1] == "{" and text[-1:] == "}" and len(text) > 1 else None
-    if not inner:
-        return None if inner is None else []
-    found, position = [], 0
-    while position < len(inner):
-        match = _ELEMENT.match(inner, position)
-        if match is None or (match[2] or "").lower() == "null":
-            return None
-        found.append(match[2] if match[1] is None else re.sub(r"\\(.)", r"\1", match[1], flags=re.DOTALL))
-        position = match.end()
-    return found
-
-
-def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression, *, as_text: bool) -> Bound:
+def _converted(binder: Binder, bound: Bound, kind: SqlType, node: exp.Expression) -> Bound:
     match bound:
-        case Literal(str() as text) if as_text:
-            return coerce_text(text, kind, node)
         case Untyped(text):
-            return coerce_text(text, kind, node)
+            return binder.read(node, text, kind)
         case Literal():
             return binder.convert(node, bound, kind)
         case _:

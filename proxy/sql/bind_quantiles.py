@@ -18,7 +18,7 @@ from proxy.sql.bind_quantified import elements
 from proxy.sql.bind_values import parameter
 from proxy.sql.bind_waits import measured
 from proxy.sql.binder import Binder, Bound
-from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.constants import Elements, Untyped
 from proxy.sql.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
@@ -97,8 +97,8 @@ def _quantile(
 def _fractions(node: exp.Expression, binder: Binder) -> tuple[tuple[Fraction, ...], bool]:
     """The fractions, and whether they stand in an array."""
     if not _is_array(node, binder):
-        return (_fraction(binder.bind(node), node),), False
-    found = tuple(_fraction(bound, item) for bound, item in elements(binder, node, node))
+        return (_fraction(binder, binder.bind(node), node),), False
+    found = tuple(_fraction(binder, bound, item) for bound, item in elements(binder, node, node, SqlType.FLOAT8))
     if not 0 < len(found) <= _MOST_FRACTIONS:
         raise refuse(node, f"an array of 1 to {_MOST_FRACTIONS} fractions is expected here", "Write ARRAY[0.25, 0.5].")
     return found, True
@@ -111,15 +111,18 @@ def _is_array(node: exp.Expression, binder: Binder) -> bool:
         case exp.Array() | exp.Cast(args={"to": exp.DataType(this=exp.DataType.Type.ARRAY)}):
             return True
         case exp.Parameter():
-            return isinstance(parameter(binder, node), Elements)
+            found = parameter(binder, node)
+            if isinstance(found, Elements) and found.dimensions > 1:
+                raise refuse(node, "an array of fractions has one dimension here", _WRITE)
+            return isinstance(found, Elements)
         case exp.Literal(args={"is_string": True}):
             return str(node.this).strip().startswith("{")
         case _:
             return False
 
 
-def _fraction(bound: Bound, node: exp.Expression) -> Fraction:
-    value = coerce_text(bound.text, SqlType.NUMERIC, node) if isinstance(bound, Untyped) else bound
+def _fraction(binder: Binder, bound: Bound, node: exp.Expression) -> Fraction:
+    value = binder.read(node, bound.text, SqlType.FLOAT8) if isinstance(bound, Untyped) else bound
     if isinstance(value, Literal) and isinstance(value.value, (int, float, Decimal)) and value.type.is_number:
         fraction = round(Fraction(value.value) * _FINEST)
         if 0 <= value.value <= 1:

@@ -49,7 +49,7 @@ def different_rows(binder: Binder, node: exp.Expression, left: Row, right: Row |
 def _pairs(binder: Binder, node: exp.Expression, left: Row, right: Row | None) -> list[tuple[Scalar, ...]]:
     if right is None or len(left) != len(right) or not left:
         raise refuse(node, "a row is compared with a row of as many values")
-    return [binder.together(node, a, b) for a, b in zip(left, right, strict=True)]
+    return [binder.together(node, a, b, is_compared=True) for a, b in zip(left, right, strict=True)]
 
 
 def text_of_row(binder: Binder, node: exp.Expression, row: Row) -> Scalar:

@@ -27,10 +27,9 @@ from proxy.sql.bind_ages import (
 )
 from proxy.sql.bind_zones import policy_zone
 from proxy.sql.binder import Binder, Bound, Rule
-from proxy.sql.constants import Untyped, coerce_text
-from proxy.sql.parse import unwrapped
+from proxy.sql.constants import Untyped
+from proxy.sql.parse import is_interval, unwrapped
 from proxy.sql.refusal import only, refuse
-from proxy.sql.spans import parse_span
 from proxy.sql.whole import is_whole
 from proxy.sql.zones import UNIVERSAL
 from proxy.sqltypes import SqlType
@@ -41,8 +40,7 @@ MADE = "interval"  # the function's name in the algebra: an interval of so many 
 
 def _is_interval(node: exp.Expression) -> bool:
     inner = unwrapped(node)
-    is_cast = isinstance(inner, exp.Cast) and inner.args["to"].sql(dialect="postgres").lower() == "interval"
-    return is_cast or isinstance(inner, exp.Interval)
+    return isinstance(inner, exp.Cast) and is_interval(inner.args["to"])
 
 
 # --- differences -----------------------------------------------------------------------------------------------
@@ -61,13 +59,13 @@ def is_difference(bound: Bound | Duration) -> TypeGuard[Call | Duration]:
     return isinstance(bound, Duration) or (isinstance(bound, Call) and bound.type is SqlType.INTERVAL)
 
 
-def microseconds(bound: Bound | Duration) -> Scalar | None:
+def microseconds(binder: Binder, node: exp.Expression, bound: Bound | Duration) -> Scalar | None:
     """Of a difference, or of the constant interval it is compared with: months have 30 days, and days 24 hours."""
     if isinstance(bound, Duration):
         return bound.microseconds
     if isinstance(bound, Call) and bound.type is SqlType.INTERVAL:
         return length_of(bound)
-    span = parse_span(bound.text, "") if isinstance(bound, Untyped) else bound
+    span = binder.constants.span(node, bound.text) if isinstance(bound, Untyped) else bound
     if not isinstance(span, Span):
         return None
     total = (span.months * DAYS_OF_MONTH + span.days) * DAY + span.microseconds
@@ -83,7 +81,7 @@ def compare_differences(
     binder: Binder, node: exp.Expression, operator: str, sides: tuple[Bound | Duration, Bound | Duration]
 ) -> Scalar:
     """A comparison with a difference of times on one side."""
-    left, right = (microseconds(side) for side in sides)
+    left, right = (microseconds(binder, node, side) for side in sides)
     if left is None or right is None:
         raise refuse(node, "a difference of times is compared with a constant interval, or another difference")
     return binder.call(node, operator, left, right)
@@ -93,7 +91,7 @@ def field_of_difference(binder: Binder, node: exp.Expression, field: str, bound:
     """EXTRACT(field FROM a - b)."""
     if isinstance(bound, Call) and bound.function == AGE:
         return field_of_age(binder, node, field, bound)
-    total = microseconds(bound)
+    total = microseconds(binder, node, bound)
     assert total is not None, "the caller has looked"
     if isinstance(bound, Call) and bound.function == MADE and field != "epoch":
         raise refuse(node, f"{field} is not taken of an interval that is made of others", "Take epoch.")
@@ -112,7 +110,11 @@ def field_of_difference(binder: Binder, node: exp.Expression, field: str, bound:
 
 def difference(binder: Binder, node: exp.Expression, left: Scalar, right: Scalar) -> Scalar:
     """Two times of which one is no date, as an interval; what stands around it makes a number of it."""
-    if SqlType.TIMESTAMPTZ in (left.type, right.type) and policy_zone(binder) != UNIVERSAL:
+    kinds = {left.type, right.type}
+    if SqlType.TIMESTAMPTZ in kinds and len(kinds) > 1 and binder.constants.is_elsewhere:
+        raise refuse(node, "an instant and a time without a zone are subtracted in the policy's time zone only",
+                     binder.constants.at_home())  # fmt: skip
+    if SqlType.TIMESTAMPTZ in kinds and policy_zone(binder) != UNIVERSAL:
         raise refuse(node, "instants are subtracted where the policy's time zone is UTC", "Subtract dates: x::date.")
     ends = (binder.convert(node, v, SqlType.TIMESTAMP) if v.type is SqlType.DATE else v for v in (left, right))
     return binder.call(node, "time - time", *ends)
@@ -140,14 +142,14 @@ def _bins(binder: Binder, node: exp.Expression) -> Scalar:
     """date_bin('15 minutes', x, TIMESTAMP '2024-01-01')."""
     only(node, "this", "expression", "unit")
     stride, value, origin = binder.bind(node.this), binder.scalar(node.expression), node.args["unit"]
-    span = parse_span(stride.text, "") if isinstance(stride, Untyped) else stride
+    span = binder.constants.span(node, stride.text) if isinstance(stride, Untyped) else stride
     if not isinstance(span, Span) or span.months or not 0 < span.days * DAY + span.microseconds < 2**53:
         raise refuse(node, "date_bin takes a constant interval of days, hours, minutes or seconds")
     if value.type not in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
         raise refuse(node, "date_bin takes a timestamp")
     if value.type is SqlType.TIMESTAMPTZ and policy_zone(binder) != UNIVERSAL:
         raise refuse(node, "instants are put into bins where the policy's time zone is UTC")
-    start = coerce_text(str(origin.this), value.type, node) if isinstance(origin, exp.Var) else binder.scalar(origin)
+    start = binder.read(node, origin.name, value.type) if isinstance(origin, exp.Var) else binder.scalar(origin)
     if not isinstance(start, Literal) or not start.type.is_time:
         raise refuse(node, "date_bin takes a constant origin", "Write TIMESTAMP '2024-01-01'.")
     start = binder.convert(node, start, value.type)

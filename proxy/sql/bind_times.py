@@ -12,13 +12,14 @@ from proxy.sql.algebra import Literal, Scalar, Span
 from proxy.sql.bind_durations import is_time_of_day, time_of_day
 from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_spans import difference, field_of_difference, is_difference
+from proxy.sql.bind_values import word
 from proxy.sql.bind_zones import policy_zone, truncated_there, universal
 from proxy.sql.binder import Binder, Rule
-from proxy.sql.constants import Untyped, coerce_text
+from proxy.sql.constants import Untyped
 from proxy.sql.functions import FUNCTIONS
 from proxy.sql.parse import position_of, unwrapped
 from proxy.sql.refusal import only, refuse
-from proxy.sql.spans import parse_span, times
+from proxy.sql.spans import times
 from proxy.sql.time_rules import TRUNCATION_UNITS
 from proxy.sql.unit_words import unit_of
 from proxy.sql.zones import UNIVERSAL
@@ -38,14 +39,6 @@ def is_date_part(node: exp.Expression, source: str) -> bool:
     return bool(calls) and calls[-1].lower() == "date_part"
 
 
-def read_span(node: exp.Expression, text: str, unit: str = "") -> Span:
-    """A constant interval. Raises Unsupported."""
-    span = parse_span(text, unit)
-    if span is None:
-        raise refuse(node, "this interval is not understood", "Write it like INTERVAL '3 months'.")
-    return span
-
-
 def time_arithmetic(binder: Binder, node: exp.Expression, operator: str, left: Scalar, right: Scalar) -> Scalar:
     """+ and - where one side is a time."""
     if operator == "+" and not left.type.is_time:
@@ -61,19 +54,12 @@ def time_arithmetic(binder: Binder, node: exp.Expression, operator: str, left: S
 
 def _now(binder: Binder, node: exp.Expression) -> Scalar:
     only(node)
-    return Literal(binder.constants.now, SqlType.TIMESTAMPTZ)
+    return Literal(binder.constants.now(), SqlType.TIMESTAMPTZ)
 
 
 def _today(binder: Binder, node: exp.Expression) -> Scalar:
     only(node)
-    return Literal(binder.constants.now.date(), SqlType.DATE)
-
-
-def _interval(_binder: Binder, node: exp.Expression) -> Scalar:
-    only(node, "this", "unit")
-    unit = node.args.get("unit")
-    text = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
-    return read_span(node, text, "" if unit is None else str(unit.this))
+    return Literal(binder.constants.local_now(node).date(), SqlType.DATE)
 
 
 _PARTS = {"year": 12, "month": 1, "week": 7, "day": 1, "hour": 3_600_000_000, "minute": 60_000_000,
@@ -97,7 +83,7 @@ def _make_interval(binder: Binder, node: exp.Expression) -> Scalar:
 
 def _local_now(binder: Binder, node: exp.Expression) -> Scalar:
     only(node)
-    return Literal(binder.constants.now.replace(tzinfo=None), SqlType.TIMESTAMP)
+    return Literal(binder.constants.local_now(node), SqlType.TIMESTAMP)
 
 
 def _date(binder: Binder, node: exp.Expression) -> Scalar:
@@ -105,19 +91,19 @@ def _date(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this")
     value = binder.bind(node.this)
     if isinstance(value, Untyped):
-        return coerce_text(value.text, SqlType.DATE, node)
+        return binder.read(node, value.text, SqlType.DATE)
     return binder.convert(node, value, SqlType.DATE)
 
 
 def _extract(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "expression")
-    field = unit_of(str(node.this.this))
+    field = unit_of(word(binder, node, node.this))
     result = _field(binder, node, field, unwrapped(node.expression))
     return binder.convert(node, result, SqlType.FLOAT8) if is_date_part(node, binder.source) else result
 
 
 def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expression) -> Scalar:
-    if is_time_of_day(part):
+    if is_time_of_day(binder, part):
         return field_of_difference(binder, node, field, time_of_day(binder, part))
     bound = bind_interval(binder, part)
     if is_difference(bound):
@@ -133,7 +119,7 @@ def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expressio
 
 def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "unit", "zone")
-    unit = unit_of(str(node.args["unit"].this))
+    unit = unit_of(word(binder, node, node.args["unit"]))
     if f"date_trunc {unit}" not in FUNCTIONS:
         raise refuse(node, f"{unit} is not a unit that a time is cut to here", _UNITS)
     if node.args.get("zone") is not None:
@@ -151,6 +137,6 @@ def scaled(node: exp.Expression, span: Span, factor: Scalar) -> Span:
 
 
 RULES: Mapping[type, Rule] = MappingProxyType({
-    exp.CurrentTimestamp: _now, exp.CurrentDate: _today, exp.Interval: _interval, exp.Extract: _extract,
+    exp.CurrentTimestamp: _now, exp.CurrentDate: _today, exp.Extract: _extract,
     exp.TimestampTrunc: _date_trunc, exp.Localtimestamp: _local_now, exp.Date: _date, exp.MakeInterval: _make_interval,
 })  # fmt: skip

@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
+from typing import assert_never
 
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.algebra import TRUE, Case, Literal, Null, Scalar
-from proxy.sql.bind_times import read_span
+from proxy.sql.algebra import TRUE, Case, Literal, Null, Scalar, Span
 from proxy.sql.binder import Binder, Bound, Rule, unknown
-from proxy.sql.constants import Elements, Untyped, coerce_text
+from proxy.sql.constants import ANY_MODIFIER, Elements, Given, TimeOfDay, Unheld, Untyped
 from proxy.sql.refusal import only, refuse
+from proxy.sql.words import construct
 from proxy.sqltypes import TYPE_NAMES, SqlType
 
 _PLAIN = "Leave out length and precision, except in varchar(10) and numeric(10, 2)."
@@ -56,42 +57,72 @@ def _paren(binder: Binder, node: exp.Expression) -> Bound:
 
 
 def _parameter(binder: Binder, node: exp.Expression) -> Bound:
-    value = parameter(binder, node)
-    if isinstance(value, Elements):
-        raise refuse(node, "an array parameter is accepted in x = ANY($1) and x <> ALL($1)")
-    return value
+    match parameter(binder, node):
+        case Elements():
+            raise refuse(node, "an array parameter is accepted in x = ANY($1) and x <> ALL($1)")
+        case TimeOfDay():
+            raise refuse(node, "a time of day is not a value here", _CLOCK)
+        case Unheld(reason):
+            raise refuse(node, f"the value of this parameter {reason}")
+        case (Literal() | Null() | Span()) as value:
+            return value
+        case _ as never:
+            assert_never(never)
 
 
-def parameter(binder: Binder, node: exp.Expression) -> Literal | Null | Elements:
+def parameter(binder: Binder, node: exp.Expression) -> Given:
     """The value of $1."""
     only(node, "this")
     digits = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
     if not digits.isdigit():
         raise refuse(node, "the operator @ is not supported over private rows", "Write abs(x).")
-    if int(digits) not in binder.constants.parameters:
+    found = binder.constants.parameter(int(digits))
+    if found is None:
         raise refuse(
             node,
             f"parameter ${digits} has a type that is not supported over private rows",
-            "Pass numbers, texts, booleans, dates and timestamps, and arrays of them to x = ANY($1).",
+            "Pass numbers, texts, booleans, dates, times and intervals, and arrays of them to x = ANY($1).",
         )
-    return binder.constants.parameters[int(digits)]
+    return found
+
+
+def word(binder: Binder, node: exp.Expression, part: exp.Expression) -> str:
+    """What a function is told as a text: a unit, a field, a format, or a constant such as $1. Raises Unsupported."""
+    if isinstance(part, exp.Var):
+        return part.name
+    value = binder.scalar(part)
+    if not isinstance(value, Literal) or not isinstance(value.value, str):
+        raise refuse(node, f"{construct(node)} takes a constant text here", "Write the text itself, or pass it as $1.")
+    return value.value
 
 
 def _cast(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "to")
-    to = node.args["to"]
+    to, value = node.args["to"], binder.bind(node.this)
+    if isinstance(value, Untyped) and isinstance(to.this, exp.Interval):
+        return binder.constants.span(node, value.text, *_fields(node, to.this.args.get("unit")))
     sizes = _sizes(node, to)
     wanted = cast_type(node, to)
-    value = binder.bind(node.this)
-    if isinstance(value, Untyped):
-        value = read_span(node, value.text) if wanted is SqlType.INTERVAL else coerce_text(value.text, wanted, node)
-    elif isinstance(value, Null):
+    if isinstance(value, Null):
         return Null(wanted)
-    elif wanted is SqlType.INTERVAL and isinstance(value, Literal) and isinstance(value.value, str):
-        return read_span(node, value.value)
-    else:
-        value = binder.convert(node, value, wanted)
-    return _fitted(binder, node, value, sizes) if sizes else value
+    found = binder.read(node, value.text, wanted) if isinstance(value, Untyped) else binder.convert(node, value, wanted)
+    return _fitted(binder, node, found, sizes) if sizes else found
+
+
+def _fields(node: exp.Expression, unit: exp.Expression | None) -> tuple[str, int]:
+    """The field of INTERVAL '90' MINUTE, if it is one, and the type's modifier, as PostgreSQL numbers the fields."""
+    ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    names = [end.name.upper() if end is not None else "" for end in ends]
+    if not all(name in _FIELDS for name in names):
+        raise refuse(node, "this interval is not understood", "Write it like INTERVAL '3 months'.")
+    order = list(_FIELDS)
+    within = order[order.index(names[0]) : order.index(names[1]) + 1]
+    modifier = sum(1 << _FIELDS[name] for name in within) << 16 | _ANY_PRECISION
+    return names[0] if names[0] == names[1] else "", modifier if within else ANY_MODIFIER
+
+
+_FIELDS = {"YEAR": 2, "MONTH": 1, "DAY": 3, "HOUR": 10, "MINUTE": 11, "SECOND": 12}
+_ANY_PRECISION = 0xFFFF
 
 
 def _sizes(node: exp.Expression, to: exp.Expression) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from proxy.sql.algebra import Literal, Scalar
 from proxy.sql.binder import Binder, Rule
+from proxy.sql.constants import Untyped
 from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.zones import UNIVERSAL, name_of, zone_of
@@ -29,7 +30,9 @@ def at_zone(binder: Binder, node: exp.Expression, value: exp.Expression, zone: e
         local = binder.scalar(inner.this)
         if local.type is SqlType.TIMESTAMP:
             return _shown(binder, node, _LOCAL, local, _zone(binder, inner, inner.args["zone"]), there)
-    bound = binder.scalar(value)
+    bound = binder.bind(value)
+    if isinstance(bound, Untyped):
+        bound = binder.read(node, bound.text, SqlType.TIMESTAMPTZ)
     if bound.type is SqlType.TIMESTAMP:
         return _shown(binder, node, _INSTANT, bound, there, policy)
     if bound.type is SqlType.DATE:
@@ -52,7 +55,7 @@ def universal(binder: Binder, node: exp.Expression, instant: Scalar) -> Scalar:
 
 
 def policy_zone(binder: Binder) -> str:
-    return name_of(binder.constants.now.tzinfo)
+    return name_of(binder.constants.zone)
 
 
 def _zone(binder: Binder, node: exp.Expression, part: exp.Expression) -> str:

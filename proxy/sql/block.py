@@ -22,6 +22,7 @@ from proxy.sql.bind_waits import as_seconds, spelled
 from proxy.sql.canonical import canonical
 from proxy.sql.complete import check_complete
 from proxy.sql.constants import Constants
+from proxy.sql.consulted import Consulted
 from proxy.sql.dialect import quote
 from proxy.sql.formula import Formula, is_aggregate_value, read_formula
 from proxy.sql.grouping import grouping_sets
@@ -81,6 +82,7 @@ class BoundBlock:
 
     inner: what stands in `outer` in the place of blocks inside this one, and where those are in the client's text.
     keeps_groups: whether all groups of a public table are to be shown.
+    reads_clock: whether it would be another at another time.
     """
 
     block: Block
@@ -89,10 +91,22 @@ class BoundBlock:
     marker: str
     inner: tuple[Edit, ...] = ()
     keeps_groups: bool = False
+    reads_clock: bool = False
 
 
 def bind_block(text: BlockText, catalog: Catalog, constants: Constants, source: str) -> BoundBlock:
-    """Bind one private SELECT of the statement `source`. Raises HushError."""
+    """Bind one private SELECT of the statement `source`. Raises HushError, and Unread if texts are to be read first."""
+    consulted = Consulted(constants, collects=True)
+    try:
+        bound = _bound(text, catalog, consulted, source)
+    except HushError:
+        consulted.check()  # with stand-ins in it, nothing can be said of the statement
+        raise
+    consulted.check()
+    return replace(bound, reads_clock=consulted.reads_clock)
+
+
+def _bound(text: BlockText, catalog: Catalog, constants: Consulted, source: str) -> BoundBlock:
     select = text.select
     only(select, "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset",
          "distinct", "windows", "with_", "kind")  # fmt: skip

@@ -15,7 +15,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
 from proxy.sql.parse import tokenize
-from proxy.sql.spans import parse_span
 
 # words that change what is computed, each standing in the text of a tree as often as in what was read
 _COUNTED = frozenset(
@@ -35,7 +34,7 @@ def check_complete(nodes: Iterable[exp.Expr], tokens: Sequence[Token]) -> None:
     """Raises Unsupported at the first token that the trees read from these tokens do not account for."""
     trees = tuple(nodes)
     _check_numbers(tokens)
-    told = _check_intervals(tokens) | {t.start for t in _formats(trees, tokens)}
+    told = {t.start for t in _formats(trees, tokens)}
     literals = Counter(_literals(trees))
     spelled: Counter[str] = Counter()
     if any(t.text.upper() in _COUNTED for t in tokens):
@@ -103,17 +102,3 @@ def _check_numbers(tokens: Sequence[Token]) -> None:
         if token.token_type is TokenType.NUMBER and is_joined:
             raise Unsupported("this number is not understood", hint="Write it in decimal digits.",
                               position=token.start + 1)  # fmt: skip
-
-
-def _check_intervals(tokens: Sequence[Token]) -> frozenset[int]:
-    """Offsets of the texts of intervals. The parser keeps the first number and unit of some of them only."""
-    found = set()
-    for token, text in itertools.pairwise(tokens):
-        if token.token_type is not TokenType.INTERVAL or text.token_type is not TokenType.STRING:
-            continue
-        found.add(text.start)
-        is_number = text.text.strip().lstrip("+-").replace(".", "", 1).isdigit()
-        if not is_number and parse_span(text.text, "") is None:
-            raise Unsupported("this interval is not understood", hint="Write it like INTERVAL '3 months'.",
-                              position=text.start + 1)  # fmt: skip
-    return frozenset(found)

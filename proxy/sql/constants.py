@@ -1,38 +1,113 @@
-"""Which constant does a text stand for, and which constants does a query bring along?"""
+"""Which constants does a query bring along?
+
+Its parameters, the time of planning, and the values that PostgreSQL has read in texts.
+"""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
-from uuid import UUID
+from types import MappingProxyType
 
-from sqlglot import exp
+from proxy.errors import Unsupported
+from proxy.sql.algebra import Literal, Null, Span
+from proxy.sqltypes import BY_ARRAY_OID, BY_OID
 
-from proxy.sql.algebra import Literal, Null
-from proxy.sql.refusal import refuse
-from proxy.sqltypes import Family, SqlType, Value
+TIME_OID = 1083
+ANY_MODIFIER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The value of an array parameter."""
+    """The value of an array; of several dimensions, all its elements in order."""
 
     items: tuple[Literal | Null, ...]
+    dimensions: int = 1
 
 
-Bindings = Mapping[int, Literal | Null | Elements]
+@dataclass(frozen=True, slots=True)
+class TimeOfDay:
+    """The value of a time without a date."""
+
+    microseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unheld:
+    """A value that PostgreSQL has and no private engine holds, and why."""
+
+    reason: str
+
+
+#: What a parameter or a text is.
+Given = Literal | Null | Span | Elements | TimeOfDay | Unheld
+Bindings = Mapping[int, Given]
+
+
+@dataclass(frozen=True, slots=True)
+class InputText:
+    """A text that PostgreSQL's input function of a type is to read. modifier: of the type, as intervals have it."""
+
+    text: str
+    oid: int
+    modifier: int = ANY_MODIFIER
+
+
+_CLOCK = re.compile("now|today|tomorrow|yesterday", re.IGNORECASE | re.ASCII)
+Readings = Mapping[InputText, Given]
+#: The settings by which PostgreSQL reads texts.
+STYLE_NAMES = ("DateStyle", "IntervalStyle", "TimeZone", "timezone_abbreviations", "array_nulls")
+
+
+def names_clock(text: str) -> bool:
+    """Whether PostgreSQL may find the clock's time in a text of a time: its words for that stand there as they are."""
+    return _CLOCK.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class InputStyle:
+    """What a session's settings are by which texts are read: name and value of those that are known."""
+
+    values: tuple[tuple[str, str], ...] = ()
+
+
+class Unread(Exception):
+    """Before a statement can be understood, PostgreSQL is to read these texts: see `Constants.readings`."""
+
+    def __init__(self, texts: tuple[InputText, ...]) -> None:
+        super().__init__(texts)
+        self.texts = texts
+
+
+def name_of_type(oid: int) -> str:
+    """PostgreSQL's name of a type that a parameter may have."""
+    kind, element = BY_OID.get(oid), BY_ARRAY_OID.get(oid)
+    return kind.pg_name if kind is not None else f"{element.pg_name}[]" if element is not None else "time"
+
+
+def not_understood(unread: Unread) -> Unsupported:
+    """The refusal where there is nobody to read the texts."""
+    text, name = unread.texts[0].text, name_of_type(unread.texts[0].oid)
+    return Unsupported(f"'{text[:40]}' is not understood as {name} without a server", hint=_PLAIN_FORMS)
+
+
+_PLAIN_FORMS = "Write '2024-12-31', '2024-12-31 23:59:59', '3 months', '17:30', true, false or decimal digits."
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What a query may use besides its text: parameter values by number, and the time of planning."""
+    """What a query may use besides its text: parameters by number, the time of planning, and texts that were read.
+
+    now: in the policy's time zone, in which all times of private rows are shown.
+    session_zone: the name of the client's, by which constants are meant; "" for the policy's.
+    """
 
     parameters: Bindings
     now: datetime
+    readings: Readings = field(default_factory=lambda: MappingProxyType({}))
+    session_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,70 +115,3 @@ class Untyped:
     """A string literal whose type comes from what it meets, as in PostgreSQL."""
 
     text: str
-
-
-def coerce_text(text: str, wanted: SqlType, node: exp.Expression) -> Literal:
-    """A string literal read as `wanted`, as PostgreSQL reads an untyped literal."""
-    try:
-        return Literal(_read(text, wanted), wanted)
-    except (ValueError, InvalidOperation) as error:
-        is_said = text.strip().lower() in _SAID and wanted.family is Family.TIME
-        hint = _NOW if is_said else _HINTS.get(wanted.family, "Cast the text explicitly.")
-        raise refuse(node, f"'{text[:40]}' is not understood as {wanted.pg_name} over private rows", hint) from error
-
-
-_SAID = frozenset(("now", "today", "yesterday", "tomorrow", "epoch", "infinity", "-infinity"))
-_NOW = "Write now(), current_date or current_date - 1; for a time without end leave the condition out."
-_HINTS = {
-    Family.NUMBER: "Write it in decimal digits.",
-    Family.BOOLEAN: "Write true or false.",
-    Family.TIME: "Write it like '2024-12-31' or '2024-12-31 23:59:59'.",
-}
-_TOO_FINE = re.compile(r"[.,]\d{7}")
-_BOOLEANS = {"t": True, "true": True, "yes": True, "on": True, "1": True,
-             "f": False, "false": False, "no": False, "off": False, "0": False}  # fmt: skip
-
-
-def _read(text: str, wanted: SqlType) -> Value:
-    match wanted.family:
-        case Family.TEXT:
-            return _read_text(text, wanted)
-        case Family.BOOLEAN:
-            if text.strip().lower() not in _BOOLEANS:
-                raise ValueError(text)
-            return _BOOLEANS[text.strip().lower()]
-        case Family.NUMBER:
-            return _read_number(text.strip(), wanted)
-        case Family.TIME:
-            return _read_time(text, wanted)
-        case Family.INTERVAL:
-            raise ValueError(text)
-
-
-def _read_text(text: str, wanted: SqlType) -> str:
-    if wanted is SqlType.UUID:
-        return str(UUID(text.strip()))
-    return text.rstrip(" ") if wanted is SqlType.BPCHAR else text
-
-
-def _read_number(text: str, wanted: SqlType) -> Value:
-    number = Decimal(text)
-    if not math.isfinite(float(number)):
-        raise ValueError(text)
-    if wanted.is_integer:
-        whole = int(text)
-        if not -(2**63) <= whole < 2**63:
-            raise ValueError(text)
-        return whole
-    return number if wanted is SqlType.NUMERIC else float(number)
-
-
-def _read_time(text: str, wanted: SqlType) -> Value:
-    if _TOO_FINE.search(text):
-        raise ValueError(text)  # PostgreSQL rounds to microseconds, Python cuts
-    moment = datetime.fromisoformat(text.strip())
-    if moment.tzinfo is not None and not 1 < moment.year < 9999:
-        raise ValueError(text)  # may have no local time in the policy's zone
-    if moment.tzinfo is not None and wanted is not SqlType.TIMESTAMPTZ:
-        moment = moment.replace(tzinfo=None)
-    return moment.date() if wanted is SqlType.DATE else moment

@@ -13,7 +13,7 @@ from sqlglot import exp
 from proxy.errors import Unsupported
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import Aggregate, AggregateKind, ColumnRef, JoinKind, Literal, Null, Scalar, columns_of
-from proxy.sql.constants import Constants
+from proxy.sql.consulted import Consulted
 from proxy.sql.dialect import quote
 from proxy.sql.kept import INNER, KEEPS
 from proxy.sql.missing import is_never_true, without
@@ -65,7 +65,7 @@ def check_aggregate(kept: Kept, aggregate: Aggregate, node: exp.Expr) -> None:
         raise refuse(node, f"{KEEPS} is not supported with an aggregate that counts them", _COUNT)
 
 
-def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: Constants, node: exp.Expression) -> str:
+def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: Consulted, node: exp.Expression) -> str:
     """The rows of an injected relation whose groups are those of public rows. keys: by the name of their column.
 
     relation: with its alias, which the result has too. Raises Unsupported.
@@ -78,7 +78,7 @@ def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: 
                      "Compute it in a column of the public table, or use JOIN.") from None  # fmt: skip
 
 
-def combinations_of(rows: Rows, relation: str, keys: Mapping[str, Scalar], constants: Constants) -> str:
+def combinations_of(rows: Rows, relation: str, keys: Mapping[str, Scalar], constants: Consulted) -> str:
     """The same where nothing is kept: of several columns of one public table, the combinations that it has.
 
     Of one column between bounds, the values that it has: of those the policy lists, each is shown.
@@ -101,7 +101,7 @@ def _columns_of(kept: Kept, keys: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
 
 
 def _those_of(
-    public: Sequence[Kept], relation: str, keys: Mapping[str, Scalar], constants: Constants, *, is_plain: bool = False
+    public: Sequence[Kept], relation: str, keys: Mapping[str, Scalar], constants: Consulted, *, is_plain: bool = False
 ) -> str:
     """is_plain: only columns of the public rows are keys that are looked up."""
     alias = relation.rsplit(" AS ", 1)[1]
@@ -110,14 +110,14 @@ def _those_of(
     return f"(SELECT * FROM {relation} WHERE {' AND '.join(found)}) AS {alias}" if found else relation
 
 
-def _is_there(kept: Kept, keys: Mapping[str, Scalar], alias: str, constants: Constants) -> str:
+def _is_there(kept: Kept, keys: Mapping[str, Scalar], alias: str, constants: Consulted) -> str:
     """Whether a public row has the keys of a group."""
     columns = {(s.number, c.name): c for s in kept.rows.scans for c in s.table.columns}
 
     def column(reference: ColumnRef) -> Column:
         return columns[reference.scan, reference.name]
 
-    renderer = Renderer(column, lambda _: True, str(constants.now.tzinfo), POSTGRES)
+    renderer = Renderer(column, lambda _: True, str(constants.zone), POSTGRES)
     asked = [f"({renderer.condition(c)})" for c in kept.rows.where]
     same = [f"{_spelled(k, renderer, column)} IS NOT DISTINCT FROM {alias}.{quote(n)}" for n, k in keys.items()]
     tables = ", ".join(f"public.{quote(s.table.name)} AS s{s.number}" for s in kept.rows.scans)

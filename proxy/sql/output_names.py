@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from proxy.sql.bind_times import is_date_part
 from proxy.sql.names import fold, identifier
+from proxy.sql.parse import is_interval
 
 _NAMELESS = "?column?"
 # constructs with syntax of their own, and functions that are written with spaces in their parentheses
@@ -13,7 +14,7 @@ _FIXED_NAMES: dict[type[exp.Expression], str] = {
     exp.Extract: "extract", exp.Substring: "substring", exp.StrPosition: "position", exp.Overlay: "overlay",
     exp.CurrentDate: "current_date", exp.CurrentTimestamp: "current_timestamp", exp.CurrentTime: "current_time",
     exp.Localtimestamp: "localtimestamp", exp.Localtime: "localtime", exp.CurrentUser: "current_user",
-    exp.Boolean: "bool", exp.Interval: "interval", exp.Array: "array", exp.Exists: "exists",
+    exp.Boolean: "bool", exp.Array: "array", exp.Exists: "exists",
     exp.AtTimeZone: "timezone",
 }  # fmt: skip
 _TYPE_OUTPUT = {"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "decimal": "numeric",
@@ -53,5 +54,7 @@ def output_name(node: exp.Expression, source: str) -> str:
 
 
 def _type_output_name(node: exp.Expression) -> str:
+    if is_interval(node.args["to"]):
+        return "interval"
     name = str(node.args["to"].sql(dialect="postgres")).lower().split("(")[0]
     return _TYPE_OUTPUT.get(name, name)

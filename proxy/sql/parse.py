@@ -128,7 +128,7 @@ _SELECT = Token(TokenType.SELECT, "SELECT", 1, 0, 0, 0, [])
 
 def _tree(tokens: list[Token], text: str) -> exp.Expression:
     try:
-        trees = _WORDS.parser().parse(tokens, text)
+        trees = _WORDS.parser().parse(_with_casts(tokens), text)
     except (SqlglotError, RecursionError, ValueError) as error:
         raise Unsupported(
             "statement names a private table and is not understood",
@@ -140,6 +140,46 @@ def _tree(tokens: list[Token], text: str) -> exp.Expression:
     if _INVENTED not in text:
         _restore_values(trees[0])
     return trees[0]
+
+
+_FIELDS = frozenset(("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"))
+
+
+def _with_casts(tokens: Sequence[Token]) -> list[Token]:
+    """INTERVAL '1-2' YEAR TO MONTH as CAST('1-2' AS INTERVAL YEAR TO MONTH), which it is.
+
+    The parser keeps one number of the text alone, and takes words for fields that PostgreSQL takes for names.
+    """
+    found, place = list[Token](), 0
+    while place < len(tokens):
+        word, text = tokens[place], tokens[min(place + 1, len(tokens) - 1)]
+        place += 1
+        if word.token_type is not TokenType.INTERVAL or text.token_type is not TokenType.STRING:
+            found.append(word)
+            continue
+        last = _last_field(tokens, place)
+        found += (_made(TokenType.VAR, "CAST", word), _made(TokenType.L_PAREN, "(", word), text,
+                  _made(TokenType.ALIAS, "AS", word), word, *tokens[place + 1 : last + 1],
+                  _made(TokenType.R_PAREN, ")", word))  # fmt: skip
+        place = last + 1
+    return found
+
+
+def _last_field(tokens: Sequence[Token], text: int) -> int:
+    """Where the fields behind the text of an interval end; at the text itself if there are none."""
+    words = [t.text.upper() if t.token_type is not TokenType.IDENTIFIER else "" for t in tokens[text + 1 : text + 4]]
+    if not words or words[0] not in _FIELDS:
+        return text
+    return text + (3 if len(words) == 3 and words[1] == "TO" and words[2] in _FIELDS else 1)
+
+
+def _made(kind: TokenType, text: str, near: Token) -> Token:
+    return Token(kind, text, start=near.start, end=near.end, line=near.line, col=near.col)
+
+
+def is_interval(kind: exp.Expression) -> bool:
+    """Whether a type of the tree is that of intervals, whatever fields they have."""
+    return isinstance(kind.this, exp.Interval) or kind.this is exp.DataType.Type.INTERVAL
 
 
 _INVENTED = "_values"

@@ -22,7 +22,7 @@ from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.binder import Binder, Bound, Resolve
 from proxy.sql.complete import check_complete
 from proxy.sql.constant_rows import bound_rows, constants_of, meet
-from proxy.sql.constants import Constants
+from proxy.sql.consulted import Consulted
 from proxy.sql.correlated import membership_value, single_row
 from proxy.sql.factored import requirements
 from proxy.sql.full_joins import coalescing
@@ -93,7 +93,7 @@ class Scope:
 class Scopes:
     """Binds FROM clauses; numbers the scans of one block."""
 
-    def __init__(self, catalog: Catalog, constants: Constants, source: str) -> None:
+    def __init__(self, catalog: Catalog, constants: Consulted, source: str) -> None:
         self._catalog = catalog
         self._constants = constants
         self._source = source

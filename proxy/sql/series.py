@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from proxy.sql.constants import names_clock
 from proxy.sql.names import table_name
 from proxy.sql.scope import Ctes
 
 _CALLS = (exp.GenerateSeries, exp.ExplodingGenerateSeries)
 _CONSTANT = (exp.Literal, exp.Cast, exp.DataType, exp.CurrentDate, exp.CurrentTimestamp, exp.TimestampTrunc, exp.Add,
-             exp.Sub, exp.Neg, exp.Interval, exp.Var, exp.Paren)  # fmt: skip
+             exp.Sub, exp.Neg, exp.Interval, exp.Var, exp.Paren, exp.Parameter)  # fmt: skip
 _ORDERED = frozenset(("date", "timestamp", "timestamptz", "smallint", "int", "bigint"))  # casts that keep the order
 _SPAN = re.compile(r"([1-9][0-9]{0,5}) (second|minute|hour|day|week|month|year)s?")
 _UNEVEN = ("month", "year")
@@ -85,7 +86,8 @@ def span_of(node: object) -> tuple[int, str] | None:
     inner = node.this if isinstance(node, (exp.Interval, exp.Cast)) else node
     if not isinstance(inner, exp.Literal):
         return None
-    unit = node.args.get("unit") if isinstance(node, exp.Interval) else None
+    kind = node.args["to"].this if isinstance(node, exp.Cast) else node  # of a bare text the parser makes an Interval
+    unit = kind.args.get("unit") if isinstance(kind, exp.Interval) else None
     found = _SPAN.fullmatch(f"{inner.this} {unit or ''}".lower().strip())
     if found is None:
         return None
@@ -100,6 +102,8 @@ def _is_constant(node: object) -> bool:
 def _is_steady(node: object) -> bool:
     """Whether a constant is the same when it is planned and when PostgreSQL computes it, a little later."""
     assert isinstance(node, exp.Expr)
+    if any(names_clock(text.name) for text in node.find_all(exp.Literal)):
+        return False
     return all(
         isinstance(n.parent, exp.TimestampTrunc)
         or (isinstance(n.parent, exp.Cast) and n.parent.args["to"].sql(dialect="postgres").upper() == "DATE")

@@ -25,5 +25,5 @@ _UNITS: Mapping[str, str] = MappingProxyType({word: unit for unit, words in _WOR
 
 def unit_of(word: str) -> str:
     """The unit in the word that the function table has for it; a word that is no unit as it is."""
-    plain = word.lower().strip("'")
+    plain = word.lower()
     return _UNITS.get(plain, plain)

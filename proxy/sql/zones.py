@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from datetime import UTC, datetime, timedelta, tzinfo
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, available_timezones
 
 from proxy.policy.model import Bounded, Domain, Listed
@@ -30,6 +31,39 @@ def _known() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+def clocks_of(name: str) -> tzinfo | None:
+    """The clocks of a session by the name that PostgreSQL shows of its time zone; None where only it knows them."""
+    plain = _OFFSET.fullmatch(name)
+    if plain is not None:  # in POSIX's way, in which what lies east has a minus
+        size = timedelta(hours=int(plain["hours"]), minutes=int(plain["minutes"] or 0))
+        return timezone(size if plain["sign"] == "-" else -size)
+    return ZoneInfo(name) if name in _known() else None
+
+
+_OFFSET = re.compile(r"(?:<[+-][0-9:]+>|[A-Za-z]{3,6})(?P<sign>[+-]?)(?P<hours>[0-9]{1,2})(?::(?P<minutes>[0-9]{2}))?")
+
+
+def instant_of(moment: datetime, zone: tzinfo) -> datetime:
+    """When clocks show a time, as PostgreSQL has it.
+
+    Where a clock is turned back the later time is meant, where it leaps the one before.
+    """
+    early, late = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
+    is_leap = (early.utcoffset() or timedelta()) < (late.utcoffset() or timedelta())
+    return early if is_leap else late
+
+
+def are_same(one: tzinfo | None, other: tzinfo | None) -> bool:
+    """Whether clocks always show the same; those that are not known never do."""
+    return one is not None and (one == other or _key(one) == _key(other))
+
+
+def _key(zone: tzinfo | None) -> object:
+    if isinstance(zone, timezone):
+        return zone.utcoffset(None) or UNIVERSAL
+    return name_of(zone)
+
+
 def name_of(zone: tzinfo | None) -> str:
     """The name of the policy's zone."""
     key = zone.key if isinstance(zone, ZoneInfo) else UNIVERSAL
@@ -37,14 +71,8 @@ def name_of(zone: tzinfo | None) -> str:
 
 
 def shown(moment: datetime, here: str, there: str) -> datetime:
-    """What clocks show there when they show `moment` here. Raises OverflowError.
-
-    Where a clock is turned back the later time is meant, where it leaps the one before, as in PostgreSQL.
-    """
-    zone = ZoneInfo(here)
-    early, late = (moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
-    is_leap = (early.utcoffset() or timedelta()) < (late.utcoffset() or timedelta())
-    instant = (early if is_leap else late).astimezone(UTC)
+    """What clocks show there when they show `moment` here. Raises OverflowError."""
+    instant = instant_of(moment, ZoneInfo(here)).astimezone(UTC)
     return instant.astimezone(ZoneInfo(there)).replace(tzinfo=None)
 
 

@@ -16,8 +16,8 @@ HEADER_BYTES = _HEADER.size
 class Kind(enum.IntEnum):
     """KNOW, FORGET: premises by their number. WORK: amount is how many seconds of the processor it may take.
 
-    Answers: what the work returns; the error it raises for the client; that it took too long, or too much memory, or
-    was dropped; or where it failed.
+    Answers: what the work returns; the error it raises for the client, or `Unread`; that it took too long, or too
+    much memory, or was dropped; or where it failed.
     """
 
     KNOW = 1

@@ -31,8 +31,8 @@ class Thinking(Protocol):
     """Does work elsewhere."""
 
     async def run(self, turn: Turn, work: Work[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
-        """What the work returns. Raises HushError as it does, or since it took too long; when cancelled it is given up.
+        """What the work returns. Raises HushError and Unread as it does, and HushError since it took too long.
 
-        work: a function of a module, found there by its name.
+        When cancelled it is given up. work: a function of a module, found there by its name.
         """
         ...

@@ -20,6 +20,7 @@ from types import FrameType
 
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts
+from proxy.sql.constants import Unread
 from proxy.workers.frames import HEADER_BYTES, Frame, Kind, read_header
 from proxy.workers.parcel import Packer, Shared
 
@@ -114,7 +115,7 @@ class _Worker:
             with self._timed(seconds):
                 work, args, kwargs = self._packer.unpack(content)
                 return Frame(Kind.RETURNED, 0, self._packer.pack(work(self._cuts, *args, **kwargs)))
-        except HushError as error:
+        except (HushError, Unread) as error:
             return Frame(Kind.RAISED, 0, self._packer.pack(error))
         except _Slow:
             return Frame(Kind.SLOW)

@@ -43,7 +43,9 @@ def test_ordinary_names_may_log_in(name: str) -> None:
     check_login(name)
 
 
-@pytest.mark.parametrize("name", ["hush_owner", "hush_front", "pg_read_all_data", "public", "none", "/a", ""])
+@pytest.mark.parametrize(
+    "name", ["hush_owner", "hush_front", "hush_reader", "pg_read_all_data", "public", "none", "/a", ""]
+)
 def test_reserved_names_may_not(name: str) -> None:
     with pytest.raises(PolicyError):
         check_login(name)
@@ -52,7 +54,7 @@ def test_reserved_names_may_not(name: str) -> None:
 def test_the_socket_admits_the_proxys_account_alone() -> None:
     assert hba_text() == "local all all peer map=hushql\n"
     assert ident_text("root", ("alice", 'b"')) == (
-        'hushql "root" "hush_front"\nhushql "root" "alice"\nhushql "root" "b"""\n'
+        'hushql "root" "hush_front"\nhushql "root" "hush_reader"\nhushql "root" "alice"\nhushql "root" "b"""\n'
     )
 
 
@@ -74,7 +76,7 @@ def test_a_server_listens_on_its_socket_only() -> None:
     found = settings(15)
     assert found["listen_addresses"] == "''"
     assert found["unix_socket_directories"] == "'/s''x'"
-    assert found["max_connections"] == "'113'"
+    assert found["max_connections"] == "'117'"
     assert found["restart_after_crash"] == "'off'"
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from proxy.errors import HushError, UndefinedName
+from proxy.errors import HushError, UndefinedName, Unsupported
 from proxy.session.dry_run import dry_run
 from tests.unit.sql.corpus import Case, cases, plan, policy
 
@@ -42,7 +42,17 @@ def test_what_has_no_plan_is_an_error_with_advice(text: str) -> None:
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("case", [c for c in cases() if not c.is_refused and not c.parameters], ids=lambda c: c.place)
+ALONE = [c for c in cases() if not c.parameters]
+
+
+@pytest.mark.parametrize("case", [c for c in ALONE if c.reads], ids=lambda c: c.place)
+def test_a_text_that_only_postgresql_reads_is_refused_without_one(case: Case) -> None:
+    with pytest.raises(Unsupported, match=r"not understood as .* without a server") as refused:
+        dry_run(policy(), case.sql, as_json=True)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("case", [c for c in ALONE if not (c.is_refused or c.reads)], ids=lambda c: c.place)
 def test_whatever_a_served_proxy_answers_is_explained(case: Case) -> None:
     told = json.loads(dry_run(policy(), case.sql, as_json=True))
     assert len(told["releases"]) == len({p.fingerprint for p in plan(case, policy())}) or told["later"] or case.told

@@ -23,7 +23,7 @@ from tests.unit.session.staged import (
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ((("true", "numeric", "NaN"),), "'NaN' is not understood"),
+        ((("true", "date", "2020-01-01"),), "cannot combine double precision and date"),
         ((("true", "bigint[]", "{1}"),), "a value of type bigint"),
         ((("true", "interval", "1 day"),), "a value of type interval"),
         ((("true", "text", "x"),), "cannot combine double precision and text"),

@@ -11,7 +11,6 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from ruamel.yaml import YAML
-from sqlglot import exp
 
 from proxy.admin.files import read_policy
 from proxy.analysis.analyse import Lowered
@@ -32,11 +31,15 @@ from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import Policy
+from proxy.session.binary_values import NOT_HELD
+from proxy.session.contract import Parameter
+from proxy.session.parameters import read_parameters
 from proxy.sql.algebra import Literal, Null
 from proxy.sql.block import BoundBlock
-from proxy.sql.constants import Constants, Elements, coerce_text
+from proxy.sql.constants import Constants, Elements, Given, Readings, Unread, not_understood
 from proxy.sql.describe import describe_aggregate
 from proxy.sql.dialect import DUCKDB, Dialect
+from proxy.sql.plain_texts import read_plain
 from proxy.sql.stages import Row
 from proxy.sqltypes import TYPE_NAMES
 
@@ -70,6 +73,13 @@ class Case:
         given = self.facts.get("params", ())
         assert isinstance(given, (list, tuple))
         return tuple((str(kind), value) for kind, value in given)
+
+    @property
+    def reads(self) -> Mapping[str, str | None]:
+        """What PostgreSQL reads for texts that are not plain, as plain texts."""
+        given = self.facts.get("reads", {})
+        assert isinstance(given, dict)
+        return given
 
 
 def _told(kind: object, values: list[object]) -> tuple[Row, ...]:
@@ -144,9 +154,18 @@ def setting_of(served: Policy, dialect: Dialect = DUCKDB, lowered: Lowered = _AS
 
 
 def _planned(query: Outline, case: Case, setting: Setting, original: Callable[[int], int]) -> tuple[Plan, ...]:
-    constants = Constants({n: _constant(*p) for n, p in enumerate(case.parameters, start=1)}, NOW)
+    bindings = {n: _constant(*p) for n, p in enumerate(case.parameters, start=1)}
+
+    def planned(known: Readings) -> tuple[Plan, ...]:
+        return plan_statement(Cuts(), _task(query, setting, Constants(bindings, NOW, known))).plans
+
+    known: Readings = {}
     try:
-        return plan_statement(Cuts(), _task(query, setting, constants)).plans
+        while True:
+            try:
+                return planned(known)
+            except Unread as wanted:
+                known = {**known, **_read(wanted, case.reads)}
     except HushError as error:
         error.position = original(error.position)
         raise
@@ -154,6 +173,18 @@ def _planned(query: Outline, case: Case, setting: Setting, original: Callable[[i
 
 def _task(query: Outline, setting: Setting, constants: Constants) -> Task:
     return Task(query=query, premises=setting.premises, terms=setting.terms, constants=constants, share=setting.share)
+
+
+def _read(wanted: Unread, reads: Mapping[str, str | None]) -> Readings:
+    if any(t.text not in reads for t in wanted.texts):
+        raise not_understood(wanted)
+    return {t: _reading(t.oid, reads[t.text]) for t in wanted.texts}
+
+
+def _reading(oid: int, text: str | None) -> Given:
+    if text is None:
+        return NOT_HELD
+    return read_parameters((Parameter(oid=oid, format=0, data=text.encode()),))[1]
 
 
 def facts_of_all(plans: Sequence[Plan]) -> list[dict[str, object]]:
@@ -212,6 +243,6 @@ def _single(kind: str, value: object) -> Literal | Null:
     if value is None:
         return Null(TYPE_NAMES[kind])
     if isinstance(value, str):
-        return coerce_text(value, TYPE_NAMES[kind], exp.Literal.string(value))
+        return Literal(read_plain(value, TYPE_NAMES[kind]), TYPE_NAMES[kind])
     assert isinstance(value, (bool, int, float))
     return Literal(value, TYPE_NAMES[kind])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from proxy.errors import Unsupported
 from proxy.sql.complete import check_complete
@@ -41,11 +43,19 @@ def test_missing_parts_are_noticed(tree: str, text: str) -> None:
     assert refused.value.position
 
 
-@pytest.mark.parametrize("text", ["x + interval '1 month ago'", "x + interval '1 months 2'", "x + interval 'ago 1 day'",
-                                  "x + interval '1 mon' - interval '1-2'"])  # fmt: skip
-def test_intervals_the_parser_shortens_are_noticed(text: str) -> None:
-    with pytest.raises(Unsupported, match="interval"):
-        check_complete((parse(f"SELECT {text}"),), tokenize(text))
+@pytest.mark.parametrize("text", ["x + interval '1 month ago'", "x + interval '1 day 02:30'", "x + interval '1-2' year",
+                                  "x - interval '1 mon' d", "interval '90' minute to second * 2"])  # fmt: skip
+def test_texts_of_intervals_are_kept_whole(text: str) -> None:
+    tree = parse(f"SELECT {text}")
+    check_complete((tree,), tokenize(f"SELECT {text}"))
+    written = [t.text for t in tokenize(text) if t.token_type is TokenType.STRING]
+    assert [found.name for found in tree.find_all(exp.Literal) if found.is_string] == written
+
+
+def test_a_word_behind_an_interval_is_a_field_or_a_name_as_in_postgresql() -> None:
+    named, field = (parse(f"SELECT x - interval '5 days' {word}").expressions[0] for word in ("d", "day"))
+    assert named.alias == "d"
+    assert field.sql(dialect="postgres") == "x - CAST('5 days' AS INTERVAL DAY)"
 
 
 @pytest.mark.parametrize("text", ["SELECT 1_000", "SELECT 0o17", "SELECT 5x"])

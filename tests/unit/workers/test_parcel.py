@@ -19,6 +19,7 @@ from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Asked, Understood
 from proxy.plan.explain_sets import explain_plan
+from proxy.sql.constants import Constants
 from proxy.sql.probe import Probe
 from proxy.wire.exchange import Refusal
 from proxy.workers.parcel import Packer, Shared
@@ -36,7 +37,8 @@ def packer(premises: Premises, number: int = 1) -> Packer:
 
 
 def foreseen(sql: str) -> Foreseen:
-    return foresee(Cuts(), Asked(premises=PREMISES, text=sql, has_intervals=False, told=((),)), TERMS, NOW)
+    asked = Asked(premises=PREMISES, text=sql, has_intervals=False, told=((),))
+    return foresee(Cuts(), asked, TERMS, Constants({}, NOW))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -24,7 +25,9 @@ from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Asked, Understood
-from proxy.sql.constants import Constants
+from proxy.sql.algebra import Literal
+from proxy.sql.constants import Constants, InputText, Unread
+from proxy.sqltypes import SqlType
 from proxy.wire.exchange import Refusal
 from proxy.workers.pool import Level, Pool, Post
 from proxy.workers.thinking import Turn
@@ -53,7 +56,7 @@ async def pool(levels: tuple[Level, ...] = EVER, posts: tuple[Post, ...] = ONE) 
 
 async def asked(of: Pool, sql: str, login: str = "ann", premises: Premises = PREMISES) -> Foreseen:
     question = Asked(premises=premises, text=sql, has_intervals=False, told=((),))
-    return await of.run(Turn(login, len(sql), premises), foresee, question, TERMS, NOW)
+    return await of.run(Turn(login, len(sql), premises), foresee, question, TERMS, Constants({}, NOW))
 
 
 def pids(of: Pool) -> list[int]:
@@ -128,6 +131,30 @@ def test_errors_come_back_as_they_were_raised() -> None:
                 await found.run(Turn("ann", 1, PREMISES), plan_statement, task)
             assert refused.value.position == 34
             assert "users.age" in refused.value.hint
+
+    run(test)
+
+
+def test_texts_that_postgresql_is_to_read_are_said_as_they_are() -> None:
+    """What was read comes along when the work is done again, and is what is planned with."""
+
+    async def test() -> None:
+        wanted = (InputText("0x1p5", 701), InputText("1 Jan 2024", 1082))
+        async with pool() as found:
+            answer = await asked(found, "SELECT count(*) FROM users WHERE score > '0x1p5' AND joined = '1 Jan 2024'")
+            assert answer.planned == ()
+            assert isinstance(answer.pieces[0].handle, Understood)
+            assert isinstance(answer.pieces[0].handle.query, Outline)
+            query = answer.pieces[0].handle.query
+            task = Task(query=query, premises=PREMISES, terms=TERMS, constants=Constants({}, NOW))
+            with pytest.raises(Unread) as unread:
+                await found.run(Turn("ann", 1, PREMISES), plan_statement, task)
+            assert unread.value.texts == wanted
+            values = Literal(32.0, SqlType.FLOAT8), Literal(date(2024, 1, 1), SqlType.DATE)
+            known = dict(zip(wanted, values, strict=True))
+            told = replace(task, constants=Constants({}, NOW, known))
+            planned = await found.run(Turn("ann", 1, PREMISES), plan_statement, told)
+            assert "2024-01-01" in planned.plans[0].stages[0]
 
     run(test)
 
