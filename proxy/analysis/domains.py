@@ -25,7 +25,6 @@ from proxy.sql.algebra import (
     Scalar,
     Span,
     children,
-    columns_of,
     conjuncts,
 )
 from proxy.sql.decided import decided
@@ -43,6 +42,19 @@ _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy 
 _MOST_PARTS = 1000  # of an expression and the conditions on it: a sub-select's CASE of a CASE doubles with each level
 
 
+class _Seen:
+    """What was found about scalars. By identity, which is quick for large ones; they are kept, so that it is theirs."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, int], tuple[Scalar, int]] = {}
+
+    def once(self, what: str, scalar: Scalar, find: Callable[[Scalar], int]) -> int:
+        found = self._found.get((what, id(scalar)))
+        if found is None:
+            found = self._found[what, id(scalar)] = (scalar, find(scalar))
+        return found[1]
+
+
 class Domains:
     """Domains of the scalars of one block. Values are memoised: scalars are immutable.
 
@@ -56,7 +68,7 @@ class Domains:
         self._where = block.where
         self._known: dict[tuple[Scalar, Conditions], Domain] = {}
         self._anywhere: dict[Scalar, Domain] = {}
-        self._sizes: dict[int, tuple[Scalar, int]] = {}  # by identity, which is quick for large scalars
+        self._seen = _Seen()
 
     def __getstate__(self) -> tuple[dict[int, Table], tuple[Scalar, ...]]:
         """What is remembered is of one process: some of it by the identity of scalars."""
@@ -64,7 +76,7 @@ class Domains:
 
     def __setstate__(self, state: tuple[dict[int, Table], tuple[Scalar, ...]]) -> None:
         self._tables, self._where = state
-        self._known, self._anywhere, self._sizes = {}, {}, {}
+        self._known, self._anywhere, self._seen = {}, {}, _Seen()
 
     def column(self, reference: ColumnRef) -> Column:
         """The policy's column behind a reference."""
@@ -89,11 +101,7 @@ class Domains:
 
     def _size(self, scalar: Scalar) -> int:
         """How many columns, constants and functions the text of a scalar has."""
-        found = self._sizes.get(id(scalar))
-        if found is None:
-            size = 1 + sum(map(self._size, children(scalar)))
-            found = self._sizes[id(scalar)] = (scalar, size)
-        return found[1]
+        return self._seen.once("size", scalar, lambda s: 1 + sum(map(self._size, children(s))))
 
     def _narrowed(self, scalar: Scalar, conditions: Conditions) -> Domain:
         if isinstance(scalar, Case):
@@ -111,9 +119,17 @@ class Domains:
         return choices[: next(present, None)]
 
     def _is_present(self, scalar: Scalar) -> bool:
-        if any(_implies_present(condition, scalar) for condition in self._where):
-            return True
-        return not self.may_be_null(scalar) and all(c != scalar and self._is_present(c) for c in columns_of(scalar))
+        return any(_implies_present(condition, scalar) for condition in self._where) or (
+            not isinstance(scalar, ColumnRef) and not self.may_be_null(scalar) and self._reads_present(scalar)
+        )
+
+    def _reads_present(self, scalar: Scalar) -> bool:
+        """Whether conditions leave every column present that it reads."""
+        read = self._is_present if isinstance(scalar, ColumnRef) else self._reads_all_present
+        return bool(self._seen.once("present", scalar, read))
+
+    def _reads_all_present(self, scalar: Scalar) -> bool:
+        return all(map(self._reads_present, children(scalar)))
 
     def _branches(self, case: Case, conditions: Conditions) -> Iterator[Domain]:
         """The domain of each result, where its condition holds and those before it do not."""
@@ -153,6 +169,9 @@ class Domains:
 
         What is made of a test may be: that is NULL outside of a column's domain, where a measure is clamped.
         """
+        return bool(self._seen.once("null", scalar, self._may_be_null))
+
+    def _may_be_null(self, scalar: Scalar) -> bool:
         if any(_implies_present(condition, scalar) for condition in self._where):
             return False
         match scalar:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -60,7 +61,7 @@ class Thinker(asyncio.Protocol):
 
     @property
     def is_alive(self) -> bool:
-        return self._transport is not None and not self._transport.is_closing()
+        return self._transport is not None and not self._transport.is_closing() and not _is_left(self._transport)
 
     def tell(self, frame: Frame) -> None:
         """Write what has no answer."""
@@ -95,6 +96,13 @@ class Thinker(asyncio.Protocol):
         """Hang up: the process ends when it is next idle."""
         if self._transport is not None:
             self._transport.close()
+
+
+def _is_left(transport: asyncio.Transport) -> bool:
+    """Whether nobody is at the other end any more; the loop may not have come to see it yet."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLHUP)
+    return bool(poll.poll(0))
 
 
 class _Control(asyncio.Protocol):
@@ -153,23 +161,27 @@ class Nursery:
     async def thinker(self, niceness: int, most_bytes: int) -> Thinker:
         """Another process, that may have so much memory. Raises Gone if there can be none."""
         async with self._lock:
-            await self.start()
-            running = self._running[-1]
-            ours, theirs = socket.socketpair()
-            loop = asyncio.get_running_loop()
-            _, thinker = await loop.create_unix_connection(Thinker, sock=ours)
-            with theirs:
-                try:
-                    socket.send_fds(running.socket, [f"{niceness} {most_bytes}".encode()], [theirs.fileno()])
-                except OSError:
-                    running.control.has_ended = True
-                    raise Gone(UNKNOWN) from None
-            thinker.pid = await running.control.born.get()
-            if not thinker.pid:
-                thinker.close()
-                raise Gone(UNKNOWN)
-            running.control.living[thinker.pid] = thinker
-            return thinker
+            try:
+                return await self._born(niceness, most_bytes)
+            except Gone:
+                return await self._born(niceness, most_bytes)  # of another nursery: that one had ended
+
+    async def _born(self, niceness: int, most_bytes: int) -> Thinker:
+        await self.start()
+        running = self._running[-1]
+        ours, theirs = socket.socketpair()
+        _, thinker = await asyncio.get_running_loop().create_unix_connection(Thinker, sock=ours)
+        with theirs:
+            try:
+                socket.send_fds(running.socket, [f"{niceness} {most_bytes}".encode()], [theirs.fileno()])
+                thinker.pid = await running.control.born.get()
+            except OSError:
+                running.control.has_ended = True
+        if not thinker.pid:
+            thinker.close()
+            raise Gone(UNKNOWN)
+        running.control.living[thinker.pid] = thinker
+        return thinker
 
     async def stop(self) -> None:
         """Hang up, and wait until it and all its children have ended."""

@@ -62,8 +62,8 @@ class Born:
 
 
 def environment() -> dict[str, str]:
-    """Of a proxy."""
-    return {**places.environment(), **places.UNCOUNTED, "PYTHONPATH": str(ROOT)}
+    """Of a proxy. OPERATORS_OWN: nothing that it starts needs that."""
+    return {**places.environment(), **places.UNCOUNTED, "PYTHONPATH": str(ROOT), "OPERATORS_OWN": "a word"}
 
 
 class Nursery:

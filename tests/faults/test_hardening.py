@@ -41,7 +41,7 @@ def secrets_of(site: Site) -> tuple[bytes, ...]:
 
 
 def test_no_secret_is_shown_and_no_file_is_open_to_others(shared: Proxied) -> None:
-    """Passwords are kept as verifiers only; the public PostgreSQL inherits nothing of the proxy's environment."""
+    """Passwords are kept as verifiers only; nothing that the proxy starts inherits its environment."""
     site = shared.site
     with shared.connect() as client:
         client.execute(COUNT.encode())
@@ -50,11 +50,12 @@ def test_no_secret_is_shown_and_no_file_is_open_to_others(shared: Proxied) -> No
         processes = tuple(below(shared.pid))
         assert len(processes) > 3
         lines = b"\n".join(told(pid, "cmdline") for pid in processes)
-        inherited = [told(pid, "environ") for pid in processes[1:]]
+        own, *inherited = [told(pid, "environ") for pid in processes]
     for secret in secrets_of(site):
         assert secret not in lines
         assert secret not in shared.log.read_bytes()
-    assert not [one for one in inherited if b"PYTHONPATH" in one]
+    assert b"OPERATORS_OWN" in own
+    assert not [one for one in inherited if b"OPERATORS_OWN" in one]
     assert PASSWORD not in site.users.read_text()
     kept = [site.state, *(path for path in site.state.rglob("*") if not path.name.startswith("hushql-"))]
     files = [path for path in kept if "hushql-" not in str(path.relative_to(site.folder))]
