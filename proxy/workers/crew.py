@@ -41,6 +41,7 @@ class Thinker(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.pid = 0
+        self.born: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.how: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._splitter = Splitter()
         self._waiting: asyncio.Future[Frame] | None = None  # None: nothing is asked
@@ -109,7 +110,7 @@ class _Control(asyncio.Protocol):
     """What the nursery says: who is born, and how others have ended."""
 
     def __init__(self) -> None:
-        self.born: asyncio.Queue[int] = asyncio.Queue()  # 0: the nursery has ended
+        self.coming: list[Thinker] = []  # in the order of their births
         self.living: dict[int, Thinker] = {}
         self.has_ended = False
         self._rest = b""
@@ -119,13 +120,16 @@ class _Control(asyncio.Protocol):
         for line in lines:
             word, pid, *how = line.split()
             if word == b"born":
-                self.born.put_nowait(int(pid))
-            elif (thinker := self.living.pop(int(pid), None)) is not None and not thinker.how.done():
-                thinker.how.set_result(int(how[0]))
+                thinker = self.living[int(pid)] = self.coming.pop(0)
+                thinker.pid = int(pid)
+                thinker.born.set_result(None)
+            else:
+                self.living.pop(int(pid)).how.set_result(int(how[0]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.has_ended = True
-        self.born.put_nowait(0)
+        for thinker in self.coming:
+            thinker.born.set_result(None)
 
 
 @dataclass(slots=True)
@@ -171,16 +175,16 @@ class Nursery:
         running = self._running[-1]
         ours, theirs = socket.socketpair()
         _, thinker = await asyncio.get_running_loop().create_unix_connection(Thinker, sock=ours)
+        running.control.coming.append(thinker)
         with theirs:
             try:
                 socket.send_fds(running.socket, [f"{niceness} {most_bytes}".encode()], [theirs.fileno()])
-                thinker.pid = await running.control.born.get()
+                await thinker.born
             except OSError:
                 running.control.has_ended = True
         if not thinker.pid:
             thinker.close()
             raise Gone(UNKNOWN)
-        running.control.living[thinker.pid] = thinker
         return thinker
 
     async def stop(self) -> None:

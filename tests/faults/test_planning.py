@@ -34,10 +34,10 @@ def until_none_is_left(pids: list[int]) -> None:
 
 
 def is_there(pid: int) -> bool:
-    """Whether such a process runs; a zombie has no command."""
+    """Whether such a process runs; one that has closed its files is a zombie, or no more."""
     try:
-        return b"proxy.workers" in _command(pid)
-    except FileNotFoundError:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
