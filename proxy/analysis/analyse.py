@@ -10,6 +10,7 @@ from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import Joint, Key, PrivateKey, classify_key, few_enough, public_size
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
+from proxy.analysis.rows_together import in_one_branch
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import Privacy, Table, limit_or
@@ -111,6 +112,8 @@ def _bounds(
     groups = min(rows, limit_or(table.groups_per_unit, rows))
     if constant:
         per_group, groups = rows, 1
+    elif in_branch := in_one_branch(owned, (k.scalar for k in keys)):
+        per_group = min(per_group, in_branch)
     if lowered.rows_per_group and lowered.rows_per_group < per_group:
         per_group, source = lowered.rows_per_group, f"{source}, lowered by hush.max_rows_per_group"
         rows = min(rows, per_group) if groups == 1 else rows

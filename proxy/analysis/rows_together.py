@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from proxy.analysis.domains import Domains
@@ -9,7 +10,7 @@ from proxy.analysis.owned import EveryRow, Owned, UnitOf
 from proxy.analysis.unit_uses import is_unit_value
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns
-from proxy.sql.algebra import ColumnRef, Literal, Null, Scan, Together
+from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, Together
 from proxy.sql.intervals import union
 from proxy.sqltypes import SqlType
 
@@ -42,7 +43,48 @@ def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan
         groups_per_unit=FromPolicy(whole(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
         keys_per_unit=whole(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
     )  # fmt: skip
-    return replace(scan, table=table, rows=replace(rows, branches=branches))
+    most = max(_limited(o, o.bounds_from.rows_per_group) for o in owned)
+    return replace(scan, table=table, rows=replace(rows, branches=branches, most_in_branch=most))
+
+
+def in_one_branch(owned: Owned, keys: Iterable[Scalar]) -> int:
+    """The most rows that a unit has in one group, where a key tells the branches apart; 0 where none does.
+
+    A clip as all such bounds: were it too small, rows would count less, and nothing else.
+    """
+    scan = next((s for s in owned.block.scans if s.table is owned.bounds_from), None)
+    if scan is None or not isinstance(scan.rows, Together):
+        return 0
+    found = (k for k in keys if _tells_apart(k, scan.number, scan.rows))
+    return scan.rows.most_in_branch if any(True for _ in found) else 0
+
+
+def _tells_apart(key: Scalar, number: int, rows: Together) -> bool:
+    """Whether a key is another constant in each branch."""
+    match key:
+        case ColumnRef(scan=scan, name=name) if scan == number and name in rows.columns:
+            at = rows.columns.index(name)
+            found: list[Scalar] = [b.columns[at] for b in rows.branches]
+        case Case(branches=cases, otherwise=otherwise):
+            told = {_branch_of(test, number, rows) for test, _ in cases}
+            if None in told or len(told) < len(rows.branches) - 1:
+                return False
+            found = [value for _, value in cases] + [otherwise]
+        case _:
+            return False
+    return all(isinstance(f, Literal) for f in found) and len(set(found)) == len(found)
+
+
+def _branch_of(test: Scalar, number: int, rows: Together) -> int | None:
+    """The branch that a condition asks for, `branch = 2`."""
+    match test:
+        case Call("=", (ColumnRef() as column, Literal(int() as asked))) if column.scan == number:
+            at = rows.columns.index(column.name) if column.name in rows.columns else -1
+            numbers = [b.columns[at] for b in rows.branches]
+            is_number = at >= 0 and numbers == [Literal(i, SqlType.INT4) for i in range(len(numbers))]
+            return asked if is_number else None
+        case _:
+            return None
 
 
 # --- units ----------------------------------------------------------------------------------------------------

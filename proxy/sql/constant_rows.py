@@ -1,7 +1,8 @@
-"""What does a join of private rows with rows of constants mean: VALUES, unnest of an array, SELECTs without FROM?
+"""What does a join of private rows with rows of constants mean: VALUES, a series, an array, SELECTs without FROM?
 
-The constants are public, and no row may meet two of them. So their columns are CASEs over the join's condition, with
-each of the rows in the place of the relation's names, and nothing else has to know of such relations.
+The constants are public. Where no row may meet two of them, their columns are CASEs over the join's condition, with
+each of the rows in the place of the relation's names, and nothing else has to know of such relations. Else the private
+rows are put together once for each row of constants: see `thresholds`.
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ from proxy.sql.names import identifier
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.signatures import common_type
+from proxy.sql.subqueries import whole_numbers
+from proxy.sql.thresholds import for_each
 from proxy.sqltypes import SqlType, Value
 
 _MOST_ROWS = 100
-_HINT = "Join them ON x = v.c with different values, or ON x BETWEEN v.low AND v.high with ranges that do not overlap."
+_HINT = (
+    "Write JOIN in place of LEFT JOIN, join them ON x = v.c with different values, or ON x BETWEEN v.low AND v.high"
+    " with ranges that do not overlap."
+)
 _MISSING = object()  # what is to be NULL equals nothing
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -52,6 +58,10 @@ def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]
         case exp.Unnest() if len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Array):
             only(query, "expressions", "alias")
             return Constants(("unnest",), tuple((item,) for item in query.expressions[0].expressions))
+        case exp.Table(this=exp.ExplodingGenerateSeries() as series):
+            numbers = whole_numbers(series)
+            only(query, "this", "alias")
+            return Constants(("generate_series",), tuple((_number(n),) for n in numbers)) if numbers else None
         case exp.Select() if query.args.get("from_") is None and not query.args.get("with_"):
             only(query, "expressions", "kind")
             return Constants(tuple(map(name_of, query.expressions)), (tuple(i.unalias() for i in query.expressions),))
@@ -66,6 +76,11 @@ def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]
             return _even(query, Constants(first.names, (*first.rows, *second.rows)))
         case _:
             return None
+
+
+def _number(value: int) -> exp.Expression:
+    number = exp.Literal.number(abs(value))
+    return number if value >= 0 else exp.Neg(this=number)
 
 
 def _passed_on(query: exp.Select, name_of: Callable[[exp.Expression], str]) -> Constants | None:
@@ -98,7 +113,9 @@ def meet(left: Joined, rows: Sequence[Named], node: exp.Join, making: joins.Maki
     before, binder = len(left.rows.where), making.binder(left)
     conditions = tuple(decided(conjunction(m.rows.where[before:])) for m in met)
     if not _are_apart([c for c in conditions if c != NEVER]):
-        raise refuse(node, "private rows that may meet more than one row of constants are not supported", _HINT)
+        if side == "LEFT":
+            raise refuse(node, "private rows that are kept may meet one row of constants alone", _HINT)
+        return for_each(left, [(r, c) for r, c in zip(rows, conditions, strict=True) if c != NEVER], node, making)
     columns = [
         (name, _chosen(node, conditions, [r.rows.columns[i][1] for r in rows], is_kept=side == "LEFT"))
         for i, (name, _) in enumerate(rows[0].rows.columns)

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 
 from proxy.policy.model import Ownership, Table, UnitVia
 from proxy.sql import joins, kept, subqueries
-from proxy.sql.algebra import Call, ColumnRef, Join, Scalar, Scan
+from proxy.sql.algebra import Call, ColumnRef, Join, Literal, Scalar, Scan
 from proxy.sql.bind import RULES
 from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.binder import Binder, Bound, Resolve
@@ -33,12 +33,18 @@ from proxy.sql.per_unit import check_order, distinct, grouped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, is_single_row, membership
-from proxy.sql.unions import TogetherRows, branches_of, together
+from proxy.sql.unions import TogetherRows, branches_of, in_instead, together
 from proxy.sql.unknown_names import unknown_column
-from proxy.sql.windows import Windows, has_window
+from proxy.sql.windows import Windows, first_of_each, has_window
 from proxy.sql.words import construct
+from proxy.sqltypes import SqlType
 
 _MOST_SCANS = 50
+_INSTEAD_OF_CALLS = (
+    "Write JOIN in place of LEFT JOIN with a series of whole numbers, whose values are all shown then. With others"
+    " aggregate first, and join the result: FROM generate_series(...) d LEFT JOIN (SELECT ... GROUP BY 1) t"
+    " ON t.day = d."
+)
 _ASKING = (exp.Exists, exp.In, exp.EQ, exp.NEQ)  # conditions that may ask of a sub-query
 
 
@@ -228,7 +234,8 @@ class Scopes:
     def _constants_in(self, node: exp.Expression, ctes: Ctes) -> tuple[Named, ...]:
         """The rows of constants that a relation consists of, each as a relation of its own; none for others."""
         name, query, columns = "", node, tuple[str, ...]()
-        if isinstance(node, exp.Table):
+        is_series = isinstance(node, exp.Table) and isinstance(node.this, exp.ExplodingGenerateSeries)
+        if isinstance(node, exp.Table) and not is_series:
             name = table_name(node)
             if name not in ctes or node.args.get("db") is not None:
                 return ()
@@ -242,9 +249,10 @@ class Scopes:
         rows = [_renamed(node, r, columns) for r in bound_rows(found, node, nothing)]
         alias = node.args.get("alias")
         if alias is None:
-            return tuple(Named(name, r) for r in rows)
+            return tuple(Named("generate_series" if is_series else name, r) for r in rows)
         relations = tuple(self._aliased(alias, r) for r in rows)
-        if isinstance(node, exp.Unnest) and not alias.args.get("columns"):  # its column is called like itself
+        is_named_alike = is_series or isinstance(node, exp.Unnest)  # its column is called like itself
+        if is_named_alike and not alias.args.get("columns"):
             return tuple(Named(r.alias, _renamed(node, r.rows, (r.alias,))) for r in relations)
         return relations
 
@@ -284,9 +292,7 @@ class Scopes:
 
     def _table(self, node: exp.Table, ctes: Ctes) -> Named:
         if not isinstance(node.this, exp.Identifier):
-            raise refuse(node, "a function in FROM of a private SELECT is not supported",
-                         "Aggregate first, and join the result to it: FROM generate_series(...) d LEFT JOIN (SELECT"
-                         " ... GROUP BY 1) t ON t.day = d.")  # fmt: skip
+            raise refuse(node, "a function in FROM of a private SELECT is not supported", _INSTEAD_OF_CALLS)
         only(node, "this", "db", "catalog", "alias")
         name = table_name(node, self._catalog.database)
         if name in ctes and node.args.get("db") is None:
@@ -323,9 +329,21 @@ class Scopes:
         """A sub-select, or several that UNION ALL puts together."""
         if isinstance(query, exp.Select):
             return self.subselect(query, ctes)
+        if isinstance(query, (exp.Intersect, exp.Except)):
+            return self._common(query, ctes)
         parts = [kept.plain(self.subselect(branch, ctes), branch) for branch in branches_of(query)]
         rows = together(query, self._together(query, parts), parts)
         return self._distinct(rows, query) if query.args.get("distinct") else rows
+
+    def _common(self, query: exp.Intersect | exp.Except, ctes: Ctes) -> Rows:
+        """The units of one sub-select that are, or are not, among those of another: as IN and NOT IN have them."""
+        only(query, "this", "expression", "distinct")
+        left, right = (self._query(side.unnest(), ctes) for side in (query.this, query.expression))
+        if not query.args.get("distinct") or len(left.columns) != 1 or len(right.columns) != 1:
+            raise refuse(query, f"{query.key.upper()} of private rows is for one column, and not for ALL",
+                         in_instead(query))  # fmt: skip
+        binder = self._binder(Joined((), left))
+        return self._distinct(subqueries.among(query, left, kept.plain(right, query), binder), query)
 
     def _together(self, query: exp.Expression, parts: Sequence[Rows]) -> TogetherRows:
         """The rows of these parts, as one scan."""
@@ -348,13 +366,15 @@ class Scopes:
         named = ("windows",) if has_window(select) else ()
         only(select, "expressions", "from_", "joins", "where", "with_", "kind", "distinct", "order", *named)
         scope = self.select(select, ctes_of(select, ctes), around)
-        if has_window(select):
-            rows = self._windowed(select, scope)
+        first = first_of_each(select)
+        if first is not None or has_window(select):
+            rows = self._windowed(select, scope, first)
         else:
             columns = [c for item in select.expressions for c in _item(item, scope, self._source, intervals=True)]
             rows = replace(scope.rows, columns=tuple(columns))
         check_order(select, scope.binder, {name for name, _ in rows.columns})
-        return self._distinct(rows, select.args["distinct"]) if select.args.get("distinct") else rows
+        is_distinct = select.args.get("distinct") is not None and first is None
+        return self._distinct(rows, select.args["distinct"]) if is_distinct else rows
 
     def _distinct(self, rows: Rows, node: exp.Expression) -> Rows:
         """The different ones of rows that show their unit."""
@@ -368,13 +388,18 @@ class Scopes:
         kept.plain(scope.rows, select)
         return grouped(select, lambda: scope.rows, scope.binder, self._number(), self._named)
 
-    def _windowed(self, select: exp.Select, scope: Scope) -> Rows:
-        """A sub-select with window functions over the rows of each unit."""
+    def _windowed(self, select: exp.Select, scope: Scope, first: exp.Window | None) -> Rows:
+        """A sub-select with window functions over the rows of each unit. first: 1 for the rows that are kept."""
         found = Windows(select, lambda: kept.plain(scope.rows, select), scope.binder, self._number())
         relations = tuple(Named(r.alias, found.passed(r.rows)) for r in scope.relations)
         inner = Scope(relations, found.passed(scope.rows), found.inner())
         columns = tuple(c for item in select.expressions for c in _item(item, inner, self._source, intervals=True))
-        return found.rows(columns)
+        if first is None:
+            return found.rows(columns)
+        place = inner.binder.scalar(first)
+        rows = found.rows((*columns, ("", place)))
+        is_first = inner.binder.call(first, "=", place, Literal(1, SqlType.INT8))
+        return replace(rows, columns=columns, where=(*rows.where, is_first))
 
     def _number(self) -> int:
         """That of a new scan."""

@@ -38,7 +38,7 @@ from proxy.sql.scope import Catalog, Cte, Ctes, declare
 from proxy.sql.stages import StageText, joined_stage, stage_of
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
-from proxy.sql.unions import IN_INSTEAD
+from proxy.sql.unions import in_instead
 from proxy.sql.unit_groups import groups_by_unit
 from proxy.sql.windows import has_window
 from proxy.sql.words import construct
@@ -323,12 +323,14 @@ class _Walker:
             self._sources |= {id(side) for side in (query.this.unnest(), query.expression.unnest())}
         kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
         if Kind.PRIVATE in kinds:
-            if id(query) not in self._sources or not isinstance(query, exp.Union):
+            word = query.key.upper()
+            if id(query) not in self._sources:
                 hint = "Put them together with UNION ALL in a sub-select, and aggregate its rows."
-                raise refuse(query, f"{query.key.upper()} of private rows is not supported",
-                             hint if isinstance(query, exp.Union) else IN_INSTEAD)  # fmt: skip
+                raise refuse(query, f"{word} of private rows is not supported",
+                             hint if isinstance(query, exp.Union) else in_instead(query))  # fmt: skip
             if len(kinds) > 1:
-                raise refuse(query, "UNION ALL of private rows with others is not supported",
+                what = "UNION ALL" if isinstance(query, exp.Union) else word
+                raise refuse(query, f"{what} of private rows with others is not supported",
                              "Every SELECT of it must read rows of a private table.")  # fmt: skip
             return Kind.PRIVATE
         return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC

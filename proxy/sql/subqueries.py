@@ -6,7 +6,7 @@ columns. Only whole conditions, combined by AND, are read so: inside of OR or CA
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -84,6 +84,24 @@ def constants_of(query: exp.Expr) -> exp.Expression | None:
     return source.this
 
 
+def whole_numbers(series: exp.Expression) -> range:
+    """What generate_series(1, 5) gives, if its words are whole numbers; nothing for all else."""
+    only(series, "start", "end", "step")
+    written = [series.args[name] for name in ("start", "end", "step") if series.args.get(name) is not None]
+    numbers = [found for node in written if (found := _whole(node)) is not None]
+    if len(numbers) < max(2, len(written)) or 0 in numbers[2:] or max(map(abs, numbers)) >= 2**31:
+        return range(0)
+    first, last, step = (*numbers, 1)[:3]
+    return range(first, last + (1 if step > 0 else -1), step)
+
+
+def _whole(node: exp.Expr) -> int | None:
+    number, sign = (node.this, -1) if isinstance(node, exp.Neg) else (node, 1)
+    if not isinstance(number, exp.Literal) or number.args.get("is_string") or not str(number.this).isdigit():
+        return None
+    return sign * int(str(number.this))
+
+
 def _compared_with(node: exp.Expression) -> exp.Expression | None:
     """The sub-query of x IN (...), which x = ANY (...) means too, and NOT of which x <> ALL (...) means."""
     match node:
@@ -108,6 +126,17 @@ def join_of(asked: Membership, rows: Rows, outer: Binder) -> Join:
                      "Use inner joins in it, and AND for further conditions beside it.")  # fmt: skip
     kind = JoinKind.ANTI if asked.is_negated else JoinKind.SEMI
     return Join(kind, rows.scans, (*(equal for equal, _, _ in compared(asked, rows, outer)), *rows.where))
+
+
+def among(query: exp.Intersect | exp.Except, left: Rows, right: Rows, binder: Binder) -> Rows:
+    """The rows of one side of INTERSECT whose one column is in the other; of EXCEPT those whose column is not."""
+    if right.joins:
+        raise refuse(query, f"{query.key.upper()} of private rows with outer joins or sub-queries is not supported",
+                     "Use inner joins in it.")  # fmt: skip
+    ours, theirs = binder.united(query, [(rows.columns[0][1], query) for rows in (left, right)])
+    kind = JoinKind.SEMI if isinstance(query, exp.Intersect) else JoinKind.ANTI
+    met = Join(kind, right.scans, (binder.call(query, "=", ours, theirs), *right.where))
+    return replace(left, joins=(*left.joins, met))
 
 
 def null_joins(asked: Membership, rows: Rows, outer: Binder) -> tuple[Join, ...]:

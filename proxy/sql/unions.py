@@ -33,7 +33,21 @@ from proxy.sql.signatures import common_type
 from proxy.sqltypes import SqlType
 
 _MOST_BRANCHES = 20
-IN_INSTEAD = "Write WHERE user_id IN (SELECT ...) or NOT IN, with the column that holds the unit."
+_LONGEST_HINT = 300
+
+
+def in_instead(query: exp.Expression) -> str:
+    """INTERSECT and EXCEPT as IN and NOT IN, with what the statement says if that is short."""
+    left, right = query.this.unnest(), query.expression.unnest()
+    is_plain = all(isinstance(side, exp.Select) and side.args.get("from_") is not None for side in (left, right))
+    if is_plain and len(left.expressions) == len(right.expressions) == 1:
+        column = left.expressions[0].unalias().sql(dialect="postgres")
+        negated = "" if isinstance(query, exp.Intersect) else "NOT "
+        asked = f"{column} {negated}IN ({right.sql(dialect='postgres')})"
+        text = left.where(asked, dialect="postgres").sql(dialect="postgres")
+        if len(text) <= _LONGEST_HINT:
+            return f"Write {text}, and count or aggregate its rows."
+    return "Write WHERE x IN (SELECT ...) or NOT IN, with the column x that holds the unit."
 
 
 def branches_of(query: exp.Expression) -> list[exp.Select]:
@@ -54,7 +68,7 @@ def _branches(query: exp.Expression, *, may_drop: bool) -> Iterator[exp.Select]:
     elif isinstance(query, exp.Select):
         yield query
     elif not isinstance(query, exp.Union):
-        raise refuse(query, f"{query.key.upper()} of private rows is not supported", IN_INSTEAD)
+        raise refuse(query, f"{query.key.upper()} of private rows is not supported", in_instead(query))
     elif query.args.get("distinct") and not may_drop:
         raise refuse(query, "UNION inside UNION ALL of private rows is not supported", "Write UNION in all places.")
     else:
@@ -108,6 +122,18 @@ class TogetherRows:
         return next((t for t in tables if isinstance(t.ownership, UnitColumns)), tables[0])
 
     # --- columns --------------------------------------------------------------------------------------------
+
+    def shared(self, parts: tuple[ColumnRef, ...]) -> Scalar:
+        """A column that every part stores, called as in the first; a part of the unit is that of the whole."""
+        places = {self._place_in_unit(c, rows) for c, rows in zip(parts, self._parts, strict=True)}
+        place = places.pop()
+        if not places and place is not None:
+            return ColumnRef(self._number, self._units[place], self._unit_types[place])
+        return self._merged(parts, parts[0].name, parts[0].type)
+
+    def listed(self, scalars: tuple[Literal | Null, ...]) -> Scalar:
+        """A column that is another constant in each part."""
+        return self._chosen(self._binder.united(self._query, [(s, self._query) for s in scalars]))
 
     def column(self, index: int, name: str) -> Scalar:
         """One output column, in the type that all branches have in common."""

@@ -10,15 +10,20 @@ from sqlglot import exp
 from proxy.policy.model import UnitColumns
 from proxy.sql.group_items import group_items
 from proxy.sql.names import identifier, table_name
+from proxy.sql.parse import unwrapped
 from proxy.sql.scope import Catalog, Ctes
 
 
 def groups_by_unit(select: exp.Select, catalog: Catalog, ctes: Ctes) -> bool:
-    """Whether a grouping expression is a column that holds a unit; SELECT DISTINCT groups by all it shows."""
+    """Whether a grouping expression is a column that holds a unit; SELECT DISTINCT groups by all it shows.
+
+    DISTINCT ON keeps one row of each of its own groups.
+    """
     if is_distinct(select):
         return bool(_shown(select, catalog, ctes))
-    units = _units_of(select, catalog, ctes)
-    return any(_is_unit(node, units) for node in group_items(select))
+    units, distinct = _units_of(select, catalog, ctes), select.args.get("distinct")
+    kept = [] if distinct is None or distinct.args.get("on") is None else distinct.args["on"].expressions
+    return any(_is_unit(unwrapped(node), units) for node in kept or group_items(select))
 
 
 def is_distinct(select: exp.Select) -> bool:

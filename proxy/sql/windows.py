@@ -40,6 +40,7 @@ from proxy.sql.frames import frame_of
 from proxy.sql.inner_values import KINDS, MakeValue, bind_unit_value, stored_type
 from proxy.sql.named_windows import windows_of, written_out
 from proxy.sql.names import spelled
+from proxy.sql.parse import unwrapped
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
 from proxy.sql.window_shares import less_one, share, tile, tiles_of
@@ -67,6 +68,25 @@ _LONGEST_NAME = 60
 def has_window(select: exp.Select) -> bool:
     """Whether a select item calls a window function."""
     return any(isinstance(n, exp.Window) for item in select.expressions for n in item.walk())
+
+
+def first_of_each(select: exp.Select) -> exp.Window | None:
+    """What is 1 for the rows that DISTINCT ON keeps: their place among those with the same values. None without it.
+
+    `SELECT DISTINCT ON (u) u, x FROM t ORDER BY u, d` keeps rows with `row_number() OVER (PARTITION BY u ORDER BY d)`
+    = 1. Raises Unsupported.
+    """
+    distinct, order = select.args.get("distinct"), select.args.get("order")
+    if distinct is None or distinct.args.get("on") is None:
+        return None
+    only(distinct, "on")
+    keys = [unwrapped(key) for key in distinct.args["on"].expressions]
+    ordered = [] if order is None else list(order.expressions)
+    if any(unwrapped(o.this) not in keys for o in ordered[: len(keys)]):
+        raise refuse(distinct, "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                     "Order by them first, and by what decides behind them.")  # fmt: skip
+    rest = exp.Order(expressions=[o.copy() for o in ordered[len(keys) :]])
+    return exp.Window(this=exp.RowNumber(), partition_by=[k.copy() for k in keys], order=rest)
 
 
 class Windows:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import duckdb
 
-from proxy.policy.model import UnitColumns
+from proxy.policy.model import UnitColumns, limit_or
 from tests.fuzz.kept_queries import Answer, Shop
 from tests.fuzz.worlds import NOBODY, World
 
@@ -29,7 +29,7 @@ _ARRAY = re.compile(r"'\{([0-9,]*)\}'(::int\[\])?")
 
 def make_constant_query(world: World, rng: random.Random) -> str:
     """One random query. Its tables are as they are in `Tables`."""
-    made = rng.choice((_natural, _natural, _listed, _listed, _among, _among, _spine, _different))
+    made = rng.choice((_natural, _natural, _listed, _listed, _among, _among, _spine, _different, _thresholds))
     return made(world, rng)
 
 
@@ -94,6 +94,21 @@ def _listed(_: World, rng: random.Random) -> str:
     return _grouped(rng, f"from {table} x {how} {rows} on {on}", ("v.c", "x.code"))
 
 
+def _thresholds(_: World, rng: random.Random) -> str:
+    """Private rows that meet several rows of constants."""
+    table = rng.choice("pe")
+    few = rng.choices(("-1", "0", "1", "2", "3"), k=rng.choice((2, 3)))
+    rows = rng.choice((
+        f"(values {', '.join(f'({v})' for v in few)}) v(c)",
+        f"unnest(array[{', '.join(few)}]) v(c)",
+        f"generate_series(0, {rng.choice('123')}{rng.choice(('', ', 2'))}) v(c)",
+        f"(values {', '.join(f'({v}, {v})' for v in few)}) v(c, d)",
+    ))  # fmt: skip
+    on = rng.choice(("x.code >= v.c", "v.c < x.code", "x.code <> v.c", "x.code = v.c or x.code > 1", "true"))
+    keys = rng.choice((("v.c",), ("v.c", "x.code"), ("x.code",), ("v.c + x.code", "v.c > 0")))
+    return _grouped(rng, f"from {table} x join {rows} on {on}", keys)
+
+
 # --- constant arrays ---------------------------------------------------------------------------------------------
 
 
@@ -140,6 +155,9 @@ def _spine(_: World, rng: random.Random) -> str:
 def _different(world: World, rng: random.Random) -> str:
     table, units = rng.choice("pe"), ", ".join(units_of(world))
     if rng.random() < 0.4:
+        is_first = rng.random() < 0.4 and limit_or(world.tables[table].rows_per_unit, 1) > 1  # else every row is
+        return _first(table, units, rng) if is_first else _common(world, rng)
+    if rng.random() < 0.4:
         rows = rng.choice((f"select distinct {units}, code from {table}",
                            f"select {units}, code from p union select {units}, code from e",
                            f"select {units}, code from e union all select {units}, code from p"))  # fmt: skip
@@ -149,6 +167,27 @@ def _different(world: World, rng: random.Random) -> str:
     if rng.random() < 0.3:
         return f"select count(*) as a, coalesce(sum(k), 0) as b from (select distinct code as k from {table}{where}) q"
     return f"select distinct {columns} from {table}{where}"
+
+
+def _common(world: World, rng: random.Random) -> str:
+    """Units that are, or are not, among those of another sub-select; composite ones are refused."""
+    units = ", ".join(units_of(world))
+    sides = [f"select {units} from {rng.choice('pe')}{rng.choice(('', ' where code > 0'))}" for _ in range(3)]
+    if rng.random() < 0.3:
+        sides[1] = f"select distinct {units} from {rng.choice('pe')} where code <> 1"
+    rows = f"{sides[0]} {rng.choice(('intersect', 'except'))} {sides[1]}"
+    if rng.random() < 0.2:
+        rows = rng.choice((f"{rows} intersect {sides[2]}", f"({rows}) except {sides[2]}"))
+    if rng.random() < 0.4:
+        return f"select count(*) as a from ({rows}) q"
+    return _grouped(rng, f"from ({rows}) q join {rng.choice('pe')} x using ({units})", ("x.code",))
+
+
+def _first(table: str, units: str, rng: random.Random) -> str:
+    """The first row of each unit, by all that is shown of it."""
+    end = rng.choice(("", " desc nulls last", " nulls first"))
+    rows = f"select distinct on ({units}) {units}, code from {table} order by {units}, code{end}"
+    return _grouped(rng, f"from ({rows}) q", ("code",))
 
 
 # --- what an SQL engine says -------------------------------------------------------------------------------------
