@@ -20,6 +20,7 @@ from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
+from proxy.policy.figures import figure
 from proxy.policy.load import load_policy
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.policy.pledge import pledge_of
@@ -138,7 +139,7 @@ def _open_decisions(path: FilePath) -> list[str]:
 def _summary(policy: Policy) -> str:
     private = len(policy.private_tables())
     limit = policy.budgets.dataset
-    budget = f"{limit.epsilon:g}" if isinstance(limit, EpsilonLimit) else "unlimited"
+    budget = figure(limit.epsilon, 6) if isinstance(limit, EpsilonLimit) else "unlimited"
     return (
         f"{policy.dataset}: {private} private and {len(policy.tables) - private} public tables, "
         f"epsilon {budget} at delta {policy.privacy.delta:g}, digest {policy.digest[:12]}"

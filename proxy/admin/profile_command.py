@@ -19,6 +19,7 @@ from proxy.config import ProfileConfig, UsersAt, UsersOfPolicy
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError
 from proxy.plan.profile import Sizes, TableProfile
+from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
 from proxy.session.profile_questions import has_several_rows, largest_value, measures
 from proxy.session.profiling import Findings, Largest, Wish
@@ -86,7 +87,7 @@ def register(app: typer.Typer, run: Callable[[ProfileConfig], Profiled]) -> None
 def wishes_of(config: ProfileConfig, policy: Policy) -> tuple[Wish, ...]:
     """What the options ask for. Raises ConfigError if the policy has no such thing, or there is nothing to count."""
     if not 0 < config.epsilon <= _MOST_EPSILON:
-        raise ConfigError(f"--epsilon is more than 0 and at most {_MOST_EPSILON:g}")
+        raise ConfigError(f"--epsilon is more than 0 and at most {figure(_MOST_EPSILON, 6)}")
     names = config.tables or tuple(t.name for t in policy.private_tables() if has_several_rows(t) or measures(t))
     named = dict.fromkeys((*names, *(t for t, _ in config.columns)))
     wishes = tuple(_wish(_private(policy, name), config) for name in named)
@@ -168,11 +169,18 @@ def _of_values(of: Largest, table: Table) -> str:
     most = tail_size(tail, few) * of.largest
     low, high = max(ends[0], -most), min(ends[1], most)
     if (low, high) == ends or low > high or tail.units <= few:
-        return f"{name}: nothing narrower than the policy's bounds [{ends[0]:g}, {ends[1]:g}] is told by this epsilon"
+        given = f"[{figure(ends[0], 6)}, {figure(ends[1], 6)}]"
+        return f"{name}: nothing narrower than the policy's bounds {given} is told by this epsilon"
+    found = f"[{figure(low)}, {figure(high)}]"
     return (
-        f"{name}: all but about {few:.0f} units have only values within [{low:.4g}, {high:.4g}]; to use that, write"
-        f" bounds: [{low:.4g}, {high:.4g}] at tables.{of.table}.columns.{of.column}"
+        f"{name}: all but about {few:.0f} units have only values within {found}; to use that, write"
+        f" bounds: [{_digits(low)}, {_digits(high)}] at tables.{of.table}.columns.{of.column}"
     )
+
+
+def _digits(number: float) -> str:
+    """A number of a policy."""
+    return figure(number).replace(",", "")
 
 
 def _charge(profiled: Profiled) -> str:
@@ -180,7 +188,7 @@ def _charge(profiled: Profiled) -> str:
     paid = epsilon_spent(privacy, findings.pico - findings.reused)
     if not paid:
         return f"{profiled.policy.dataset}: paid for before, nothing was charged"
-    return f"{profiled.policy.dataset}: charged to the dataset: epsilon {paid:.4g}"
+    return f"{profiled.policy.dataset}: charged to the dataset: epsilon {figure(paid)}"
 
 
 def _data(profiled: Profiled) -> dict[str, object]:

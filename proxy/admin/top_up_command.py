@@ -13,6 +13,7 @@ from proxy.dp.accounting import as_written, atto_down, epsilon_spent, limit_pico
 from proxy.errors import ConfigError
 from proxy.ledger.base import Gift, Total
 from proxy.plan.charge import AccountKind, Cost
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Policy
 from proxy.policy.users import UNCHECKED
 
@@ -42,14 +43,16 @@ def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
         raise ConfigError(f"'{wish.account}' is no {wish.kind} account of this policy", hint=f"Write {form}.")
     _check_known(wish, policy)
     if not 0 < wish.epsilon <= _LARGEST_EPSILON or not 0 <= wish.delta <= _LARGEST_DELTA:
-        raise ConfigError(f"epsilon is more than 0 and at most {_LARGEST_EPSILON:g}, delta 0 to {_LARGEST_DELTA:g}")
+        raise ConfigError(
+            f"epsilon is more than 0 and at most {figure(_LARGEST_EPSILON, 6)}, delta 0 to {_LARGEST_DELTA:g}"
+        )
     if wish.delta and privacy.accounting is Accounting.PURE:
         raise ConfigError("pure accounting has delta 0", hint="Leave out --delta.")
     if not wish.reason.strip():
         raise ConfigError("a top-up needs a reason", hint="Say in --reason why the promise becomes weaker.")
     cost = Cost(limit_pico(privacy, wish.epsilon), atto_down(as_written(wish.delta)))
     if not cost.pico:
-        raise ConfigError(f"epsilon {wish.epsilon:g} is too little to count")
+        raise ConfigError(f"epsilon {figure(wish.epsilon, 6)} is too little to count")
     gift = Gift(
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
         by=_operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
@@ -60,7 +63,7 @@ def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
 def told(total: Total, policy: Policy) -> str:
     """What the account has now. Epsilon is of all grants together, at the policy's delta."""
     granted, spent = (epsilon_spent(policy.privacy, cost.pico) for cost in (total.granted, total.spent))
-    return f"{total.kind} {total.name}: granted so far epsilon {granted:.4g}, spent in all epsilon {spent:.4g}"
+    return f"{total.kind} {total.name}: granted so far epsilon {figure(granted)}, spent in all epsilon {figure(spent)}"
 
 
 def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:

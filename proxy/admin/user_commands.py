@@ -14,6 +14,7 @@ from proxy.admin.output import print_json, print_table
 from proxy.config import check_private
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import ConfigError
+from proxy.policy.figures import figure
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit
 from proxy.policy.problems import did_you_mean
 from proxy.policy.users import NEW_FILE, UNCHECKED, load_users, with_login, without_login
@@ -97,7 +98,7 @@ def list_users(
                 str(row["name"]),
                 str(row["role"]),
                 "yes" if row["admin"] else "no",
-                f"{row['epsilon']:g}" if isinstance(row["epsilon"], float) else str(row["epsilon"]),
+                figure(row["epsilon"], 6) if isinstance(row["epsilon"], float) else str(row["epsilon"]),
                 ", ".join(row["tables"]) if isinstance(row["tables"], list) else str(row["tables"]),
             )
             for row in rows

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from proxy.errors import InvalidSetting
+from proxy.policy.figures import figure
 from proxy.policy.model import MIN_QUERY_EPSILON, Accounting, Privacy
 
 Exact = int | float | Decimal | Fraction
@@ -172,8 +173,8 @@ def knob_pico(privacy: Privacy, epsilon: float) -> int:
     most = privacy.max_query_epsilon
     if not MIN_QUERY_EPSILON <= epsilon <= most:
         raise InvalidSetting(
-            f"epsilon of a query is outside its range: {epsilon:g}",
-            detail=f"This policy accepts {MIN_QUERY_EPSILON:g} to {most:g}.",
+            f"epsilon of a query is outside its range: {figure(epsilon, 6)}",
+            detail=f"This policy accepts {figure(MIN_QUERY_EPSILON, 6)} to {figure(most, 6)}.",
             hint="SET hush.epsilon to a value in that range.",
         )
     return _price_down(privacy, epsilon)

@@ -13,6 +13,7 @@ from proxy.dp.accounting import ATTO, epsilon_spent, limit_pico, pool_atto
 from proxy.ledger.base import Balance
 from proxy.ledger.windows import most_in_a_year
 from proxy.plan.charge import AccountKind
+from proxy.policy.figures import figure
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Refresh, Users
 
 
@@ -55,11 +56,11 @@ def _sentence(limit: EpsilonLimit, dataset: AccountLimit, privacy: Privacy) -> s
     year = epsilon_spent(privacy, times * limit_pico(privacy, limit.epsilon))
     delta = privacy.delta + (times - 1) * pool_atto(privacy) / ATTO
     bound = (
-        f"epsilon {dataset.epsilon:g} by budgets.dataset"
+        f"epsilon {figure(dataset.epsilon, 6)} by budgets.dataset"
         if isinstance(dataset, EpsilonLimit) and dataset.refresh is Refresh.LIFETIME
         else "no bound"
     )
     return (
-        f"epsilon {limit.epsilon:g} comes back every {limit.refresh}; worst case in a calendar year: epsilon {year:.4g}"
-        f" at delta {delta:.3g}; over the lifetime of the data: {bound}"
+        f"epsilon {figure(limit.epsilon, 6)} comes back every {limit.refresh}; worst case in a calendar year:"
+        f" epsilon {figure(year)} at delta {delta:.3g}; over the lifetime of the data: {bound}"
     )

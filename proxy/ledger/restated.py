@@ -8,6 +8,7 @@ from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.ledger.base import Balance, Restated
 from proxy.ledger.promises import Standing
 from proxy.plan.charge import Cost
+from proxy.policy.figures import figure
 from proxy.policy.model import Neighbors, Privacy
 
 
@@ -21,7 +22,7 @@ def restated_lines(restated: Restated, privacy: Privacy) -> Iterable[str]:
         times = balance.counted(10**12) / 10**12
         yield (
             f"more was promised before ({promise_words(balance.standing)}) and stays so for the accounts:"
-            f" each charge under this policy counts {times:g} times"
+            f" each charge under this policy counts {figure(times, 6)} times"
         )
     if broken := outside_words(balance, privacy):
         yield broken
@@ -60,5 +61,5 @@ def breaks_words(standing: Standing) -> str:
 
 
 def _amount(cost: Cost, privacy: Privacy) -> str:
-    delta = f" and delta {cost.atto / ATTO:.3g}" if cost.atto else ""
-    return f"epsilon {epsilon_spent(privacy, cost.pico):.4g}{delta}"
+    delta = f" and delta {figure(cost.atto / ATTO, 3)}" if cost.atto else ""
+    return f"epsilon {figure(epsilon_spent(privacy, cost.pico))}{delta}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from proxy.errors import PolicyForbids
 from proxy.plan.outputs import OutputNoise
+from proxy.policy.figures import figure
 from proxy.policy.model import MIN_QUERY_EPSILON
 
 _DIGITS = 900  # epsilons of three digits in one power of ten
@@ -24,7 +25,7 @@ class Target:
     is_share: bool = False
 
     def __str__(self) -> str:
-        return f"{100 * self.amount:g}%" if self.is_share else f"{self.amount:g}"
+        return f"{figure(100 * self.amount, 6)}%" if self.is_share else figure(self.amount, 6)
 
 
 NO_TARGET = Target(0.0)
@@ -103,8 +104,10 @@ def _is_near(target: Target, shown: Shown) -> bool:
 
 def unmet(target: Target, most: float, needed: float | None) -> PolicyForbids:
     """The refusal where the largest epsilon that is allowed is too small. needed: an epsilon that would do."""
-    cost = f"it costs epsilon {needed:g}" if needed is not None else "no epsilon that the policy allows is enough"
+    cost = (
+        f"it costs epsilon {figure(needed, 6)}" if needed is not None else "no epsilon that the policy allows is enough"
+    )
     return PolicyForbids(
-        f"hush.target_error = {target} cannot be had: {cost}, and at most {most:g} is allowed",
+        f"hush.target_error = {target} cannot be had: {cost}, and at most {figure(most, 6)} is allowed",
         hint="SET hush.target_error to more, raise hush.max_charge, or ask for fewer numbers at once.",
     )

@@ -24,6 +24,7 @@ from proxy.plan.moments import (
 )
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
+from proxy.policy.figures import figure
 from proxy.sql.algebra import TRUE, Scalar
 from proxy.sql.canonical import in_order
 from proxy.sql.describe import describe_scalar
@@ -51,7 +52,7 @@ def describe_moment(moment: Moment) -> str:
         case ProductSum(left, right):
             return f"sum of {_z(left)} times {_z(right)}{_condition(left.where)}"
         case UnitTotal(scaled, least, most):
-            ends = f"[{least / ROW_UNITS:g}, {most / ROW_UNITS:g}]"
+            ends = f"[{figure(least / ROW_UNITS, 6)}, {figure(most / ROW_UNITS, 6)}]"
             return f"sum of {_z(scaled)} over a unit, clipped to {ends}{_condition(scaled.where)}"
         case UnitCount(where, per_part):
             return f"number of units{' per private key' if per_part else ''}{_condition(where)}"
@@ -67,7 +68,7 @@ def _counted(of: Scalar, given: Scalar, *, absent: bool) -> str:
 
 
 def _z(scaled: ScaledSum) -> str:
-    return f"({describe_scalar(scaled.of)} - {scaled.middle:g})/{scaled.half:g}"
+    return f"({describe_scalar(scaled.of)} - {figure(scaled.middle, 6)})/{figure(scaled.half, 6)}"
 
 
 def _with(given: Scalar) -> str:
@@ -103,7 +104,7 @@ def limits_of(part: Part) -> str:
 
 def _looked_for(asked: Quantiles) -> str:
     """What is looked for, in a few words."""
-    fractions = ", ".join(f"{float(f):g}" for f in asked.fractions)
+    fractions = ", ".join(figure(float(f), 6) for f in asked.fractions)
     return f"{'quantile' if len(asked.fractions) == 1 else 'quantiles'} {fractions} of {describe_scalar(asked.of)}"
 
 

@@ -18,6 +18,7 @@ from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.plan.unit_totals import SumChoice
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Neighbors, Privacy
 from proxy.sql.describe import describe_aggregate, describe_scalar
 
@@ -118,7 +119,7 @@ def _noise_of_part(part: Part, *, pure: bool) -> Json:
 def _choice(choice: SumChoice) -> Json:
     return {
         "aggregate": describe_aggregate(choice.aggregate),
-        "total_within": f"[{choice.least:g}, {choice.most:g}]",
+        "total_within": f"[{figure(choice.least, 6)}, {figure(choice.most, 6)}]",
         "sd_by_total": choice.by_total,
         "sd_by_rows": choice.by_rows,
         "used": "total" if choice.is_used else "rows",
@@ -128,25 +129,25 @@ def _choice(choice: SumChoice) -> Json:
 def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     bounds, allocation = plan.analysed.bounds, plan.allocation
     if allocation.is_chosen:
-        text = f"B = {allocation.unit_norm:.4g}, chosen; what a unit has is scaled down to it in all groups alike"
+        text = f"B = {figure(allocation.unit_norm)}, chosen; what a unit has is scaled down to it in all groups alike"
         return text + _factors(privacy)
     units = [w for m, w in zip(plan.vector.moments, allocation.weights, strict=True) if isinstance(m, UnitCount)]
     parts = []
     if allocation.row_norm > 0:
-        parts.append(f"{counted(bounds.rows_per_group, 'row')} in a group, each at most {allocation.row_norm:.4g}")
+        parts.append(f"{counted(bounds.rows_per_group, 'row')} in a group, each at most {figure(allocation.row_norm)}")
     if units:
-        parts.append(f"{counted(len(units), 'unit count')} of weight {max(units):.4g}")
+        parts.append(f"{counted(len(units), 'unit count')} of weight {figure(max(units))}")
     totals = [
         w * size_in_cell(m, 0)
         for m, w in zip(plan.vector.moments, allocation.weights, strict=True)
         if isinstance(m, UnitTotal)
     ]
     if totals:
-        parts.append(f"{counted(len(totals), 'total')} of at most {max(totals):.4g}")
-    text = f"{' and '.join(parts)}, so W = {allocation.cell_norm:.4g}"
+        parts.append(f"{counted(len(totals), 'total')} of at most {figure(max(totals))}")
+    text = f"{' and '.join(parts)}, so W = {figure(allocation.cell_norm)}"
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
     text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
-    text += f" so B = {allocation.unit_norm:.4g}, at most {spread} * W"
+    text += f" so B = {figure(allocation.unit_norm)}, at most {spread} * W"
     return text + _factors(privacy)
 
 

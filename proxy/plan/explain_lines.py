@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from proxy.dp.figures import figure
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
+from proxy.policy.figures import figure
 
 _WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
 _CONTINUED = "  "
@@ -87,7 +87,7 @@ def _chosen(bound: Json) -> str:
         for name in ("expected_loss", "expected_error", "expected_error_by_policy")
     )
     return (
-        f"  Bound: what a unit has counts up to that of {float(str(bound['rows'])):.4g} rows, by the profile of data"
+        f"  Bound: what a unit has counts up to that of {figure(bound['rows'])} rows, by the profile of data"
         f" version {bound['data_version']}; about {left_out} of the whole is left out; expected error {error},"
         f" with the policy's bounds {other}"
     )

@@ -15,6 +15,7 @@ from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Privacy
 from proxy.sql.describe import describe_scalar
 
@@ -45,7 +46,7 @@ def plan_lines(block: Json) -> list[str]:
         return explain_lines(block)
     charge, sets = block["charge"], list_of(block, "grouping_sets")
     assert isinstance(charge, dict)
-    amount = ", ".join(f"{k} {v:.6g}" for k, v in charge.items() if isinstance(v, (int, float)))
+    amount = ", ".join(f"{k} {figure(v, 6)}" for k, v in charge.items() if isinstance(v, (int, float)))
     how = f"{block['mechanism']}, {block['neighbors']} of one {block['unit']}"
     lines = [
         f"Release of {counted(len(sets), 'grouping set')} ({how})",

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 from proxy.analysis.analyse import Analysed, measure_bounds
 from proxy.errors import BadGroups, MissingBounds
+from proxy.policy.figures import figure
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra import Scalar, columns_in_order
 from proxy.sql.dialect import quote
@@ -214,7 +215,8 @@ def describe(grid: Grid) -> str:
             text = "every whole number" if step == 1 else f"whole numbers {step} apart"
             return f"{text} from {low} to {high}"
         case Reals(low, high, step):
-            return f"middles of {grid.cells} cells of width {format(step.normalize(), 'f')} from {low:g} to {high:g}"
+            width, ends = format(step.normalize(), "f"), f"from {figure(low, 6)} to {figure(high, 6)}"
+            return f"middles of {grid.cells} cells of width {width} {ends}"
         case Days(low, high, step):
             return f"{'every day' if step == 1 else f'days {step} apart'} from {low} to {high}"
         case Moments(low, high, step):

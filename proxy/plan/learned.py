@@ -14,6 +14,7 @@ from proxy.analysis.learned import Learned
 from proxy.dp.accounting import of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.plan.profile import Sizes, TableProfile, Tail
+from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
 
 _GAIN = 0.8  # of the error without it, that a narrower bound must promise to stay below
@@ -66,7 +67,7 @@ def told_of(profiles: Sequence[TableProfile], name: str, column: str) -> str | N
         if one.allowed != 1:
             words.append(f"99 of 100 units have at most {_most(one.rows.tail):.0f} rows")
         words += [
-            f"99 of 100 units have sums of size {_most(sizes.tail) * largest:.3g}"
+            f"99 of 100 units have sums of size {figure(_most(sizes.tail) * largest, 3)}"
             for of, largest, sizes in one.sums if of == column
         ]  # fmt: skip
     return ", ".join(words) or None

@@ -27,6 +27,7 @@ from proxy.plan.recipes import (
     Verdict,
 )
 from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.figures import figure
 from proxy.sql.algebra import Aggregate, AggregateKind
 from proxy.sql.describe import describe_aggregate
 
@@ -101,10 +102,11 @@ def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
             return "1 per unit" if kind is AggregateKind.COUNT_UNITS else "1 per row"
         case Total(value, sign):
             never = {1: "; never negative", -1: "; never positive", 0: ""}[sign]
-            return f"values clamped; largest weight {max((abs(c) for _, c in value.terms), default=0):g}{never}"
+            largest = max((abs(c) for _, c in value.terms), default=0)
+            return f"values clamped; largest weight {figure(largest, 6)}{never}"
         case Mean():
             lo, hi = recipe.ends
-            return f"values clamped to [{lo:g}, {hi:g}]"
+            return f"values clamped to [{figure(lo, 6)}, {figure(hi, 6)}]"
         case Spread(measured=measured):
             return f"values clamped to {_measured(measured)}; {_EVEN}"
         case Relation(y=y, x=x):
@@ -116,7 +118,7 @@ def _bound(kind: AggregateKind, recipe: Stated, plan: ReleasePlan) -> str:
 
 
 def _interval(middle: float, half: float) -> str:
-    return f"[{middle - half:g}, {middle + half:g}]"
+    return f"[{figure(middle - half, 6)}, {figure(middle + half, 6)}]"
 
 
 def _measured(of: Measured) -> str:

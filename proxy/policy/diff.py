@@ -10,6 +10,7 @@ import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from proxy.policy.figures import figure
 from proxy.policy.model import (
     AccountLimit,
     Bounded,
@@ -146,7 +147,7 @@ def _limit_words(limit: AccountLimit) -> str:
     if not isinstance(limit, EpsilonLimit):
         return "no limit"
     every = "" if limit.refresh is Refresh.LIFETIME else f" every {limit.refresh}"
-    return f"epsilon {limit.epsilon:g}{every}"
+    return f"epsilon {figure(limit.epsilon, 6)}{every}"
 
 
 def _limits(old: Limits, new: Limits) -> Iterator[Change]:
@@ -371,6 +372,6 @@ def _plain(value: object) -> str:
         case enum.Enum():
             return str(value.value)
         case float():
-            return f"{value:g}"
+            return figure(value, 6)
         case _:
             return str(value)

@@ -16,6 +16,7 @@ from proxy.policy.document import (
     PrivacyDocument,
     SourceDocument,
 )
+from proxy.policy.figures import figure
 from proxy.policy.model import (
     MAX_QUERY_EPSILON,
     MIN_QUERY_EPSILON,
@@ -131,7 +132,10 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
     query = _epsilon(document.query_epsilon, ("privacy", "query_epsilon"), MAX_QUERY_EPSILON, report)
     most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), MAX_QUERY_EPSILON, report)
     if query > most:
-        report.add(("privacy", "query_epsilon"), f"must be at most max_query_epsilon ({most:g}), found {query:g}")
+        report.add(
+            ("privacy", "query_epsilon"),
+            f"must be at most max_query_epsilon ({figure(most, 6)}), found {figure(query, 6)}",
+        )
     for name, word in (("unit", document.unit), ("unit_changed_from", document.unit_changed_from or "")):
         if not word.isprintable() or word != word.strip():
             report.add(("privacy", name), "expected a word, as customer")
@@ -189,7 +193,9 @@ def _deltas(
 
 def _epsilon(value: float, path: Path, largest: float, report: Report) -> float:
     if not MIN_QUERY_EPSILON <= value <= largest:
-        report.add(path, f"must be from {MIN_QUERY_EPSILON:g} to {largest:.12g}, found {report.show(path, value)}")
+        report.add(
+            path, f"must be from {figure(MIN_QUERY_EPSILON)} to {largest:.12g}, found {report.show(path, value)}"
+        )
         return MIN_QUERY_EPSILON
     return float(value)
 
@@ -201,7 +207,7 @@ def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Re
         report.add(path, f"{wrong}, found {report.show(path, raw)}")
         return most_s
     if not least_s <= seconds <= most_s:
-        report.add(path, f"must be from {least_s:g} to {most_s:.12g} seconds, found {report.show(path, raw)}")
+        report.add(path, f"must be from {figure(least_s, 6)} to {most_s:.12g} seconds, found {report.show(path, raw)}")
     return seconds
 
 
@@ -225,7 +231,8 @@ def _account(document: AccountDocument | None, name: str, query_epsilon: float, 
     if limit.epsilon < query_epsilon and not report.names(("budgets", name)):
         report.add(
             ("budgets", name, "epsilon"),
-            f"{limit.epsilon:g} does not pay for one query of privacy.query_epsilon ({query_epsilon:g})",
+            f"{figure(limit.epsilon, 6)} does not pay for one query of privacy.query_epsilon"
+            f" ({figure(query_epsilon, 6)})",
         )
     return limit
 

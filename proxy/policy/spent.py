@@ -5,6 +5,7 @@ In words, for people who compare two policies. The sums are made by the ledger; 
 
 from __future__ import annotations
 
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Policy, Privacy
 from proxy.policy.pledge import changed_unit, pledge_of
 
@@ -15,9 +16,9 @@ def reach_words(old: Privacy, new: Privacy) -> str:
     power = 1 if new.accounting is Accounting.PURE else 2
     said = []
     if after > before:
-        said.append(f"what was spent counts {(after / before) ** power:.4g} times")
+        said.append(f"what was spent counts {figure((after / before) ** power)} times")
     if after < before:
-        less = f"{(before / after) ** power:.4g} times"
+        less = f"{figure((before / after) ** power)} times"
         said.append(f"what was spent stays as it counts, and each new charge counts {less}: accounts keep a promise")
     if new.group_size > old.group_size and new.accounting is Accounting.ZCDP:
         said.append("the delta of unlisted groups counts as often as a group of that size is shown, which is far more")

@@ -22,6 +22,7 @@ from proxy.plan.explain import Json
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.profile import TableProfile
 from proxy.plan.sets import Plan
+from proxy.policy.figures import figure
 from proxy.policy.model import EpsilonLimit, Policy
 from proxy.session.contract import Piece
 from proxy.session.explain import amounts, later_lines
@@ -57,7 +58,7 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     later: list[Json] = [{"charge": amounts(cost, policy.privacy)} for cost in found.later]
     if as_json:
         return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks, "later": later}, indent=2)
-    lines = [f"Privacy plan: epsilon {policy.privacy.query_epsilon:g} at delta {policy.privacy.delta:g}"]
+    lines = [f"Privacy plan: epsilon {figure(policy.privacy.query_epsilon, 6)} at delta {policy.privacy.delta:g}"]
     for block in blocks:
         lines += plan_lines(block)
     return "\n".join([*lines, *later_lines(later), *([] if blocks or later else ["Nothing is released, it is free."])])

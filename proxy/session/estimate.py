@@ -22,6 +22,7 @@ from proxy.pipeline.statements import Asked, Understood, understand
 from proxy.plan.charge import Cost, Request
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.sets import Plan
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting
 from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
@@ -160,7 +161,7 @@ class _Estimate:
                 costs = self._costs(requests)
                 own = largest(c for c, a in zip(costs, self._accounts, strict=True) if a.kind.is_own)
                 if is_above_cap(own, self._settings, self._privacy):
-                    refusal = f"hush.max_charge allows {self._settings.max_charge:g}"
+                    refusal = f"hush.max_charge allows {figure(self._settings.max_charge, 6)}"
                 else:
                     refusal, self._asked = "", self._asked + requests
                     self._plans += planned.distinct()
@@ -202,4 +203,4 @@ def _expected_error(output: OutputNoise) -> str:
     if output.is_of_ranks:
         return f"{output.aggregate}: rank within {math.ceil(output.half_width_95)} rows"
     rows = " / number of rows" if output.is_per_row else ""
-    return f"{output.aggregate}: {output.half_width_95:.4g}{rows}"
+    return f"{output.aggregate}: {figure(output.half_width_95)}{rows}"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.dp.figures import figure
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.ledger.restated import outside_words
@@ -23,6 +22,7 @@ from proxy.plan.explain import Json
 from proxy.plan.explain_lines import charge_text
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.sets import Plan
+from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Privacy
 from proxy.session.asker import Asker
 from proxy.session.payment import Wanting
@@ -34,13 +34,13 @@ from proxy.session.windows import left_of, refreshes, window_ends
 def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:
     """The privacy plan as lines. asked: what would be asked of the ledger, for later stages too."""
     data = explain_data(planned, asked, asker, viewer, settings)
-    releases = _listed(data, "releases")
+    releases, epsilon = _listed(data, "releases"), figure(data["epsilon"], 6)
     lines = [
-        f"Privacy plan: {counted(len(releases), 'release')}, epsilon {data['epsilon']:g} at delta {data['delta']:g}",
+        f"Privacy plan: {counted(len(releases), 'release')}, epsilon {epsilon} at delta {data['delta']:g}",
         f"Charge to your accounts if run now: epsilon {figure(data['charge_epsilon'])}{_payers(data)}",
     ]
     if data["is_above_max_charge"]:
-        lines.append(f"It is refused if run now: hush.max_charge allows {settings.max_charge:g}")
+        lines.append(f"It is refused if run now: hush.max_charge allows {figure(settings.max_charge, 6)}")
     lines += [f"Remaining, {a['account']}: {a['remaining']}" for a in _listed(data, "accounts")]
     lines += [f"Remaining, {a['account']}: {a['outside']}" for a in _listed(data, "accounts") if "outside" in a]
     for release in releases:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from proxy.dp.accounting import epsilon_spent
-from proxy.dp.figures import figure
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
@@ -14,6 +13,7 @@ from proxy.plan.derive import Derived
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import Plan
+from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
 from proxy.session.windows import left_of

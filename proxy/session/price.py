@@ -14,6 +14,7 @@ from proxy.errors import PolicyForbids
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request
 from proxy.plan.sets import Plan
+from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
 from proxy.session.asker import Asker
 from proxy.session.dataset import Version
@@ -67,9 +68,9 @@ def check_cap(cost: Cost, settings: Settings, privacy: Privacy) -> None:
         return
     charge, most = epsilon_spent(privacy, cost.pico), settings.max_charge
     raise PolicyForbids(
-        f"this statement costs epsilon {charge:.4g}, and hush.max_charge allows {most:g}",
+        f"this statement costs epsilon {figure(charge)}, and hush.max_charge allows {figure(most, 6)}",
         detail="Nothing was charged.",
-        hint=f"Lower hush.epsilon to {most:g}, or raise hush.max_charge.",
+        hint=f"Lower hush.epsilon to {figure(most, 6)}, or raise hush.max_charge.",
     )
 
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from proxy.dp.accounting import epsilon_spent
-from proxy.dp.figures import figure
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import lifetime_epsilon
 from proxy.ledger.windows import window_end
+from proxy.policy.figures import figure
 from proxy.policy.model import Privacy, Refresh
 
 

@@ -237,8 +237,8 @@ def test_only_logins_and_roles_that_are_there_are_given_something(
         (["session", "shop/alice"], "'shop/alice' is no session account of this policy. Write shop/LOGIN/SESSION."),
         (["role", "other/analyst"], "'other/analyst' is no role account of this policy. Write shop/ROLE."),
         (["role", "shop/"], "'shop/' is no role account of this policy. Write shop/ROLE."),
-        (["user", "shop/alice", "--delta", "0.5"], "epsilon is more than 0 and at most 1e+06, delta 0 to 0.01"),
-        (["user", "shop/alice", "--epsilon", "1e-9"], "epsilon 1e-09 is too little to count"),
+        (["user", "shop/alice", "--delta", "0.5"], "epsilon is more than 0 and at most 1,000,000, delta 0 to 0.01"),
+        (["user", "shop/alice", "--epsilon", "1e-9"], "epsilon 0.000000001 is too little to count"),
         (["user", "shop/alice", "--reason", " "], "a top-up needs a reason. Say in --reason why"),
     ],
 )

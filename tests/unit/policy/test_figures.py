@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from proxy.dp.figures import figure
+from proxy.policy.figures import figure
 
 
 @pytest.mark.parametrize(
