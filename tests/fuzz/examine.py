@@ -193,15 +193,16 @@ def run_worlds(
             for number in range(queries):
                 rng = random.Random(f"query {seed} {number}")
                 query = make(examiner.world, rng)
-                _examine_one(examiner, query, make_context(examiner.world, rng), how, tally, seed, number)
+                examine_one(examiner, query, make_context(examiner.world, rng), how, tally, seed, number)
                 if stop and tally.failures:
                     return tally
     return tally
 
 
-def _examine_one(
+def examine_one(
     examiner: Examiner, query: str, context: PlanContext, how: str, tally: Tally, seed: int, number: int
 ) -> None:
+    """Examine a query, which is that number of its world, and count what came of it."""
     try:
         if how in ("meaning", "both"):
             examiner.meaning(query, context)

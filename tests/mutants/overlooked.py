@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.mistake import Seeded
 
 _KEY_RULES = "tests/unit/plan/test_key_rules.py"
+_TOTALS = "tests/unit/plan/test_unit_totals.py"
+_EDGES = "tests/fuzz/test_edges.py"
 
 OVERLOOKED = (
     # --- what a threshold is given -------------------------------------------------------------------------------
@@ -40,4 +42,29 @@ OVERLOOKED = (
            "keys_per_unit=whole(1 if",
            "keys_per_unit=max(1 if",
            _KEY_RULES),
+    # --- bounds that are met, and from the other side -----------------------------------------------------------
+    Seeded("edges", "a total is as large as its upper end", "plan/moments.py",
+           "return max(abs(least), abs(most)) / ROW_UNITS",
+           "return max(abs(most), 1) / ROW_UNITS",
+           _EDGES),
+    Seeded("edges", "NULL is no group where values are listed", "plan/selectivity.py",
+           "return len(values) + column.nullable",
+           "return len(values)",
+           _EDGES),
+    Seeded("edges", "NULL is no group between bounds", "plan/selectivity.py",
+           "return max(0, hi - lo + 1) + column.nullable",
+           "return max(0, hi - lo + 1)",
+           _EDGES),
+    Seeded("edges", "rows that are left out have a total of their own", "plan/unit_totals.py",
+           "math.floor(max(ends[1], 0.0) * units)",
+           "math.floor(ends[1] * units)",
+           _TOTALS),
+    Seeded("edges", "a sum is as large as its upper end", "plan/vector.py",
+           "    largest = max(abs(lo), abs(hi))\n",
+           "    largest = abs(hi)\n",
+           _EDGES),
+    Seeded("edges", "totals in several groups are all of the longer side", "plan/allocation.py",
+           "totals = [w * (m.most - m.least) / ROW_UNITS for",
+           "totals = [w * max(m.most, -m.least) / ROW_UNITS for",
+           _TOTALS),
 )  # fmt: skip

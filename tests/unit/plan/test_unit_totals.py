@@ -12,7 +12,7 @@ import pytest
 from proxy.plan.explain import explain_block
 from proxy.plan.explain_lines import explain_lines
 from proxy.plan.moments import ROW_UNITS, UnitTotal
-from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.policy.model import Bounded, Unknown
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, context_with_sums, plan, with_bounds
 
@@ -103,10 +103,35 @@ def test_one_row_for_each_unit_needs_no_total() -> None:
     assert not totals(plan("select sum(age) from users", of))
 
 
-def test_a_total_lies_between_its_bounds_and_nothing() -> None:
-    """A group may hold a part of a unit's rows: a lower bound above 0 says nothing of it."""
-    (total,) = totals(plan("select status, sum(amount) from orders group by 1", context_with_sums(Bounded(500, 1500))))
-    assert (total.least, total.most) == (0, math.floor(1.5 * ROW_UNITS))
+def signed(bounds: Bounded, *, pure: bool = False) -> PlanContext:
+    """Amounts of either sign, of which a unit has so much in all."""
+    columns = tuple(replace(c, domain=Bounded(-1000, 1000)) if c.name == "amount" else c for c in ORDERS.columns)
+    orders = with_bounds(replace(ORDERS, columns=columns), "amount", bounds)
+    return replace(context(pure=pure), tables=MappingProxyType({**TABLES, "orders": orders}))
+
+
+EITHER_SIDE = ((-500, 20), (-20, 500), (-1500, -500), (500, 1500), (-900, 900), (-40, 0), (0, 40))
+
+
+@pytest.mark.parametrize(("low", "high"), EITHER_SIDE)
+def test_a_total_lies_between_its_bounds_and_nothing(low: int, high: int) -> None:
+    """A group may hold a part of a unit's rows, or none: a lower bound above 0 says nothing of it."""
+    (total,) = totals(plan("select status, sum(amount) from orders group by 1", signed(Bounded(low, high))))
+    least, most = (end / 1000 * ROW_UNITS for end in (min(low, 0), max(high, 0)))
+    assert (total.least, total.most) == (math.ceil(least), math.floor(most))
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(("low", "high"), EITHER_SIDE)
+@pytest.mark.parametrize("group", ["", "status, "])
+def test_no_unit_within_the_bounds_of_its_total_is_cut(group: str, low: int, high: int, pure: bool) -> None:
+    """Its groups have totals of one sign, or one has all of it that is above 0 and another all that is below."""
+    text = f"select {group}sum(amount) from orders {'group by 1' if group else ''}"
+    of = plan(text, signed(Bounded(low, high), pure=pure))
+    (total,), (weight,) = totals(of), of.allocation.weights
+    ends = [weight * abs(end) / ROW_UNITS for end in (total.least, total.most)]
+    longest = (sum(ends) if pure else math.hypot(*ends)) if group else max(ends)
+    assert of.allocation.unit_norm >= longest * (1 - 1e-12)
 
 
 def test_columns_without_bounds_of_their_sum_stay_as_they_are() -> None:
