@@ -61,7 +61,7 @@ tpch: $(STAMP) ## ask the queries of TPC-H, compare with the truth, write docs/g
 		--target $(TPCHGEN) -r benchmarks/tpch/requirements.txt
 	$(BIN)/python -m benchmarks.tpch --generator $(TPCHGEN)/bin/tpchgen-cli
 
-clients: $(STAMP) ## psql, pgJDBC, psqlODBC and node-postgres against a running server
+clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg and Ruby's pg against a running server
 	@sh tests/clients/install.sh
 	$(BIN)/python -m pytest -m clients tests/clients
 

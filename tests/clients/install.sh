@@ -16,6 +16,10 @@ need 'command -v cc' gcc
 need 'test -e /usr/include/stdlib.h' libc6-dev
 need 'command -v node' nodejs
 need 'command -v npm' npm
+need 'command -v php' php-cli
+need "php -m | grep -q pdo_pgsql" php-pgsql
+need 'perl -MDBD::Pg -e 1' libdbd-pg-perl
+need 'ruby -rpg -e 1' ruby-pg
 
 if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
