@@ -194,11 +194,21 @@ class Books:
         self.book(event, body)
         return event
 
+    def check(self, body: str) -> None:
+        """Whether a text can be applied now; to be asked before it is written. Raises LedgerFailed.
+
+        Claim (docs/claims/filter.md): what is written was read back and verified as everybody will who reads it, so no
+        entry makes the books unreadable.
+        """
+        self._check(decode(body))
+
+    def _check(self, event: Event) -> None:
+        if problem := problem_of(event, self):
+            raise LedgerFailed(f"entry {event.seq} of the ledger does not verify: {problem}")
+
     def book(self, event: Event, body: str) -> None:
         """Book an entry whose canonical text is known to be `body`. Raises as `apply` does."""
-        problem = problem_of(event, self)
-        if problem:
-            raise LedgerFailed(f"entry {event.seq} of the ledger does not verify: {problem}")
+        self._check(event)
         self.day = self.day_at(event.at)
         match event:
             case Entry():

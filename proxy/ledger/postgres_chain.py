@@ -104,9 +104,11 @@ class Chain:
         """Make one entry durable, once, if the chain ends where the books do; book it, or what others appended.
 
         Claim (docs/claims/filter.md): it returns only if the server has committed the entry and the new end together,
-        at a moment when the chain ended where the books did. Raises Overtaken; LedgerFailed: it may count or not.
+        at a moment when the chain ended where the books did. Raises Overtaken; LedgerFailed: it may count or not, but
+        for an entry that would not verify when it is read back, of which nothing is sent.
         """
         end, body, sent = End(self._books.seq, self._books.head), encode(event), 0
+        self._books.check(body)
 
         def send(connection: Connection) -> Reply:
             nonlocal sent

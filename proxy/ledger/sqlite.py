@@ -206,9 +206,11 @@ class SqliteLedger:
     def _commit(self, entry: Event) -> int:
         """Make an entry durable, then write the marker. After any failure `_recover` comes before the next charge.
 
-        Raises _Overtaken, with nothing written, if another process took the entry's number.
+        Raises LedgerFailed, with nothing written, for an entry that would not verify when it is read back, and
+        _Overtaken if another process took its number.
         """
         body = encode(entry)
+        self._books.check(body)
         self._is_sound = False
         try:
             self._marking.wait()

@@ -13,6 +13,7 @@ import pytest
 from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
+from proxy.ledger.books import Books
 from proxy.ledger.chain import PREVIEW_CHARS, Entry, Keyed
 from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, Cost, ReleaseKey, Reserved
@@ -23,6 +24,29 @@ from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, pledge
 NOTHING = Cost(0, 0)
 DAY_S = 86400.0
 PRICE = Cost(1000, 7)
+
+
+def _wrong_sum(entry: Entry) -> Entry:
+    return replace(entry, lines=tuple(replace(line, total=line.cost) for line in entry.lines))
+
+
+def _wrong_number(entry: Entry) -> Entry:
+    return replace(entry, seq=entry.seq + 1)
+
+
+def _gap(entry: Entry) -> Entry:
+    return replace(
+        entry,
+        releases=tuple(replace(r, release_id=r.release_id + 1) for r in entry.releases),
+        lines=tuple(replace(line, releases=tuple(n + 1 for n in line.releases)) for line in entry.lines),
+    )
+
+
+def _unreadable(entry: Entry) -> Entry:
+    return replace(entry, lines=tuple(replace(line, kind="everybody") for line in entry.lines))  # type: ignore[arg-type]
+
+
+MISTAKES = (_wrong_sum, _wrong_number, _gap, _unreadable)
 
 
 def finish(ledger: Ledger, receipt: Receipt, payload: bytes = b"noise") -> None:
@@ -84,6 +108,25 @@ class LedgerSuite:
         (short,) = refused.value.shortfalls
         assert (short.needed.atto, short.balance.remaining.atto) == (4, 3)
         ledger.reserve(accounts, want("c", 1, 3), ask())
+
+    @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.__name__.strip("_"))
+    def test_an_entry_that_would_not_verify_is_never_written(
+        self, mistake: Callable[[Entry], Entry], open_ledger: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else nobody could open the books again: a mistake of ours costs one statement, and charges nothing."""
+        ledger, draft = open_ledger(), Books.draft
+        ledger.reserve(payers(), want("a"), ask())
+        with monkeypatch.context() as patch:
+            patch.setattr(Books, "draft", lambda *arguments: mistake(draft(*arguments)))
+            with pytest.raises(LedgerFailed, match=r"does not verify|changed by hand|cannot be read"):
+                ledger.reserve(payers(), want("b"), ask())
+        assert [e.seq for e in ledger.entries()] == [1]
+        ledger.reserve(payers(), want("c"), ask())
+        ledger.close()
+        again = open_ledger()
+        assert again.verify().entries == 2
+        assert [b.spent for b in again.balances(payers())] == [PRICE + PRICE] * 3
+        again.close()
 
     def test_one_account_that_is_short_stops_all_charges(self, ledger: Ledger) -> None:
         accounts = payers(pico=999)
