@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.mutants.answering import ANSWERING
 from tests.mutants.mistake import Seeded
 from tests.mutants.overlooked import OVERLOOKED
+from tests.mutants.promising import PROMISING
 from tests.mutants.retrying import RETRYING
 from tests.mutants.showing import SHOWING
 
@@ -347,4 +348,5 @@ SEEDED = (
     *SHOWING,
     *RETRYING,
     *OVERLOOKED,
+    *PROMISING,
 )  # fmt: skip

@@ -12,7 +12,7 @@ LEAST = 160
 AREAS = {
     "bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay",
     "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats", "profiles",
-    "showing", "retry", "thresholds", "edges",
+    "showing", "retry", "thresholds", "edges", "promises",
 }  # fmt: skip
 
 
