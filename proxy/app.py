@@ -180,7 +180,7 @@ class Proxy:
         dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
         self._undo.callback(_close_engine, dataset)
         await asyncio.to_thread(keep_promise, self._ledger, version)
-        public = PublicSource(version.engine)
+        public = PublicSource(version.engine, dataset.uses)
         front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
         self._undo.push_async_callback(front.stop)
         reader = FrontReader(front.connect_reader)
@@ -202,7 +202,7 @@ class Proxy:
             for login in set(old.users.logins) - set(hosted.dataset.current.users.logins):
                 server.end_login(hosted.name, login)
 
-        return Reloading(self._hosted, opener, self._metrics, serve_new, drain_s=_DRAIN_S)
+        return Reloading(self._hosted, opener, self._metrics, serve_new)
 
 
 def _open_ledger(state: Path, kept: LedgerInState | LedgerAt) -> Ledger:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from proxy.admin.files import read_policy, read_users
@@ -35,6 +36,7 @@ from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
 from proxy.session.dataset import Dataset, DataStamp, Version
 from proxy.session.plancache import PlanCache
+from proxy.session.uses import Uses
 
 _log = logging.getLogger("hushql")
 
@@ -113,9 +115,12 @@ class PublicSource:
     """The engine that the front copies public tables from; during a reload it is the new one."""
 
     engine: Engine
+    uses: Uses
 
     def rows(self, table: Table) -> Iterator[tuple[object, ...]]:
-        return self.engine.public_rows(table)
+        engine = self.engine
+        with self.uses.of(engine):
+            yield from engine.public_rows(table)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,18 +192,16 @@ class Reloading:
     """Takes edited files, or keeps what is in force and says why.
 
     on_new: told of a dataset with a new version, and of the version that it replaces. Replaced engines are closed
-    `drain_s` after no statement can be using them any more, and all of them by `close`.
+    when nobody uses them any more, and all of them by `close`.
     """
 
     def __init__(
-        self, hosted: Sequence[Hosted], opener: Opener, metrics: Metrics, on_new: Callable[[Hosted, Version], None],
-        *, drain_s: float,
-    ) -> None:  # fmt: skip
+        self, hosted: Sequence[Hosted], opener: Opener, metrics: Metrics, on_new: Callable[[Hosted, Version], None]
+    ) -> None:
         self._hosted = hosted
         self._opener = opener
         self._metrics = metrics
         self._on_new = on_new
-        self._drain_s = drain_s
         self._replaced: list[Engine] = []
 
     def watch(self) -> FileWatch:
@@ -206,6 +209,7 @@ class Reloading:
         return FileWatch(frozenset[Path]().union(*(h.files for h in self._hosted)), self._changed)
 
     def close(self) -> None:
+        """Close what was replaced, also where it is used."""
         for engine in tuple(self._replaced):
             self._close_replaced(engine)
 
@@ -226,13 +230,14 @@ class Reloading:
         self._on_new(hosted, old)
         if hosted.dataset.current.engine is not old.engine:
             self._replaced.append(old.engine)
-            wait_s = old.policy.limits.statement_timeout_s + self._drain_s
-            asyncio.get_running_loop().call_later(wait_s, self._close_replaced, old.engine)
+            loop = asyncio.get_running_loop()
+            close = partial(loop.run_in_executor, None, self._close_replaced, old.engine)
+            hosted.dataset.uses.retire(old.engine, partial(loop.call_soon_threadsafe, close))
         self._metrics.reloaded(is_accepted=True)
         _log.info("policy %s is in force", hosted.path)
 
     def _close_replaced(self, engine: Engine) -> None:
-        if engine in self._replaced:
+        with contextlib.suppress(ValueError):
             self._replaced.remove(engine)
             engine.close()
 

@@ -100,7 +100,10 @@ class Profiling:
                 f'the proxy that owns this state directory does not serve a dataset "{request.dataset}"',
                 hint="Give the state directory of the one that does, or stop that proxy first.",
             )
-        version = hosted.dataset.current
+        with hosted.dataset.used() as version:
+            return await self._profiled_of(hosted, version, request)
+
+    async def _profiled_of(self, hosted: Hosted, version: Version, request: _Request) -> Findings:
         if (version.policy.digest, version.policy.data_version) != (request.digest, request.data_version):
             raise ConfigError(
                 "the running proxy has another policy in force than this file",

@@ -6,7 +6,8 @@ A `Version` is immutable: a query keeps the one it was prepared with, a reload r
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -26,6 +27,7 @@ from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role
 from proxy.session.known import Known
 from proxy.session.reading import NoReader, Reader
 from proxy.session.underway import Underway
+from proxy.session.uses import Uses
 from proxy.sql.dialects import dialect_of
 
 DataStamp = tuple[tuple[str | int, ...], ...]
@@ -137,7 +139,17 @@ class Dataset:
     reader: Reader = NoReader()  # noqa: RUF009 - an immutable value
     underway: Underway = field(default_factory=Underway)
     known: Known = field(default_factory=Known)
+    uses: Uses = field(default_factory=Uses)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def used(self) -> Iterator[Version]:
+        """The current version, whose engine stays open until this is left."""
+        with ExitStack() as held:
+            with self._lock:  # nobody swaps between the two
+                version = self.current
+                held.enter_context(self.uses.of(version.engine))
+            yield version
 
     def swap(self, version: Version) -> Version:
         """Serve another version from now on; returns the replaced one."""

@@ -162,12 +162,13 @@ class ClientSession:
         self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
     ) -> Spliced | Asking:
         """See the contract."""
-        piece, version = await self._up_to_date(piece, settings)
-        if isinstance(piece.refusal, Refusal):
-            raise piece.refusal.error
-        if isinstance(piece.handle, Taken):
-            return Spliced(sql=piece.text, literal_sql=piece.text, arrays=(), notices=())
-        return await self._release(piece, version, parameters, settings)
+        with self._dataset.used() as version:
+            piece = await self._up_to_date(piece, version, settings)
+            if isinstance(piece.refusal, Refusal):
+                raise piece.refusal.error
+            if isinstance(piece.handle, Taken):
+                return Spliced(sql=piece.text, literal_sql=piece.text, arrays=(), notices=())
+            return await self._release(piece, version, parameters, settings)
 
     def refused(self, error: HushError) -> None:
         """See the contract."""
@@ -178,15 +179,15 @@ class ClientSession:
         await self._on_grid.close()
         self._metrics.session_closed()
 
-    async def _up_to_date(self, piece: Piece, settings: Mapping[str, str]) -> tuple[Piece, Version]:
+    async def _up_to_date(self, piece: Piece, version: Version, settings: Mapping[str, str]) -> Piece:
         """The piece under the policy in force: a statement prepared under an older one is understood again."""
-        version, handle = self._dataset.current, piece.handle
+        handle = piece.handle
         if not isinstance(handle, Understood) or handle.premises is version.premises(self._login):
-            return piece, version
+            return piece
         pieces = await self.prepare(piece.text, settings, handle.told)
         if len(pieces) != 1 or not pieces[0].is_private or self._dataset.current is not version:
             raise PolicyForbids("the policy has changed since this statement was prepared", hint="Prepare it again.")
-        return pieces[0], version
+        return pieces[0]
 
     # --- one statement --------------------------------------------------------------------------------
 
@@ -265,9 +266,10 @@ class ClientSession:
         def work() -> Work[tuple[Answer, LastQuery | None, Spliced | Asking]]:
             """From the charge to the text for the front."""
             now_planned = ready(progress, planned, asker, settings)
-            answer = yield from answer_statement(
-                query, now_planned, asker, settings, cancellation, piece.text, progress.stage
-            )
+            with self._dataset.uses.of(asker.version.engine):  # also when nobody waits for it any more
+                answer = yield from answer_statement(
+                    query, now_planned, asker, settings, cancellation, piece.text, progress.stage
+                )
             patches, count = block_patches(query, now_planned, answer), len(progress.parameters)
             if progress.asked is not None:
                 now = replace(progress, stage=answer.next, earlier=(*progress.earlier, now_planned))

@@ -174,6 +174,28 @@ def test_hundreds_of_hangups_without_an_edit_hold_no_memory(site: Site) -> None:
         assert client.execute(distinct_count(1).encode()).rowcount == 1
 
 
+@pytest.mark.parametrize("edits", [8, pytest.param(200, marks=pytest.mark.long)])
+def test_hundreds_of_edits_leave_one_engine_open(site: Site, edits: int) -> None:
+    """Each engine has a directory of its own for what it spills, until it is closed; idle sessions keep none open."""
+
+    def engines() -> int:
+        return len(list(site.state.glob("spill-*")))
+
+    with running(site) as proxied, proxied.connect() as idle, proxied.connect("bob") as busy:
+        idle.execute(COUNT.encode())
+        seen = []
+        for taken in range(1, edits + 1):
+            site.write_policy(limits={"statement_timeout": "60s", "max_sessions": 50 + taken % 2})
+            proxied.signal(signal.SIGHUP)
+            wait_until(lambda n=taken: proxied.said().count("is in force") >= n)  # type: ignore[misc]
+            seen.append(engines())
+            if taken % 4 == 0:
+                assert busy.execute(distinct_count(taken).encode()).rowcount == 1
+        assert max(seen) <= 3, "the present one, and what is about to be closed"
+        wait_until(lambda: engines() == 1)
+        assert idle.execute(distinct_count(1).encode()).rowcount == 1
+
+
 @pytest.mark.parametrize("is_there", [False, True], ids=["missing", "damaged"])
 def test_a_policy_that_waits_for_its_data_is_taken_when_they_come(site: Site, is_there: bool) -> None:
     new = site.folder / "new.duckdb"

@@ -300,7 +300,7 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
                             secret=lambda _: bytes(32))  # fmt: skip
             dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
             hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
-                            front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine),
+                            front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine, dataset.uses),
                             plans=PlanCache())  # fmt: skip
             noise = {d: NoNoise() for d in Distribution}
             profiling = Profiling(
