@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from proxy.sql.parse import Statement, split_statements
-from proxy.sql.prepared import Call
+from proxy.sql.prepared import Call, asked_as
 from proxy.wire.exchange import Row
 
 #: The rows that the front gave, for each thing asked.
@@ -103,9 +103,8 @@ NOTHING_KEPT = Kept({}, {}, frozenset(), frozenset())
 
 
 def values_sql(call: Call, types: Sequence[str]) -> str:
-    """Asks for the arguments' values as text."""
-    casts = (f"(({a})::{t})::pg_catalog.text" for a, t in zip(call.arguments, types, strict=True))
-    return f"SELECT {', '.join(casts)}"
+    """Asks for the arguments' values, each as a text that means it whatever the session's settings are."""
+    return f"SELECT {', '.join(asked_as(f'(({a})::{t})', t) for a, t in zip(call.arguments, types, strict=True))}"
 
 
 def names_made(statement: Statement) -> tuple[str, ...]:

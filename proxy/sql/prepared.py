@@ -6,6 +6,7 @@ PREPARE and EXECUTE are taken apart by their tokens. The values come from the fr
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from proxy.wire.lexer import Sort, tokens
 
 _NUMBERS = frozenset(("smallint", "integer", "bigint", "numeric", "real", "double precision"))
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_BITS = {"real": ("float4send", "!f"), "double precision": ("float8send", "!d")}
+_TIMES = frozenset(("date", "timestamp without time zone", "timestamp with time zone"))
 _QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 
 
@@ -66,6 +69,18 @@ def prepared_text(source: str, name: str) -> str:
     raise Unsupported(f'the statement "{name}" is not understood')
 
 
+def asked_as(value: str, kind: str) -> str:
+    """What to ask PostgreSQL for to be told a value of a type as `constant` reads it.
+
+    As a text, numbers would be cut as extra_float_digits says, and a zone's abbreviation can mean another zone.
+    """
+    if kind in _BITS:
+        return f"pg_catalog.encode(pg_catalog.{_BITS[kind][0]}({value}), 'hex')"
+    if kind in _TIMES:
+        return f"pg_catalog.to_jsonb({value}) OPERATOR(pg_catalog.#>>) '{{}}'::pg_catalog.text[]"
+    return f"{value}::pg_catalog.text"
+
+
 def with_values(text: str, values: Sequence[tuple[str | None, str]]) -> str:
     """The text with its parameters written out: $n is the n-th (value, type), or stays if there is none."""
     parts, position = [], 0
@@ -77,9 +92,12 @@ def with_values(text: str, values: Sequence[tuple[str | None, str]]) -> str:
 
 
 def constant(value: str | None, kind: str) -> str:
-    """A value of a type, given PostgreSQL's names, as SQL spells it."""
+    """A value of a type, given PostgreSQL's names, as SQL spells it. value: what `asked_as` asked for."""
     if value is None:
         return f"NULL::{kind}"
+    if kind in _BITS:
+        (number,) = struct.unpack(_BITS[kind][1], bytes.fromhex(value))
+        value = repr(number)
     if kind == "boolean":
         return value
     if kind in _NUMBERS and _NUMBER.fullmatch(value):

@@ -180,3 +180,31 @@ def test_a_query_builder_binds_the_unit(served: Served, threshold: int | None) -
     assert exact.keys() == private.keys()
     assert len(exact) == 24
     assert all(abs(private[at] - exact[at]) <= NOISE for at in exact)
+
+
+EXECUTED = (
+    ("SET DateStyle = 'SQL, DMY'; SET TimeZone = 'Asia/Kolkata'", "timestamptz", "2024-06-01 12:00+00",
+     "SELECT count(*) FROM users WHERE seen > $1"),
+    ("SET DateStyle = 'Postgres, DMY'; SET TimeZone = 'Asia/Kolkata'", "timestamptz", "2024-06-01 12:00+00",
+     "SELECT count(*) FROM users WHERE seen > $1"),
+    ("SET DateStyle = 'SQL, DMY'; SET TimeZone = 'America/New_York'", "timestamptz", "2024-11-03 01:30 EST",
+     "SELECT count(*) FROM users WHERE seen > $1"),
+    ("SET DateStyle = 'German'", "timestamp", "2024-06-01 12:00:00.1", "SELECT count(*) FROM orders WHERE at > $1"),
+    ("SET DateStyle = 'SQL, MDY'", "date", "2021-02-03", "SELECT count(*) FROM users WHERE joined > $1"),
+    ("SET extra_float_digits = -14", "float8", "47.5", "SELECT count(*) FROM items WHERE price > $1"),
+    ("SET extra_float_digits = -6", "real", "1.6953125", "SELECT count(*) FROM users WHERE height > $1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "kind", "text", "sql"), EXECUTED, ids=lambda part: part[:30])
+def test_what_is_executed_means_the_same_under_all_settings(
+    served: Served, settings: str, kind: str, text: str, sql: str
+) -> None:
+    """Settings of output have no say in what a value is that EXECUTE passes on."""
+    found = []
+    for dataset in ("shop", "truth"):
+        with served.connect(dataset) as client:
+            client.execute(settings.encode())
+            client.execute(f"PREPARE s ({kind}) AS {sql}".encode())
+            found.append(client.execute(f"EXECUTE s ('{text}')".encode()).fetchall()[0][0])
+    assert abs(found[0] - found[1]) <= NOISE

@@ -97,3 +97,17 @@ def test_what_no_private_engine_holds_is_refused_and_costs_nothing(
         assert isinstance(found, Refused)
         assert found.sqlstate == "DP006"
     assert private.execute("SELECT epsilon_spent FROM hush.budget").fetchall() == before
+
+
+@pytest.mark.parametrize(("asked", "text"), every(ASKED), ids=_id)
+def test_a_text_that_is_executed_means_what_postgresql_reads(
+    pair: tuple[Client, Client], asked: Asked, text: str
+) -> None:
+    """EXECUTE of a statement that was prepared in SQL; what PostgreSQL takes the text for is what is asked about."""
+    for client in pair:
+        client.execute(f"PREPARE s ({asked.kind}) AS {asked.sql}".encode())
+    try:
+        check(pair, "EXECUTE s ('{}')".format(text.replace("'", "''")))
+    finally:
+        for client in pair:
+            client.execute("DEALLOCATE s")

@@ -63,10 +63,10 @@ def test_prepared_text_in_doubt_is_refused(source: str) -> None:
 
 
 def test_values_are_written_out_with_their_types() -> None:
-    text = "SELECT $1, '$1', $2+$3, $4 -- $1\n, $5, $1, $7, a - $6"
+    text = "SELECT $1, '$1', $2+$3, $4 -- $1\n, $5, $1, $8, a - $6 + $7"
     values = (("it's", "text"), ("-3", "integer"), ("2.5", "numeric"), (None, "date"), ("true", "boolean"),
-              ("NaN", "double precision"))  # fmt: skip
+              ("7ff8000000000000", "double precision"), ("3dcccccd", "real"))  # fmt: skip
     assert with_values(text, values) == (
-        "SELECT 'it''s'::text, '$1', (-3)::integer+2.5::numeric, NULL::date -- $1\n, true, 'it''s'::text, $7,"
-        " a - 'NaN'::double precision"
+        "SELECT 'it''s'::text, '$1', (-3)::integer+2.5::numeric, NULL::date -- $1\n, true, 'it''s'::text, $8,"
+        " a - 'nan'::double precision + 0.10000000149011612::real"
     )
