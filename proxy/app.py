@@ -54,6 +54,7 @@ from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
 from proxy.session.dry_run import dry_run
 from proxy.session.plancache import PlanCache
+from proxy.session.profiling import Progress, untold
 from proxy.session.profiling import profile as profile_units
 from proxy.session.session import ClientSession, Workers
 from proxy.workers.pool import Pool
@@ -328,7 +329,7 @@ def explain(request: ExplainRequest) -> str:
     return dry_run(policy, request.sql, as_json=request.as_json, profiles=profiles)
 
 
-def profile(config: ProfileConfig) -> Profiled:
+def profile(config: ProfileConfig, progress: Progress = untold) -> Profiled:
     """Do what `hushql profile` asks and keep it, or have the proxy do so that owns the files. Raises HushError."""
     policy = read_policy(config.policy, os.environ)
     wishes = wishes_of(config, policy)
@@ -351,6 +352,6 @@ def profile(config: ProfileConfig) -> Profiled:
         keep_promise(ledger, version)
         pool = NoisePool(distribution_of(policy.privacy.accounting), batches_ahead=1)
         undo.callback(pool.close)
-        findings = profile_units(version, ledger, pool, wishes, config.epsilon)
+        findings = profile_units(version, ledger, pool, wishes, config.epsilon, progress)
         keep_profiles(path_of(config.state, policy.dataset), policy, findings.profiles)
     return Profiled(policy, findings)

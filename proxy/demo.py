@@ -25,12 +25,16 @@ from rich.console import Console
 
 from proxy.admin.demo_data_command import generate_with_progress
 from proxy.admin.demo_postgres import filled_server
-from proxy.admin.files import replace_text
+from proxy.admin.demo_truth import CHECKS, DOMAIN, Compared, compared, truth, verdict
+from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_table
-from proxy.app import serve
-from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ServeConfig, UsersAt
+from proxy.admin.profile_command import bar_of, wishes_of
+from proxy.admin.profile_file import is_kept, path_of
+from proxy.app import profile, serve
+from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ProfileConfig, ServeConfig, UsersAt
+from proxy.dp.accounting import epsilon_spent
 from proxy.dp.samplers import salt_bytes
-from proxy.errors import ConfigError
+from proxy.errors import BudgetSpent, ConfigError
 from proxy.front.binaries import Search, wheel_directory
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
@@ -40,6 +44,7 @@ from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
 LOGIN, PASSWORD = "demo", "demo"
+_PROFILE_EPSILON = 1.0  # as `hushql profile` takes it
 _SOURCE = re.compile(r"  engine: duckdb\n  path: [^\n]*\n")
 _ELSEWHERE = "  engine: postgres\n  dsn: ${SHOP_DSN}\n"
 _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
@@ -58,7 +63,7 @@ _COUNT = "SELECT count(*) FROM users WHERE age >= 40"
 TOUR = (
     Stop("A count. The answer carries noise; the notice says what it cost.", _COUNT),
     Stop(
-        "Sums with the 95 % interval of their noise; it does not know what the policy's bounds cut off.",
+        "Sums with the 95 % interval of their noise. A profile of the table chose what of one customer counts.",
         "SELECT status, sum(amount), hush.low(sum(amount)) AS low, hush.high(sum(amount)) AS high\n"
         "FROM orders WHERE status IS NOT NULL GROUP BY status ORDER BY status",
     ),
@@ -91,14 +96,23 @@ def demo(config: DemoConfig) -> None:
     folder = config.state.resolve() / "demo"
     for made in (folder.parent, folder):  # both closed to others, or `hushql serve` would not take the first
         made.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _served_shop(config, folder, console) as shop:
-        _serve(config, folder, console, shop)
+    data = _shop(folder, config.scale, console)
+    os.environ["SHOP_DATA_VERSION"] = f"{config.scale:g}"
+    with _served_shop(config, data, folder, console) as shop:
+        _serve(config, _Shop(shop, data), folder, console)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shop:
+    """data: the file that was made up, whichever engine serves it."""
+
+    policy: Path
+    data: Path
 
 
 @contextlib.contextmanager
-def _served_shop(config: DemoConfig, folder: Path, console: Console) -> Iterator[Path]:
+def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console) -> Iterator[Path]:
     """The shop's policy, with the data that it names."""
-    data = _shop(folder, config.scale, console)
     shipped = _policy("shop.yaml")
     match config.engine:
         case DemoEngine.DUCKDB:
@@ -126,8 +140,8 @@ def _placed(dsn: str) -> dict[str, str]:
     return {"SHOP_DSN": kept, "PGHOST": str(parts["host"]), "PGPORT": str(parts["port"])}
 
 
-def _serve(config: DemoConfig, folder: Path, console: Console, shop: Path) -> None:
-    policies = [shop]
+def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> None:
+    policies = [shop.policy]
     if isinstance(config.adult, AdultFile):
         os.environ["ADULT_CSV"] = str(config.adult.path.resolve())
         policies.append(_policy("adult.yaml"))
@@ -135,18 +149,37 @@ def _serve(config: DemoConfig, folder: Path, console: Console, shop: Path) -> No
         policies=tuple(policies), state=folder / "state", listen=config.listen, front=config.front,
         users=UsersAt(_users(folder)), log_level=config.log_level,
     )  # fmt: skip
+    for policy in policies:
+        _profile(policy, serving, console)
 
     async def tour(server: Server) -> None:
         gone = asyncio.Event()  # a demo ends with its terminal; a server would read its policies again
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, gone.set)
         at = replace(config.listen, port=server.port)
         with contextlib.suppress(SystemExit):  # how rich says that nobody reads any more
-            await asyncio.to_thread(_tour, console, at.host, at.port)
+            await asyncio.to_thread(_tour, console, at.host, at.port, shop.data)
             _say_how(console, at.host, at.port, [p.stem for p in policies])
         if sys.stdin.isatty():
             await gone.wait()
 
     serve(serving, tour)
+
+
+def _profile(path: Path, serving: ServeConfig, console: Console) -> None:
+    """Have each private table profiled once, as `hushql profile` does and at its price."""
+    config = ProfileConfig(policy=path, state=serving.state, epsilon=_PROFILE_EPSILON, users=serving.users)
+    policy = read_policy(path, os.environ)
+    if is_kept(path_of(config.state, policy.dataset), policy, wishes_of(config, policy)):
+        return
+    console.print(f"Counting how much people have in {policy.dataset}, for a profile of each table ...")
+    try:
+        with bar_of("profile") as progress:
+            found = profile(config, progress)
+    except BudgetSpent as error:
+        console.print(f"It goes on without: {error.message}")
+        return
+    paid = epsilon_spent(policy.privacy, found.findings.pico - found.findings.reused)
+    console.print(f"charged to the dataset, once: epsilon {paid:.4g}" if paid else "paid for by an earlier run")
 
 
 def _shop(folder: Path, scale: float, console: Console) -> Path:
@@ -178,21 +211,44 @@ def _users(folder: Path) -> Path:
     return path
 
 
-def _tour(console: Console, host: str, port: int) -> None:
+def _tour(console: Console, host: str, port: int, data: Path) -> None:
     with psycopg.connect(
         host=host, port=port, user=LOGIN, password=PASSWORD, dbname="shop", autocommit=True, application_name="tour"
     ) as connection:
-        connection.add_notice_handler(
-            lambda notice: console.print(
-                f"  {notice.severity}: {notice.message_primary}", style="yellow", soft_wrap=True
-            )
-        )
+
+        def tell(notice: psycopg.errors.Diagnostic) -> None:
+            console.print(f"  {notice.severity}: {notice.message_primary}", style="yellow", soft_wrap=True)
+
+        connection.add_notice_handler(tell)
         for number, stop in enumerate(TOUR, start=1):
             console.print(f"\n{number}. {stop.title}", style="bold", soft_wrap=True)
             console.print(
                 f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False, soft_wrap=True
             )
             _show(console, connection, stop)
+        connection.remove_notice_handler(tell)  # what is asked once more was told of
+        _say_how_far_off(console, connection, data)
+
+
+def _say_how_far_off(console: Console, connection: psycopg.Connection[TupleRow], data: Path) -> None:
+    console.print(
+        f"\n{len(TOUR) + 1}. How far off were we? The demo made the rows up, so it may look; clients cannot.",
+        style="bold", soft_wrap=True,
+    )  # fmt: skip
+    found: list[Compared] = []
+    for check in CHECKS:
+        try:
+            rows = connection.execute(check.asked.encode()).fetchall()
+        except psycopg.Error as error:
+            console.print(f"  ERROR {error.sqlstate}: {error.diag.message_primary}", style="red", markup=False)
+            continue
+        found += compared(rows, truth(data, check))
+    shown = [
+        [c.name, *(f"{n:,.0f}" for n in (c.answer, c.low, c.high, c.truth)), c.off, "yes" if c.holds else "no"]
+        for c in found
+    ]
+    print_table(["what", "answer", "low", "high", "truth", "off by", "held"], shown, right=frozenset(range(1, 6)))
+    console.print(f"{verdict(found)} {DOMAIN}", soft_wrap=True)
 
 
 def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop) -> None:

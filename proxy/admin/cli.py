@@ -6,7 +6,7 @@ Exit status: 0 done, 1 refused or something is wrong with what was looked at, 2 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -16,9 +16,8 @@ from proxy import __version__
 from proxy.admin import ledger_commands, policy_commands, profile_command, serve_commands, user_commands
 from proxy.admin.demo_data_command import demo_data
 from proxy.admin.output import print_error
-from proxy.admin.profile_command import Profiled
+from proxy.admin.profile_command import Run
 from proxy.admin.serve_commands import Runners
-from proxy.config import ProfileConfig
 from proxy.errors import ConfigError, HushError
 
 PROGRAM = "hushql"
@@ -31,7 +30,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit(OK)
 
 
-def build(runners: Runners, profile: Callable[[ProfileConfig], Profiled]) -> typer.Typer:
+def build(runners: Runners, profile: Run) -> typer.Typer:
     """The whole command. `runners` come from the composition root, which stands above this package."""
     app = typer.Typer(
         name=PROGRAM,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
+from rich import progress as bars
+from rich.console import Console
 
 from proxy.admin.files import read_policy
 from proxy.admin.output import print_json
@@ -22,7 +25,7 @@ from proxy.plan.profile import Sizes, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
 from proxy.session.profile_questions import has_several_rows, largest_value, measures
-from proxy.session.profiling import Findings, Largest, Wish
+from proxy.session.profiling import Findings, Largest, Progress, Wish
 from proxy.sql.intervals import number_range
 
 _MOST_EPSILON = 100.0
@@ -36,7 +39,22 @@ class Profiled:
     findings: Findings
 
 
-def register(app: typer.Typer, run: Callable[[ProfileConfig], Profiled]) -> None:
+class Run(Protocol):
+    """Makes profiles, and tells how far it is."""
+
+    def __call__(self, config: ProfileConfig, progress: Progress, /) -> Profiled: ...
+
+
+@contextlib.contextmanager
+def bar_of(words: str) -> Iterator[Progress]:
+    """A bar on standard error while units are counted, if somebody is watching."""
+    console = Console(stderr=True)
+    with bars.Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda done, steps: bar.update(task, completed=done, total=steps)
+
+
+def register(app: typer.Typer, run: Run) -> None:
     """Add `profile` to the command, and the word that it had before."""
 
     @app.command("learn-bounds", hidden=True)
@@ -77,7 +95,8 @@ def register(app: typer.Typer, run: Callable[[ProfileConfig], Profiled]) -> None
             users=UsersOfPolicy() if users is None else UsersAt(users),
             ledger=ledger_of(ledger),
         )
-        profiled = run(config)
+        with bar_of("counting") as progress:
+            profiled = run(config, progress)
         if as_json:
             print_json(_data(profiled))
         else:

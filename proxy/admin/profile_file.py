@@ -19,6 +19,7 @@ from proxy.errors import ConfigError
 from proxy.plan.profile import BUCKETS, Sizes, TableProfile
 from proxy.policy.model import Policy, UnitVia
 from proxy.session.profile_questions import allowed_rows
+from proxy.session.profiling import Wish
 
 _Number = Field(ge=-1e300, le=1e300, allow_inf_nan=False)
 _Positive = Field(gt=0, le=1e300, allow_inf_nan=False)
@@ -77,6 +78,14 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             sums=tuple((s.column, s.largest, _of(s.sizes)) for s in sums), data_version=kept.data_version,
         ))  # fmt: skip
     return tuple(found), tuple(f"{line}; hushql profile makes a new one" for line in said)
+
+
+def is_kept(path: Path, policy: Policy, wishes: Sequence[Wish]) -> bool:
+    """Whether all sizes that are wished for are there, of the data that the policy names. Raises ConfigError."""
+    of = {p.table: p for p in read_profiles(path, policy)[0] if p.data_version == policy.data_version}
+    return all(
+        w.table.name in of and all(of[w.table.name].sum_of(column) is not None for column in w.columns) for w in wishes
+    )
 
 
 def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) -> None:

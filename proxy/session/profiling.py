@@ -6,7 +6,7 @@ dataset's account, computed and stored as any other. Each counts units by size. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -37,6 +37,7 @@ from proxy.sql.dialects import dialect_of
 
 _ASKER = "(profile)"  # stands in the ledger where a login does
 _AT_ANY_PRICE = Terms(epsilon=0.0)  # what each statement costs is told
+Progress = Callable[[int, int], None]  # told how many steps are done, and of how many
 _ANY_ROWS = FromPolicy(2**31)  # of a unit: what is inferred of its sums must not clip them at the policy's bounds
 
 
@@ -75,14 +76,20 @@ class _Asked:
     plan: ReleasePlan
 
 
-def profile(version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wish], epsilon: float) -> Findings:
+def untold(_done: int, _steps: int) -> None:
+    """Progress that nobody wants to see."""
+
+
+def profile(
+    version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wish], epsilon: float, progress: Progress = untold
+) -> Findings:
     """Count units by size, each count at an equal share of epsilon, charged before anything is computed.
 
     Raises HushError.
     """
     asked = [of for wish in wishes for of in sizings(wish.table, wish.columns, wish.values)]
     share = share_of(knob_pico(version.policy.privacy, epsilon), len(asked))
-    surveyor = _Surveyor(version, ledger, noise, share)
+    surveyor = _Surveyor(version, ledger, noise, share, _Steps(progress, 2 * len(asked)))
     found = list(zip(asked, surveyor.ask(asked), strict=True))
     return Findings(
         profiles=tuple(_profile(w.table, found, version.policy) for w in wishes),
@@ -92,11 +99,27 @@ def profile(version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wis
     )
 
 
+@dataclass(slots=True)
+class _Steps:
+    """Each question has two steps: it is planned, and it is computed."""
+
+    progress: Progress
+    steps: int
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self.progress(0, self.steps)
+
+    def did_one(self) -> None:
+        self.done += 1
+        self.progress(self.done, self.steps)
+
+
 class _Surveyor:
     """Plans, charges and computes private statements at a price each. reused: what had been paid for before."""
 
-    def __init__(self, version: Version, ledger: Ledger, noise: Noise, pico: int) -> None:
-        self._version, self._ledger, self._pico, self._noise = version, ledger, pico, noise
+    def __init__(self, version: Version, ledger: Ledger, noise: Noise, pico: int, steps: _Steps) -> None:
+        self._version, self._ledger, self._pico, self._noise, self._steps = version, ledger, pico, noise, steps
         self._premises, self._cuts = _premises(version), Cuts()
         self.reused = 0
 
@@ -132,6 +155,7 @@ class _Surveyor:
                     constants=Constants({}, datetime.now(UTC)))  # fmt: skip
         (plan,) = plan_statement(self._cuts, task).plans
         assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
+        self._steps.did_one()
         return _Asked(text, plan)
 
     def _reserved(self, asked: Sequence[_Asked]) -> Receipt:
@@ -151,7 +175,9 @@ class _Surveyor:
     def _computed(self, attempt: Attempt, plan: ReleasePlan, item: Reserved | Stored) -> NoisyCells:
         if isinstance(item, Stored):
             self.reused += plan.cost.pico
-        return attempt.cells(plan, item, self._noise)
+        cells = attempt.cells(plan, item, self._noise)
+        self._steps.did_one()
+        return cells
 
 
 def _premises(version: Version) -> Premises:

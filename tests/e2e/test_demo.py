@@ -26,6 +26,9 @@ TOLD = (
     "Making up a shop at scale 0.001",
     "500 customers",
     "1. A count.",
+    "Counting how much people have in shop",
+    "Counting how much people have in adult",
+    "charged to the dataset, once: epsilon 1",
     "NOTICE: charged epsilon 0.5",
     "2. Sums with the 95 % interval",
     "Privacy plan: ",
@@ -34,6 +37,7 @@ TOLD = (
     "ERROR DP004: rows of a private table cannot be shown",
     "HINT: Ask for aggregates",
     "queries_left",
+    "8. How far off were we?",
     "demo          user                10              9.926           234",  # README says so
     "Nobody is at a terminal, so the demo ends here",
     "Then connect with any PostgreSQL client:",
@@ -85,6 +89,7 @@ def test_at_a_terminal_it_serves_until_the_end(state: Path, told: str, end: sign
         try:
             text = read_until(screen, "Serving until Ctrl-C.")
             assert "Making up" not in text
+            assert "Counting" not in text, "the profile of the first time is kept"
             assert "The shop of an earlier run" in text
             assert "Connect with any PostgreSQL client:" in text
             found = re.search(r'psql "(host=127.0.0.1 port=\d+ user=demo password=demo dbname=shop)"', text)
@@ -96,6 +101,25 @@ def test_at_a_terminal_it_serves_until_the_end(state: Path, told: str, end: sign
         finally:
             shown.kill()
             os.close(screen)
+
+
+def test_the_first_sum_is_nearly_right_and_its_interval_says_so(tmp_path: Path) -> None:
+    """Within 1 % of the truth up to five standard deviations of its noise: chance fails it once in a million times."""
+    done = subprocess.run(
+        [sys.executable, "-m", "proxy", "demo", "--listen", "127.0.0.1:0", "--state", str(tmp_path)],
+        env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"^(paid|refunded|Zurich|customers of 40 or more) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) ",
+                       done.stdout, re.MULTILINE)  # fmt: skip
+    assert len(found) == 4, done.stdout
+    for name, *numbers in found:
+        answer, low, high, truth = (float(n.replace(",", "")) for n in numbers)
+        sd = (high - low) / 2 / 1.96
+        assert abs(answer - truth) <= 5 * sd, name
+        if name == "paid":
+            assert truth == 25_684_285
+            assert (high - low) / 2 < 0.01 * truth
 
 
 def read_until(screen: int, wanted: str) -> str:
@@ -126,7 +150,8 @@ def test_the_rows_can_be_in_a_postgresql_that_leaves_nothing_behind(tmp_path: Pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # the demo's own login may do nothing that a proxy does not need
-    for part in ("Copying it into a PostgreSQL", "NOTICE: charged epsilon 0.5", "the demo ends here"):
+    parts = ("Copying it into a PostgreSQL", "once: epsilon 1", "NOTICE: charged epsilon 0.5", "How far off were we?")
+    for part in (*parts, "the demo ends here"):
         assert part in done.stdout
     left = {path.name for path in (tmp_path / "demo" / "postgres").iterdir()}
     assert left == {"shop.yaml"}
@@ -135,6 +160,7 @@ def test_the_rows_can_be_in_a_postgresql_that_leaves_nothing_behind(tmp_path: Pa
         capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
+    assert "Counting" not in again.stdout
     assert again.stdout.count("to the session (paid before: user); left: user 9.926 of 10") == 3
 
 

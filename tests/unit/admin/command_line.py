@@ -11,6 +11,7 @@ from proxy.admin.profile_command import Profiled
 from proxy.admin.serve_commands import Runners
 from proxy.config import DemoConfig, ExplainRequest, ProfileConfig, ServeConfig
 from proxy.errors import HushError
+from proxy.session.profiling import Progress
 
 
 @dataclass(slots=True)
@@ -38,8 +39,9 @@ class CommandLine:
         if self.failure is not None:
             raise self.failure
 
-    def _profile(self, config: ProfileConfig) -> Profiled:
+    def _profile(self, config: ProfileConfig, progress: Progress) -> Profiled:
         self.profile_configs.append(config)
+        progress(1, 1)
         return self.profiled
 
     def _explain(self, request: ExplainRequest) -> str:

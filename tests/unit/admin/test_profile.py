@@ -20,7 +20,7 @@ from proxy.admin import control
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource
 from proxy.admin.profile_command import Profiled, wishes_of
-from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.admin.profile_file import is_kept, keep_profiles, path_of, read_profiles
 from proxy.admin.profile_request import Profiling
 from proxy.config import ExplainRequest, ProfileConfig
 from proxy.dp.accounting import knob_pico
@@ -97,7 +97,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     users = tmp_path / "users.yaml"
     users.write_text("roles: {analyst: {}}\nusers: {}\n", encoding="utf-8")
     users.chmod(0o600)
-    monkeypatch.setattr(app, "profile_units", lambda v, ledger, _, w, e: profile(v, ledger, NoNoise(), w, e))
+    monkeypatch.setattr(app, "profile_units", lambda v, ledger, _, *wanted: profile(v, ledger, NoNoise(), *wanted))
     return tmp_path
 
 
@@ -161,6 +161,26 @@ def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
     again = app.profile(asked).findings
     assert (again.profiles, again.values, again.reused) == (findings.profiles, findings.values, findings.pico)
     assert spent(filled) == findings.pico, "what is stored is free"
+
+
+def test_what_is_kept_of_the_same_data_need_not_be_counted_again(filled: Path) -> None:
+    path, policy = path_of(filled / "state", "shop"), policy_of(filled)
+    all_of_it = wishes_of(config(filled), policy)
+    assert not is_kept(path, policy, all_of_it)
+    app.profile(config(filled, tables=("orders",)))
+    assert not is_kept(path, policy, all_of_it), "users and items are missing"
+    app.profile(config(filled))
+    assert is_kept(path, policy, all_of_it)
+    assert not is_kept(path, replace(policy, data_version="2"), all_of_it), "other data"
+    text = (filled / "p.yaml").read_text().replace("bounds: [-10000, 10000]", "bounds: [0, 10000]")
+    (filled / "p.yaml").write_text(text)
+    assert not is_kept(path, policy_of(filled), all_of_it), "what the policy says of amounts is another thing"
+
+
+def test_how_far_it_is_is_told_before_and_after_each_step(filled: Path) -> None:
+    told: list[tuple[int, int]] = []
+    app.profile(config(filled), lambda done, steps: told.append((done, steps)))
+    assert told == [(done, 10) for done in range(11)], "five questions, each planned and computed"
 
 
 def test_noise_is_that_of_a_share_of_the_price(filled: Path) -> None:
