@@ -11,7 +11,7 @@ from proxy.errors import Unsupported
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Accounting
 from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants
+from proxy.sql.constants import Constants, Unread, not_understood
 from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
@@ -59,7 +59,15 @@ def bind(world: World, query: str) -> BoundBlock:
     """The one block of a query. Raises HushError."""
     constants = Constants(MappingProxyType({}), NOW.replace(tzinfo=ZoneInfo(world.privacy.time_zone)))
     cut = split_query(world, query)
-    return bind_block(block_of(cut), Catalog(world.tables), constants, cut.text)
+    return bound(block_of(cut), world, constants, cut.text)
+
+
+def bound(block: BlockText, world: World, constants: Constants, text: str) -> BoundBlock:
+    """A block of a statement, where there is no server to read constants. Raises HushError."""
+    try:
+        return bind_block(block, Catalog(world.tables), constants, text)
+    except Unread as unread:
+        raise not_understood(unread) from None
 
 
 def plan_query(world: World, query: str, context: PlanContext) -> ReleasePlan:

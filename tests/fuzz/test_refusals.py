@@ -9,14 +9,13 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
-from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
 from proxy.sql.scope import Catalog
 from proxy.sql.split import split
 from tests.fuzz.duck import Databases
 from tests.fuzz.parts import stages
-from tests.fuzz.planning import make_context
+from tests.fuzz.planning import bound, make_context
 from tests.fuzz.soup import make_soup
 from tests.fuzz.worlds import NOW, World, make_world
 
@@ -29,8 +28,8 @@ def plans_of(world: World, text: str, context: PlanContext) -> list[ReleasePlan]
     found = []
     for statement in split_statements(text):
         for block in split(statement, catalog, frozenset(("budget",))).blocks:
-            bound = bind_block(block, catalog, Constants(MappingProxyType({}), NOW), statement.text)
-            found.append(plan_release(bound.block, context))
+            constants = Constants(MappingProxyType({}), NOW)
+            found.append(plan_release(bound(block, world, constants, statement.text).block, context))
     return found
 
 
