@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.mistake import Seeded
 
 _KEY_RULES = "tests/unit/plan/test_key_rules.py"
+_ACCOUNTS = "tests/unit/session/test_accounts.py"
+_TIME_GRID = "tests/unit/session/test_time_grid.py"
 _TOTALS = "tests/unit/plan/test_unit_totals.py"
 _EDGES = "tests/fuzz/test_edges.py"
 
@@ -67,4 +69,46 @@ OVERLOOKED = (
            "totals = [w * (m.most - m.least) / ROW_UNITS for",
            "totals = [w * max(m.most, -m.least) / ROW_UNITS for",
            _TOTALS),
+    # --- whose account it is -------------------------------------------------------------------------------------
+    Seeded("accounts", "a role's account is its login's", "session/dataset.py",
+           'f"{self.policy.dataset}/{role.name}", shared, privacy)',
+           "name, shared, privacy)",
+           _ACCOUNTS),
+    Seeded("accounts", "a role is one of the caller's own accounts", "plan/charge.py",
+           "return self in (AccountKind.USER, AccountKind.SESSION)",
+           "return self is not AccountKind.DATASET",
+           _ACCOUNTS),
+    Seeded("accounts", "sessions of one name are one whoever's they are", "session/dataset.py",
+           'f"{name}/{session_account}"',
+           'f"{self.policy.dataset}/{session_account}"',
+           _ACCOUNTS),
+    Seeded("accounts", "a login's own limit is forgotten", "session/dataset.py",
+           "user = own if isinstance(own, EpsilonLimit) else budgets.user",
+           "user = budgets.user",
+           _ACCOUNTS),
+    Seeded("accounts", "a role's own limit is forgotten", "session/dataset.py",
+           "shared = role.shared if isinstance(role.shared, EpsilonLimit) else budgets.role",
+           "shared = budgets.role",
+           _ACCOUNTS),
+    Seeded("accounts", "a session's limit is that of a login", "session/dataset.py",
+           "budgets.session, privacy),",
+           "budgets.user, privacy),",
+           _ACCOUNTS),
+    Seeded("accounts", "the first role that is asked for decides for all", "session/dataset.py",
+           "role = self.role_of(login).name\n        if role",
+           "role = next(iter(self._premises), self.role_of(login).name)\n        if role",
+           _ACCOUNTS),
+    # --- the time grid -------------------------------------------------------------------------------------------
+    Seeded("time grid", "errors of the engine and too many groups do not wait", "session/answer.py",
+           "                if _is_charged(paid, stage):\n",
+           '                if _is_charged(paid, stage) and "computed" in locals():\n',
+           _TIME_GRID),
+    Seeded("time grid", "errors of finishing do not wait", "session/answer.py",
+           "                if _is_charged(paid, stage):\n",
+           '                if _is_charged(paid, stage) and ("computed" not in locals() or "releases" in locals()):\n',
+           _TIME_GRID),
+    Seeded("time grid", "what was cancelled ends at any time", "session/answer.py",
+           "                if _is_charged(paid, stage):\n",
+           "                if _is_charged(paid, stage) and not cancellation.is_requested:\n",
+           _TIME_GRID),
 )  # fmt: skip

@@ -13,6 +13,7 @@ AREAS = {
     "bounding", "keys", "noise", "accounting", "splitting", "domains", "ledger", "relay",
     "stages", "reuse", "one form", "constants", "sets", "postgres", "repeats", "profiles",
     "showing", "retry", "thresholds", "edges", "promises",
+    "accounts", "time grid",
 }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def serving(folder: Path, policy: Policy | None = None, clock: Clock | None = No
         yield World(served, ledger, workers, engine)
 
 
-def begin(session: ClientSession, sql: str = SQL, epsilon: float = 1, **settings: str) -> Asking | Spliced:
+def begin(session: ClientSession, /, sql: str = SQL, epsilon: float = 1, **settings: str) -> Asking | Spliced:
     values = {"hush.epsilon": str(epsilon), **{f"hush.{n}": v for n, v in settings.items()}}
 
     async def released() -> Asking | Spliced:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from proxy.engines.base import EngineStopped
-from proxy.errors import HushError, LedgerFailed
+from proxy.errors import BadGroups, HushError, LedgerFailed, QueryCanceled, Unsupported
 from proxy.ledger.base import Outcome
 from proxy.plan.charge import Reserved
+from proxy.release.raw import Kept, RawResult
+from proxy.release.sets import publish_plan
+from proxy.session import answer as answering
+from proxy.session import attempt as attempts
 from proxy.session.contract import Asking, Spliced
 from proxy.session.session import ClientSession
 from tests.unit.session.running import Slow
-from tests.unit.session.staged import OTHER, SQL, World, begin, go_on, serving
+from tests.unit.session.staged import OTHER, SQL, Watched, World, begin, go_on, serving
 from tests.unit.sql.corpus import policy
 
 STEP_S = 2.0
@@ -78,7 +84,26 @@ def fill_disk(world: World, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(world.ledger.store, "put", put)
 
 
-ENDS = {"engine": stop_engine, "noise": break_noise, "store": fill_disk}
+def show_too_many_groups(world: World, patch: pytest.MonkeyPatch) -> None:
+    def published(*arguments: Any) -> NoReturn:
+        publish_plan(*arguments)
+        raise BadGroups("the answer has too many groups to be sent")
+
+    patch.setattr(attempts, "publish_plan", published)
+
+
+def break_finishing(world: World, patch: pytest.MonkeyPatch) -> None:
+    def finished(*_: object, **__: object) -> NoReturn:
+        raise Unsupported("this number has no text")
+
+    patch.setattr(answering, "finish_plan", finished)
+
+
+ENDS = {
+    "engine": stop_engine, "noise": break_noise, "store": fill_disk, "too many groups": show_too_many_groups,
+    "finishing": break_finishing,
+}  # fmt: skip
+STORED = frozenset({"finishing"})  # what ends after the last draw is kept for those who have paid
 
 
 @pytest.mark.parametrize("why", ENDS)
@@ -91,7 +116,53 @@ def test_a_failure_shows_on_the_grid_alone(
         begin(world.session(), sql)
     assert watch.seen == [([Outcome.UNFINISHED], 0)]
     assert watch.now() == 50.0 + STEP_S
-    assert signs(world) == ([Outcome.FAILED], 0)
+    assert signs(world) == ([Outcome.FAILED], int(why in STORED))
+
+
+@pytest.mark.parametrize("sql", [COUNT, GROUPS])
+def test_a_time_limit_of_the_engine_shows_on_the_grid_alone(
+    sql: str, world: World, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def published(*_: object) -> NoReturn:
+        raise QueryCanceled("canceling statement due to statement timeout")
+
+    monkeypatch.setattr(attempts, "publish_plan", published)
+    with pytest.raises(QueryCanceled, match="statement timeout"):
+        begin(world.session(), sql)
+    assert watch.seen == [([Outcome.UNFINISHED], 0)]
+    assert watch.now() == 50.0 + STEP_S
+    assert signs(world) == ([Outcome.CANCELLED], 0)
+
+
+@pytest.mark.parametrize("sql", [COUNT, f"copy ({COUNT}) to stdout"])
+def test_a_cancelled_statement_shows_on_the_grid_alone(sql: str, world: World, watch: Watch) -> None:
+    """By its client, by the time limit of its session, or by a hangup: that is one and the same here."""
+    begun, may_end = threading.Event(), threading.Event()
+    watch.look = lambda: (signs(world), begun.is_set())
+
+    def rows(_engine: Watched, _stage: int, _kept: Kept) -> RawResult:
+        begun.set()
+        assert may_end.wait(60)
+        return RawResult(6, ())
+
+    async def cancelled() -> None:
+        session = world.session()
+        (piece,) = await session.prepare(sql, {})
+        task = asyncio.create_task(session.release(piece, (), {"hush.epsilon": "1"}))
+        await asyncio.to_thread(begun.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert watch.seen == [(([Outcome.UNFINISHED], 0), True)], "the cancellation waits for the grid"
+        watch.seconds += 0.3
+        may_end.set()
+        await session.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Watched, "rows", rows, raising=False)
+        asyncio.run(cancelled())
+    assert watch.now() == 50.0 + 2 * STEP_S, "and so does the end"
+    assert signs(world) == ([Outcome.CANCELLED], 0)
 
 
 def test_an_answer_shows_on_the_grid_alone(world: World, watch: Watch) -> None:
