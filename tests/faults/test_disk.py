@@ -6,15 +6,19 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
+from threading import Thread
 
 import psycopg
 import pytest
 
 from tests.faults.proxied import (
+    PATIENCE_S,
     Client,
     Proxied,
     Site,
@@ -24,6 +28,7 @@ from tests.faults.proxied import (
     launch_program,
     refusal_of,
     running,
+    wait_until,
     wait_until_it_listens,
 )
 
@@ -152,3 +157,42 @@ def test_a_mapped_file_that_turns_bad_ends_the_proxy_with_a_word_and_loses_no_ch
     with running(site) as proxied, proxied.connect() as client:
         assert site.price() <= site.spent() <= 2 * site.price()
         check_healed(proxied, client, 3)
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_a_mapped_file_that_turns_bad_in_the_middle_of_charges_loses_none_again_and_again(
+    site: Site, rounds: int
+) -> None:
+    asked, answered, numbers = 0, 0, count()
+    for place in range(rounds):
+        started = wait_until_it_listens(launch(site))
+        clients = [Charging(started, numbers) for _ in range(4)]
+        wait_until(lambda made=clients: min(c.answered for c in made) > 3)  # type: ignore[misc]
+        time.sleep(place % 7 / 1000)
+        os.truncate(site.state / "ledger.db-shm", (place % 2) * PAGE)
+        for client in clients:
+            client.join(PATIENCE_S)
+        assert started.wait() == -signal.SIGBUS
+        assert "Fatal Python error: Bus error" in started.said()
+        asked, answered = asked + sum(c.asked for c in clients), answered + sum(c.answered for c in clients)
+        with running(site) as proxied, proxied.connect() as again:
+            assert answered * site.price() <= site.spent() <= asked * site.price()
+            check_healed(proxied, again, next(numbers))
+            asked, answered = asked + 1, answered + 1
+
+
+class Charging(Thread):
+    """A client that asks new statements until its session ends."""
+
+    def __init__(self, proxied: Proxied, numbers: Iterator[int]) -> None:
+        super().__init__()
+        self.asked = self.answered = 0
+        self._proxied, self._numbers = proxied, numbers
+        self.start()
+
+    def run(self) -> None:
+        with self._proxied.connect() as client, suppress(psycopg.OperationalError):
+            while True:
+                self.asked += 1
+                ask(client, next(self._numbers))
+                self.answered += 1

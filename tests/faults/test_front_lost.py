@@ -128,6 +128,49 @@ def test_sessions_that_read_rows_hear_that_the_front_has_gone(site: Site, number
     assert told == [GONE] * len(readers)
 
 
+READ, WAIT = (
+    "select repeat('x', 300), generate_series(1, 100000000)",
+    "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
+)
+
+
+def told_when_the_front_dies(proxied: Proxied, each: int) -> list[str | None]:
+    """What sessions hear when it is killed: as many that are idle, in a transaction, waiting for it, and reading."""
+    quiet = [connect_again(proxied) for _ in range(2 * each)]
+    for client in quiet[each:]:
+        client.execute(b"begin")
+    told: list[str | None] = []
+
+    def run(client: Client, sql: str, ready: Semaphore) -> None:
+        try:
+            for _ in client.cursor().stream(sql.encode()):
+                ready.release()
+        except psycopg.Error as error:
+            told.append(error.sqlstate)
+
+    ready, others = Semaphore(0), [connect_again(proxied) for _ in range(2 * each)]
+    threads = [Thread(target=run, args=(c, sql, ready)) for c, sql in zip(others, (READ, WAIT) * each, strict=True)]
+    for thread in threads:
+        thread.start()
+    for _ in range(1000 * each):
+        ready.acquire()
+    (front,) = proxied.fronts()
+    os.kill(front, signal.SIGKILL)
+    told += [farewell_of(client).sqlstate for client in quiet]
+    for thread, client in zip(threads, others, strict=True):
+        thread.join(PATIENCE_S)
+        client.close()
+    return told
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_each_of_24_sessions_hears_again_and_again_that_the_front_has_gone(site: Site, rounds: int) -> None:
+    with running(site) as proxied:
+        for number in range(1, rounds + 1):
+            assert told_when_the_front_dies(proxied, 6) == [GONE] * 24
+            wait_until(lambda n=number: proxied.said().count("front of tiny: restarted") >= n)  # type: ignore[misc]
+
+
 def segments_made_by(pid: int) -> int:
     rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
     maker = rows[0].index("cpid")
