@@ -94,8 +94,11 @@ def _chosen(bound: Json) -> str:
 
 
 def repeated_lines(block: Json) -> list[str]:
-    """What is said of a join that repeats rows, if one does."""
-    return [f"  Rows: {block['repeated_rows']}"] if "repeated_rows" in block else []
+    """What is said of a join that repeats rows, if one does, and of totals that are lost in their noise."""
+    rows = [f"  Rows: {block['repeated_rows']}"] if "repeated_rows" in block else []
+    clamps = block.get("clamps", [])
+    assert isinstance(clamps, list)
+    return [*rows, *(f"  Clamp: {text}" for text in clamps)]
 
 
 def _stated(output: Json) -> str:

@@ -15,6 +15,7 @@ from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
+from proxy.plan.wide import too_wide
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Privacy
 from proxy.sql.describe import describe_scalar
@@ -24,8 +25,10 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
     """The plan of one release as data; that of grouping sets has one of each set in it."""
     found = repeated_rows(plan, privacy.unit)
     repeated: Json = {"repeated_rows": f"{found.what}. {found.cut} {found.instead}"} if found else {}
+    wide = [f"{w.what}. {w.instead}" for w in too_wide(plan, privacy.unit)]
+    said: Json = {**repeated, **({"clamps": wide} if wide else {})}
     if not isinstance(plan, SetsPlan):
-        return {**explain_block(plan, privacy), **repeated}
+        return {**explain_block(plan, privacy), **said}
     sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in plan.sets]
     pure = privacy.accounting is Accounting.PURE
     return {
@@ -36,7 +39,7 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
         "consistency": "; ".join(_consistency(plan)),
         "outputs": [{**output, "set": one["set"]} for one in sets for output in list_of(one, "outputs")],
         "grouping_sets": sets,
-        **repeated,
+        **said,
     }
 
 

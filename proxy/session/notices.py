@@ -13,6 +13,7 @@ from proxy.plan.derive import Derived
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import Plan
+from proxy.plan.wide import too_wide
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
 from proxy.session.contract import Notice
@@ -74,6 +75,12 @@ def repeat_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
     return tuple(
         Notice(severity="NOTICE", sqlstate="00000", message=r.what, detail=f"{r.cut} {r.instead}") for r in found
     )
+
+
+def clamp_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
+    """A NOTICE for each aggregate of what units have that a clamp would make of use."""
+    found = dict.fromkeys(w for p in plans for w in too_wide(p, unit))
+    return tuple(Notice(severity="NOTICE", sqlstate="00000", message=w.what, detail=w.instead) for w in found)
 
 
 def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:

@@ -34,6 +34,7 @@ from proxy.session.explain import explain_json, explain_text
 from proxy.session.grid import Clock, GridRunner, LoopClock, Work
 from proxy.session.notices import (
     charge_notices,
+    clamp_notices,
     doubt_notices,
     rank_notices,
     repeat_notices,
@@ -408,7 +409,8 @@ def _notices(
     notices = (*charge_notices(receipt, privacy, is_admin=is_admin),
                *zone_notices(planned.types, settings.time_zone, privacy),
                *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
-               *repeat_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
+               *repeat_notices(planned.plans, privacy.unit),
+               *clamp_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
     return tuple(n for n in notices if n.severity not in settings.muted)
 
 
