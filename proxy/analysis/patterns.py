@@ -22,6 +22,8 @@ _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition inst
 _MOST_COMPARISONS = 150_000  # of parts of conditions; a second's work
 _MOST_EXCLUSIONS = 1_000  # which a statement has to spell
 _EXACT_DOUBLES = 2**53
+_DENIALS = frozenset(("not", "is null"))
+_EXACT_CHOICES = 2**49  # whole numbers below it differ by more than `_NUMBERS` of their size
 _NUMBERS = 2.0**-50  # one number is no double of two that are further apart than this part of their size
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
 
@@ -36,6 +38,8 @@ class _Told:
         self._parts = [[(part, _allowed(part)) for part in conjuncts(c)] for c in conditions]
         self._left = _MOST_COMPARISONS
         self.exclusions: list[tuple[int, int]] = []
+        every = (part for parts in self._parts for part, _ in parts)
+        self._denied = {p.args[0] for p in every if isinstance(p, Call) and p.function == "not"}
 
     def apart(self, first: int, second: int) -> bool:
         """Whether no row can pass both. first < second: it is the second whose rows are left out, if that is needed."""
@@ -49,6 +53,25 @@ class _Told:
             self.exclusions.append((first, second))
             return True
         return False
+
+    def may_exclude(self, index: int) -> bool:
+        """Whether it is of use to compare a condition with others: some could contradict it, and time is left."""
+        return self._left >= 0 and any(
+            found is not None or part in self._denied or (isinstance(part, Call) and part.function in _DENIALS)
+            for part, found in self._parts[index]
+        )
+
+    def choice(self, index: int) -> tuple[ColumnRef, frozenset[Value]] | None:
+        """The column and the values that all of a condition asks for, if other values are surely not among them."""
+        found = self._parts[index][0][1] if len(self._parts[index]) == 1 else None
+        if found is None or not isinstance(found[0], ColumnRef) or isinstance(found[1], str):
+            return None
+        return (found[0], frozenset(found[1])) if all(map(_is_plain, found[1])) else None
+
+
+def _is_plain(value: Value) -> bool:
+    """Whether it is told apart from all unequal values of its kind."""
+    return isinstance(value, str) or (type(value) is int and abs(value) < _EXACT_CHOICES)
 
 
 _Allowed = tuple[Scalar, tuple[Value, ...] | str] | None  # what is tested, and its values or how; None: not known
@@ -167,6 +190,9 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     Claim (docs/claims/bounding.md): no row weighs more, if the statement leaves the rows that pass the first of an
     exclusion out of the second. If the two exclude each other, that changes nothing.
     """
+    alike = _alike(conditions) if len(conditions) > _EXACT_SEARCH else {}
+    if len(alike) < len(conditions) and alike:
+        return _of_alike(alike, weights)
     count, told = len(conditions), _Told(conditions)
     if count > _EXACT_SEARCH:
         heaviest = sum(max(weights[i] for i in part) for part in _exclusive_parts(told, count))
@@ -186,14 +212,47 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     return Together(best(0, frozenset()), tuple(told.exclusions))
 
 
+def _alike(conditions: Sequence[Scalar]) -> dict[Scalar, list[int]]:
+    """The places of each condition, in the order of its first."""
+    found: dict[Scalar, list[int]] = {}
+    for place, condition in enumerate(conditions):
+        found.setdefault(condition, []).append(place)
+    return found
+
+
+def _of_alike(alike: dict[Scalar, list[int]], weights: Sequence[float]) -> Together:
+    """Conditions that are the same hold together, so that they weigh what all of them do.
+
+    Rows of the first are left out of each that the second stands for, if that is needed.
+    """
+    places = [*alike.values()]
+    found = heaviest_together_up([*alike], [sum(weights[p] for p in same) for same in places])
+    pairs = tuple((places[first][0], left_out) for first, second in found.exclusions for left_out in places[second])
+    return Together(found.weight, pairs)
+
+
 def _exclusive_parts(told: _Told, count: int) -> list[list[int]]:
-    """Greedy parts of mutually exclusive conditions: a row passes at most one of each part."""
+    """Greedy parts of mutually exclusive conditions: a row passes at most one of each part.
+
+    Choices of values of one column need not be compared one by one.
+    """
     parts: list[list[int]] = []
+    taken: list[dict[ColumnRef, set[Value]]] = []  # by part: of a column, what is chosen, if all of it are choices
     for index in range(count):
-        for part in parts:
-            if all(told.apart(other, index) for other in part):
+        choice = told.choice(index)
+        for part, chosen in zip(parts, taken, strict=True) if told.may_exclude(index) else ():
+            if choice is not None and choice[0] in chosen:
+                is_apart = chosen[choice[0]].isdisjoint(choice[1])
+            else:
+                is_apart = all(told.apart(other, index) for other in part)
+            if is_apart:
                 part.append(index)
+                if choice is None or choice[0] not in chosen:
+                    chosen.clear()
+                else:
+                    chosen[choice[0]] |= choice[1]
                 break
         else:
             parts.append([index])
+            taken.append({} if choice is None else {choice[0]: set(choice[1])})
     return parts

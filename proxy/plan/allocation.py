@@ -58,7 +58,7 @@ def allocate(
         weights[threshold_moment] = _threshold_weight(vector.moments, weights, others, bounds, distribution)
     everything = list(range(len(weights)))
     row_norm, excluded = _row_norm(vector.moments, weights, everything, distribution)
-    cell_norm = _cell_norm(vector.moments, weights, everything, bounds, distribution)
+    cell_norm = _cell_norm(vector.moments, weights, everything, bounds, distribution, row_norm)
     unit_norm = cell_norm
     if bounds.groups > 1:
         spread = math.sqrt(bounds.groups) if distribution is Distribution.GAUSSIAN else float(bounds.groups)
@@ -151,7 +151,8 @@ def _threshold_weight(
     distribution: Distribution,
 ) -> float:  # fmt: skip
     """The unit count that selects keys gets half of W^2 (of W in the 1-norm)."""
-    rest = _cell_norm(moments, weights, others, bounds, distribution)
+    of_row = row_norm_of(moments, weights, others, distribution)
+    rest = _cell_norm(moments, weights, others, bounds, distribution, of_row)
     return rest if rest > 0 else 1.0
 
 
@@ -186,9 +187,10 @@ def _whole_norm(moments: tuple[Moment, ...], weights: list[float], of_rows: floa
 
 def _cell_norm(
     moments: tuple[Moment, ...], weights: list[float], chosen: list[int], bounds: ContributionBounds,
-    distribution: Distribution,
+    distribution: Distribution, row_norm: float,
 ) -> float:  # fmt: skip
-    rows = bounds.rows_per_group * _row_norm(moments, weights, chosen, distribution)[0]
+    """row_norm: of the chosen moments."""
+    rows = bounds.rows_per_group * row_norm
     units = [weights[i] * size_in_cell(moments[i], bounds.rows_per_group) for i in chosen if not is_linear(moments[i])]
     if distribution is Distribution.GAUSSIAN:
         return math.sqrt(rows**2 + sum(w * w for w in units))

@@ -96,9 +96,8 @@ def _chosen(bound: Json) -> str:
 def repeated_lines(block: Json) -> list[str]:
     """What is said of a join that repeats rows, if one does, and of totals that are lost in their noise."""
     rows = [f"  Rows: {block['repeated_rows']}"] if "repeated_rows" in block else []
-    clamps = block.get("clamps", [])
-    assert isinstance(clamps, list)
-    return [*rows, *(f"  Clamp: {text}" for text in clamps)]
+    clamps = list_of(block, "clamps") if "clamps" in block else ()
+    return [*rows, *(f"  Clamp: {c['noise']}. {c['instead']}" for c in clamps)]
 
 
 def _stated(output: Json) -> str:

@@ -25,8 +25,8 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
     """The plan of one release as data; that of grouping sets has one of each set in it."""
     found = repeated_rows(plan, privacy.unit)
     repeated: Json = {"repeated_rows": f"{found.what}. {found.cut} {found.instead}"} if found else {}
-    wide = [f"{w.what}. {w.instead}" for w in too_wide(plan, privacy.unit)]
-    said: Json = {**repeated, **({"clamps": wide} if wide else {})}
+    clamps: list[Json] = [{"noise": w.what, "instead": w.instead} for w in too_wide(plan, privacy.unit)]
+    said: Json = {**repeated, **({"clamps": clamps} if clamps else {})}
     if not isinstance(plan, SetsPlan):
         return {**explain_block(plan, privacy), **said}
     sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in plan.sets]

@@ -257,13 +257,11 @@ def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVec
 
 def _one_row_vector(vector: MomentVector) -> MomentVector:
     """Where a unit has one row, counting units and counting rows are one moment."""
-    merged: list[Moment] = []
+    merged: dict[Moment, int] = {}
     place: dict[int, int] = {}
     for index, moment in enumerate(vector.moments):
         same = RowCount(moment.where, TRUE) if isinstance(moment, UnitCount) else moment
-        if same not in merged:
-            merged.append(same)
-        place[index] = merged.index(same)
+        place[index] = merged.setdefault(same, len(merged))
     return MomentVector(tuple(merged), tuple(moved(f, place) for f in vector.finishes))
 
 

@@ -76,21 +76,22 @@ def choices(
 ) -> tuple[SumChoice, ...]:  # fmt: skip
     """What each way costs, for every SUM that has both. noise_unit: noise of one weighted unit of norm."""
     is_used = is_better(by_total, by_rows)
+    sds = [(v, _sds(a, noise_unit)) for v, a in (by_total, by_rows)]
     found = []
     for place, aggregate in enumerate(aggregates):
         if (total := totals.get(aggregate)) is not None:
             least, most = (end * total.scaled.half / ROW_UNITS for end in (total.least, total.most))
-            noise, other = (noise_of(v.finishes[place], _sds(a, noise_unit)) for v, a in (by_total, by_rows))
+            noise, other = (noise_of(v.finishes[place], each) for v, each in sds)
             found.append(SumChoice(aggregate, least, most, noise, other, is_used))
     return tuple(found)
 
 
 def is_better(ours: Planned, theirs: Planned) -> bool:
     """Whether the noise of all outputs, each relative to the other way's, is less on average."""
-    ratios = []
+    ratios, our_sds, their_sds = [], _sds(ours[1], 1.0), _sds(theirs[1], 1.0)
     for mine, other in zip(ours[0].finishes, theirs[0].finishes, strict=True):
-        noise = noise_of(other, _sds(theirs[1], 1.0))
-        ratios.append(noise_of(mine, _sds(ours[1], 1.0)) / noise if noise else 1.0)
+        noise = noise_of(other, their_sds)
+        ratios.append(noise_of(mine, our_sds) / noise if noise else 1.0)
     return math.fsum(ratios) < len(ratios)
 
 

@@ -84,6 +84,11 @@ class _Vector:
         self._pairs: dict[Scalar, Scalars] = {}
         self._asked = asked_of(self._aggregates)
         self._moments: dict[Moment, int] = {}
+        self._filtered: dict[Scalar, list[Aggregate]] = {}  # those that count or measure rows, by their FILTER
+        for a in self._aggregates:
+            if a.kind not in _NO_COUNT and a not in totals:
+                self._filtered.setdefault(a.where, []).append(a)
+        self._beside_sums: dict[Scalar, frozenset[Scalars]] = {}
 
     def build(self) -> MomentVector:
         finishes = tuple(self._finish(a) for a in self._aggregates)
@@ -133,9 +138,7 @@ class _Vector:
 
     def _under(self, where: Scalar) -> tuple[Aggregate, ...]:
         """The aggregates under one FILTER that count or measure its rows."""
-        return tuple(
-            a for a in self._aggregates if a.where == where and a.kind not in _NO_COUNT and a not in self._totals
-        )
+        return tuple(self._filtered.get(where, ()))
 
     def _number(self, where: Scalar, needed: Scalars) -> Linear:
         """A count, from (n_x, n_null) where a nullable x is measured beside all rows."""
@@ -179,10 +182,15 @@ class _Vector:
             return False
         needed = self._needed(aggregate)
         is_paired = bool(needed) and needed == self._counting_pair(aggregate.where)
-        return not any(
-            other.kind is not Kind.SUM and (is_paired or self._needed(other) == needed)
-            for other in self._under(aggregate.where)
-        )
+        others = self._needs_beside_sums(aggregate.where)
+        return not others if is_paired else needed not in others
+
+    def _needs_beside_sums(self, where: Scalar) -> frozenset[Scalars]:
+        """What must be present for what is no SUM under one FILTER."""
+        if where not in self._beside_sums:
+            others = (a for a in self._under(where) if a.kind is not Kind.SUM)
+            self._beside_sums[where] = frozenset(map(self._needed, others))
+        return self._beside_sums[where]
 
     def _sum(self, aggregate: Aggregate) -> Finish:
         if aggregate in self._totals or self._is_alone(aggregate):

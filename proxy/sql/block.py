@@ -253,6 +253,7 @@ class _Above:
         self._text = text
         self._source = source
         self.aggregates: list[Aggregate] = []
+        self._numbers: dict[Aggregate, int] = {}
         self.columns: list[Injected] = []
         self.edits: list[Edit] = []
         self._groupings: list[tuple[int, ...]] = []
@@ -430,9 +431,9 @@ class _Above:
         if self._scope.joined.kept is not None:
             check_aggregate(self._scope.joined.kept, aggregate, node)
         aggregate = as_seconds(aggregate)
-        if aggregate not in self.aggregates:
+        number = self._numbers.setdefault(aggregate, len(self.aggregates))
+        if number == len(self.aggregates):
             self.aggregates.append(aggregate)
-        number = self.aggregates.index(aggregate)
         is_time = aggregate.type.is_time and carries in _ENDS
         return Injected(carries, number, aggregate.type if is_time or carries is Carries.VALUE else SqlType.FLOAT8)
 

@@ -197,3 +197,29 @@ def test_one_row_passes_fifteen_of_sixteen_conditions() -> None:
     (weight,) = set(of.weights)
     assert len(of.weights) == 16
     assert of.row_norm == pytest.approx(weight * math.sqrt(15))
+
+
+def test_many_conditions_that_are_the_same_weigh_what_all_of_them_do() -> None:
+    """More than are searched one by one: a choice of two values, each asked for ten times."""
+    one, other = compare("=", 1.0), compare("=", 2.0)
+    assert heaviest([one, other] * 10, [1.0] * 20) == 10.0
+    assert heaviest([one] * 12 + [other] * 8, [1.0] * 20) == 12.0
+    assert heaviest([one] * 12 + [other] * 8, [1.0] * 12 + [2.0] * 8) == 16.0
+
+
+def test_rows_of_a_condition_are_left_out_of_all_that_are_the_same_as_another() -> None:
+    low, high = (Call(op, (Call("+", (X, X), SqlType.FLOAT8), ONE), SqlType.BOOL) for op in ("<", ">"))
+    found = heaviest_together_up([low, high] * 9, [1.0] * 18)
+    assert found.weight == 9.0
+    assert found.exclusions == tuple((0, place) for place in range(1, 18, 2))
+
+
+def test_many_choices_of_one_column_are_told_apart() -> None:
+    text = ColumnRef(0, "c", SqlType.TEXT)
+    texts = [Call("=", (text, Literal(f"v{n}", SqlType.TEXT)), SqlType.BOOL) for n in range(2_000)]
+    numbers = [Call("=", (X, Literal(n, SqlType.INT4)), SqlType.BOOL) for n in range(2_000)]
+    lists = [Member(X, (Literal(n, SqlType.INT4), Literal(n + 1, SqlType.INT4))) for n in range(200)]
+    assert heaviest(texts, [1.0] * 2_000) == 1.0
+    assert heaviest([*texts, *numbers], [1.0] * 4_000) == 2.0
+    assert heaviest(lists, [1.0] * 200) == 2.0, "each shares a value with the next"
+    assert heaviest([*numbers[:20], *map(negated, numbers[:20])], [1.0] * 40) == 21.0
