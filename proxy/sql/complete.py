@@ -96,7 +96,7 @@ def _written(literal: exp.Expr) -> str:
 
 
 def _check_numbers(tokens: Sequence[Token]) -> None:
-    """PostgreSQL reads 1_000 as a number, the parser as the number 1 and a name."""
+    """What PostgreSQL takes for no number, such as 5x or 1__0, the parser takes for a number and a name."""
     for token, after in itertools.pairwise(tokens):
         is_joined = token.end + 1 == after.start and after.text[:1].replace("_", "a").isalnum()
         if token.token_type is TokenType.NUMBER and is_joined:

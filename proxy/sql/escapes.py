@@ -1,7 +1,8 @@
-"""Which text does a string constant stand for that is more than characters between quotes?
+"""Which value does a constant stand for that is more than characters between quotes, or decimal digits?
 
 E'...', U&'...' with UESCAPE, dollar quotes, and constants that go on in the next line, as PostgreSQL's scanner reads
-them. Source: PostgreSQL documentation, "String Constants"; scan.l and parser.c of its source.
+them; and 0x28, 0o50, 0b101 and 1_000, which it reads since version 16: an older front refuses the statement in its own
+words. Source: PostgreSQL documentation, "String Constants", "Numeric Constants"; scan.l and parser.c of its source.
 """
 
 from __future__ import annotations
@@ -16,23 +17,28 @@ from proxy.wire.lexer import Sort
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant that stands at [start, end) of a text, and its value."""
+    """A constant that stands at [start, end) of a text, and its value: of a number, decimal digits."""
 
     start: int
     end: int
     value: str
+    is_number: bool = False
 
 
 _MAY_ESCAPE = re.compile(r"""[^0-9A-Fa-f+'"\s]""")
 _SHORTEST = len("E''")
 #: Only a text with one of these holds such a constant.
-_SUSPECT = re.compile(r"[eE]'|[uU]&'|\$|'\s*(?:--|[\n\r])")
+_SUSPECT = re.compile(r"[eE]'|[uU]&'|\$|'\s*(?:--|[\n\r])|[0-9]_[0-9]|0[xXoObB]")
+_WHOLE = re.compile(r"0(?:[xX](?:_?[0-9A-Fa-f])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)", re.ASCII)
+_DECIMAL = re.compile(r"N(?:\.N?)?(?:[eE]N)?".replace("N", "[0-9](?:_?[0-9])*"), re.ASCII)
 
 
 def constants(text: str) -> Iterator[Constant]:
     """Those that are not simply quoted, in order. Raises ValueError for one that PostgreSQL does not accept."""
     found = list(lexer.tokens(text)) if _SUSPECT.search(text) else []
     for position, token in enumerate(found):
+        if token.sort is Sort.NUMBER:
+            yield from _number(token)
         if token.sort is not Sort.STRING:
             continue
         if not _is_finished(text, token):
@@ -49,6 +55,14 @@ def constants(text: str) -> Iterator[Constant]:
                 yield Constant(token.start, token.end, token.text)
             case _:
                 pass
+
+
+def _number(token: lexer.Token) -> Iterator[Constant]:
+    """A number that is not written with decimal digits alone."""
+    if _WHOLE.fullmatch(token.text):
+        yield Constant(token.start, token.end, str(int(token.text, 0)), is_number=True)
+    elif "_" in token.text and _DECIMAL.fullmatch(token.text):
+        yield Constant(token.start, token.end, token.text.replace("_", ""), is_number=True)
 
 
 def _is_finished(text: str, token: lexer.Token) -> bool:
@@ -69,8 +83,9 @@ def masked(text: str) -> tuple[str, dict[int, Constant]]:
         length = constant.end - constant.start
         if length < _SHORTEST:
             raise ValueError(text)
-        parts += [text[at : constant.start], f" '{'_' * (length - 4)}'".ljust(length)]
-        found[constant.start + 1] = constant
+        mask = "1" * length if constant.is_number else f" '{'_' * (length - 4)}'".ljust(length)
+        parts += [text[at : constant.start], mask]
+        found[constant.start + (not constant.is_number)] = constant
         at = constant.end
     return "".join((*parts, text[at:])), found
 

@@ -91,7 +91,8 @@ def tokenize(text: str) -> list[Token]:
 
 
 def _valued(token: Token, found: Constant) -> Token:
-    return Token(TokenType.STRING, found.value, token.line, token.col, found.start, found.end - 1, token.comments)
+    kind = TokenType.NUMBER if found.is_number else TokenType.STRING
+    return Token(kind, found.value, token.line, token.col, found.start, found.end - 1, token.comments)
 
 
 _UNREADABLE = "statement names a private table and cannot be read"

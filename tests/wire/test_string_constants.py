@@ -1,8 +1,9 @@
-"""Claim: a string constant means the text that PostgreSQL takes it for, or it is refused."""
+"""Claim: a constant means the text or number that PostgreSQL takes it for, or it is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import psycopg
 import pytest
@@ -89,3 +90,19 @@ def test_what_postgres_refuses_is_refused(client: Client, constant: str) -> None
     assert theirs(client, constant) is None
     with pytest.raises(Unsupported):
         tokenize(constant)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.from_regex(r"[0-9][0-9_.xXoObBeEaF]{0,9}", fullmatch=True))
+@example("0x_28")
+@example("0o50")
+@example("0B1_01")
+@example("1_000")
+@example("1_0.5_0e1_0")
+@example("0x8000000000000000")
+def test_a_number_means_what_postgresql_takes_it_for(client: Client, constant: str) -> None:
+    """Servers before version 16 refuse what is not decimal, or has an underscore, themselves."""
+    expected = theirs(client, f"({constant})::numeric")
+    if expected is not None:
+        (found,) = tokenize(constant)
+        assert Decimal(found.text) == Decimal(expected)

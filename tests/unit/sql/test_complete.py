@@ -58,7 +58,7 @@ def test_a_word_behind_an_interval_is_a_field_or_a_name_as_in_postgresql() -> No
     assert field.sql(dialect="postgres") == "x - CAST('5 days' AS INTERVAL DAY)"
 
 
-@pytest.mark.parametrize("text", ["SELECT 1_000", "SELECT 0o17", "SELECT 5x"])
+@pytest.mark.parametrize("text", ["SELECT 1__0", "SELECT 0o18", "SELECT 5x"])
 def test_numbers_the_parser_cuts_are_noticed(text: str) -> None:
     with pytest.raises(Unsupported, match="number"):
         check_complete((parse(text),), tokenize(text))
