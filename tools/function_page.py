@@ -75,7 +75,7 @@ SECTIONS: tuple[tuple[str, tuple[Form, ...]], ...] = (
                  ("{0} > ANY(ARRAY[1, 2])", "{0} <= ALL(ARRAY[1, 2])"), "constants only, at most 100; `SOME` is `ANY`"),
             Form("`x IN (1, 2)`, `x = ANY(ARRAY[1, 2])`, `x <> ALL($1)`",
                  (*(f"{{0}} IN ({m})" for m in _MEMBERS), "{0} = ANY(ARRAY[1, 2])"),
-                 "constants only, also as `VALUES (1), (2)`; none of them NULL, at most 10,000"),
+                 "constants only, also as `VALUES (1), (2)`; none of them NULL, at most 100,000"),
             Form("`a AND b`, `a OR b`", ("{0} AND {1}", "{0} OR {1}")),
             Form("`NOT a`", ("NOT {0}",)),
             Form("`x IS NULL`, `x IS NOT NULL`", ("{0} IS NULL", "{0} IS NOT NULL")),

@@ -22,7 +22,6 @@ _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition inst
 _MOST_COMPARISONS = 150_000  # of parts of conditions; a second's work
 _MOST_EXCLUSIONS = 1_000  # which a statement has to spell
 _EXACT_DOUBLES = 2**53
-_DENIALS = frozenset(("not", "is null"))
 _EXACT_CHOICES = 2**49  # whole numbers below it differ by more than `_NUMBERS` of their size
 _NUMBERS = 2.0**-50  # one number is no double of two that are further apart than this part of their size
 _ZONES = timedelta(days=2)  # two instants further apart than this have different local times in every zone
@@ -38,8 +37,9 @@ class _Told:
         self._parts = [[(part, _allowed(part)) for part in conjuncts(c)] for c in conditions]
         self._left = _MOST_COMPARISONS
         self.exclusions: list[tuple[int, int]] = []
-        every = (part for parts in self._parts for part, _ in parts)
-        self._denied = {p.args[0] for p in every if isinstance(p, Call) and p.function == "not"}
+        self._every = {part for parts in self._parts for part, _ in parts}
+        self._tested = {found[0] for parts in self._parts for _, found in parts if found is not None}
+        self._denied = {p.args[0] for p in self._every if isinstance(p, Call) and p.function == "not"}
 
     def apart(self, first: int, second: int) -> bool:
         """Whether no row can pass both. first < second: it is the second whose rows are left out, if that is needed."""
@@ -57,9 +57,18 @@ class _Told:
     def may_exclude(self, index: int) -> bool:
         """Whether it is of use to compare a condition with others: some could contradict it, and time is left."""
         return self._left >= 0 and any(
-            found is not None or part in self._denied or (isinstance(part, Call) and part.function in _DENIALS)
-            for part, found in self._parts[index]
+            found is not None or part in self._denied or self._denies(part) for part, found in self._parts[index]
         )
+
+    def _denies(self, part: Scalar) -> bool:
+        """Whether it says that another part does not hold, or that what one compares is NULL."""
+        match part:
+            case Call("not", (denied,)):
+                return denied in self._every
+            case Call("is null", (absent,)):
+                return absent in self._tested
+            case _:
+                return False
 
     def choice(self, index: int) -> tuple[ColumnRef, frozenset[Value]] | None:
         """The column and the values that all of a condition asks for, if other values are surely not among them."""

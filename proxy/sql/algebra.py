@@ -127,8 +127,14 @@ def _remembered(scalar: Call | Case | Member, parts: object) -> int:
 TRUE = Literal(True, SqlType.BOOL)
 
 
+_MOST_IN_A_ROW = 64
+
+
 def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
-    """AND of the parts; TRUE for none."""
+    """AND of the parts; TRUE for none. Many are put together in halves, so that they are not deep."""
+    if len(parts) > _MOST_IN_A_ROW:
+        middle = len(parts) // 2
+        parts = (conjunction(parts[:middle]), conjunction(parts[middle:]))
     result: Scalar = TRUE
     for part in parts:
         result = part if result == TRUE else Call("and", (result, part), SqlType.BOOL)

@@ -28,7 +28,7 @@ from proxy.sqltypes import SqlType
 _COMPARISONS: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
-_MOST_ITEMS = 10_000
+_MOST_ITEMS = 100_000
 _MOST_ROWS = 100
 _REGULAR = (
     "Accepted: characters, . [a-z] ( ) | * + ? {2,3} ^ $ and \\d, at most 200 characters. "
@@ -156,7 +156,7 @@ def _alone(row: exp.Expression) -> exp.Expression:
 
 def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) -> Scalar:
     if not items or len(items) > _MOST_ITEMS:
-        raise refuse(node, f"IN takes 1 to {_MOST_ITEMS} constants")
+        raise refuse(node, f"IN takes 1 to {_MOST_ITEMS:,} constants", "Put them into a public table and join it.")
     bound = binder.united(node, (argument, *items), is_compared=True)
     constants = tuple(b for b in bound[1:] if isinstance(b, Literal))
     unknown = sum(isinstance(b, Null) for b in bound[1:])

@@ -28,6 +28,7 @@ from proxy.sqltypes import SqlType
 Found = TypeVar("Found")
 AnyBound = TypeVar("AnyBound", Scalar, "Bound")
 Resolve = Callable[[exp.Column], Scalar]
+_ITEMS_PER_WEIGHT = 10  # a list is one text, which engines read as a set
 MOST_WEIGHT = 20_000  # columns and constants in the text of one expression
 _SHORT_NAMES = {SqlType.TIMESTAMP: "timestamp", SqlType.TIMESTAMPTZ: "timestamptz"}
 
@@ -55,7 +56,7 @@ class _Weights:
                 times = (max(1, spelling.count(f"{{{i}}}")) for i in range(len(args)))
                 return sum(self.of(a) * n for a, n in zip(args, times, strict=True))
             case Member(argument, items):
-                return self.of(argument) + len(items)
+                return self.of(argument) + len(items) // _ITEMS_PER_WEIGHT
             case ColumnRef() | Literal() | Null() | Span() | Case():
                 return max(1, sum(self.of(c) for c in children(scalar)))
             case _ as never:

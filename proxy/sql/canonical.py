@@ -28,6 +28,7 @@ from proxy.sqltypes import SqlType
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MOST_IN_A_ROW = 64
 _EXACT = 2**53  # below it a double compares with whole numbers as the constant itself does
 
 
@@ -123,6 +124,9 @@ def _flat(scalar: Scalar, function: str) -> tuple[Scalar, ...]:
 
 
 def _nested(function: str, parts: tuple[Scalar, ...]) -> Scalar:
+    if len(parts) > _MOST_IN_A_ROW:  # in halves, so that later stages need not descend far
+        middle = len(parts) // 2
+        parts = _nested(function, parts[:middle]), _nested(function, parts[middle:])
     found = parts[0]
     for part in parts[1:]:
         found = Call(function, (found, part), SqlType.BOOL)

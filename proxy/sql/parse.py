@@ -19,6 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
+from proxy.sql.chains import flattened
 from proxy.sql.escapes import Constant, masked
 from proxy.wire import lexer
 
@@ -119,6 +120,11 @@ def parse(text: str) -> exp.Expression:
     return _tree(tokenize(text), text)
 
 
+def parse_statement(statement: Statement) -> exp.Expression:
+    """The tree of a statement that was cut into tokens already. Raises Unsupported."""
+    return _tree(list(statement.tokens), statement.text)
+
+
 def parse_item(tokens: Sequence[Token], text: str) -> exp.Expression:
     """The tree of SELECT and what these tokens of a statement say. Raises Unsupported."""
     return _tree([_SELECT, *tokens], text)
@@ -137,6 +143,7 @@ def _tree(tokens: list[Token], text: str) -> exp.Expression:
         ) from error
     if len(trees) != 1 or not isinstance(trees[0], exp.Expression):
         raise Unsupported("expected one statement")
+    flattened(trees[0])
     _check_depth(trees[0])
     if _INVENTED not in text:
         _restore_values(trees[0])
@@ -240,11 +247,9 @@ def _too_deep(deepest: exp.Expr) -> Unsupported:
 
 
 _CHAINS: dict[type[exp.Expr], str] = {
-    exp.And: "AND", exp.Or: "OR", exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.DPipe: "||", exp.Union: "UNION",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.DPipe: "||", exp.Union: "UNION",
 }  # fmt: skip
 _INSTEAD_OF_CHAINS = {
-    "AND": "write x NOT IN (1, 2) for x <> 1 AND x <> 2, or put parentheses around halves of it",
-    "OR": "write x IN (1, 2) for x = 1 OR x = 2, or put parentheses around halves of it",
     "UNION": "write VALUES (1), (2) for SELECT 1 UNION SELECT 2, or one SELECT with GROUP BY",
 }
 

@@ -31,7 +31,7 @@ from proxy.sql.inner_queries import (
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, spelled, table_name
 from proxy.sql.output_names import output_name
-from proxy.sql.parse import Statement, parse, position_of
+from proxy.sql.parse import Statement, parse_statement, position_of
 from proxy.sql.public_questions import is_asked_first
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
@@ -121,7 +121,7 @@ class Split:
 
 def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
     """Cut one SELECT-like statement. Raises HushError when it would show private rows."""
-    tree = parse(statement.text)
+    tree = parse_statement(statement)
     for node in tree.find_all(exp.Identifier):
         if identifier(node) == RESERVED:
             raise refuse(node, f'the name "{RESERVED}" is reserved')

@@ -105,9 +105,8 @@ def test_statements_keep_text_and_offsets() -> None:
     assert found[2].words(2) == ("(", "SELECT")
 
 
-@pytest.mark.parametrize(("operator", "hint"), [("AND", "NOT IN"), ("OR", "x IN (1, 2)"), ("+", "halves")])
+@pytest.mark.parametrize(("operator", "hint"), [("+", "halves"), ("||", "halves")])
 def test_a_long_chain_is_called_by_its_operator(operator: str, hint: str) -> None:
-    condition = "x <> 1" if operator in ("AND", "OR") else "x"
-    with pytest.raises(Unsupported, match=re.escape(f"times {operator} in one expression")) as refused:
-        parse(f"SELECT {f' {operator} '.join([condition] * (2 * MAX_DEPTH))}")
+    with pytest.raises(Unsupported, match=f"times {re.escape(operator)} in one expression") as refused:
+        parse("SELECT " + f" {operator} ".join(["x"] * (2 * MAX_DEPTH)))
     assert hint in refused.value.hint
