@@ -90,10 +90,15 @@ def name_of_type(oid: int) -> str:
 def not_understood(unread: Unread) -> Unsupported:
     """The refusal where there is nobody to read the texts."""
     text, name = unread.texts[0].text, name_of_type(unread.texts[0].oid)
-    return Unsupported(f"'{text[:40]}' is not understood as {name} without a server", hint=_PLAIN_FORMS)
+    form = _PLAIN_FORMS.get(name, "'{a,b}'" if name.endswith("]") else "decimal digits, such as 40 or 40.5")
+    return Unsupported(f"'{text[:40]}' is not understood as {name} without a server", hint=f"Write {form}.")
 
 
-_PLAIN_FORMS = "Write '2024-12-31', '2024-12-31 23:59:59', '3 months', '17:30', true, false or decimal digits."
+_PLAIN_FORMS = MappingProxyType({
+    "boolean": "true or false", "date": "'2024-12-31'", "time": "'17:30' or '17:30:59'",
+    "timestamp without time zone": "'2024-12-31 23:59:59'", "timestamp with time zone": "'2024-12-31 23:59:59+00'",
+    "interval": "'3 months', '2 days' or '10:30:00'", "uuid": "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

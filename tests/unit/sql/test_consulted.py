@@ -184,12 +184,16 @@ def test_texts_that_may_name_the_clocks_time_are_known(text: str, oid: int, may_
 
 
 @pytest.mark.parametrize(
-    ("oid", "name"), [(SqlType.DATE.oid, "date"), (SqlType.INT4.array_oid, "integer[]"), (TIME_OID, "time")]
-)
-def test_without_a_server_such_a_text_is_refused(oid: int, name: str) -> None:
+    ("oid", "name", "form"),
+    [
+        (SqlType.DATE.oid, "date", "'2024-12-31'"), (SqlType.INT4.array_oid, "integer[]", "'{a,b}'"),
+        (TIME_OID, "time", "'17:30'"), (SqlType.BOOL.oid, "boolean", "true"), (SqlType.INT4.oid, "integer", "40"),
+    ],
+)  # fmt: skip
+def test_without_a_server_such_a_text_is_refused_with_the_form_of_its_type(oid: int, name: str, form: str) -> None:
     error = not_understood(Unread((InputText("x", oid),)))
     assert error.message == f"'x' is not understood as {name} without a server"
-    assert error.hint
+    assert form in error.hint
 
 
 def test_elements_may_be_null() -> None:
