@@ -25,6 +25,8 @@ def written_name(node: exp.Expr, source: str) -> str:
 
 def advice(node: exp.Expr, source: str) -> str:
     """What to write instead of a call; "" where nothing comes to mind. source: the statement."""
+    if isinstance(node, exp.Window) and isinstance(node.this, exp.Ntile):
+        return shares_instead(node)
     if not isinstance(node, exp.Func):
         return ""
     start = node.meta.get("start")
@@ -33,6 +35,21 @@ def advice(node: exp.Expr, source: str) -> str:
     names = (construct(node), *(name.lower() for name in node.sql_names()))
     found = next((call for name in names if (call := call_of(source, name)) is not None), WrittenCall(names[-1]))
     return instead_of_call(found)
+
+
+_MOST_SHARES = 20  # that a hint writes out
+
+
+def shares_instead(node: exp.Expression) -> str:
+    """The ends of the tiles of ntile(4) OVER (ORDER BY x), as percentiles of x."""
+    order, tiles = node.args.get("order"), node.this.args.get("this")
+    number = max(2, int(str(tiles.this))) if isinstance(tiles, exp.Literal) and str(tiles.this).isdigit() else 4
+    ordered = order.expressions[0].this.sql(dialect="postgres") if order is not None else "x"
+    shares = ", ".join(f"{n / number:.4g}" for n in range(1, min(number, _MOST_SHARES)))
+    return (
+        f"Tiles of all rows end at percentiles: percentile_cont(ARRAY[{shares}]) WITHIN GROUP (ORDER BY {ordered})."
+        f" Their numbers are constants of your next statement: width_bucket({ordered}, ...) or CASE."
+    )
 
 
 def advice_within(tree: exp.Expr, source: str) -> str:

@@ -27,6 +27,19 @@ from proxy.sqltypes import SqlType
 _COUNT = "Whether a row is kept is private. Count what the private row has: count(o.order_id), sum(o.amount)."
 
 
+_LONGEST_HINT = 300
+
+
+def _joined(select: exp.Expression) -> str:
+    """The SELECT with JOIN in place of LEFT and RIGHT JOIN."""
+    found = select.copy()
+    for join in found.args.get("joins") or ():
+        join.set("side", None)
+    text = found.sql(dialect="postgres")
+    shown = f"Groups of known values are shown with JOIN, too: {text}." if len(text) <= _LONGEST_HINT else ""
+    return shown or INNER
+
+
 def check_keys(
     kept: Kept, private: Collection[int], keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression
 ) -> None:
@@ -34,7 +47,7 @@ def check_keys(
     if kept.rows.has_units or kept.rows.joins:
         raise refuse(node, f"{KEEPS} is not supported with further joins of this kind", INNER)
     if sets:
-        raise refuse(node, f"{KEEPS} is not supported with grouping sets over private rows", INNER)
+        raise refuse(node, f"{KEEPS} is not supported with grouping sets over private rows", _joined(node))
     for key in keys:
         if not _is_public(kept, key) and not all(c.scan in private for c in columns_of(key)):
             raise refuse(node, f"{KEEPS} is not supported with groups by columns of other tables in one expression",

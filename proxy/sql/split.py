@@ -153,6 +153,7 @@ def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tup
     return tuple(e for e in emptied if not any(s.start <= e.span.start and e.span.end <= s.end for s in spans))
 
 
+_LONGEST_HINT = 200
 _INNER = "a sub-query over private rows inside a private SELECT is not supported"
 _ABOVE = ("expressions", "having", "order")  # parts of a block that the front computes
 _NEVER_STAGED = ("limit", "offset")
@@ -541,8 +542,18 @@ class _Walker:
 
 
 def _rows_shown(query: exp.Expression) -> NotAggregate:
-    return NotAggregate("rows of a private table cannot be shown", hint="Use an aggregate in the sub-query.",
+    return NotAggregate("rows of a private table cannot be shown", hint=_counted_instead(query),
                         position=position_of(query))  # fmt: skip
+
+
+def _counted_instead(query: exp.Expression) -> str:
+    """EXISTS as a comparison of a count, and what rows a sub-query shows as their count."""
+    plain, asked = query.unnest(), isinstance(query.parent, exp.Exists)
+    if isinstance(plain, exp.Select) and plain.args.get("group") is None:
+        counted = plain.select("count(*)", append=False).sql(dialect="postgres")
+        if len(counted) <= _LONGEST_HINT:
+            return f"Use an aggregate in the sub-query: ({counted}){' > 10' if asked else ''}."
+    return "Use an aggregate in the sub-query."
 
 
 def _instead_of_rows(tree: exp.Expression, catalog: Catalog) -> str:

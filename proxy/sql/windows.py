@@ -12,6 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from proxy.policy.model import Column, JoinKey, Table, UnitColumns
+from proxy.sql.advice import shares_instead
 from proxy.sql.algebra import (
     TRUE,
     UP_TO_PEERS,
@@ -173,9 +174,7 @@ class Windows:
         units = (s.table.ownership.columns for s in self._rows.scans if isinstance(s.table.ownership, UnitColumns))
         unit = ", ".join(map(spelled, next(units, ()))) or "all columns of the unit"
         if isinstance(node.this, exp.Ntile):
-            return (
-                "Shares of all rows are percentiles: percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY x)."
-            )
+            return shares_instead(node)
         return f"Write OVER (PARTITION BY {unit} ...), or put it over groups: sum(count(*)) OVER (ORDER BY ...)."
 
     def _ordered(self, node: exp.Expression) -> Ordered:
