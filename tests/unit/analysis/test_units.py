@@ -11,7 +11,7 @@ import pytest
 from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
-from proxy.policy.model import Bounded, Column, FromPolicy, JoinKey, Table, UnitColumns
+from proxy.policy.model import Bounded, Column, FromPolicy, JoinKey, Table, UnitColumns, UnitVia
 from proxy.sql.algebra import AggregateKind
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan, plans
@@ -297,3 +297,45 @@ def test_a_unit_is_no_key_of_a_public_table() -> None:
     of = replace(context(), tables=MappingProxyType({**TABLES, "orders": declared}))
     with pytest.raises(PolicyForbids):
         plan("select region, count(*) from orders o join stores s on o.user_id = s.store_id group by 1", of)
+
+
+@pytest.mark.parametrize("on", ["i.order_id = o.store_id", "i.qty = o.order_id", "i.order_id = o.order_id + 0"])
+@pytest.mark.parametrize("how", ["join", "left join"])
+def test_a_parent_is_met_by_the_path_alone(how: str, on: str) -> None:
+    """Rows that are equal in other columns than those of the path are those of anybody."""
+    with pytest.raises(UnitNotJoined):
+        plan(f"select count(*) from items i {how} orders o on {on}")
+
+
+def test_rows_that_name_other_keys_of_a_table_have_no_parent_in_common() -> None:
+    shipped = replace(TABLES["items"], name="shipped", relation=("shipped",),
+                      ownership=UnitVia("orders", "order_id", "parcel"))  # fmt: skip
+    parcel = Column(name="parcel", type=SqlType.INT8)
+    orders = replace(ORDERS, columns=(*ORDERS.columns, parcel))
+    of = replace(context(), tables=MappingProxyType({**TABLES, "orders": orders, "shipped": shipped}),
+                 unique=UniqueKeys(frozenset({("orders", "order_id"), ("orders", "parcel")})))  # fmt: skip
+    for rest in ("left join shipped s on s.order_id = i.order_id", "join shipped s on s.order_id = i.order_id",
+                 "where exists (select 1 from shipped s where s.order_id = i.order_id)"):  # fmt: skip
+        with pytest.raises(UnitNotJoined):
+            plan(f"select count(*) from items i {rest}", of)
+
+
+NUMBERED = "select user_id, row_number() over (partition by user_id order by {}) as r from {}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "most"),
+    [
+        ("select user_id from users union all select user_id from users", 2),
+        ("select user_id from users union all select user_id from orders", 61),
+        (NUMBERED.format("made", "orders"), 60),
+        (NUMBERED.format("joined", "users"), 1),
+        ("select user_id, store_id from orders group by user_id, store_id", 60),
+        ("select user_id, status from orders where status is not null group by user_id, status", 2),
+        ("select user_id, count(*) as n from orders group by user_id", 1),
+        ("select u.user_id from users u full join users v on u.user_id = v.user_id", 1),
+        ("select distinct user_id, plan from users", 1),
+    ],
+)
+def test_a_unit_has_as_many_rows_in_a_sub_select_as_that_can_give_it(rows: str, most: int) -> None:
+    assert plan(f"select count(*) from ({rows}) t").analysed.bounds.rows == most

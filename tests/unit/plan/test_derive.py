@@ -420,6 +420,9 @@ def test_sets_that_bound_a_person_together_answer_nothing_else() -> None:
     assert isinstance(made, SetsPlan)
     assert made.together
     assert derive(plan("select count(*) from orders", OF), made, 1000) is None
+    wide = any_plan("select count(*) from wide group by rollup (status)", OF)
+    for wanted in ("select count(*) from wide", "select status, count(*) from wide group by 1"):
+        assert derive(plan(wanted, OF), wide, 1000) is None
 
 
 @pytest.mark.parametrize(("source", "wanted", "why"), NOT_GIVEN)
@@ -461,3 +464,19 @@ def test_bounds_that_were_tighter_answer_nothing_else() -> None:
     whole = derive(plan("select count(*), avg(height) from users", pure),
                    plan("select plan, count(*), sum(height) from users group by plan", pure), 2)  # fmt: skip
     assert whole is not None
+
+
+MET = (
+    "", "where exists (select 1 from wide w where w.user_id = u.user_id)",
+    "where not exists (select 1 from wide w where w.user_id = u.user_id)",
+    "where exists (select 1 from wide w where w.user_id = u.user_id and w.amount > 3)",
+    "left join users v on v.user_id = u.user_id", "join users v on v.user_id = u.user_id",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("source", MET)
+@pytest.mark.parametrize("wanted", MET)
+def test_rows_that_met_other_rows_are_other_rows(source: str, wanted: str) -> None:
+    made = plan(f"select u.plan, count(*) from users u {source} group by u.plan", OF)
+    found = derive(plan(f"select count(*) from users u {wanted}", OF), made, 1000)
+    assert (found is not None) == (source == wanted)

@@ -14,6 +14,7 @@ from proxy.plan.bound_choice import FROM_POLICY, FromProfile
 from proxy.plan.derive import _count_alike, _counts_as_much
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.learned import best_edge, noise_of_one, told_of, usable
+from proxy.plan.moments import RowCount, UnitCount
 from proxy.plan.profile import BUCKETS, Sizes, TableProfile, edges
 from proxy.plan.sets import SetsPlan
 from proxy.policy.model import Accounting, Neighbors, Privacy
@@ -236,3 +237,24 @@ def test_answers_are_not_derived_where_a_bound_was_chosen() -> None:
     assert not _counts_as_much(natural, chosen, 1)
     assert not _counts_as_much(chosen, natural, 1)
     assert not _count_alike(chosen, natural)
+
+
+@pytest.mark.parametrize("query", [
+    "select count(*) from orders", "select count(*), sum(amount) from orders",
+    "select status, count(distinct user_id) from orders group by status",
+    "select count(distinct user_id) filter (where amount > 3), count(distinct user_id), sum(amount) from orders",
+])  # fmt: skip
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_bound_holds_a_row_that_is_counted_however_dear_noise_is(query: str, pure: bool) -> None:
+    """Numbers of units are not cut before a unit's factor is computed, and are at most 2^10 times as long as it."""
+    found = 0
+    for pico in (10**3, 10**5, 10**7, 10**9):
+        of = plan(query, replace(context(pure=pure), profiles=(PROFILE,), pico=pico))
+        counted = [w for m, w in zip(of.vector.moments, of.allocation.weights, strict=True)
+                   if isinstance(m, (RowCount, UnitCount))]  # fmt: skip
+        units = [w for m, w in zip(of.vector.moments, of.allocation.weights, strict=True) if isinstance(m, UnitCount)]
+        if of.allocation.is_chosen:
+            found += 1
+            assert of.allocation.unit_norm >= max(counted, default=0.0)
+            assert of.allocation.unit_norm * 2**10 >= (math.fsum(units) if pure else math.hypot(*units))
+    assert found

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
+from types import MappingProxyType
 
 import duckdb
 import pytest
@@ -142,6 +143,18 @@ def test_no_more_groups_are_charged_than_rows_can_fill() -> None:
     found = plan("select status, extract(month from made), max(amount) from orders group by 1, 2")
     assert found.analysed.bounds.groups == 12
     assert part(found).ladder.groups == 6
+
+
+@pytest.mark.parametrize(("rows", "per_group"), [(7, 2), (7, 3), (7, 7), (7, 1), (6, 2), (1, 1)])
+def test_a_group_that_is_not_full_is_charged_as_one(rows: int, per_group: int) -> None:
+    few = replace(
+        TABLES["orders"], rows_per_unit=FromPolicy(rows), rows_per_group=FromPolicy(per_group),
+        groups_per_unit=FromPolicy(12),
+    )  # fmt: skip
+    of = replace(context(), tables=MappingProxyType({**TABLES, "orders": few}))
+    found = part(plan("select extract(month from made), max(amount) from orders group by 1", of))
+    assert found.ladder.groups * per_group >= rows, "as many as its rows can be in, if all but one are full"
+    assert (found.ladder.groups - 1) * per_group < rows
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,13 @@ def test_parts_of_several_rows_need_the_same_bounds() -> None:
         assert not derive(plan(f"select status, {one} from wide group by status", lowered), [asked], 1000)
     sets = any_plan("select status, min(amount) from wide group by rollup (status)", OF)
     assert not derive(asked, [sets], 1000)
+
+
+def test_a_threshold_for_less_delta_is_that_much_worse() -> None:
+    """Noise is alike, and yet fewer groups are shown."""
+    city = "select city, count(*) from users group by city"
+    source, wanted = plan(city, replace(OF, atto_for_keys=OF.atto_for_keys // 10**6)), plan(city, OF)
+    (found,) = derive(wanted, [source], 1000)
+    ratio = source.selection.tau / wanted.selection.tau  # type: ignore[union-attr]
+    assert found.noise == pytest.approx(ratio)
+    assert not derive(wanted, [source], ratio * 0.99, ratio * 0.99)
