@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
 from tests.mutants.mistake import Seeded
+from tests.mutants.one_line import ONE_LINE
 from tests.mutants.overlooked import OVERLOOKED
 from tests.mutants.promising import PROMISING
 from tests.mutants.retrying import RETRYING
@@ -348,5 +349,6 @@ SEEDED = (
     *SHOWING,
     *RETRYING,
     *OVERLOOKED,
+    *ONE_LINE,
     *PROMISING,
 )  # fmt: skip

@@ -11,7 +11,8 @@ from tests.unit.analysis.samples import ROWS, argument
 from tests.unit.plan.shop import plan
 
 EXPRESSIONS = (
-    "age", "age + 1", "age - height", "age * -2", "-age", "abs(age - 50)", "age / 7", "age % 7", "-age % 7",
+    "age", "age + 1", "age - height", "age * -2", "-age", "abs(age - 50)", "abs(age - 200)", "age / 7",
+    "age % 7", "-age % 7",
     "age / height", "1 / (height + 1)", "height % 3", "height * height", "age / -3", "age % (age - 50)",
     "floor(height)", "ceil(-height)", "round(height)", "trunc(height / 7)", "sqrt(height - 5)", "height / 0.1",
     "round(age, -2)", "round(age, -1)", "round(height::numeric, 1)", "greatest(age, 20)", "least(age, 20)",
@@ -94,3 +95,18 @@ def test_each_alternative_must_say_that_a_column_is_present() -> None:
         found = plan(f"select count(age) from users where {condition}")
         argument_ = found.analysed.owned.block.aggregates[0].argument
         assert found.analysed.domains.may_be_null(argument_) is may_be_null, condition
+
+
+@pytest.mark.parametrize(
+    ("condition", "low", "high"),
+    [
+        ("age < 2.5", 0, 2), ("age <= 2.5", 0, 2), ("age > 2.5", 3, 110), ("age >= 2.5", 3, 110),
+        ("age < 2", 0, 1), ("age <= 2", 0, 2), ("age > 2", 3, 110), ("age < 2.0", 0, 1), ("2.5 > age", 0, 2),
+        ("age < 2.5::float8", 0, 2), ("age > 2.5::float8", 3, 110), ("age < 2::float8", 0, 1),
+        ("NOT (age < 2.5)", 3, 110), ("NOT (age >= 2.5 AND height > 7)", 0, 110),
+    ],
+)  # fmt: skip
+def test_a_comparison_leaves_whole_numbers_on_its_side(condition: str, low: int, high: int) -> None:
+    found = plan(f"select sum(age) from users where {condition}")
+    (total,) = (a.argument for a in found.analysed.owned.block.aggregates)
+    assert found.analysed.domains.of(total) == Bounded(low, high)

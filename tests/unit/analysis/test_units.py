@@ -8,6 +8,7 @@ from types import MappingProxyType
 import duckdb
 import pytest
 
+from proxy.analysis.analyse import Lowered
 from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
@@ -339,3 +340,13 @@ NUMBERED = "select user_id, row_number() over (partition by user_id order by {})
 )
 def test_a_unit_has_as_many_rows_in_a_sub_select_as_that_can_give_it(rows: str, most: int) -> None:
     assert plan(f"select count(*) from ({rows}) t").analysed.bounds.rows == most
+
+
+@pytest.mark.parametrize("wanted", [1, 9, 10, 11, 60, 5000])
+def test_a_client_only_lowers_the_bounds_of_the_policy(wanted: int) -> None:
+    for lowered in (Lowered(rows_per_group=wanted), Lowered(groups=wanted), Lowered(rows_per_group=wanted, groups=3)):
+        of = plan("select status, store_id, count(*) from orders group by 1, 2", context(lowered=lowered))
+        bounds, given = of.analysed.bounds, ORDERS
+        assert bounds.rows_per_group == min(10, lowered.rows_per_group or 10)
+        assert bounds.groups == min(12, lowered.groups or 12)
+        assert (bounds.rows, bounds.keys) == (60, given.keys_per_unit)

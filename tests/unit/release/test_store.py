@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,14 @@ def test_a_closed_store_fails_closed(ledger: SqliteLedger, store: ReleaseStore) 
         store.put(reserved, b"noise")
     with pytest.raises(LedgerFailed, match="cannot be read"):
         store.get(key("a"))
+
+
+@pytest.mark.parametrize("field", ["fingerprint", "policy_digest", "data_version"])
+@pytest.mark.parametrize("other", ["", "0", "~"])
+def test_a_release_of_another_key_is_not_found(
+    field: str, other: str, ledger: SqliteLedger, store: ReleaseStore
+) -> None:
+    """Neither one that sorts before it nor one behind."""
+    store.put(charged(ledger), b"numbers")
+    assert isinstance(store.get(key("a")), Stored)
+    assert store.get(replace(key("a"), **{field: other})) == Missing()

@@ -129,3 +129,44 @@ def test_settings() -> None:
 )
 def test_durations(text: str, seconds: float) -> None:
     assert duration_s(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'update "pg_settings" set setting = 1', 'update pg_catalog."pg_settings" set setting = 1',
+        "UPDATE PG_SETTINGS SET setting = 1", "with a as (select 1) update pg_settings set setting = 1",
+    ],
+)  # fmt: skip
+def test_the_view_of_settings_is_not_updated_however_it_is_spelled(text: str) -> None:
+    assert message(text) == "pg_settings cannot be updated"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"""select U&"pg\005fnotify"('a', 'b')""", r"""select U&"pg!005fnotify" uescape '!' ('a', 'b')""",
+        r"""select U&"set!005fconfig" UESCAPE '!' ('work_mem', '1', false)""",
+    ],
+)  # fmt: skip
+def test_a_call_by_an_escaped_name_is_refused_however_it_is_escaped(text: str) -> None:
+    assert "Unicode escapes" in message(text)
+
+
+#: What PostgreSQL has for memory, disk, processes, locks and replication.
+COSTLY = (
+    "work_mem", "maintenance_work_mem", "logical_decoding_work_mem", "autovacuum_work_mem", "hash_mem_multiplier",
+    "temp_buffers", "temp_file_limit", "max_stack_depth", "shared_buffers", "vacuum_buffer_usage_limit",
+    "max_parallel_workers", "max_parallel_workers_per_gather", "max_parallel_maintenance_workers",
+    "effective_io_concurrency", "maintenance_io_concurrency", "max_locks_per_transaction", "gin_pending_list_limit",
+    "gin_fuzzy_search_limit", "commit_delay", "wal_compression", "session_replication_role", "zero_damaged_pages",
+    "track_functions", "log_statement", "jit_above_cost", "geqo_pool_size", "geqo_effort", "backend_flush_after",
+    "restrict_nonsystem_relation_kind", "dynamic_library_path", "local_preload_libraries", "default_with_oids",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_settings_that_take_what_others_share_cannot_be_changed(name: str) -> None:
+    assert not may_set(name)
+    assert message(f"set {name} = 1")
+    assert message(f"select set_config('{name}', '1', false)")
