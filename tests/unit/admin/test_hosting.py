@@ -106,7 +106,7 @@ def test_what_was_spent_counts_for_a_stronger_promise_of_every_account_and_the_l
         assert counts.endswith(" in place of epsilon 0.5")
         assert overspent.startswith("shop: the user account shop/ann is overspent: epsilon ")
         assert overspent.endswith(
-            ", of epsilon 1 and delta 5e-07; new questions are refused, what was answered is answered again"
+            ", of epsilon 1 and delta 0.0000005; new questions are refused, what was answered is answered again"
         )
         caplog.clear()
         keep_promise(ledger, before)

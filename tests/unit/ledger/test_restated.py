@@ -32,7 +32,7 @@ def test_where_nothing_changed_nothing_is_said() -> None:
 def test_amounts_before_and_after_are_said() -> None:
     grown = replace(SPENT, spent=Cost(TWO.pico, 3 * 10**11))
     assert said(grown) == [
-        "what was spent counts for what is promised now: epsilon 2 and delta 3e-07 in place of epsilon 1"
+        "what was spent counts for what is promised now: epsilon 2 and delta 0.0000003 in place of epsilon 1"
     ]
 
 
