@@ -52,6 +52,11 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("delta", SqlType.FLOAT8),
             ("reused", SqlType.BOOL),
         ),
+        "messages": (
+            ("severity", SqlType.TEXT),
+            ("message", SqlType.TEXT),
+            ("detail", SqlType.TEXT),
+        ),
         "policy": (
             ("table", SqlType.TEXT),
             ("column", SqlType.TEXT),
@@ -93,6 +98,7 @@ RELATION_COMMENTS: Mapping[str, str] = MappingProxyType(
         "budget": "the accounts that your queries are charged to, and what is left",
         "history": "your own charged statements",
         "last_query": "noise and charge of your last private statement",
+        "messages": "the notices of your last private statement",
         "policy": "tables and columns you may query, with their declared bounds and values",
     }
 )

@@ -12,6 +12,7 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.bound_choice import Bound, FromPolicy, FromProfile
 from proxy.plan.describe import counted, describe_moment, describe_part, limits_of
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.left_out import About, Complete, LeftOut, Untold, told
 from proxy.plan.moments import UnitCount, UnitTotal, size_in_cell
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.parts import Part
@@ -46,6 +47,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
             "source": bounds.source,
         },
         "chosen_bound": _chosen(plan.bound),
+        "left_out": _left_out(plan.left_out, privacy.unit),
         "sensitivity": _sensitivity(plan, privacy) if plan.vector.moments else None,
         "keys": [_key(plan, i) for i in range(len(plan.analysed.keys))],
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
@@ -83,6 +85,19 @@ def _chosen(bound: Bound) -> Json | None:
                 "expected_error_by_policy": bound.by_policy,
                 "data_version": bound.data_version,
             }
+        case _ as never:
+            assert_never(never)
+
+
+def _left_out(of: LeftOut, unit: str) -> Json | None:
+    """What bounding leaves out, as far as it is told."""
+    match of:
+        case Complete():
+            return None
+        case Untold():
+            return {"words": told(of, unit)}
+        case About():
+            return {"words": told(of, unit), "share": of.share, "least": of.least, "most": of.most, "units": of.units}
         case _ as never:
             assert_never(never)
 

@@ -48,6 +48,8 @@ def _long_lines(block: Json) -> list[str]:
     )
     if isinstance(chosen := block["chosen_bound"], dict):
         lines.append(_chosen(chosen))
+    if isinstance(left_out := block["left_out"], dict):
+        lines.append(f"  Left out: {left_out['words']}")
     if isinstance(sensitivity, dict):
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
         lines.append(f"  Sensitivity: {figure(sensitivity['value'], 6)} ({norm}): {derivation}")
@@ -82,14 +84,10 @@ def _long_lines(block: Json) -> list[str]:
 
 def _chosen(bound: Json) -> str:
     """The bound that a profile recommended, and why."""
-    left_out, error, other = (
-        f"{100 * float(str(bound[name])):.2g} %"
-        for name in ("expected_loss", "expected_error", "expected_error_by_policy")
-    )
+    error, other = (f"{100 * float(str(bound[name])):.2g} %" for name in ("expected_error", "expected_error_by_policy"))
     return (
         f"  Bound: what a unit has counts up to that of {figure(bound['rows'])} rows, by the profile of data"
-        f" version {bound['data_version']}; about {left_out} of the whole is left out; expected error {error},"
-        f" with the policy's bounds {other}"
+        f" version {bound['data_version']}; expected error {error}, with the policy's bounds {other}"
     )
 
 

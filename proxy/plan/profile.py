@@ -81,6 +81,17 @@ class Tail:
         above = np.array((self.units, *self.above))[::-1]
         return np.asarray(np.interp(ranks, above, np.array((0.0, *self.edges))[::-1]))
 
+    def units_above(self, size: float) -> float:
+        """About how many units are larger."""
+        return float(np.interp(size, (0.0, *self.edges), (self.units, *self.above)))
+
+    def share_above(self, size: float) -> float:
+        """About which share of the whole units have beyond a size."""
+        ends, above = np.array((0.0, *self.edges)), np.array((self.units, *self.above))
+        pieces = np.diff(ends) * (above[1:] + above[:-1]) / 2.0
+        beyond = np.append(np.cumsum(pieces[::-1])[::-1], 0.0)
+        return float(np.interp(size, ends, beyond) / beyond[0]) if beyond[0] > 0 else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableProfile:

@@ -24,6 +24,7 @@ from proxy.plan.asked import asked_of
 from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, choose
 from proxy.plan.charge import Cost
 from proxy.plan.learned import noise_of_one
+from proxy.plan.left_out import COMPLETE, LeftOut, left_out
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
 from proxy.plan.parts import Part, identity, plan_part, shares
 from proxy.plan.profile import TableProfile
@@ -60,7 +61,7 @@ class PlanContext:
     """What planning needs besides the block: the policy's facts, the caller's settings, the prices.
 
     pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use. shares: how much each
-    aggregate matters, () for all alike.
+    aggregate matters, () for all alike. may_choose: a bound by the profile; sets are bounded alike.
     """
 
     tables: Mapping[str, Table]
@@ -73,6 +74,7 @@ class PlanContext:
     shares: Shares = ()
     dialect: Dialect = DUCKDB
     profiles: tuple[TableProfile, ...] = ()
+    may_choose: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,7 @@ class ReleasePlan:
     salt: str = field(repr=False)
     fingerprint: str
     bound: Bound = FROM_POLICY
+    left_out: LeftOut = COMPLETE
     added: int = 1
     agreed: tuple[float, ...] = ()
 
@@ -158,6 +161,8 @@ def plan_analysed(
     asked = asked_of(analysed.owned.block.aggregates)
     pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
     factor = privacy.promise.reach
+    profile = _profile(analysed, context)
+    public = public_product(analysed.keys, analysed.joints)
     chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted)
     if chosen.is_chosen:
         (vector, _, selecting), allocation, totals = ways[-1], chosen, NO_TOTALS
@@ -169,6 +174,7 @@ def plan_analysed(
     )  # fmt: skip
     selection = _selection(selecting, allocation, distribution, scale, analysed, context)
     is_thresholded = isinstance(selection, Threshold)
+    groups = analysed.bounds.groups if analysed.private_keys else len(public)
     noise_unit = noise_sd(distribution, scale) / allocation.unit_norm if vector.moments else 0.0
     beside = replace(statement, analysed=of_parts or analysed)
     parts = tuple(plan_part(one, beside, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
@@ -180,7 +186,7 @@ def plan_analysed(
         sensitivity=sensitivity,
         scale=scale,
         selection=selection,
-        public_keys=public_product(analysed.keys, analysed.joints),
+        public_keys=public,
         cost=Cost(context.pico, context.atto_for_keys if is_thresholded else 0),
         sum_choices=choices(totals, analysed.owned.block.aggregates, ways[0][:2], ways[-1][:2], noise_unit),
         sql=render(statement) if vector.moments else "",
@@ -188,6 +194,7 @@ def plan_analysed(
         salt=context.salt,
         fingerprint="",
         bound=bound,
+        left_out=left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups),
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 
@@ -225,9 +232,8 @@ def _bounded(
     by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares
 ) -> tuple[Allocation, Bound]:
     """The allocation with the bound that a profile of the block's table recommends, if there is one."""
-    (vector, natural), name = by_rows, analysed.owned.bounds_from.name
-    profile = next((p for p in context.profiles if p.table == name), None)
-    if profile is None or not vector.moments or analysed.private_keys or not is_of_one_table(analysed.owned):
+    (vector, natural), profile = by_rows, _profile(analysed, context)
+    if profile is None or not context.may_choose or not vector.moments or analysed.private_keys:
         return natural, FROM_POLICY
     situation = Situation(
         analysed=analysed, profile=profile, distribution=distribution_of(context.privacy.accounting),
@@ -235,6 +241,12 @@ def _bounded(
         shares=weighted,
     )  # fmt: skip
     return choose(vector, natural, situation)
+
+
+def _profile(analysed: Analysed, context: PlanContext) -> TableProfile | None:
+    """What is known of the units' rows, if the block's rows are those of one table."""
+    name = analysed.owned.bounds_from.name
+    return next((p for p in context.profiles if p.table == name and is_of_one_table(analysed.owned)), None)
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:

@@ -160,7 +160,7 @@ def _plans(
     pico = shares(context.pico, len(sets), has_vector=False)[1]
     atto = context.atto_for_keys // max(1, sum(bool(a.private_keys) for a in analysed))
     # a bound that is chosen for one set would cut a unit otherwise than that of another
-    contexts = [replace(context, pico=p, atto_for_keys=atto, profiles=()) for p in pico]
+    contexts = [replace(context, pico=p, atto_for_keys=atto, may_choose=False) for p in pico]
     bounded = [finest.bounded(n, a) if finest is not None else a for n, a in enumerate(analysed)]
     each = list(zip(bounded, contexts, analysed, strict=True))
     plans = [plan_analysed(b, of, possible_totals(b, of.lowered.learned), a) for b, of, a in each]

@@ -16,6 +16,8 @@ from types import MappingProxyType
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.left_out import About
+from proxy.plan.moments import UnitCount
 from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
@@ -136,9 +138,11 @@ def _figures(
 ) -> list[Figure]:
     match recipe:
         case Count(number):
-            return _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)
+            found = _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)
+            return _widened(found, missing_of(number, plan), 1)
         case Total(value, sign):
-            return _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0)
+            found = _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0)
+            return _widened(found, missing_of(value, plan), sign)
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             noises = _shared(recipe, plan)
@@ -178,6 +182,31 @@ def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int) -> list[Figure]:
         reach = half_width_95(plan.distribution, raw.sd)
         low, high = (min(max(end, least), most) for end in (raw.value - reach, raw.value + reach))
         found.append(Figure(value + 0.0, raw.sd, low, high))
+    return found
+
+
+def missing_of(form: Linear, plan: ReleasePlan) -> float:
+    """What bounding is expected to leave out of a count or sum of all groups, relative to what is shown of it."""
+    is_bounded = any(not isinstance(plan.vector.moments[i], UnitCount) for i, _ in form.terms)
+    return plan.left_out.missing if is_bounded and isinstance(plan.left_out, About) else 0.0
+
+
+def _widened(figures: list[Figure], missing: float, sign: int) -> list[Figure]:
+    """Intervals that hold what is expected to be left out: of each group half by its size, half by an equal share.
+
+    sign: of all values, which are only made smaller; 0: they may have been made smaller or larger.
+    """
+    if not missing:
+        return figures
+    sizes = [abs(f.value or 0.0) for f in figures]
+    uneven, equal = 1.5 if len(figures) > 1 else 1.0, math.fsum(sizes) / len(figures)
+    found = []
+    for figure, size in zip(figures, sizes, strict=True):
+        lost, noise = uneven * missing * (size + equal) / 2.0, 1.96 * figure.sd
+        more = lost + math.hypot(noise, lost) - noise  # the forecast itself is off by half of it
+        low = figure.low if sign > 0 else figure.low - more
+        high = figure.high if sign < 0 else figure.high + more
+        found.append(replace(figure, low=low, high=high))
     return found
 
 

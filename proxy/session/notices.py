@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.derive import Derived
+from proxy.plan.left_out import About, LeftOut, Untold, told
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.repeats import repeated_rows
-from proxy.plan.sets import Plan
+from proxy.plan.sets import Plan, SetsPlan
 from proxy.plan.wide import too_wide
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
@@ -23,6 +24,8 @@ from proxy.sqltypes import SqlType
 _WARN_AT = (0.95, 0.80)
 _SMALLEST_KNOB = 0.001
 _UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
+_INCLUDED = "hush.low and hush.high of counts and sums include it; averages and ratios may be off either way."
+_ONCE = "The administrator can have it told for all statements: hushql profile. This is said once in a session."
 _REPEAT = "Statements that were answered before can be repeated at no charge."
 
 
@@ -83,13 +86,36 @@ def clamp_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
     return tuple(Notice(severity="NOTICE", sqlstate="00000", message=w.what, detail=w.instead) for w in found)
 
 
+def left_out_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
+    """A NOTICE of what bounding leaves out, or that nothing tells.
+
+    Claim: a function of the profiles, the price, the policy and the text.
+    """
+    every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
+    return tuple(n for of in dict.fromkeys(p.left_out for p in every) for n in _left_out(of, unit))
+
+
+def _left_out(of: LeftOut, unit: str) -> Iterator[Notice]:
+    is_about = isinstance(of, About) and of.is_worth_saying
+    if is_about or isinstance(of, Untold):
+        detail = _INCLUDED if is_about else _ONCE
+        yield Notice(severity="NOTICE", sqlstate="00000", message=told(of, unit), detail=detail)
+
+
+def unsaid(notices: Sequence[Notice], said: set[str]) -> tuple[Notice, ...]:
+    """The notices without what is said once in a session, if it was said before. said: what was, to be added to."""
+    new = tuple(n for n in notices if n.detail != _ONCE or n.message not in said)
+    said.update(n.message for n in new if n.detail == _ONCE)
+    return new
+
+
 def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
     """A NOTICE that some numbers are smaller than their noise."""
     if not lost:
         return ()
     which = "the number" if count == 1 else f"{lost} of {count} numbers"
     text = f"the noise is larger than {which}: see hush.low and hush.high"
-    detail = "Intervals are about noise alone. They do not include what bounding leaves out: see EXPLAIN."
+    detail = "Another epsilon, or a coarser GROUP BY, makes it smaller: see EXPLAIN."
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
 
 

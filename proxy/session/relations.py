@@ -1,4 +1,4 @@
-"""What do hush.budget, hush.history, hush.last_query and hush.policy show this session?
+"""What do hush.budget, hush.history, hush.last_query, hush.messages and hush.policy show this session?
 
 A user sees own figures only; those of the dataset's account and of the role's are for admins, because they also depend
 on what others asked. What became of an edited policy is for admins too, because what the data do not
@@ -21,6 +21,7 @@ from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import told_of
 from proxy.plan.outputs import OutputNoise
 from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
 from proxy.session.windows import refreshes, window_ends
 from proxy.sql.splice import InjectedColumn
@@ -39,6 +40,7 @@ class LastQuery:
     outputs: tuple[OutputNoise, ...]
     cost: Cost
     is_reused: bool
+    notices: tuple[Notice, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,11 @@ def _last_query(viewer: Viewer) -> Sequence[Row]:
     ]  # fmt: skip
 
 
+def _messages(viewer: Viewer) -> Sequence[Row]:
+    """For who sees no notices: tools that draw tables."""
+    return [(n.severity, n.message, n.detail or None) for last in viewer.last for n in last.notices]
+
+
 def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
     """sd and half width; NULL for an average, whose noise depends on how many rows it is over."""
     return (
@@ -211,4 +218,4 @@ def decimal(pico: int) -> str:
     return f"{pico // PICO}.{pico % PICO:012d}"
 
 
-_ROWS = {"budget": _budget, "history": _history, "last_query": _last_query, "policy": _policy}
+_ROWS = {"budget": _budget, "history": _history, "last_query": _last_query, "messages": _messages, "policy": _policy}

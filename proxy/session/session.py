@@ -36,9 +36,11 @@ from proxy.session.notices import (
     charge_notices,
     clamp_notices,
     doubt_notices,
+    left_out_notices,
     rank_notices,
     repeat_notices,
     reuse_notices,
+    unsaid,
     zone_notices,
 )
 from proxy.session.parameters import canonical, read_parameters, unread
@@ -94,6 +96,7 @@ class ClientSession:
         self._noted: set[str] = set()  # names of views and of statements prepared in SQL that may be private
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
+        self._said: set[str] = set()  # what is said once in a session
         self._on_grid = GridRunner(workers.waiting, workers.clock)
 
     def may_be_private(self, text: str) -> bool:
@@ -277,10 +280,11 @@ class ClientSession:
                 return answer, None, asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
             receipt = charged(answer.next, asker)
             whole = together((*progress.earlier, now_planned))
-            last = _last_query(whole, receipt)
-            patches = (*patches, *self._system(query, asker, settings, (last,), calls))
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
-            return answer, last, spliced(progress.handle, patches, count, notices)
+            last = _last_query(whole, receipt, notices)
+            patches = (*patches, *self._system(query, asker, settings, (last,), calls))
+            heard = [n for n in notices if n.severity not in settings.muted]
+            return answer, last, spliced(progress.handle, patches, count, unsaid(heard, self._said))
 
         step_s = asker.version.policy.privacy.time_grid_s
         answer, last, result = await self._on_grid.run(work(), step_s, cancellation)
@@ -395,10 +399,10 @@ def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given]
 # --- what a statement leaves behind -----------------------------------------------------------------------
 
 
-def _last_query(planned: Planned, receipt: Receipt) -> LastQuery:
+def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...]) -> LastQuery:
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
-    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0)
+    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices)
 
 
 def _notices(
@@ -406,12 +410,11 @@ def _notices(
 ) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
-    notices = (*charge_notices(receipt, privacy, is_admin=is_admin),
-               *zone_notices(planned.types, settings.time_zone, privacy),
-               *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
-               *repeat_notices(planned.plans, privacy.unit),
-               *clamp_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
-    return tuple(n for n in notices if n.severity not in settings.muted)
+    return (*charge_notices(receipt, privacy, is_admin=is_admin),
+            *zone_notices(planned.types, settings.time_zone, privacy),
+            *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
+            *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit),
+            *clamp_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
 
 
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:

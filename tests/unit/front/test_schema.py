@@ -33,7 +33,7 @@ def test_every_private_relation_is_guarded_and_no_public_one() -> None:
     guarded = [line.split(" ON ")[1].split(" USING ")[0] for line in lines(start="CREATE POLICY")]
     assert guarded == [
         *('public."users"', 'public."orders"', 'public."items"'),
-        *('hush."budget"', 'hush."history"', 'hush."last_query"', 'hush."policy"'),
+        *('hush."budget"', 'hush."history"', 'hush."last_query"', 'hush."messages"', 'hush."policy"'),
     ]
     enabled = [line for line in lines(start="ALTER TABLE") if "ENABLE ROW LEVEL SECURITY" in line]
     assert len(enabled) == len(guarded)

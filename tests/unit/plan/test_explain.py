@@ -165,5 +165,5 @@ def test_the_guide_names_every_line_and_every_key() -> None:
         block = explain_block(plan(query, context_with_sums(Bounded(0, 1500))), context().privacy)
         assert all(f"`{key}`" in explained for key in block)
         found |= {match[1] for line in explain_lines(block) if (match := re.match(r" {0,2}([A-Z][a-z]+)", line))}
-    assert len(found) == 11
+    assert len(found) == 12
     assert all(f"| `{label}" in explained for label in found), found

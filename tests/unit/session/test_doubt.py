@@ -35,4 +35,4 @@ def test_nothing_is_said_of_numbers_above_their_noise() -> None:
     assert doubt_notices(0, 5) == ()
     (one,) = doubt_notices(1, 5)
     assert "1 of 5 numbers" in one.message
-    assert "what bounding leaves out" in one.detail
+    assert "coarser GROUP BY" in one.detail

@@ -1,0 +1,142 @@
+"""About how much of what is asked for do a release's bounds leave out?
+
+A forecast from a profile, the policy and the text: never from the data. It decides about words and widths of intervals
+alone. See docs/claims/left-out.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import assert_never
+
+from proxy.analysis.analyse import Analysed
+from proxy.analysis.owned import EveryRow
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.allocation import Allocation
+from proxy.plan.bound_choice import Bound, FromProfile
+from proxy.plan.moments import ROW_UNITS, Moment, UnitTotal, is_linear
+from proxy.plan.profile import TableProfile
+from proxy.sql.algebra import ColumnRef
+
+_OFF = 2.5  # times less or more than forecast is usual where only a tail is left out
+_MOST = 0.95  # a larger share is told as this one
+WORTH_SAYING = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Every row counts, as far as bounds on a unit's rows go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """There is no profile that would tell. rows, per_group: what counts of a unit, in all and in a group."""
+
+    rows: int
+    per_group: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Shares of the whole of all groups together.
+
+    share: about what is left out of counts and sums; least, most: its range. units: the share of units of which
+    something is. is_filtered: forecast for all rows, of which the statement asks for some.
+    """
+
+    share: float
+    least: float
+    most: float
+    units: float
+    is_filtered: bool
+
+    @property
+    def is_worth_saying(self) -> bool:
+        return self.share >= WORTH_SAYING
+
+    @property
+    def missing(self) -> float:
+        """What is left out, relative to what is shown."""
+        return self.share / (1.0 - self.share)
+
+
+LeftOut = Complete | Untold | About
+COMPLETE = Complete()
+
+
+def left_out(
+    moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
+    profile: TableProfile | None, distribution: Distribution, groups: int,
+) -> LeftOut:  # fmt: skip
+    """What the bounds leave out. profile: of the rows' table, if it is about them. groups: that are shown, if public.
+
+    Claim: a function of the profile, the price, the policy and the text.
+    """
+    owned, bounds = analysed.owned, analysed.bounds
+    is_one_row = isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit
+    if is_one_row and not allocation.is_chosen:
+        return COMPLETE
+    if not any(is_linear(m) or isinstance(m, UnitTotal) for m in moments):
+        return COMPLETE  # units are counted
+    if profile is None or not profile.rows.is_told:
+        return Untold(bounds.rows, bounds.rows_per_group)
+    tail, is_filtered = profile.rows.tail, bool(owned.block.where)
+    if not any(map(is_linear, moments)):
+        return _of_totals([m for m in moments if isinstance(m, UnitTotal)], profile, is_filtered=is_filtered)
+    if isinstance(bound, FromProfile):
+        return _about(bound.loss / _OFF, bound.loss, bound.loss * _OFF, tail.units_above(bound.rows) / tail.units,
+                      is_filtered=is_filtered)  # fmt: skip
+    spread = max(1, min(bounds.groups, groups))
+    rows = allocation.unit_norm / allocation.row_norm if allocation.row_norm > 0 else math.inf
+    grows = float(spread) if distribution is Distribution.LAPLACE else math.sqrt(spread)
+    alone = min(float(bounds.rows), float(bounds.rows_per_group), rows)
+    even = min(float(bounds.rows), float(bounds.rows_per_group * spread), rows * grows)
+    least, most = tail.share_above(even), tail.share_above(alone)
+    return _about(least, (least + most) / 2.0, most, tail.units_above(alone) / tail.units, is_filtered=is_filtered)
+
+
+def _about(least: float, share: float, most: float, units: float, *, is_filtered: bool) -> LeftOut:
+    """With a filter the rows asked for may be of units of which nothing is left out."""
+    share = min(share, _MOST)
+    least = 0.0 if is_filtered else least
+    return About(share=share, least=least, most=min(max(most, share), 1.0), units=min(units, 1.0),
+                 is_filtered=is_filtered)  # fmt: skip
+
+
+def _of_totals(totals: list[UnitTotal], profile: TableProfile, *, is_filtered: bool) -> LeftOut:
+    """What is cut off the sums of units that are bounded as they are, in one group at least."""
+    shares, units = [0.0], [0.0]
+    for total in totals:
+        of = total.scaled.of
+        known = profile.sum_of(of.name) if isinstance(of, ColumnRef) else None
+        if known is None or not known[1].is_told:
+            return Untold(profile.allowed, profile.allowed)
+        most = max(abs(total.least), abs(total.most)) / ROW_UNITS * total.scaled.half / known[0]
+        shares.append(known[1].tail.share_above(most))
+        units.append(known[1].tail.units_above(most) / known[1].tail.units)
+    return _about(max(shares) / _OFF, max(shares), max(shares) * _OFF, max(units), is_filtered=is_filtered)
+
+
+def told(of: LeftOut, unit: str) -> str:
+    """In words for people; "" where nothing is to be said."""
+    match of:
+        case Complete():
+            return ""
+        case Untold(rows, per_group):
+            within = f"{rows:,} rows" + (f", {per_group:,} in a group" if per_group < rows else "")
+            return f"of a {unit} count as much as {within}, at most; without a profile nothing tells what is left out"
+        case About():
+            whole = "all rows, before WHERE" if of.is_filtered else "the whole"
+            if not of.is_worth_saying:
+                return f"bounds leave out less than 1 % of {whole}"
+            return (
+                f"bounds leave out about {_percent(of.share)} % ({_percent(of.least)} to {_percent(of.most)} %)"
+                f" of {whole}, of about {_percent(of.units)} % of {unit}s"
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.995 else "100"
