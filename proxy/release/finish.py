@@ -196,7 +196,7 @@ def _widened(figures: list[Figure], missing: float, sign: int) -> list[Figure]:
 
     sign: of all values, which are only made smaller; 0: they may have been made smaller or larger.
     """
-    if not missing:
+    if not (missing and figures):
         return figures
     sizes = [abs(f.value or 0.0) for f in figures]
     uneven, equal = 1.5 if len(figures) > 1 else 1.0, math.fsum(sizes) / len(figures)

@@ -93,11 +93,16 @@ def with_values(text: str, values: Sequence[tuple[str | None, str]]) -> str:
 
 def constant(value: str | None, kind: str) -> str:
     """A value of a type, given PostgreSQL's names, as SQL spells it. value: what `asked_as` asked for."""
+    if value is None or kind not in _BITS:
+        return spelled(value, kind)
+    (number,) = struct.unpack(_BITS[kind][1], bytes.fromhex(value))
+    return spelled(repr(number), kind)
+
+
+def spelled(value: str | None, kind: str) -> str:
+    """The same of a value's text, as PostgreSQL writes it."""
     if value is None:
         return f"NULL::{kind}"
-    if kind in _BITS:
-        (number,) = struct.unpack(_BITS[kind][1], bytes.fromhex(value))
-        value = repr(number)
     if kind == "boolean":
         return value
     if kind in _NUMBERS and _NUMBER.fullmatch(value):

@@ -12,7 +12,7 @@ from proxy.sql.bind_aggregates import is_aggregate_call
 from proxy.sql.block import BoundBlock
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import parse
-from proxy.sql.prepared import constant
+from proxy.sql.prepared import spelled
 from proxy.sql.scope import Catalog
 from proxy.sql.split import Split
 from proxy.sql.stages import StageText
@@ -75,7 +75,7 @@ def _of(kind: SqlType) -> tuple[str, ...]:
     some = _SOME.get(kind.family)
     if some is None:
         return STAND_INS[:1]
-    return (constant(some, kind.pg_name), *(STAND_INS[:1] if kind.family is Family.TEXT else ()))
+    return (spelled(some, kind.pg_name), *(STAND_INS[:1] if kind.family is Family.TEXT else ()))
 
 
 def _is_plain(item: exp.Expr) -> bool:

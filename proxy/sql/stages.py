@@ -20,7 +20,7 @@ from proxy.sql.dialect import quote
 from proxy.sql.locate import TextSpan
 from proxy.sql.names import identifier
 from proxy.sql.parse import Statement, split_statements
-from proxy.sql.prepared import constant
+from proxy.sql.prepared import spelled
 from proxy.sql.scope import Cte, Ctes
 from proxy.sqltypes import TYPE_NAMES, SqlType
 
@@ -95,7 +95,7 @@ class StageText:
             raise Unsupported(f"a sub-query has more than {MOST_VALUES} rows, too many to compare private rows with",
                               hint="Use LIMIT in the sub-query.", position=self.span.start + 1)  # fmt: skip
         kinds = tuple(self._kind(str(kind)) for kind in rows[0][1::2])
-        found = [[constant(v, k) for v, k in zip(row[2::2], kinds, strict=True)] for row in rows if row[0] is not None]
+        found = [[spelled(v, k) for v, k in zip(row[2::2], kinds, strict=True)] for row in rows if row[0] is not None]
         if self.form is Form.ROWS and not found:
             raise Unsupported("a sub-query that private rows are joined with has no rows",
                               hint="Let it have at least one.", position=self.span.start + 1)  # fmt: skip

@@ -25,7 +25,7 @@ def test_what_is_refused_is_refused_of_a_view_and_when_prepared(kind: str, attac
                     continue
                 state, said = refusal(client, asking)
                 assert state.startswith(("DP", "42")), (sql, state, said)
-                assert "alice" not in said
+                assert "alice" not in said.replace("'alice'", ""), "but for the client's own constant"
                 client.execute("DISCARD ALL")
         assert spent(client) == before
 

@@ -14,11 +14,13 @@ IN_OWN_WORDS = {
     "AuthenticationFailed", "BadGroups", "BudgetSpent", "EngineFailed", "HushError", "IdleTooLong", "InvalidParameter",
     "InvalidSetting", "MissingBounds", "NoParameter", "NotAggregate", "NotEncrypted", "PolicyForbids",
     "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "ThinkerLost", "TooManyConnections",
-    "UndefinedName", "UnitNotJoined", "UnknownDatabase", "Unsupported", "Untranslatable",
+    "TooMuch", "UndefinedName", "UnitNotJoined", "UnknownDatabase", "Unsupported", "Untranslatable",
 }  # fmt: skip
 
 
 def made(kind: type[HushError]) -> HushError:
+    if kind is errors.TooMuch:  # which says the same of all
+        return errors.TooMuch()
     message, detail, hint = SECRETS
     return kind(message, detail=detail, hint=hint)
 
