@@ -101,7 +101,6 @@ REFUSED = {
         "SELECT count(*) FROM people p, LATERAL unnest(ARRAY[p.v]) AS l",
         "WITH RECURSIVE r AS (SELECT pid FROM people UNION ALL SELECT pid FROM r) SELECT count(*) FROM r",
         "SELECT count(*) FROM people, unnest(string_to_array(name, ' '))",
-        "SELECT count(*) FROM ROWS FROM (generate_series(1, 2)) AS g JOIN people ON true",
         "SELECT unnest(ARRAY[v]), count(*) FROM people GROUP BY 1",
         "SELECT generate_series(1, n), count(*) FROM events GROUP BY 1",
     ),
