@@ -12,12 +12,12 @@ from proxy.plan.left_out import COMPLETE, About, Untold, told
 from proxy.plan.profile import TableProfile
 from proxy.plan.recipes import Count, Total
 from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.policy.model import FromPolicy
+from proxy.policy.model import Bounded, FromPolicy
 from proxy.release.figure import Figure
 from proxy.release.finish import _figures
 from proxy.session.notices import left_out_notices, unsaid
-from tests.unit.plan.shop import any_plan, context, plan
-from tests.unit.plan.test_profile import PROFILED, ROWS, counted
+from tests.unit.plan.shop import any_plan, context, context_with_sums, plan
+from tests.unit.plan.test_profile import PROFILE, PROFILED, ROWS, counted
 
 COUNT = "select count(*) from orders"
 AVERAGE = "select avg(amount) from orders"
@@ -125,3 +125,22 @@ def test_sets_say_what_they_leave_out_and_choose_no_bound() -> None:
     notices = left_out_notices((of,), "customer")
     assert notices
     assert not any(p.allocation.is_chosen for p in of.plans)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("most", [300, 1500])
+def test_sums_that_units_totals_bound_lose_what_is_beyond_them(most: int) -> None:
+    """A unit's sum is 50 for each of its rows here."""
+    of = replace(context_with_sums(Bounded(0, most)), profiles=(PROFILE,), may_choose=False)
+    found = plan("select sum(amount) from orders", of).left_out
+    assert isinstance(found, About)
+    true = 1.0 - sum(min(50.0 * n, most) for n in ROWS) / (50.0 * sum(ROWS))
+    assert found.share == pytest.approx(true, rel=0.15)
+    assert found.least < true < found.most
+
+
+def test_sums_of_what_was_not_profiled_are_not_told() -> None:
+    of = replace(context_with_sums(Bounded(0, 1500)), may_choose=False)
+    for profile in (replace(PROFILE, sums=()), PROFILE):
+        query = "select sum(amount) from orders" if not profile.sums else "select sum(amount * 2) from orders"
+        found = plan(query, replace(of, profiles=(profile,))).left_out
+        assert isinstance(found, Untold if not profile.sums else About)
