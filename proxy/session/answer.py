@@ -59,6 +59,7 @@ def answer_statement(
     with asker.dataset.underway.alone(keys, cancellation), attempting(attempt):
         if not stage.tickets and not _are_known(plans, asker, settings):  # what has tickets is reserved already
             attempt.look(plans, lambda: _are_shown(plans, asker, settings))
+            cancellation.check()  # what nobody waits for any more is not charged
         paid = pay(plans, asker, settings, question, stage)
         attempt.hold(paid.items, paid.stage.tickets, stage.shown)
         with noting_failure(paid.stage, asker.dataset.ledger):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.faults.outages import AWAY, NOTHING, Outside, outside, served_from
-from tests.faults.proxied import COUNT, Client, Proxied, Site, policy_document, refusal_of, running
+from tests.faults.proxied import COUNT, PATIENCE_S, Client, Proxied, Site, policy_document, refusal_of, running
 
 SECRET = "Mallory-4711"
 
@@ -80,6 +81,14 @@ def test_a_failure_is_logged_with_its_kind_and_source_and_no_value(far: Site) ->
     assert far.spent() == 2 * far.price()
 
 
+def until_all_are(client: Client, outcome: str) -> None:
+    """Outcomes are notes that are written a little later than the client is told."""
+    deadline = time.monotonic() + PATIENCE_S
+    while {row[0] for row in client.execute("select outcome from hush.history").fetchall()} != {outcome}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_memory_disk_and_time_are_one_word(far: Site, there: Outside) -> None:
     """Also the server's own limit of time, which an administrator may have set."""
     with running(far) as proxied, proxied.connect() as client:
@@ -94,7 +103,7 @@ def test_memory_disk_and_time_are_one_word(far: Site, there: Outside) -> None:
             "canceling statement due to statement timeout or memory limit",
             "What was reserved for it stays charged.",
         )
-        assert {row[0] for row in client.execute("select outcome from hush.history").fetchall()} == {"cancelled"}
+        until_all_are(client, "cancelled")
         assert SECRET not in proxied.said()
         with there.owner() as owner:
             owner.execute("alter role reader reset statement_timeout")
