@@ -96,6 +96,9 @@ REFUSED = {
         "SELECT name FROM people UNION ALL SELECT 'x'",
         "SELECT count(*) FROM people UNION ALL SELECT v::int FROM people",
     ),
+    "several functions as one relation": (
+        "SELECT count(*) FROM ROWS FROM (generate_series(1, 2), generate_series(1, 3)) AS g JOIN people ON true",
+    ),
     "unusual relations": (
         "SELECT count(*) FROM people p, LATERAL (SELECT p.v) AS l",
         "SELECT count(*) FROM people p, LATERAL unnest(ARRAY[p.v]) AS l",

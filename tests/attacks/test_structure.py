@@ -16,7 +16,8 @@ def test_what_lets_one_person_decide_for_others_is_refused(kind: str, attacked: 
         for sql in REFUSED[kind]:
             state, said = refusal(client, sql)
             assert state.startswith(("DP", "42", "0A", "21")), (sql, state, said)
-            assert "alice" not in said.replace(sql, "").replace("'alice'", ""), "but for the client's own constant"
+            own = "'alice'" if "'alice'" in sql else sql
+            assert "alice" not in said.replace(sql, "").replace(own, ""), "but for the client's own constant"
         assert spent(client) == before
 
 

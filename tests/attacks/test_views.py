@@ -25,7 +25,8 @@ def test_what_is_refused_is_refused_of_a_view_and_when_prepared(kind: str, attac
                     continue
                 state, said = refusal(client, asking)
                 assert state.startswith(("DP", "42")), (sql, state, said)
-                assert "alice" not in said.replace("'alice'", ""), "but for the client's own constant"
+                own = "'alice'" if "'alice'" in sql else sql
+                assert "alice" not in said.replace(own, ""), "but for the client's own constant"
                 client.execute("DISCARD ALL")
         assert spent(client) == before
 
@@ -60,3 +61,14 @@ def test_what_a_call_evaluates_is_what_the_client_may(eve: Client) -> None:
         state, said = refusal(eve, f"EXECUTE a({arguments})")
         assert not state.startswith("XX"), (arguments, state, said)
     assert value(eve, "EXECUTE a('; drop table people; --' || '''')") >= 0
+
+
+def test_a_series_that_postgresql_spells_otherwise_in_a_view_repeats_everybody(attacked: Attacked) -> None:
+    """ROWS FROM with one function is refused as it is written; a view says it as a plain series, which is answered."""
+    sql = "SELECT count(*) FROM ROWS FROM (generate_series(1, 2)) AS g JOIN people ON true"
+    with attacked.connect() as client:
+        assert refusal(client, sql)[0] == "DP006"
+        client.execute(f"CREATE TEMP VIEW a AS {sql}".encode())
+        everybody = value(client, "SELECT count(*) FROM people")
+        found = value(client, "SELECT * FROM a")
+        assert abs(found - 2 * everybody) < 20 * value(client, "SELECT sd FROM hush.last_query")

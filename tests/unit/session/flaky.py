@@ -22,13 +22,14 @@ TWO = "select (select count(*) from users where age > 30), (select count(*) from
 class Flaky(Watched):
     """away: what a look fails with. fails_at: what statements fail with, by number, of those that are run, from 1.
 
-    log: what happened, in order. before: done before each statement.
+    log: what happened, in order. before: done before each statement. found: done when a look has found all there.
     """
 
     away: HushError | None = None
     fails_at: dict[int, HushError] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     before: Callable[[Cancellation], object] = lambda _: None
+    found: Callable[[Cancellation], object] = lambda _: None
     run: int = 0
     cancellation: Cancellation = field(default_factory=Cancellation)
 
@@ -39,6 +40,7 @@ class Flaky(Watched):
         if self.away is not None:
             raise self.away
         self.cancellation = cancellation
+        self.found(cancellation)
         try:
             yield self
         finally:

@@ -65,6 +65,15 @@ def test_a_look_that_is_cancelled_costs_nothing(world: World, engine: Flaky) -> 
     assert entries(world) == []
 
 
+def test_a_cancel_that_comes_while_a_look_finds_all_there_costs_nothing(world: World, engine: Flaky) -> None:
+    """A look may wait for a lock, and get it after its client has gone."""
+    engine.found = Cancellation.request
+    assert refused(world).sqlstate == "57014"
+    assert entries(world) == []
+    assert world.ledger.all_accounts() == ()
+    assert engine.run == 0
+
+
 def test_the_engine_is_looked_at_before_the_charge_and_asked_after_it(
     world: World, engine: Flaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
