@@ -285,7 +285,7 @@ ONE_LINE = (
            'frame is not None and frame.f_globals.get("__name__", "").startswith(_ENDED_IN)',
            "frame is not None",
            "tests/unit/workers/test_worker.py"),
-    Seeded("attempts", "what was cancelled while it was looked for is charged", "session/answer.py",
+    Seeded("retry", "what was cancelled while it was looked for is charged", "session/answer.py",
            "            cancellation.check()  # what nobody waits for any more is not charged\n",
            "",
            "tests/unit/session/test_retry.py::test_a_cancel_that_comes_while_a_look_finds_all_there_costs_nothing"),
