@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from proxy.wire.lexer import Sort, Token, tokens
 
 _LONGEST = 120  # characters of an argument that a person reads
+_MOST_AROUND = 20  # calls in each other that are looked at, each through to its end
 _NAMES = (Sort.WORD, Sort.NAME)
 _DEPTH = {"(": 1, "[": 1, ")": -1, "]": -1}
 
@@ -59,7 +60,7 @@ def call_of(text: str, name: str) -> WrittenCall | None:
 
 
 def calls_around(text: str, place: int) -> Iterator[WrittenCall]:
-    """The calls whose parentheses hold what begins at an offset, the innermost first."""
+    """The calls whose parentheses hold what begins at an offset, the innermost first; of many those nearest to it."""
     found, opened = list(tokens(text)), list[int]()
     for at, token in enumerate(found):
         if token.start >= place:
@@ -68,7 +69,7 @@ def calls_around(text: str, place: int) -> Iterator[WrittenCall]:
             opened.append(at)
         elif token.text == ")" and token.sort is Sort.SYMBOL and opened:
             opened.pop()
-    for at in reversed(opened):
+    for at in reversed(opened[-_MOST_AROUND:]):
         if (call := _call(text, found, at - 1)) is not None:
             yield call
 

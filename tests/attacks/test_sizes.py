@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from proxy.errors import Unsupported
+from proxy.sql.front_errors import advice_for_error
 from tests.unit.plan.shop import plan
 
 DEEP = 25
@@ -18,6 +20,16 @@ MOST_CALLS = 10_000_000  # of functions: a few seconds' work, and the same numbe
 
 def calls_to_plan(query: str, *, is_refused: bool = False) -> int:
     """How many functions are called until a query is planned, or refused if it must be."""
+
+    def work() -> None:
+        with pytest.raises(Unsupported) if is_refused else contextlib.suppress(Unsupported):
+            plan(query)
+
+    return calls_of(work)
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions are called."""
     found = 0
 
     def see(_frame: object, event: str, _argument: object) -> None:
@@ -27,8 +39,7 @@ def calls_to_plan(query: str, *, is_refused: bool = False) -> int:
     before = sys.getprofile()
     sys.setprofile(see)
     try:
-        with pytest.raises(Unsupported) if is_refused else contextlib.suppress(Unsupported):
-            plan(query)
+        work()
     finally:
         sys.setprofile(before)
     return found
@@ -172,3 +183,15 @@ def test_a_long_chain_of_intervals_is_read_once() -> None:
 def test_many_averages_are_not_each_looked_at_for_every_other_one() -> None:
     averages = ", ".join(f"avg(made - timestamptz '2024-01-01' + interval '{day} days')" for day in range(120))
     assert calls_to_plan(f"SELECT {averages} FROM orders") < 3_000_000
+
+
+@pytest.mark.parametrize("nested", ["f(", "f(1, ", "f((", "a.f(b, "])
+@pytest.mark.parametrize("sqlstate", ["42601", "42703", "42883"])
+def test_a_hint_for_an_error_of_postgresql_is_found_in_good_time(nested: str, sqlstate: str) -> None:
+    """It is looked for beside all sessions, and the error is free."""
+
+    def asked(levels: int) -> int:
+        text = f"select {nested * levels}"
+        return calls_of(lambda: [advice_for_error(text, sqlstate, place) for place in (8, len(text))])
+
+    assert asked(2400) < 2.5 * asked(1200) < MOST_CALLS / 5
