@@ -92,6 +92,11 @@ def test_passes(text: str) -> None:
         ("alter role x", "logins cannot be changed through SQL"),
         ("create or replace rule x as on insert to y do nothing", "rules cannot be created"),
         ("drop owned by x", "DROP OWNED is not available"),
+        ("analyze t", "ANALYZE is not available"),
+        ("analyse t", "ANALYSE is not available"),
+        ("vacuum t", "VACUUM is not available"),
+        ("cluster t", "CLUSTER is not available"),
+        ("reindex t", "REINDEX is not available"),
     ],
 )
 def test_messages(text: str, expected: str) -> None:
