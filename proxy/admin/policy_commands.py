@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path as FilePath
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from proxy.admin.init_command import init
 from proxy.admin.ledger_place import LedgerOption, Place, StateOption, foretell, place_of
 from proxy.admin.output import print_error, print_json, print_table
 from proxy.admin.proposal_text import MARK
+from proxy.dp.accounting import questions_held, usual_epsilon
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
@@ -115,7 +116,7 @@ def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
     except LedgerFailed as error:
         fault = _Fault(line=0, path=(), message=error.message, text=f"{path}: {error.text()}")
         return _Finding(str(path), (fault,), "")
-    lines = (_summary(policy), *worst_case_lines(policy), *said, *_open_decisions(path))
+    lines = (_summary(policy), _questions(policy), *worst_case_lines(policy), *said, *_open_decisions(path))
     return _Finding(str(path), (), "\n".join(lines))
 
 
@@ -134,6 +135,18 @@ def _open_decisions(path: FilePath) -> list[str]:
     """What `policy init` left to the administrator and is still marked."""
     marked = [n for n, line in enumerate(read_text(path, "policy").splitlines(), start=1) if f"# {MARK}" in line]
     return [f"{len(marked)} decisions are still yours: look for {MARK}, first in line {marked[0]}"] if marked else []
+
+
+def _questions(policy: Policy) -> str:
+    """What a question costs that says no epsilon, and how many of them each account holds."""
+    named = ((f.name, getattr(policy.budgets, f.name)) for f in fields(policy.budgets))
+    accounts = ((name, limit.epsilon) for name, limit in named if isinstance(limit, EpsilonLimit))
+    held = (
+        f"{name} of epsilon {figure(epsilon, 6)} holds {questions_held(policy.privacy, epsilon):,}"
+        for name, epsilon in accounts
+    )
+    usual = figure(usual_epsilon(policy.privacy), 6)
+    return f"a question without an epsilon of its own costs {usual}: {', '.join(held)}"
 
 
 def _summary(policy: Policy) -> str:

@@ -60,11 +60,10 @@ def _head(proposal: Proposal, dataset: str, source: PlacedSource) -> Iterator[st
     yield f"  unit: {yaml_text(_singular(proposal.unit_table))} # {MARK}: who is protected? Here the rows of"
     yield f"  # {_shown(proposal.unit_table)} are, and a person with several of them is several.{_perhaps(others)}"
     yield f"  delta: 1e-6 # {MARK}: the chance that the promise fails; well below one in the number of units"
-    yield f"  query_epsilon: 0.5 # {MARK}: what a query costs if the client says nothing"
     yield ""
     yield "budgets:"
     yield f"  dataset: {{epsilon: 20}} # {MARK}: all that may ever be learnt, by all clients together"
-    yield f"  user: {{epsilon: 10}} # {MARK}: by one login"
+    yield f"  user: {{epsilon: 10, questions: 100}} # {MARK}: by one login; a question costs a hundredth of it"
     yield ""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
@@ -188,6 +188,41 @@ def limit_pico(privacy: Privacy, epsilon: float) -> int:
     if not (math.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"an account's epsilon is finite and not negative: {epsilon}")
     return 0 if epsilon == 0 else _price_down(privacy, epsilon)
+
+
+@lru_cache(maxsize=1024)
+def usual_epsilon(privacy: Privacy) -> float:
+    """The epsilon of a query that says none.
+
+    Where accounts say for how many questions they are, the largest of two digits at which each holds so many, and at
+    most what a client may choose.
+    """
+    if not privacy.questions:
+        return privacy.query_epsilon
+    holds = min(_each(privacy, epsilon, number) for epsilon, number in privacy.questions)
+    return max(MIN_QUERY_EPSILON, min(_two_digits_down(holds), privacy.max_query_epsilon))
+
+
+def questions_held(privacy: Privacy, epsilon: float) -> int:
+    """How many queries at the usual epsilon an account pays for."""
+    return limit_pico(privacy, epsilon) // _price_down(privacy, usual_epsilon(privacy))
+
+
+def _each(privacy: Privacy, epsilon: float, number: int) -> float:
+    """The epsilon of one of so many equal queries that an account of `epsilon` pays for; rounded down, hardly."""
+    whole, low, high = limit_pico(privacy, epsilon), 0.0, epsilon
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        if number * _price_down(privacy, middle) <= whole:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _two_digits_down(epsilon: float) -> float:
+    """The largest number of two digits that is not above."""
+    return float(Context(prec=2, rounding=ROUND_DOWN).create_decimal_from_float(epsilon))
 
 
 def pool_atto(privacy: Privacy) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from proxy.dp.accounting import usual_epsilon
 from proxy.policy.model import Policy
 from proxy.sqltypes import SqlType
 
@@ -116,7 +117,7 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
 def setting_defaults(policy: Policy) -> tuple[tuple[str, str], ...]:
     """What SHOW gives for each hush.* setting before any SET. Empty text: not set, the policy decides."""
     return (
-        ("hush.epsilon", f"{policy.privacy.query_epsilon:.15g}"),
+        ("hush.epsilon", f"{usual_epsilon(policy.privacy):.15g}"),
         ("hush.max_rows_per_group", ""),
         ("hush.max_groups", ""),
         ("hush.session", ""),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from proxy.analysis.analyse import Lowered
+from proxy.dp.accounting import usual_epsilon
 from proxy.errors import InvalidSetting
 from proxy.pipeline.target import NO_TARGET, Target
 from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
@@ -57,7 +58,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
     for name in NAMES:
         check_setting(name, values.get(name, ""), privacy)
     return Settings(
-        epsilon=float(get("epsilon")) if get("epsilon") else privacy.query_epsilon,
+        epsilon=float(get("epsilon")) if get("epsilon") else usual_epsilon(privacy),
         lowered=Lowered(rows_per_group=int(get("max_rows_per_group") or 0), groups=int(get("max_groups") or 0)),
         shared_session=get("session"),
         is_fresh=_SWITCH[get("fresh").lower() or "off"],

@@ -61,6 +61,7 @@ def diff(old: Policy, new: Policy) -> tuple[Change, ...]:
         *_privacy(old.privacy, new.privacy),
         *_spent(old, new),
         *_budgets(old.budgets, new.budgets),
+        *_questions(old.privacy, new.privacy),
         *_tables(old, new),
         *_limits(old.limits, new.limits),
     )
@@ -90,7 +91,7 @@ _MORE_IS_SAFER = ("group_size", "min_units", "time_grid_s")
 def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
     for name in (f.name for f in fields(Privacy)):
         before, after = getattr(old, name), getattr(new, name)
-        if before == after:
+        if before == after or name == "questions":
             continue
         where = f"privacy.{name.removesuffix('_s').removesuffix('_empty')}"
         if name in (*_LESS_IS_SAFER, *_MORE_IS_SAFER):
@@ -111,6 +112,13 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
             yield Change(Effect.CHANGES, where, words)
         else:
             yield Change(Effect.CHANGES, where, _becomes(name, before, after))
+
+
+def _questions(old: Privacy, new: Privacy) -> Iterator[Change]:
+    """Whether accounts make a question cost something else."""
+    if old.questions != new.questions:
+        words = "a question without an epsilon of its own costs something else: policy check says how much"
+        yield Change(Effect.CHANGES, "budgets", words)
 
 
 def _spent(old: Policy, new: Policy) -> Iterator[Change]:

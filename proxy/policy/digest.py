@@ -2,7 +2,8 @@
 
 It covers what answers depend on: dataset, place of the data, promise, tables. Left out are comments and
 spelling of the file, secrets, the data version (a reuse key names it beside the digest), and what only
-says who may ask how much: budgets, limits, logins. So raising a budget keeps stored answers usable.
+says who may ask how much: budgets, limits, logins, the usual price of a query, which is in a release's own name.
+So raising a budget keeps stored answers usable.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from proxy.policy.model import Privacy, Table
 # everything up to the last @ may hold a password
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
-_NOT_MEANT = frozenset({"comment", "limited_digits"})  # said to readers, and by the data
+# said to readers; by the data; by the price in the name of a release
+_NOT_MEANT = frozenset({"comment", "limited_digits", "query_epsilon", "questions"})
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 

@@ -94,7 +94,10 @@ class PrivacyDocument(Document):
         default=None,
         description="Part of delta that pays for groups nobody listed. Default: half, or 0 if there are none.",
     )
-    query_epsilon: float = Field(default=0.5, description="Epsilon of one query, unless the client sets hush.epsilon.")
+    query_epsilon: float | None = Field(
+        default=None,
+        description="Epsilon of one query, unless the client sets hush.epsilon. Default: by `questions`, or 0.5.",
+    )
     max_query_epsilon: float = Field(default=100.0, description="The most a client may set hush.epsilon to.")
     raw_select: Literal["refuse", "empty"] = Field(
         default="refuse", description="SELECT of private rows: an error, or an empty result for tools that insist."
@@ -115,6 +118,9 @@ class AccountDocument(Document):
     """The most an account may spend, over its life or in each calendar window."""
 
     epsilon: float = Field(description="Epsilon at the policy's delta, from 0.0001 to 1000000.")
+    questions: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
+        default=None, description="How many questions it is to pay for, in place of privacy.query_epsilon."
+    )
     refresh: str | None = Field(
         default=None, description="`lifetime` (default): what is spent stays spent; `day`, `week`, `month`: per window."
     )

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from proxy.policy.budgets import read_budgets, read_questions
 from proxy.policy.digest import policy_digest
 from proxy.policy.document import PolicyDocument
 from proxy.policy.model import Policy, Table
@@ -17,7 +19,6 @@ from proxy.policy.problems import Path, Report
 from proxy.policy.settings import (
     Places,
     check_dataset,
-    read_budgets,
     read_limits,
     read_privacy,
     read_source,
@@ -77,6 +78,7 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
     source = read_source(document.source, places, report)
     privacy = read_privacy(document.privacy, tables.values(), report)
     budgets = read_budgets(document.budgets, privacy.query_epsilon, report)
+    privacy = replace(privacy, questions=read_questions(document, report))
     limits = read_limits(document.limits, report)
     if source is None or report.problems:
         return None

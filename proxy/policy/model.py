@@ -224,7 +224,11 @@ Source = DuckDBFile | DataFiles | PostgresSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy:
-    """The promise and its parameters. delta = delta_pool + the conversion's part."""
+    """The promise and its parameters. delta = delta_pool + the conversion's part.
+
+    query_epsilon: of a query that says none, unless `questions` decide it: for accounts of an epsilon each, how many
+    queries it is to pay for. See `dp.accounting.usual_epsilon`.
+    """
 
     unit: str
     neighbors: Neighbors = Neighbors.ADD_REMOVE
@@ -233,6 +237,7 @@ class Privacy:
     delta: float = 1e-6
     delta_pool: float = 5e-7
     query_epsilon: float = 0.5
+    questions: tuple[tuple[float, int], ...] = ()
     max_query_epsilon: float = 100.0
     raw_select_empty: bool = False
     time_zone: str = "UTC"

@@ -1,4 +1,4 @@
-"""What do the parts of a policy outside its tables say: source, privacy, budgets, limits?"""
+"""What do the parts of a policy outside its tables say: source, privacy, limits?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 from proxy.policy.document import (
-    AccountDocument,
-    BudgetsDocument,
     LimitsDocument,
     PrivacyDocument,
     SourceDocument,
@@ -21,17 +19,12 @@ from proxy.policy.model import (
     MAX_QUERY_EPSILON,
     MIN_QUERY_EPSILON,
     Accounting,
-    AccountLimit,
-    Budgets,
     DataFiles,
     DuckDBFile,
-    EpsilonLimit,
     Limits,
     Neighbors,
-    NoLimit,
     PostgresSource,
     Privacy,
-    Refresh,
     Source,
     Table,
     Unknown,
@@ -42,9 +35,9 @@ from proxy.policy.values import WrongValue, read_duration_s
 _DATASET = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
 _RESERVED_DATASETS = frozenset({"template0", "template1", "postgres"})
 _FILE_ENDINGS = (".parquet", ".csv", ".csv.gz")
-_LARGEST_ACCOUNT = 1e6  # epsilon
 _LARGEST_DELTA = 1e-2
 _DEFAULT_DELTA = 1e-6
+_DEFAULT_QUERY_EPSILON = 0.5
 _LONGEST_GRID_S = 10.0
 _LONGEST_TIMEOUT_S = 30 * 86400.0
 
@@ -126,11 +119,15 @@ def _data_files(files: dict[str, str], places: Places, report: Report) -> DataFi
 
 
 def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Report) -> Privacy:
-    """The promise. Faulty numbers are reported and replaced by defaults so that reading can go on."""
+    """The promise. Faulty numbers are reported and replaced by defaults so that reading can go on.
+
+    The epsilon of a query may still follow from accounts: see `budgets`.
+    """
     accounting = Accounting(document.accounting)
     delta, pool = _deltas(document, accounting, may_have_private_keys(tables), report)
-    query = _epsilon(document.query_epsilon, ("privacy", "query_epsilon"), MAX_QUERY_EPSILON, report)
-    most = _epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), MAX_QUERY_EPSILON, report)
+    asked = _DEFAULT_QUERY_EPSILON if document.query_epsilon is None else document.query_epsilon
+    query = read_epsilon(asked, ("privacy", "query_epsilon"), MAX_QUERY_EPSILON, report)
+    most = read_epsilon(document.max_query_epsilon, ("privacy", "max_query_epsilon"), MAX_QUERY_EPSILON, report)
     if query > most:
         report.add(
             ("privacy", "query_epsilon"),
@@ -191,7 +188,8 @@ def _deltas(
     return delta, document.delta_pool
 
 
-def _epsilon(value: float, path: Path, largest: float, report: Report) -> float:
+def read_epsilon(value: float, path: Path, largest: float, report: Report) -> float:
+    """An epsilon from the smallest that a query may have to `largest`; the smallest while the report says why not."""
     if not MIN_QUERY_EPSILON <= value <= largest:
         report.add(
             path, f"must be from {figure(MIN_QUERY_EPSILON)} to {largest:.12g}, found {report.show(path, value)}"
@@ -211,56 +209,7 @@ def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Re
     return seconds
 
 
-# --- budgets and limits -------------------------------------------------------------------------------
-
-
-def read_budgets(document: BudgetsDocument, query_epsilon: float, report: Report) -> Budgets:
-    """Every account's limit; one that could not pay for a single default query is a mistake."""
-    return Budgets(
-        dataset=_account(document.dataset, "dataset", query_epsilon, report),
-        user=_account(document.user, "user", query_epsilon, report),
-        session=_account(document.session, "session", query_epsilon, report),
-        role=_account(document.role, "role", query_epsilon, report),
-    )
-
-
-def _account(document: AccountDocument | None, name: str, query_epsilon: float, report: Report) -> AccountLimit:
-    if document is None:
-        return NoLimit()
-    limit = read_account(document, ("budgets", name), report)
-    if limit.epsilon < query_epsilon and not report.names(("budgets", name)):
-        report.add(
-            ("budgets", name, "epsilon"),
-            f"{figure(limit.epsilon, 6)} does not pay for one query of privacy.query_epsilon"
-            f" ({figure(query_epsilon, 6)})",
-        )
-    return limit
-
-
-def read_account(document: AccountDocument, path: Path, report: Report) -> EpsilonLimit:
-    """The limit of an account in a policy or users file."""
-    epsilon = _epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report)
-    return EpsilonLimit(epsilon, _refresh(document, path, report))
-
-
-def _refresh(document: AccountDocument, path: Path, report: Report) -> Refresh:
-    """How long the limit is for. One that refreshes has to be acknowledged, and nothing else may be."""
-    words = [r.value for r in Refresh]
-    if document.refresh is not None and document.refresh not in words:
-        found = report.show((*path, "refresh"), document.refresh)
-        report.add((*path, "refresh"), f"{found} is unknown; accepted: {one_of(words)}")
-        return Refresh.LIFETIME
-    refresh = Refresh(document.refresh or Refresh.LIFETIME)
-    acknowledged = (*path, "acknowledge_lifetime_loss")
-    if refresh is Refresh.LIFETIME and document.acknowledge_lifetime_loss is not None:
-        report.add(acknowledged, "has no use beside 'refresh: lifetime', where what is spent stays spent; remove it")
-    elif refresh is not Refresh.LIFETIME and document.acknowledge_lifetime_loss is not True:
-        report.add(
-            (*path, "refresh"),
-            f"a budget that comes back every {refresh} has no bound over the life of the data;"
-            " to have it all the same, add 'acknowledge_lifetime_loss: true'",
-        )
-    return refresh
+# --- limits ---------------------------------------------------------------------------------------------
 
 
 def read_limits(document: LimitsDocument, report: Report) -> Limits:

@@ -19,11 +19,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
 from proxy.errors import ConfigError
+from proxy.policy.budgets import read_account
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
 from proxy.policy.document import AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
-from proxy.policy.settings import read_account
 from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tree import read_tree
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from proxy.dp.accounting import limit_pico
+from proxy.dp.accounting import limit_pico, usual_epsilon
 from proxy.errors import HushError
 from proxy.front.relations import RELATIONS
 from proxy.pipeline.alone import read_alone
@@ -57,8 +57,8 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     blocks = [explain_plan(p, policy.privacy) for p in found.plans]
     later: list[Json] = [{"charge": amounts(cost, policy.privacy)} for cost in found.later]
     if as_json:
-        return json.dumps({"epsilon": policy.privacy.query_epsilon, "releases": blocks, "later": later}, indent=2)
-    lines = [f"Privacy plan: epsilon {figure(policy.privacy.query_epsilon, 6)} at delta {policy.privacy.delta:g}"]
+        return json.dumps({"epsilon": usual_epsilon(policy.privacy), "releases": blocks, "later": later}, indent=2)
+    lines = [f"Privacy plan: epsilon {figure(usual_epsilon(policy.privacy), 6)} at delta {policy.privacy.delta:g}"]
     for block in blocks:
         lines += plan_lines(block)
     return "\n".join([*lines, *later_lines(later), *([] if blocks or later else ["Nothing is released, it is free."])])
@@ -68,7 +68,7 @@ def _terms(policy: Policy) -> Terms:
     """Those of somebody who pays with the dataset's account alone."""
     limit = policy.budgets.dataset
     limits = (limit_pico(policy.privacy, limit.epsilon),) if isinstance(limit, EpsilonLimit) else ()
-    return Terms(epsilon=policy.privacy.query_epsilon, limits=limits)
+    return Terms(epsilon=usual_epsilon(policy.privacy), limits=limits)
 
 
 def _releases(cuts: Cuts, piece: Piece, terms: Terms) -> _Releases:

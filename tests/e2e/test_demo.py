@@ -29,7 +29,7 @@ TOLD = (
     "Counting how much people have in shop",
     "Counting how much people have in adult",
     "charged to the dataset, once: epsilon 1",
-    "NOTICE: charged epsilon 0.5",
+    "NOTICE: charged epsilon 0.79",
     "2. Sums with the 95 % interval",
     "Privacy plan: ",
     "more lines",
@@ -38,7 +38,7 @@ TOLD = (
     "HINT: Ask for aggregates",
     "queries_left",
     "8. How far off were we?",
-    "demo          user                10              9.926           234",  # README says so
+    "demo          user                10              9.823            97",  # README says so
     "Nobody is at a terminal, so the demo ends here",
     "Then connect with any PostgreSQL client:",
     "dbname=shop",
@@ -151,7 +151,7 @@ def test_the_rows_can_be_in_a_postgresql_that_leaves_nothing_behind(tmp_path: Pa
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # the demo's own login may do nothing that a proxy does not need
-    parts = ("Copying it into a PostgreSQL", "once: epsilon 1", "NOTICE: charged epsilon 0.5", "How far off were we?")
+    parts = ("Copying it into a PostgreSQL", "once: epsilon 1", "NOTICE: charged epsilon 0.79", "How far off were we?")
     for part in (*parts, "the demo ends here"):
         assert part in done.stdout
     left = {path.name for path in (tmp_path / "demo" / "postgres").iterdir()}
@@ -162,7 +162,7 @@ def test_the_rows_can_be_in_a_postgresql_that_leaves_nothing_behind(tmp_path: Pa
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert "Counting" not in again.stdout
-    assert again.stdout.count("to the session (paid before: user); left: user 9.926 of 10") == 3
+    assert again.stdout.count("to the session (paid before: user); left: user 9.823 of 10") == 3
 
 
 def test_a_demo_that_nobody_reads_ends_quietly(tmp_path: Path) -> None:

@@ -163,16 +163,20 @@ def test_completion_can_be_shown(command: CommandLine, monkeypatch: pytest.Monke
 
 def test_policy_check_of_right_files(command: CommandLine, policy: Path) -> None:
     assert command("policy", "check", str(policy), SHOP) == 0
-    first, second = command.out.splitlines()
+    first, priced, second, derived = command.out.splitlines()
     assert first.startswith("shop: 3 private and 1 public tables, epsilon 20 at delta 1e-06, digest ")
+    held = "dataset of epsilon 20 holds 744, user of epsilon 10 holds 237"
+    assert priced == f"a question without an epsilon of its own costs 0.5: {held}"
     assert second.startswith("shop: 4 private and 1 public tables")
+    held = "dataset of epsilon 20 holds 314, user of epsilon 10 holds 100, session of epsilon 7 holds 54"
+    assert derived == f"a question without an epsilon of its own costs 0.79: {held}"
 
 
 def test_policy_check_tells_the_worst_case_of_a_budget_that_comes_back(command: CommandLine, policy: Path) -> None:
     refreshing = "{epsilon: 10, refresh: week, acknowledge_lifetime_loss: true}"
     policy.write_text(BASE.replace("user: {epsilon: 10}", f"user: {refreshing}"), encoding="utf-8")
     assert command("policy", "check", str(policy)) == 0
-    _, worst = command.out.splitlines()
+    _, _, worst = command.out.splitlines()
     assert worst.startswith("budgets.user: epsilon 10 comes back every week; worst case in a calendar year: epsilon 1")
     assert worst.endswith("over the lifetime of the data: epsilon 20 by budgets.dataset")
 

@@ -290,7 +290,7 @@ def _check(command: CommandLine, state: Path, *edits: tuple[str, str]) -> list[s
         text = text.replace(old, new)
     policy.write_text(text, encoding="utf-8")
     status = command("policy", "check", str(policy), "--state", str(state))
-    return command.out.splitlines()[1:] if status == 0 else command.err.splitlines()
+    return command.out.splitlines()[2:] if status == 0 else command.err.splitlines()
 
 
 def test_policy_check_says_what_becomes_of_what_was_spent(command: CommandLine, state: Path) -> None:
@@ -319,7 +319,7 @@ def test_policy_check_of_no_books_says_that_nothing_was_spent(
     policy = tmp_path / "p.yaml"
     policy.write_text(BASE, encoding="utf-8")
     assert command("policy", "check", str(policy), "--state", str(tmp_path / "none")) == 0
-    assert command.out.splitlines()[1:] == [f"there is no ledger in {tmp_path / 'none'}: nothing was spent"]
+    assert command.out.splitlines()[2:] == [f"there is no ledger in {tmp_path / 'none'}: nothing was spent"]
 
 
 def test_policy_check_of_books_that_cannot_be_read_is_status_1(command: CommandLine, state: Path) -> None:

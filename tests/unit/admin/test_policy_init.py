@@ -205,7 +205,7 @@ def test_a_difference_is_shown_in_words(command: CommandLine, tmp_path: Path) ->
     assert command.out == "The two mean the same.\n"
     new.write_text(text.replace("epsilon: 20", "epsilon: 5"), encoding="utf-8")
     assert command("policy", "diff", str(old), str(new)) == 0
-    assert "closes  budgets.dataset  epsilon 20 becomes epsilon 5" in command.out
+    assert "closes   budgets.dataset  epsilon 20 becomes epsilon 5" in command.out
     assert command("policy", "diff", "--json", str(new), str(old)) == 1
     assert '"effect": "opens"' in command.out
     new.write_text(text.replace("epsilon: 20", "epsilon: many"), encoding="utf-8")

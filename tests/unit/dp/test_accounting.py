@@ -27,10 +27,12 @@ from proxy.dp.accounting import (
     of_pico_down,
     pico_down,
     pool_atto,
+    questions_held,
     rho_of_epsilon,
+    usual_epsilon,
 )
 from proxy.errors import InvalidSetting
-from proxy.policy.model import Accounting, Privacy
+from proxy.policy.model import MIN_QUERY_EPSILON, Accounting, Privacy
 
 ZCDP = Privacy(unit="person")
 PURE = Privacy(unit="person", accounting=Accounting.PURE, delta=0.0, delta_pool=0.0)
@@ -254,6 +256,28 @@ def test_a_knob_outside_its_range_is_refused(privacy: Privacy, epsilon: float) -
         knob_pico(privacy, epsilon)
     assert refusal.value.sqlstate == "22023"
     assert "0.0001 to 100" in refusal.value.detail
+
+
+@pytest.mark.parametrize("accounting", [*Accounting])
+@pytest.mark.parametrize(
+    "questions", [((10.0, 100),), ((20.0, 1), (10.0, 50), (5.0, 200)), ((0.001, 1), (1e6, 1)), ((30.0, 100_000),)]
+)
+def test_the_usual_epsilon_is_the_largest_of_two_digits_at_which_accounts_hold_their_questions(
+    accounting: Accounting, questions: tuple[tuple[float, int], ...]
+) -> None:
+    privacy = Privacy(unit="person", accounting=accounting, questions=questions)
+    usual = usual_epsilon(privacy)
+    assert float(f"{usual:.1e}") == usual
+    assert all(questions_held(privacy, epsilon) >= number for epsilon, number in questions)
+    more = usual + 10.0 ** (math.floor(math.log10(usual)) - 1)
+    assert any(limit_pico(privacy, epsilon) < number * limit_pico(privacy, more) for epsilon, number in questions)
+
+
+def test_the_usual_epsilon_is_one_that_a_client_may_choose() -> None:
+    assert usual_epsilon(Privacy(unit="person", query_epsilon=0.3)) == 0.3
+    assert usual_epsilon(Privacy(unit="person", max_query_epsilon=0.2, questions=((10.0, 1),))) == 0.2
+    few = Privacy(unit="person", accounting=Accounting.PURE, questions=((1e-4, 1000),))
+    assert usual_epsilon(few) == MIN_QUERY_EPSILON
 
 
 def test_a_knob_above_the_policys_maximum_is_refused() -> None:

@@ -74,6 +74,7 @@ _CASES = (
     ("unit: customer,", "unit: customer, accounting: zcdp, query_epsilon: 1,", "changes privacy.query_epsilon"),
     ("epsilon: 20", "epsilon: 21", "opens budgets.dataset"),
     ("{epsilon: 20}", "{epsilon: 20}, user: {epsilon: 3}", "closes budgets.user"),
+    ("{epsilon: 20}", "{epsilon: 20, questions: 9}", "changes budgets"),
     ("{epsilon: 20}", f"{{epsilon: 2, {_MONTHLY}}}", "opens budgets.dataset"),
     ("dataset: shop\n", "dataset: other\n", "opens dataset"),
     ("shop.duckdb", "other.duckdb", "changes source"),

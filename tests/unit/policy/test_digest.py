@@ -37,6 +37,8 @@ BASE_DIGEST = load(BASE).digest
         ("public: true", "public: true\n    comment: words"),
         ("budgets:", "limits: {max_sessions: 5}\nbudgets:"),
         ("delta: 1e-6", "delta: 0.000001\n  delta_pool: 5e-7"),
+        ("delta: 1e-6", "delta: 1e-6\n  query_epsilon: 0.25"),
+        ("user: {epsilon: 10}", "user: {epsilon: 10, questions: 100}"),
     ],
 )
 def test_digest_is_the_same_when_the_meaning_is(old: str, new: str) -> None:
