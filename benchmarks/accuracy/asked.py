@@ -1,0 +1,171 @@
+"""How far from the truth are the product's answers about a whole table, and how often do its intervals hold it?
+
+Everything is the product's own: profile, planner, private SQL, finishing. Noise of the planned size is drawn here.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import duckdb
+import numpy as np
+
+from benchmarks.accuracy.ours import Drawn
+from benchmarks.accuracy.ways import Cells, Doubles
+from benchmarks.accuracy.worlds import World, read
+from proxy.app import profile
+from proxy.config import ProfileConfig
+from proxy.front.relations import RELATIONS
+from proxy.pipeline.alone import read_alone
+from proxy.pipeline.outline import Cuts, Outline
+from proxy.pipeline.plans import Task, plan_statement
+from proxy.pipeline.premises import Terms, as_declared
+from proxy.pipeline.statements import Understood
+from proxy.plan.profile import TableProfile
+from proxy.plan.sets import Plan
+from proxy.policy.model import Policy
+from proxy.release.raw import RawResult
+from proxy.release.sets import finish_plan, publish_plan
+from proxy.sql.block import BoundBlock, Carries
+from proxy.sql.constants import Constants
+
+Profiles = tuple[TableProfile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An aggregate, by a key or "", of the rows of a condition or ""."""
+
+    aggregate: str
+    key: str = ""
+    where: str = ""
+
+    @property
+    def name(self) -> str:
+        by = f" by {self.key}" if self.key else ""
+        return f"{self.aggregate}{by}{f' where {self.where}' if self.where else ''}"
+
+    @property
+    def text(self) -> str:
+        of, where = self.aggregate, f" WHERE {self.where}" if self.where else ""
+        key = f"{self.key}, " if self.key else ""
+        by = f" GROUP BY {self.key}" if self.key else ""
+        return f"SELECT {key}{of}, hush.low({of}), hush.high({of}) FROM t{where}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Numbers of groups in many draws, a row each, the ends of their intervals, and the truth of each group."""
+
+    numbers: Doubles
+    low: Doubles
+    high: Doubles
+    truth: Doubles
+    weights: Doubles
+
+    @property
+    def error(self) -> float:
+        """Root mean square over groups and draws, relative to that of the truth; averages by the size of groups."""
+        wrong = (self.weights * (self.numbers - self.truth) ** 2).mean()
+        return math.sqrt(wrong / max((self.weights * self.truth**2).mean(), 1e-300))
+
+    @property
+    def good(self) -> float:
+        """The share of answers with less than a tenth of error."""
+        return float((np.abs(self.numbers - self.truth) < 0.1 * np.abs(self.truth))[:, self.truth != 0].mean())
+
+    @property
+    def held(self) -> float:
+        """The share of intervals that hold the truth."""
+        return float(((self.low <= self.truth) & (self.truth <= self.high)).mean())
+
+
+@dataclass(slots=True)
+class Table:
+    """A world that is asked. Exact results are computed once for each private statement."""
+
+    world: World
+    file: Path
+    policy: Policy = field(init=False)
+    database: duckdb.DuckDBPyConnection = field(init=False)
+    _exact: dict[str, RawResult] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.policy = read(self.file)
+        self.database = duckdb.connect(str(self.file.with_suffix(".duckdb")), read_only=True)
+
+    def profiled(self, epsilon: float, times: int) -> list[Profiles]:
+        """What `hushql profile` finds at this price, each time with other noise."""
+        found = []
+        for _ in range(times):
+            with tempfile.TemporaryDirectory() as state:
+                told = profile(ProfileConfig(policy=self.file, state=Path(state), epsilon=epsilon))
+                found.append(told.findings.profiles)
+        return found
+
+    def answers(self, question: Question, pico: int, profiles: Sequence[Profiles], draws: int) -> Answers:
+        """Answers at this price, `draws` with each profile."""
+        parts = [self._answered(question, pico, of, draws, number) for number, of in enumerate(profiles)]
+        keys = sorted(set().union(*(p.keys() for p in parts)), key=str)
+        truth, sizes = self._truth(question)
+        nothing = np.zeros((draws, 3))
+        of = np.concatenate([np.stack([p.get(k, nothing) for k in keys], axis=1) for p in parts])
+        is_mean = question.aggregate.startswith("avg")
+        weights = np.array([float(sizes.get(k, 0)) if is_mean else 1.0 for k in keys])
+        return Answers(of[:, :, 0], of[:, :, 1], of[:, :, 2], np.array([truth.get(k, 0.0) for k in keys]), weights)
+
+    def _answered(
+        self, question: Question, pico: int, profiles: Profiles, draws: int, seed: int
+    ) -> dict[object, Doubles]:
+        """For each key that is shown its number and the ends of its interval, in each draw."""
+        plan, block = self._planned(question, pico, profiles)
+        noise, found = Drawn(np.random.default_rng(seed)), dict[object, Doubles]()
+        for draw in range(draws):
+            cells = publish_plan(plan, lambda stage, _: self._run(plan, stage), noise)
+            shown = finish_plan(plan, cells, block.columns, is_consistent=True, nonnegative=True, time_zone="UTC")
+            of = {c.column.carries: c.values for c in shown.columns}
+            for place, key in enumerate(of.get(Carries.KEY, [None] * shown.rows)):
+                numbers = [float(cast(float, of[c][place] or 0.0)) for c in (Carries.VALUE, Carries.LOW, Carries.HIGH)]
+                found.setdefault(key, np.zeros((draws, 3)))[draw] = numbers
+        return found
+
+    def _planned(self, question: Question, pico: int, profiles: Profiles) -> tuple[Plan, BoundBlock]:
+        premises, cuts = as_declared(self.policy, RELATIONS, profiles), Cuts()
+        handle = read_alone(cuts, question.text, premises).handle
+        assert isinstance(handle, Understood), "it reads a private table"
+        assert isinstance(handle.query, Outline), "it asks for an aggregate"
+        constants = Constants({}, datetime(2026, 1, 1, tzinfo=UTC))
+        task = Task(query=handle.query, premises=premises, terms=Terms(epsilon=0.0), share=pico, constants=constants)
+        planned = plan_statement(cuts, task)
+        return planned.plans[0], planned.blocks[0]
+
+    def _run(self, plan: Plan, stage: int) -> RawResult:
+        sql = plan.stages[stage]
+        if sql not in self._exact:
+            rows = self.database.execute(sql).fetchall()
+            self._exact[sql] = RawResult(len(rows[0]) if rows else 0, tuple(rows))
+        return self._exact[sql]
+
+    def _truth(self, question: Question) -> tuple[dict[object, float], dict[object, int]]:
+        """The exact number of each group, and how many rows it has."""
+        key, where = question.key or "NULL", f"WHERE {question.where}" if question.where else ""
+        sql = f"SELECT CAST({key} AS VARCHAR), {question.aggregate}, count(*) FROM t {where} GROUP BY 1"
+        found = self.database.execute(sql).fetchall()
+        return {k: float(v) for k, v, _ in found}, {k: n for k, _, n in found}
+
+    def cells(self, question: Question, groups: int) -> Cells:
+        """What units have in each group, for other ways to answer."""
+        key, where = question.key or "0", f"WHERE {question.where}" if question.where else ""
+        value = "count(*)" if question.aggregate == "count(*)" else "sum(x)"
+        found = self.database.execute(
+            f"SELECT dense_rank() OVER (ORDER BY unit) - 1, dense_rank() OVER (ORDER BY k) - 1, n, v FROM ("
+            f"SELECT unit, {key} AS k, count(*) AS n, CAST({value} AS DOUBLE) AS v FROM t {where} GROUP BY ALL)"
+        ).fetchnumpy()
+        units, numbers, rows, values = found.values()
+        return Cells(units.astype(np.int64), numbers.astype(np.int64), rows.astype(float), values, groups)
