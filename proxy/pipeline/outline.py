@@ -81,8 +81,12 @@ class Cuts:
         return cut
 
     def keep(self, premises: Premises, cut: Split) -> None:
-        """Remember a cut for as long as there is room."""
-        if len(cut.text) <= _LONGEST_KEPT:
-            self._found[id(premises), cut.text] = premises, cut  # kept, or others might get the same id
-            while len(self._found) > _MOST_KEPT:
-                self._found.popitem(last=False)
+        """Remember a cut for as long as there is room; a large one until this work is done."""
+        self._found[id(premises), cut.text] = premises, cut  # kept, or others might get the same id
+        while len(self._found) > _MOST_KEPT:
+            self._found.popitem(last=False)
+
+    def let_go(self) -> None:
+        """Forget what takes much memory, at the end of a work."""
+        for key in [key for key in self._found if len(key[1]) > _LONGEST_KEPT]:
+            del self._found[key]

@@ -15,9 +15,11 @@ from proxy.sql.bind_intervals import bind_interval
 from proxy.sql.bind_quantified import Part, Parts, Quantified, combined, elements, few, quantified_of, unnested
 from proxy.sql.bind_rows import compare_rows, different_rows, row_of
 from proxy.sql.bind_spans import length_of
+from proxy.sql.bind_values import constants_of
 from proxy.sql.binder import Binder, Rule
 from proxy.sql.binder import unknown as unknown_node
 from proxy.sql.constants import Untyped
+from proxy.sql.long_lists import list_of, written_out
 from proxy.sql.parse import unwrapped
 from proxy.sql.patterns import check_regular, of_similar
 from proxy.sql.refusal import only, refuse
@@ -127,14 +129,17 @@ def _in(binder: Binder, node: exp.Expression) -> Scalar:
     if row is not None:
         if not 0 < len(node.expressions) <= _MOST_ROWS:
             raise refuse(node, f"IN takes 1 to {_MOST_ROWS} rows of constants")
-        rows = (compare_rows(binder, node, "=", row, row_of(other)) for other in node.expressions)
+        rows = (compare_rows(binder, node, "=", row, row_of(other)) for other in written_out(node.expressions))
         return reduce(lambda a, b: binder.call(node, "or", a, b), rows)
     listed = node.expressions
     if len(listed) == 1 and isinstance(listed[0], exp.Values):
         only(listed[0], "expressions")
         listed = [_alone(row) for row in listed[0].expressions]
-    argument, *items = ((binder.bind(part), part) for part in (node.this, *listed))
-    return _member(binder, node, argument, items)
+    long = list_of(listed)
+    argument = binder.bind(node.this), node.this
+    if long is not None:
+        return _member(binder, node, argument, [(bound, listed[0]) for bound in constants_of(listed[0], *long)])
+    return _member(binder, node, argument, [(binder.bind(part), part) for part in listed])
 
 
 def _member_of_query(binder: Binder, node: exp.Expression) -> Scalar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import assert_never
@@ -14,6 +14,7 @@ from proxy.errors import Unsupported
 from proxy.sql.algebra import TRUE, Case, Literal, Null, Scalar, Span
 from proxy.sql.binder import Binder, Bound, Rule, unknown
 from proxy.sql.constants import ANY_MODIFIER, Elements, Given, TimeOfDay, Unheld, Untyped
+from proxy.sql.long_lists import is_listed
 from proxy.sql.refusal import only, refuse
 from proxy.sql.words import construct
 from proxy.sqltypes import TYPE_NAMES, SqlType
@@ -30,8 +31,19 @@ def _column(binder: Binder, node: exp.Expression) -> Bound:
 
 def _literal(_binder: Binder, node: exp.Expression) -> Bound:
     text = str(node.this)
-    if node.args.get("is_string"):
-        return Untyped(text)
+    if is_listed(text):
+        raise refuse(node, "a list of constants is not a value")
+    return Untyped(text) if node.args.get("is_string") else _number(node, text)
+
+
+def constants_of(node: exp.Expression, texts: Sequence[str], is_string: bool) -> list[Bound]:
+    """The constants of a long list, which one constant stands for."""
+    return [Untyped(text) for text in texts] if is_string else [_number(node, text) for text in texts]
+
+
+def _number(node: exp.Expression, text: str) -> Literal:
+    if text.isdigit() and len(text) <= _MOST_DIGITS:
+        return Literal(int(text), SqlType.INT4 if int(text) < 2**31 else SqlType.INT8)
     try:
         number = Decimal(text)
     except InvalidOperation as error:

@@ -8,9 +8,10 @@ words. Source: PostgreSQL documentation, "String Constants", "Numeric Constants"
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from proxy.sql.long_lists import LongList, long_lists
 from proxy.wire import lexer
 from proxy.wire.lexer import Sort
 
@@ -76,18 +77,27 @@ def _is_finished(text: str, token: lexer.Token) -> bool:
 def masked(text: str) -> tuple[str, dict[int, Constant]]:
     """The text with simple constants of the same length in their places, and those that they stand for by place.
 
-    Blanks keep them apart from quotes beside them. Raises ValueError for a text that PostgreSQL does not accept.
+    A long list is one constant. Raises ValueError for a text that PostgreSQL does not accept.
     """
-    parts, found, at = [], {}, 0
-    for constant in constants(text):
+    lists = tuple(long_lists(text))
+    text = _with_masks(text, lists)
+    found = tuple(constants(text))
+    if any(c.end - c.start < _SHORTEST for c in found):
+        raise ValueError(text)
+    text = _with_masks(text, found)
+    at = {c.start + (not c.is_number): c for c in found}
+    return text, {**at, **{c.start + 1: Constant(c.start, c.end, c.value) for c in lists}}
+
+
+def _with_masks(text: str, found: Sequence[Constant | LongList]) -> str:
+    """Blanks keep the constants that are put in apart from quotes beside them."""
+    parts, at = [], 0
+    for constant in found:
         length = constant.end - constant.start
-        if length < _SHORTEST:
-            raise ValueError(text)
-        mask = "1" * length if constant.is_number else f" '{'_' * (length - 4)}'".ljust(length)
-        parts += [text[at : constant.start], mask]
-        found[constant.start + (not constant.is_number)] = constant
+        is_number = isinstance(constant, Constant) and constant.is_number
+        parts += [text[at : constant.start], "1" * length if is_number else f" '{'_' * (length - 4)}'".ljust(length)]
         at = constant.end
-    return "".join((*parts, text[at:])), found
+    return "".join((*parts, text[at:]))
 
 
 def _uescape(text: str, after: list[lexer.Token], end: int) -> tuple[int, str]:

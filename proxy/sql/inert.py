@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from proxy.sql.long_lists import is_listed
 from proxy.sql.split import Split
 
 _INERT = frozenset(
@@ -34,12 +35,16 @@ def is_inert(query: Split) -> bool:
         or query.blocks[0].inner
     ):
         return False
-    if query.emptied or not query.text.isascii() or any(len(t.text) >= _LONGEST_NAME for t in query.tokens):
+    if query.emptied or not query.text.isascii() or any(_may_be_cut(t.text) for t in query.tokens):
         return False
     return all(type(node) in _INERT for part in _parts(query.root) for node in part.walk())
 
 
 _LONGEST_NAME = 63
+
+
+def _may_be_cut(text: str) -> bool:
+    return len(text) >= _LONGEST_NAME and not is_listed(text)
 
 
 def _parts(root: exp.Expression) -> list[exp.Expression]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from sqlglot import exp
 
 from proxy.sql.bind_aggregates import is_aggregate_call
@@ -60,6 +62,8 @@ def is_inside_aggregate(query: exp.Expression, select: exp.Select) -> bool:
 
 def inner_queries(select: exp.Select, parts: tuple[str, ...] = ()) -> list[exp.Expression]:
     """Outermost queries inside a SELECT's expressions (not its FROM sources or CTEs); those of these parts, if any."""
+    if len(list(islice(select.find_all(exp.Query), 2))) < 2:  # itself: most have none, and many parts
+        return []
     skipped = {id(s) for s in sources_of(select)} | {id(select.args.get("with_"))}
     found: list[exp.Expression] = []
 

@@ -83,7 +83,7 @@ def closed(domain: Domain) -> Domain:
 def as_datetime(value: date) -> datetime:
     """A date's midnight; a datetime without its zone."""
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None)
+        return value if value.tzinfo is None else value.replace(tzinfo=None)
     return datetime(value.year, value.month, value.day)
 
 

@@ -34,54 +34,49 @@ _TRAILERS = frozenset((TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, To
 
 def locate_selects(tree: exp.Expression, tokens: tuple[Token, ...]) -> dict[int, TextSpan]:
     """Spans by `id()` of each Select node. Raises Unsupported when tree and text do not match."""
-    positions = {id(n): _first(n) for n in tree.walk()}
-    selects = _in_text_order(tree, _least(tree, positions))
+    places = _Places()
+    selects = places.of(tree)[2]
     starts = [i for i, t in enumerate(tokens) if t.token_type is TokenType.SELECT]
     if len(selects) != len(starts):
         raise refuse(tree, "the statement's SELECTs cannot be told apart", "Write it without unusual syntax.")
     spans = {}
     for select, start in zip(selects, starts, strict=True):
         span = TextSpan(tokens[start].start, _end(tokens, start, _ends_union(select)))
-        inside = [positions[id(n)] for a in _own_parts(select) for n in a.walk()]
-        if any(p is not None and not span.start <= p < span.end for p in inside):
+        first, last = places.own[id(select)]
+        if first < span.start or last >= span.end:
             raise refuse(select, "the statement's SELECTs cannot be told apart", "Write it without unusual syntax.")
         spans[id(select)] = span
     return spans
 
 
-def _first(node: exp.Expr) -> int | None:
-    start = node.meta.get("start")
-    return start if isinstance(start, int) else None
+class _Places:
+    """Where the parts of a tree stand. own: the first and last place of a Select's parts, those in its WITH aside."""
 
+    def __init__(self) -> None:
+        self.own: dict[int, tuple[float, float]] = {}
 
-def _least(tree: exp.Expression, positions: dict[int, int | None]) -> dict[int, float]:
-    """Where the first part of each node stands in the text, by `id()` of the node."""
-    found: dict[int, float] = {}
-    for node in reversed(list(tree.bfs())):  # parts before what they are parts of
-        own = positions[id(node)]
-        parts = (found[id(part)] for part in node.iter_expressions())
-        found[id(node)] = min(parts, default=math.inf) if own is None else min((own, *parts))
-    return found
-
-
-def _children(node: exp.Expression) -> list[exp.Expression]:
-    return list(node.iter_expressions())
-
-
-def _own_parts(select: exp.Select) -> list[exp.Expression]:
-    clause = select.args.get("with_")
-    return [c for c in _children(select) if c is not clause]
-
-
-def _in_text_order(node: exp.Expression, least: dict[int, float]) -> list[exp.Select]:
-    clause = node.args.get("with_")
-    found = [] if clause is None else _in_text_order(clause, least)
-    if isinstance(node, exp.Select):
-        found.append(node)
-    rest = [c for c in _children(node) if c is not clause]
-    for child in sorted(rest, key=lambda c: least[id(c)]):
-        found += _in_text_order(child, least)
-    return found
+    def of(self, node: exp.Expression) -> tuple[float, float, list[exp.Select]]:
+        """Its first and last place, infinite if it has none, and the Selects in it in the order of the text."""
+        start = node.meta.get("start")
+        first, last = (start, start) if isinstance(start, int) else (math.inf, -math.inf)
+        clause, before = node.args.get("with_"), list[exp.Select]()
+        inside = list[tuple[float, list[exp.Select]]]()
+        own = math.inf, -math.inf
+        around = math.inf, -math.inf
+        for child in node.iter_expressions():
+            low, high, selects = self.of(child)
+            if child is clause:
+                around, before = (low, high), selects
+                continue
+            own = min(own[0], low), max(own[1], high)
+            if selects:
+                inside.append((low, selects))
+        if isinstance(node, exp.Select):
+            self.own[id(node)] = own
+            before = [*before, node]
+        inside.sort(key=lambda found: found[0])
+        selects = [*before, *(s for _, found in inside for s in found)]
+        return min(first, own[0], around[0]), max(last, own[1], around[1]), selects
 
 
 def _ends_union(select: exp.Select) -> bool:

@@ -7,6 +7,7 @@ names is not here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -65,17 +66,24 @@ def split_statements(text: str) -> tuple[Statement, ...]:
     depth, brackets, first = 0, 0, 0
     found: list[Statement] = []
     for position, token in enumerate(tokens):
-        depth += _depth_change(token)
-        brackets += {TokenType.L_BRACKET: 1, TokenType.R_BRACKET: -1}.get(token.token_type, 0)
+        kind = token.token_type
+        if kind is TokenType.L_PAREN:
+            depth += 1
+        elif kind is TokenType.R_PAREN:
+            depth -= 1
+        elif kind is TokenType.L_BRACKET:
+            brackets += 1
+        elif kind is TokenType.R_BRACKET:
+            brackets -= 1
+        elif kind is TokenType.SEMICOLON:
+            found += _statement(text, tokens[first:position])
+            first = position + 1
         if depth > MAX_DEPTH or brackets > MOST_BRACKETS:
             raise Unsupported(
                 "statement is nested too deeply",
                 hint=f"At most {MAX_DEPTH} levels of parentheses and {MOST_BRACKETS} of brackets are accepted.",
                 position=token.start + 1,
             )
-        if token.token_type is TokenType.SEMICOLON:
-            found += _statement(text, tokens[first:position])
-            first = position + 1
     found += _statement(text, tokens[first:])
     return tuple(found)
 
@@ -101,8 +109,37 @@ _SIMPLER_QUOTES = "Simplify quoting and comments."
 _QUOTED = frozenset((lexer.Sort.STRING, lexer.Sort.NAME, lexer.Sort.ESCAPED_NAME))
 
 
+#: What a text has none of in which strings begin and end at single quotes alone, and every space is one.
+_ELABORATE = re.compile(r"""[^\x20-\x7e\t\n\r]|["\\$]|--|/\*|'[ \t]*+[\n\r][ \t\n\r]*+'""")
+_STRING = re.compile(r"'[^']*+(?:''[^']*+)*+'")
+
+
+def _has_same_tokens(text: str, found: Sequence[Token]) -> bool:
+    """Whether a text is so simple that this can be said at once: only spaces between tokens, and the same strings."""
+    if _ELABORATE.search(text) or text.count("'") % 2:
+        return False
+    ends, after = dict[int, int](), 0
+    for token in found:
+        start = token.start
+        if start != after and not text[after:start].isspace():
+            return False
+        after = token.end + 1
+        ends[start] = after
+    if text[after:].strip():
+        return False
+    strings = [match.span() for match in _STRING.finditer(text)]
+    return all(ends.get(start) == end and not _is_prefix(text[start - 1]) for start, end in strings)
+
+
+def _is_prefix(character: str) -> bool:
+    """Whether a quote behind it may belong to more than a plain string."""
+    return character.isalpha() or character == "&"
+
+
 def _check_same_tokens(text: str, found: list[Token]) -> None:
     """Strings, quoted names and comments must stand where PostgreSQL's scanner sees them. Raises Unsupported."""
+    if _has_same_tokens(text, found):
+        return
     position = 0
     for theirs in lexer.tokens(text):
         while position < len(found) and found[position].end < theirs.start:
@@ -158,6 +195,8 @@ def _with_casts(tokens: Sequence[Token]) -> list[Token]:
 
     The parser keeps one number of the text alone, and takes words for fields that PostgreSQL takes for names.
     """
+    if not any(t.token_type is TokenType.INTERVAL for t in tokens):
+        return list(tokens)
     found, place = list[Token](), 0
     while place < len(tokens):
         word, text = tokens[place], tokens[min(place + 1, len(tokens) - 1)]
@@ -258,12 +297,6 @@ def position_of(node: exp.Expr) -> int:
     """1-based character offset of the node's first positioned token, 0 when it has none."""
     starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
     return min(starts) + 1 if starts else 0
-
-
-def _depth_change(token: Token) -> int:
-    if token.token_type is TokenType.L_PAREN:
-        return 1
-    return -1 if token.token_type is TokenType.R_PAREN else 0
 
 
 def _statement(text: str, tokens: list[Token]) -> list[Statement]:

@@ -180,5 +180,7 @@ def _constant(node: exp.Expression) -> Decimal | str | None:
 
 def _whole(node: exp.Expression) -> int | None:
     """The value of a whole number; None: it is something else."""
+    if not isinstance(node, exp.Literal) or node.is_string:  # the text of a tree is not made for nothing
+        return None
     text = str(node.this)
-    return int(text) if isinstance(node, exp.Literal) and not node.is_string and text.isdigit() else None
+    return int(text) if text.isdigit() else None

@@ -128,13 +128,16 @@ class Scopes:
             return scalar
 
         binder = plain.knowing({exp.Subquery: value, **dict.fromkeys(_ASKING, asks)})
-        rows = joined.rows
+        rows, plainly = joined.rows, list[Scalar]()
         for condition in conditions(select.args.get("where")):
             asked = membership(condition)
-            if asked is None:
-                rows = kept.passing(rows, requirements(binder.condition(condition)), condition)
+            if asked is not None:
+                rows = self._with_membership(kept.plain(_passing(rows, plainly), condition), asked, ctes, binder)
+            elif rows.kept is None:
+                plainly += requirements(binder.condition(condition))
             else:
-                rows = self._with_membership(kept.plain(rows, condition), asked, ctes, binder)
+                rows = kept.passing(rows, requirements(binder.condition(condition)), condition)
+        rows = _passing(rows, plainly)
         first = len(joined.rows.joins)
         return Scope(joined.relations, replace(rows, joins=rows.joins[:first]), binder, rows.joins[first:], found)
 
@@ -482,3 +485,10 @@ def declare(cte: exp.Expression, visible: Ctes, tokens: tuple[Token, ...] = ()) 
     alias = cte.args["alias"]
     columns = tuple(identifier(c) for c in alias.args.get("columns") or ())
     return identifier(alias.this), Cte(cte.this, columns, MappingProxyType(dict(visible)), tokens)
+
+
+def _passing(rows: Rows, conditions: list[Scalar]) -> Rows:
+    """The rows that pass conditions that were gathered, of which none are left then."""
+    found = replace(rows, where=(*rows.where, *conditions)) if conditions else rows
+    conditions.clear()
+    return found

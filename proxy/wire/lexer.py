@@ -69,9 +69,11 @@ _QUOTED = frozenset({"escape", "unicode", "other", "string"})
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """All tokens but white space and comments, in order. Raises nothing: what is unfinished ends the text."""
-    at = 0
+def tokens(text: str, at: int = 0) -> Iterator[Token]:
+    """All tokens but white space and comments, in order. Raises nothing: what is unfinished ends the text.
+
+    at: where to begin, outside of any token.
+    """
     while match := _TOKEN.match(text, at):
         kind = match.lastgroup
         end = match.end()
@@ -143,8 +145,13 @@ class Span:
 
 def statements(text: str) -> Iterator[Span]:
     """The statements of a string, empty ones left out."""
+    return statements_of(tokens(text))
+
+
+def statements_of(found: Iterator[Token]) -> Iterator[Span]:
+    """The statements that these tokens make, empty ones left out."""
     collected: list[Token] = []
-    for token in tokens(text):
+    for token in found:
         if token.sort is Sort.SYMBOL and token.text == ";":
             yield from _span(collected)
             collected = []

@@ -27,9 +27,9 @@ from proxy.wire.inject import (
     send_described,
     send_settings,
 )
-from proxy.wire.lexer import Sort, Token, tokens
 from proxy.wire.messages import Bind, Column
 from proxy.wire.responses import notice_response
+from proxy.wire.skim import first_parameter
 from proxy.wire.transactions import Control, ImplicitBlock, control_of, takes_snapshot
 from proxy.wire.understanding import SettingsReader, Understanding
 
@@ -328,8 +328,7 @@ def _send_described(channel: Channel, piece: Piece, show: Show, ticket: Ticket) 
 
 def _no_parameter(text: str) -> NoParameter:
     """A Query has no parameters; the pipeline it is run as could have some."""
-    named = (t for t in tokens(text) if t.sort is Sort.NUMBER and t.text.startswith("$"))
-    first = next(named, Token(Sort.NUMBER, "$1", 0, 0))
+    first = first_parameter(text)
     return NoParameter(f"there is no parameter {first.text}", position=first.start + 1)
 
 

@@ -126,6 +126,8 @@ class _Worker:
         except Exception as error:  # noqa: BLE001 - whatever it is: the proxy says that it is its own fault
             places = "".join(traceback.format_tb(error.__traceback__))
             return Frame(Kind.FAILED, 0, f"{type(error).__name__}\n{places}".encode())
+        finally:
+            self._cuts.let_go()
 
     @contextlib.contextmanager
     def _timed(self, seconds: float) -> Iterator[None]:
