@@ -198,16 +198,29 @@ class ExplainRequest:
     state: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EveryFilter:
+    """The columns of whose values the policy says enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Some of them, with their tables."""
+
+    columns: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileConfig:
     """Options of `hushql profile`. tables: all private ones if none is named. columns: with their tables, whose largest
-    values are wanted too."""
+    values are wanted too. filters: columns whose shares of rows are counted."""
 
     policy: Path
     state: Path
     epsilon: float
     tables: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()
+    filters: EveryFilter | Filters = field(default_factory=EveryFilter)
     users: UsersSource = field(default_factory=UsersOfPolicy)
     ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
 

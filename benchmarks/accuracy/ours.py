@@ -21,8 +21,8 @@ from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import Budgets, DuckDBFile, NoLimit, Policy, Privacy, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.session.profile_questions import question, sizings
-from proxy.session.profiling import sizes_of
+from proxy.session.profile_answers import sizes_of
+from proxy.session.profile_questions import sizings, text_of
 from proxy.sql.block import BoundBlock, Carries, bind_block
 from proxy.sql.constants import Constants
 from proxy.sql.parse import split_statements
@@ -106,7 +106,7 @@ class Product:
         asked = sizings(self.table, ["amount"], [])
         found: list[list[Sizes]] = []
         for of in asked:
-            plan, _ = self.plan(question(of, policy), pico // len(asked))
+            plan, _ = self.plan(text_of(of, policy), pico // len(asked))
             assert isinstance(plan, ReleasePlan)
             drawn = (Drawn(np.random.default_rng(n)) for n in range(times))
             found.append(

@@ -16,15 +16,16 @@ from rich.console import Console
 from proxy.admin.files import read_policy
 from proxy.admin.output import print_json
 from proxy.admin.profile_file import path_of, read_profiles
-from proxy.admin.profile_words import lines_of, picture, tail_size
+from proxy.admin.profile_words import lines_of, picture, shares_of, tail_size
 from proxy.admin.serve_commands import LedgerUrl, State, UsersFile, ledger_of
-from proxy.config import ProfileConfig, UsersAt, UsersOfPolicy
+from proxy.config import EveryFilter, Filters, ProfileConfig, UsersAt, UsersOfPolicy
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError
+from proxy.plan.cells import cells_of
 from proxy.plan.profile import Sizes, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
-from proxy.session.profile_questions import has_several_rows, largest_value, measures
+from proxy.session.profile_questions import filters, has_several_rows, largest_value, measures
 from proxy.session.profiling import Findings, Largest, Progress, Wish
 from proxy.sql.intervals import number_range
 
@@ -72,6 +73,15 @@ def register(app: typer.Typer, run: Run) -> None:
                 "--column", metavar="TABLE.COLUMN", help="Its largest values too, for its bounds.", show_default="none"
             ),
         ] = None,
+        by: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--by",
+                metavar="TABLE.COLUMN",
+                help="What people filter by, or none.",
+                show_default="columns with values, ranges",
+            ),
+        ] = None,
         users: UsersFile = None,
         ledger: LedgerUrl = "",
         show: Annotated[bool, typer.Option("--show", help="Show what is kept, free, and ask nothing.")] = False,
@@ -92,6 +102,7 @@ def register(app: typer.Typer, run: Run) -> None:
             epsilon=epsilon,
             tables=tuple(dict.fromkeys(table or ())),
             columns=tuple(dict.fromkeys(map(_named, column or ()))),
+            filters=EveryFilter() if by is None else Filters(_filters(by)),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             ledger=ledger_of(ledger),
         )
@@ -103,12 +114,17 @@ def register(app: typer.Typer, run: Run) -> None:
             typer.echo("\n".join(_lines(profiled)))
 
 
+def _filters(by: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return () if list(by) == ["none"] else tuple(dict.fromkeys(_named(text, "--by") for text in by))
+
+
 def wishes_of(config: ProfileConfig, policy: Policy) -> tuple[Wish, ...]:
     """What the options ask for. Raises ConfigError if the policy has no such thing, or there is nothing to count."""
     if not 0 < config.epsilon <= _MOST_EPSILON:
         raise ConfigError(f"--epsilon is more than 0 and at most {figure(_MOST_EPSILON, 6)}")
     names = config.tables or tuple(t.name for t in policy.private_tables() if has_several_rows(t) or measures(t))
-    named = dict.fromkeys((*names, *(t for t, _ in config.columns)))
+    by = config.filters.columns if isinstance(config.filters, Filters) else ()
+    named = dict.fromkeys((*names, *(t for t, _ in (*config.columns, *by))))
     wishes = tuple(_wish(_private(policy, name), config) for name in named)
     if not wishes:
         raise ConfigError("every unit has one row in each table, and no column has bounds: there is nothing to count")
@@ -121,7 +137,22 @@ def _wish(table: Table, config: ProfileConfig) -> Wish:
         _check_bounded(table, name)
     if not has_several_rows(table) and not measures(table):
         raise ConfigError(f'table "{table.name}" has one row for each unit and no measures: there is nothing to count')
-    return Wish(table, measures(table), values)
+    return Wish(table, measures(table), values, _shared(table, config.filters))
+
+
+def _shared(table: Table, wanted: EveryFilter | Filters) -> tuple[str, ...]:
+    """The columns whose shares of rows are counted. Raises ConfigError if one cannot be."""
+    possible = filters(table)
+    if isinstance(wanted, EveryFilter):
+        return possible
+    named = tuple(c for t, c in wanted.columns if t == table.name)
+    for column in named:
+        if column not in possible:
+            raise ConfigError(
+                f'of "{table.name}"."{column}" no values, no range and no truth values are declared',
+                hint=f"Columns of {table.name} that can be counted by: {', '.join(possible) or 'none'}.",
+            )
+    return named
 
 
 def _private(policy: Policy, name: str) -> Table:
@@ -143,10 +174,10 @@ def _check_bounded(table: Table, name: str) -> None:
         )
 
 
-def _named(text: str) -> tuple[str, str]:
+def _named(text: str, option: str = "--column") -> tuple[str, str]:
     table, dot, column = text.partition(".")
     if not (table and dot and column):
-        raise ConfigError(f"--column is TABLE.COLUMN, not '{text}'")
+        raise ConfigError(f"{option} is TABLE.COLUMN, not '{text}'")
     return table, column
 
 
@@ -159,16 +190,19 @@ def _show(path: Path, state: Path, *, as_json: bool) -> None:
         return
     if not profiles:
         raise ConfigError(f"{path_of(state, policy.dataset)} has no profile", hint="hushql profile makes one.")
-    for line in (*said, *(line for one in profiles for line in _shown(one))):
+    for line in (*said, *(line for one in profiles for line in _shown(one, policy.tables[one.table]))):
         typer.echo(line)
 
 
-def _shown(profile: TableProfile) -> Sequence[str]:
+def _shown(profile: TableProfile, table: Table) -> Sequence[str]:
     lines = [*lines_of(profile)]
     if profile.allowed != 1:
         lines += ["  units by rows", *picture(profile.rows, 1.0)]
     for column, largest, sizes in profile.sums:
         lines += [f"  units by sum of the sizes of {column}", *picture(sizes, largest)]
+    for shares in profile.shares:
+        if (of := table.column(shares.column)) is not None:
+            lines += [f"  share of rows by {shares.column}", *shares_of(shares, cells_of(of))]
     return lines
 
 
@@ -230,6 +264,9 @@ def _table_data(of: TableProfile) -> dict[str, object]:
         "data_version": of.data_version,
         "rows": _sizes_data(of.rows),
         "sums": [{"column": c, "largest": largest, **_sizes_data(s)} for c, largest, s in of.sums],
+        "shares": [
+            {"column": s.column, "rows": list(s.rows), "pairs": list(s.pairs), "noise_sd": s.sd} for s in of.shares
+        ],
     }
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from proxy.admin.files import read_text, replace_text
 from proxy.errors import ConfigError
-from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.plan.cells import MOST_CELLS, cells_of
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
 from proxy.policy.model import Policy, UnitVia
 from proxy.session.profile_questions import allowed_rows
 from proxy.session.profiling import Wish
@@ -42,10 +43,25 @@ class _Sum(_Kept):
     of: str
 
 
+class _Shares(_Kept):
+    column: str
+    rows: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS + 1)
+    pairs: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS + 1)
+    sd: float = _Positive
+    of: str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.rows) != len(self.pairs):
+            raise ValueError("each cell has two shares")
+        return self
+
+
 class _Table(_Kept):
     table: str
     rows: _Sizes
     sums: list[_Sum]
+    shares: list[_Shares] = Field(default_factory=list)
     data_version: str
     of: str
 
@@ -71,11 +87,19 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             f'the sums of "{kept.table}"."{s.column}" were profiled under another policy and are not used'
             for s in kept.sums if s not in sums
         ]  # fmt: skip
+        shares = [s for s in kept.shares if s.of == _facts(policy, kept.table, s.column, is_cut=True)]
+        said += [
+            f'the shares of "{kept.table}"."{s.column}" were profiled under another policy and are not used'
+            for s in kept.shares if s not in shares
+        ]  # fmt: skip
         if kept.data_version != policy.data_version:
             said.append(f'the profile of table "{kept.table}" is of data version {kept.data_version}')
         found.append(TableProfile(
             table=kept.table, allowed=allowed_rows(policy.tables[kept.table]), rows=_of(kept.rows),
             sums=tuple((s.column, s.largest, _of(s.sizes)) for s in sums), data_version=kept.data_version,
+            shares=tuple(
+                ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares
+            ),
         ))  # fmt: skip
     return tuple(found), tuple(f"{line}; hushql profile makes a new one" for line in said)
 
@@ -84,7 +108,10 @@ def is_kept(path: Path, policy: Policy, wishes: Sequence[Wish]) -> bool:
     """Whether all sizes that are wished for are there, of the data that the policy names. Raises ConfigError."""
     of = {p.table: p for p in read_profiles(path, policy)[0] if p.data_version == policy.data_version}
     return all(
-        w.table.name in of and all(of[w.table.name].sum_of(column) is not None for column in w.columns) for w in wishes
+        w.table.name in of
+        and all(of[w.table.name].sum_of(column) is not None for column in w.columns)
+        and all(of[w.table.name].shares_of(column) is not None for column in w.shares)
+        for w in wishes
     )
 
 
@@ -97,7 +124,14 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
         new = [
             _Sum(column=c, largest=most, sizes=_sizes(s), of=_facts(policy, one.table, c)) for c, most, s in one.sums
         ]
-        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new],
+        shared = {s.column for s in one.shares}
+        shares = [s for s in old.shares if s.column not in shared] if old is not None else []
+        shares += [
+            _Shares(column=s.column, rows=list(s.rows), pairs=list(s.pairs), sd=s.sd,
+                    of=_facts(policy, one.table, s.column, is_cut=True))
+            for s in one.shares
+        ]  # fmt: skip
+        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new], shares=shares,
                                  data_version=one.data_version, of=_facts(policy, one.table))  # fmt: skip
     replace_text(path, _File(tables=list(kept.values())).model_dump_json() + "\n")
 
@@ -119,8 +153,8 @@ def _sizes(sizes: Sizes) -> _Sizes:
     return _Sizes(least=sizes.least, counts=list(sizes.counts), sd=sizes.sd)
 
 
-def _facts(policy: Policy, name: str, column: str = "") -> str:
-    """What the policy says of a table's rows and units, or of one of its columns too."""
+def _facts(policy: Policy, name: str, column: str = "", *, is_cut: bool = False) -> str:
+    """What the policy says of a table's rows and units, or of one of its columns too. is_cut: and its cells."""
     table = policy.tables.get(name)
     if table is None:
         return ""
@@ -131,5 +165,6 @@ def _facts(policy: Policy, name: str, column: str = "") -> str:
         of = policy.tables[path.parent]
     said.append(of.ownership)
     if column:
-        said.append(table.column(column))
+        found = table.column(column)
+        said += [found, *((cells_of(found),) if is_cut and found is not None else ())]
     return hashlib.sha256(repr(said).encode()).hexdigest()

@@ -17,7 +17,7 @@ from proxy.admin.control import ask
 from proxy.admin.hosting import Hosted
 from proxy.admin.profile_command import wishes_of
 from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
-from proxy.config import ProfileConfig
+from proxy.config import EveryFilter, Filters, ProfileConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import Noise
 from proxy.errors import ConfigError, HushError
@@ -36,7 +36,7 @@ class _Said(BaseModel):
 
 
 class _Request(_Said):
-    """digest, data_version: of the policy that the command read."""
+    """digest, data_version: of the policy that the command read. filters: None for every column that may be one."""
 
     dataset: str
     digest: str
@@ -44,6 +44,7 @@ class _Request(_Said):
     epsilon: float
     tables: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
+    filters: tuple[tuple[str, str], ...] | None
 
 
 class _Reply(_Said):
@@ -60,6 +61,7 @@ def profiled_elsewhere(config: ProfileConfig, policy: Policy) -> Findings | None
     request = _Request(
         dataset=policy.dataset, digest=policy.digest, data_version=policy.data_version, epsilon=config.epsilon,
         tables=config.tables, columns=config.columns,
+        filters=config.filters.columns if isinstance(config.filters, Filters) else None,
     )  # fmt: skip
     text = ask(config.state, request.model_dump_json())
     if text is None:
@@ -111,7 +113,7 @@ class Profiling:
             )
         config = ProfileConfig(
             policy=hosted.path, state=self.state, epsilon=request.epsilon, tables=request.tables,
-            columns=request.columns,
+            columns=request.columns, filters=EveryFilter() if request.filters is None else Filters(request.filters),
         )  # fmt: skip
         wishes = wishes_of(config, version.policy)
         noise = self.noise[distribution_of(version.policy.privacy.accounting)]

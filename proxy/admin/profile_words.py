@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from proxy.plan.profile import Sizes, TableProfile, Tail
+from proxy.plan.cells import Cells
+from proxy.plan.profile import ColumnShares, Sizes, TableProfile, Tail
 
 _WIDTH = 40
 _RANKS = ((2.0, "half"), (10.0, "90 %"), (100.0, "99 %"), (1000.0, "99.9 %"))
@@ -38,6 +39,16 @@ def picture(sizes: Sizes, unit: float) -> Iterator[str]:
         yield f"    up to {tail.edges[min(place, len(tail.edges) - 1)] * unit:>10,.3g}  {bar} {_count(numbers[place])}"
     if tail.seen + 1 < len(sizes.counts) and tail.above[tail.seen] >= 1:
         yield f"    {'more':>16}  about {_count(tail.above[tail.seen])}"
+
+
+def shares_of(of: ColumnShares, cells: Cells) -> Iterator[str]:
+    """Bars: the share of a unit's rows that have the values of a cell, on average, where it exceeds its noise."""
+    units = max(sum(of.rows), 1.0)
+    most = max(of.rows)
+    for number, rows in enumerate(of.rows):
+        if rows > 2 * of.sd:
+            bar = "█" * max(1, round(_WIDTH * rows / most))
+            yield f"    {cells.words(number):>24}  {bar} {100 * rows / units:.2g} %"
 
 
 def _shares(tail: Tail, unit: float) -> str:

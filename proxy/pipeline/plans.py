@@ -184,6 +184,7 @@ def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
         shares=terms.shares,
         dialect=premises.dialect,
         profiles=premises.profiles,
+        bound=terms.bound,
     )
 
 

@@ -70,6 +70,7 @@ class Terms:
 
     epsilon: of the whole statement. limits: rho of each account that pays and has a limit. max_charge: 0 is no cap.
     shares: how much each aggregate matters, () for alike. target: the accuracy that is wanted instead of an epsilon.
+    bound: of a unit's vector, with weights of 1; 0 where it follows from the policy or a profile.
     """
 
     epsilon: float
@@ -78,6 +79,7 @@ class Terms:
     lowered: Lowered = field(default_factory=Lowered)
     shares: Shares = ()
     target: Target = NO_TARGET
+    bound: float = 0.0
 
 
 def atto_for_keys(limits: Collection[int], privacy: Privacy, pico: int) -> int:

@@ -82,6 +82,19 @@ def with_chosen_bound(natural: Allocation, weights: tuple[float, ...], unit_norm
     return replace(natural, weights=weights, cell_norm=unit_norm, unit_norm=unit_norm, exclusions=(), is_chosen=True)
 
 
+def with_imposed_bound(
+    moments: tuple[Moment, ...], natural: Allocation, unit_norm: float, distribution: Distribution
+) -> Allocation:
+    """The allocation with weights of 1 and a B that is known to be what a unit adds at most, or is to be so.
+
+    Claim: as of `with_chosen_bound`, whether it is known or not.
+    """
+    weights = [1.0] * len(moments)
+    every = [i for i, m in enumerate(moments) if is_linear(m)]
+    of_row = row_norm_of(moments, weights, every, distribution)
+    return with_chosen_bound(replace(natural, row_norm=of_row), tuple(weights), unit_norm)
+
+
 def is_within_by_cells(
     moments: tuple[Moment, ...], allocation: Allocation, bounds: ContributionBounds, cells: int,
     distribution: Distribution,

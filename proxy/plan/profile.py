@@ -94,12 +94,31 @@ class Tail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnShares:
+    """Sums over units, with noise: of the share of a unit's rows, and of pairs of its rows, that are in a cell.
+
+    rows, pairs: by cell, as `cells` numbers those of the column; units of one row have no pairs. sd: of each number.
+    """
+
+    column: str
+    rows: tuple[float, ...]
+    pairs: tuple[float, ...]
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not self.rows or len(self.rows) != len(self.pairs):
+            raise ValueError("each cell has a share of rows and one of pairs")
+        if not all(map(math.isfinite, (self.sd, *self.rows, *self.pairs))) or self.sd <= 0:
+            raise ValueError("shares and their noise are finite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableProfile:
     """What is known of the units of one private table.
 
     allowed: rows of a unit by the policy, 1 where there cannot be more. rows: of a unit. sums: by column, the largest
-    size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. data_version: of
-    the data that was looked at.
+    size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. shares: of rows
+    with the values of a column. data_version: of the data that was looked at.
     """
 
     table: str
@@ -107,10 +126,15 @@ class TableProfile:
     rows: Sizes
     sums: tuple[tuple[str, float, Sizes], ...]
     data_version: str
+    shares: tuple[ColumnShares, ...] = ()
 
     def sum_of(self, column: str) -> tuple[float, Sizes] | None:
         """What is known of the sums of a column."""
         return next(((largest, sizes) for name, largest, sizes in self.sums if name == column), None)
+
+    def shares_of(self, column: str) -> ColumnShares | None:
+        """What is known of how often the values of a column occur."""
+        return next((s for s in self.shares if s.column == column), None)
 
 
 def _tail(sizes: Sizes) -> Tail:

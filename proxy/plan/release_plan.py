@@ -19,7 +19,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import of_atto_down, of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.dp.selection import KeyRule, key_rule
-from proxy.plan.allocation import Allocation, allocate
+from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
 from proxy.plan.asked import asked_of
 from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, choose
 from proxy.plan.charge import Cost
@@ -61,7 +61,8 @@ class PlanContext:
     """What planning needs besides the block: the policy's facts, the caller's settings, the prices.
 
     pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use. shares: how much each
-    aggregate matters, () for all alike. may_choose: a bound by the profile; sets are bounded alike.
+    aggregate matters, () for all alike. may_choose: a bound by the profile; sets are bounded alike. bound: imposed on
+    each unit's vector, with weights of 1; 0 where none is.
     """
 
     tables: Mapping[str, Table]
@@ -75,6 +76,7 @@ class PlanContext:
     dialect: Dialect = DUCKDB
     profiles: tuple[TableProfile, ...] = ()
     may_choose: bool = True
+    bound: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +235,10 @@ def _bounded(
 ) -> tuple[Allocation, Bound]:
     """The allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
+    if context.bound and context.may_choose and vector.moments and not analysed.private_keys:
+        return with_imposed_bound(
+            vector.moments, natural, context.bound, distribution_of(context.privacy.accounting)
+        ), FROM_POLICY
     if profile is None or not context.may_choose or not vector.moments or analysed.private_keys:
         return natural, FROM_POLICY
     situation = Situation(

@@ -1,6 +1,7 @@
-"""Which statements ask how much the units of a table have?
+"""Which statements ask what the units of a table have, and which part of the price is each worth?
 
-Each counts units by size, in the buckets of a fixed ladder: a unit is in one of them.
+Some count units by size, in the buckets of a fixed ladder: a unit is in one of them. Others add up which share of a
+unit's rows has which value: a unit adds no more than 1 in all cells together.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
+from typing import assert_never
 
+from proxy.dp.mechanisms import Distribution
+from proxy.plan.cells import Cells, cells_of
 from proxy.plan.profile import edges
 from proxy.policy.model import FromPolicy, Policy, RowUnit, Table, UnitColumns, UnitVia
-from proxy.sql.dialect import quote
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.intervals import number_range
+from proxy.sqltypes import Value
 
+_FIFTHS = 5  # a share has so many times the noise that a number of units by size has
 _REACH = 12  # the smallest edge of sums and values is the largest value, halved so often
 
 
@@ -42,6 +49,52 @@ class Sizing:
         return 1.0 if self.of is Size.ROWS else math.ldexp(1.0, -_REACH)
 
 
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Which share of the rows of each unit, and of their pairs, has a column's value in which cell?"""
+
+    table: Table
+    column: str
+
+    @property
+    def cells(self) -> Cells:
+        column = self.table.column(self.column)
+        return cells_of(column) if column is not None else Cells()
+
+    @property
+    def parts(self) -> int:
+        """Vectors of length 1 at most that a unit adds: of its rows, and of their pairs if it may have any."""
+        return 2 if has_several_rows(self.table) else 1
+
+
+UnitQuestion = Sizing | Sharing
+
+
+def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
+    """Which part of the price a question is worth: vectors of weight 1, or 1/5 of shares, in one joint release.
+
+    Of rho a vector gets its weight's square, of a pure epsilon its weight.
+    """
+    match question:
+        case Sizing():
+            return _FIFTHS**2 if distribution is Distribution.GAUSSIAN else _FIFTHS
+        case Sharing(parts=parts):
+            return parts
+        case _ as never:
+            assert_never(never)
+
+
+def bound_of(question: UnitQuestion, distribution: Distribution) -> float:
+    """B that the statement itself is to enforce; 0 where what a unit adds follows from its shape."""
+    match question:
+        case Sizing() | Sharing(parts=1):
+            return 0.0
+        case Sharing(parts=parts):
+            return math.sqrt(parts) if distribution is Distribution.GAUSSIAN else float(parts)
+        case _ as never:
+            assert_never(never)
+
+
 def has_several_rows(table: Table) -> bool:
     """Whether a unit may have more than one row."""
     return not (table.unit_unique or isinstance(table.ownership, RowUnit))
@@ -54,7 +107,7 @@ def allowed_rows(table: Table) -> int:
     return table.rows_per_unit.limit
 
 
-def sizings(table: Table, columns: Sequence[str], values: Sequence[str]) -> list[Sizing]:
+def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) -> list[Sizing]:
     """Of a table's rows, if a unit may have several; of the sums of columns; of the largest values of columns."""
     rows = [Sizing(table, Size.ROWS)] if has_several_rows(table) else []
     sums = [Sizing(table, Size.SUM, name, largest_value(table, name)) for name in columns]
@@ -78,7 +131,23 @@ def largest_value(table: Table, name: str) -> float:
     return max(map(abs, ends)) if ends is not None else 0.0
 
 
-def question(of: Sizing, policy: Policy) -> str:
+def filters(table: Table) -> tuple[str, ...]:
+    """The columns that are likely to be filtered by: those whose cells follow from the policy."""
+    return tuple(c.name for c in table.columns if not c.hidden and not c.key and cells_of(c).are_told)
+
+
+def text_of(question: UnitQuestion, policy: Policy) -> str:
+    """The statement."""
+    match question:
+        case Sizing():
+            return _by_size(question, policy)
+        case Sharing():
+            return _by_value(question, policy)
+        case _ as never:
+            assert_never(never)
+
+
+def _by_size(of: Sizing, policy: Policy) -> str:
     """How many units are in each bucket?"""
     limits = (format(Decimal(f"{edge * of.largest:.12g}"), "f") for edge in edges(of.least))
     cases = " ".join(f"WHEN hush_size <= {limit} THEN {number}" for number, limit in enumerate(limits))
@@ -86,20 +155,64 @@ def question(of: Sizing, policy: Policy) -> str:
     return f"SELECT {bucket} AS bucket, count(*) AS units FROM ({_sized(of, policy)}) AS units GROUP BY {bucket}"
 
 
+def _by_value(of: Sharing, policy: Policy) -> str:
+    """How much of units is in each cell? Quotients of whole numbers of a unit, which `least` tells to be 1 at most."""
+    cell = _cell(of)
+    if of.parts == 1:
+        return f"SELECT {cell} AS cell, count(*) AS shares FROM {quote(of.table.name)} AS t0 GROUP BY {cell}"
+    units, source = _units(of.table, policy)
+    unit = ", ".join(f"hush_unit{k}" for k in range(len(units)))
+    named = ", ".join(f"{u} AS hush_unit{k}" for k, u in enumerate(units))
+    counted = f"SELECT {named}, {cell} AS cell, count(*) AS hush_k FROM {source} GROUP BY {', '.join(units)}, {cell}"
+    beside = f"SELECT {unit}, cell, hush_k, sum(hush_k) OVER (PARTITION BY {unit}) AS hush_n FROM ({counted}) AS cells"
+    share, rest = "hush_k::double precision / hush_n", "(hush_k - 1)::double precision / (hush_n - 1)"
+    pairs = f"CASE WHEN hush_n >= 2 THEN least({share} * ({rest}), 1.0) ELSE 0.0 END"
+    return f"SELECT cell, sum(least({share}, 1.0)) AS shares, sum({pairs}) AS pairs FROM ({beside}) AS u GROUP BY cell"
+
+
+def _cell(of: Sharing) -> str:
+    """The number of the cell that a row's value is in."""
+    column, cells = f"t0.{quote(of.column)}", of.cells
+    if cells.values:
+        cases = (f"WHEN {column} = {_written(value)} THEN {k}" for k, value in enumerate(cells.values, 1))
+        return f"CASE {' '.join(cases)} ELSE 0 END"
+    ends = cells.ends[1:-1]
+    cases = (f"WHEN {column} <= {_written(end)} THEN {k}" for k, end in enumerate(ends, 1))
+    return f"CASE WHEN {column} IS NULL THEN 0 {' '.join(cases)} ELSE {len(ends) + 1} END"
+
+
+def _written(value: Value) -> str:
+    """A constant as clients write it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return text_literal(value)
+        case datetime():
+            return f"{'timestamp' if value.tzinfo is None else 'timestamptz'} '{value.isoformat(' ')}'"
+        case date():
+            return f"date '{value.isoformat()}'"
+        case int() | float() | Decimal():
+            return format(Decimal(f"{value:.15g}") if isinstance(value, float) else Decimal(value), "f")
+        case _ as never:
+            assert_never(never)
+
+
 def _sized(of: Sizing, policy: Policy) -> str:
     """The size of each unit; a row that is a unit of its own is not grouped."""
     if isinstance(of.table.ownership, RowUnit):
         return f"SELECT abs(t0.{quote(of.column)}) AS hush_size FROM {quote(of.table.name)} AS t0"
-    units, source = _units(of.table, policy)
+    columns, source = _units(of.table, policy)
+    units = ", ".join(columns)
     return f"SELECT {units}, {of.of.value.format(f't0.{quote(of.column)}')} AS hush_size FROM {source} GROUP BY {units}"
 
 
-def _units(table: Table, policy: Policy) -> tuple[str, str]:
-    """The unit of a table's rows, and what to read it from."""
+def _units(table: Table, policy: Policy) -> tuple[tuple[str, ...], str]:
+    """The columns of the unit of a table's rows, and what to read it from."""
     source, number = f"{quote(table.name)} AS t0", 0
     while isinstance(path := table.ownership, UnitVia):
         table, number = policy.tables[path.parent], number + 1
         on = f"t{number - 1}.{quote(path.on)} = t{number}.{quote(path.parent_key)}"
         source += f" JOIN {quote(table.name)} AS t{number} ON {on}"
     assert isinstance(table.ownership, UnitColumns), "a path ends at a table with the unit's columns"
-    return ", ".join(f"t{number}.{quote(c)}" for c in table.ownership.columns), source
+    return tuple(f"t{number}.{quote(c)}" for c in table.ownership.columns), source

@@ -1,17 +1,18 @@
 """How does an administrator have a table's units sized up, and what is charged for it?
 
 By private statements like those of clients, over the units of a table instead of its rows: planned, charged to the
-dataset's account, computed and stored as any other. Each counts units by size. See docs/claims/profile.md.
+dataset's account, computed and stored as any other. See docs/claims/profile.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
 from proxy.dp.accounting import knob_pico
+from proxy.dp.mechanisms import distribution_of
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Cancellation
 from proxy.ledger.base import AccountSpent, Ledger, Question, Receipt, Wanted
@@ -21,9 +22,9 @@ from proxy.pipeline.plans import Task, plan_statement, share_of
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Reserved
-from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.plan.profile import Sizes, TableProfile
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import FromPolicy, NotGiven, Policy, Table
+from proxy.policy.model import FromPolicy, NotGiven, Table
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.attempt import Attempt, attempting
@@ -31,7 +32,18 @@ from proxy.session.dataset import Version
 from proxy.session.notices import budget_spent
 from proxy.session.payment import Stage, note_end, noting_failure
 from proxy.session.price import release_key, request_of
-from proxy.session.profile_questions import Size, Sizing, allowed_rows, has_several_rows, question, sizings
+from proxy.session.profile_answers import Answer, answer_of, profile_of
+from proxy.session.profile_questions import (
+    Sharing,
+    Size,
+    Sizing,
+    UnitQuestion,
+    bound_of,
+    has_several_rows,
+    sizings,
+    text_of,
+    weight_of,
+)
 from proxy.sql.constants import Constants
 from proxy.sql.dialects import dialect_of
 
@@ -43,11 +55,16 @@ _ANY_ROWS = FromPolicy(2**31)  # of a unit: what is inferred of its sums must no
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A table, those of its columns whose sums are wanted too, and those whose largest values are."""
+    """A table, and those of its columns whose sums are wanted too, whose largest values, and whose shares of values."""
 
     table: Table
     columns: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+
+    def questions(self) -> list[UnitQuestion]:
+        """What is asked to fulfil it."""
+        return [*sizings(self.table, self.columns, self.values), *(Sharing(self.table, c) for c in self.shares)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
+    question: UnitQuestion
     text: str
     plan: ReleasePlan
 
@@ -83,20 +101,30 @@ def untold(_done: int, _steps: int) -> None:
 def profile(
     version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wish], epsilon: float, progress: Progress = untold
 ) -> Findings:
-    """Count units by size, each count at an equal share of epsilon, charged before anything is computed.
+    """Ask what units have, each question at its part of epsilon, charged before anything is computed.
 
     Raises HushError.
     """
-    asked = [of for wish in wishes for of in sizings(wish.table, wish.columns, wish.values)]
-    share = share_of(knob_pico(version.policy.privacy, epsilon), len(asked))
-    surveyor = _Surveyor(version, ledger, noise, share, _Steps(progress, 2 * len(asked)))
+    asked = [question for wish in wishes for question in wish.questions()]
+    whole = knob_pico(version.policy.privacy, epsilon)
+    surveyor = _Surveyor(version, ledger, noise, prices_of(asked, whole, version), _Steps(progress, 2 * len(asked)))
     found = list(zip(asked, surveyor.ask(asked), strict=True))
     return Findings(
-        profiles=tuple(_profile(w.table, found, version.policy) for w in wishes),
-        values=tuple(Largest(a.table.name, a.column, a.largest, s) for a, s in found if a.of is Size.VALUE),
-        pico=share * len(asked),
+        profiles=tuple(profile_of(w.table, found, version.policy) for w in wishes),
+        values=tuple(
+            Largest(a.table.name, a.column, a.largest, s)
+            for a, s in found if isinstance(a, Sizing) and isinstance(s, Sizes) and a.of is Size.VALUE
+        ),
+        pico=sum(surveyor.prices.values()),
         reused=surveyor.reused,
-    )
+    )  # fmt: skip
+
+
+def prices_of(asked: Sequence[UnitQuestion], whole: int, version: Version) -> Mapping[UnitQuestion, int]:
+    """What of a whole price each question costs. Raises PolicyForbids if that is nothing."""
+    distribution = distribution_of(version.policy.privacy.accounting)
+    weights = {question: weight_of(question, distribution) for question in asked}
+    return {question: share_of(whole * weight, sum(weights.values())) for question, weight in weights.items()}
 
 
 @dataclass(slots=True)
@@ -116,16 +144,18 @@ class _Steps:
 
 
 class _Surveyor:
-    """Plans, charges and computes private statements at a price each. reused: what had been paid for before."""
+    """Plans, charges and computes private statements. prices: of each. reused: what had been paid for before."""
 
-    def __init__(self, version: Version, ledger: Ledger, noise: Noise, pico: int, steps: _Steps) -> None:
-        self._version, self._ledger, self._pico, self._noise, self._steps = version, ledger, pico, noise, steps
+    def __init__(
+        self, version: Version, ledger: Ledger, noise: Noise, prices: Mapping[UnitQuestion, int], steps: _Steps
+    ) -> None:
+        self._version, self._ledger, self.prices, self._noise, self._steps = version, ledger, prices, noise, steps
         self._premises, self._cuts = _premises(version), Cuts()
         self.reused = 0
 
-    def ask(self, sizings: Sequence[Sizing]) -> list[Sizes]:
-        """The noisy numbers of units by size."""
-        asked = [self._planned(question(of, self._version.policy)) for of in sizings]
+    def ask(self, questions: Sequence[UnitQuestion]) -> list[Answer]:
+        """The noisy numbers that answer each question."""
+        asked = [self._planned(of) for of in questions]
         each_s = self._version.policy.limits.statement_timeout_s
         attempt = Attempt(
             version=self._version, ledger=self._ledger, cancellation=Cancellation(), timeout_s=len(asked) * each_s,
@@ -144,19 +174,21 @@ class _Surveyor:
                     attempt.store()
                 self._ledger.settle(receipt.statement)
         note_end(stage, self._ledger)
-        return [sizes_of(of, a.plan, c) for of, a, c in zip(sizings, asked, cells, strict=True)]
+        return [answer_of(a.question, a.plan, c) for a, c in zip(asked, cells, strict=True)]
 
-    def _planned(self, text: str) -> _Asked:
-        """Planned as a client's statement is that may name units."""
+    def _planned(self, question: UnitQuestion) -> _Asked:
+        """Planned as a client's statement is that may name units, with a bound of its own where it says so."""
+        text, privacy = text_of(question, self._version.policy), self._version.policy.privacy
         handle = read_alone(self._cuts, text, self._premises).handle
         assert isinstance(handle, Understood), "it reads a private table"
         assert isinstance(handle.query, Outline), "it asks for an aggregate"
-        task = Task(query=handle.query, premises=self._premises, terms=_AT_ANY_PRICE, share=self._pico,
+        terms = replace(_AT_ANY_PRICE, bound=bound_of(question, distribution_of(privacy.accounting)))
+        task = Task(query=handle.query, premises=self._premises, terms=terms, share=self.prices[question],
                     constants=Constants({}, datetime.now(UTC)))  # fmt: skip
         (plan,) = plan_statement(self._cuts, task).plans
         assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
         self._steps.did_one()
-        return _Asked(text, plan)
+        return _Asked(question, text, plan)
 
     def _reserved(self, asked: Sequence[_Asked]) -> Receipt:
         wanted = tuple(Wanted(request_of(a.plan, self._version), a.plan.stages[0], a.plan.stages[1:]) for a in asked)
@@ -198,28 +230,3 @@ def _nameable(table: Table) -> Table:
     return replace(
         table, columns=columns, rows_per_unit=_ANY_ROWS, rows_per_group=NotGiven(), groups_per_unit=NotGiven()
     )
-
-
-def sizes_of(of: Sizing, plan: ReleasePlan, cells: NoisyCells) -> Sizes:
-    """What was counted, with the noise that its plan says it has."""
-    counts = [0.0] * BUCKETS
-    for cell in cells.cells:
-        (bucket,), (units,) = cell.key, cell.moments
-        assert isinstance(bucket, int), "buckets are numbered"
-        counts[bucket] = units * plan.units_per_grid[0]
-    return Sizes(of.least, tuple(counts), plan.sds[0])
-
-
-def _profile(table: Table, found: Sequence[tuple[Sizing, Sizes]], policy: Policy) -> TableProfile:
-    own = [(of, sizes) for of, sizes in found if of.table is table]
-    rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
-    sums = tuple((of.column, of.largest, sizes) for of, sizes in own if of.of is Size.SUM)
-    return TableProfile(
-        table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version
-    )
-
-
-def _one_each(of: Sizes) -> Sizes:
-    """The rows of units that have one each: as many as were counted by another size."""
-    units = of.tail.units
-    return Sizes(1.0, (units, *([0.0] * (BUCKETS - 1))), of.sd)

@@ -22,7 +22,7 @@ from proxy.admin.hosting import Hosted, Opener, PublicSource
 from proxy.admin.profile_command import Profiled, wishes_of
 from proxy.admin.profile_file import is_kept, keep_profiles, path_of, read_profiles
 from proxy.admin.profile_request import Profiling
-from proxy.config import ExplainRequest, ProfileConfig
+from proxy.config import EveryFilter, ExplainRequest, Filters, ProfileConfig
 from proxy.dp.accounting import knob_pico
 from proxy.dp.mechanisms import Distribution
 from proxy.errors import BudgetSpent, ConfigError, HushError
@@ -64,6 +64,7 @@ tables:
       order_id: {type: bigint}
       amount: {type: double precision, bounds: [-10000, 10000]}
       note: {type: text}
+      kind: {type: text, values: [a, b]}
   items:
     unit: {via: orders, on: order_id}
     max_rows_per_unit: 40
@@ -76,7 +77,8 @@ UNITS, LARGE = 3000, 8  # the large ones are fewer than the ranks that are kept 
 FILL = f"""
 create table users as select range as user_id, 30 + range % 40 as age from range({UNITS});
 create table orders as
-  select u.range as user_id, u.range * 1000 + o.range as order_id, 25.0::double as amount, 'x' as note
+  select u.range as user_id, u.range * 1000 + o.range as order_id, 25.0::double as amount, 'x' as note,
+    case o.range when 0 then 'a' when 1 then 'b' when 2 then 'b' end as kind
   from range({UNITS}) u, range(300) o where o.range < case when u.range < {LARGE} then 300 else 4 end;
 create table items as select order_id, 2.5::decimal(6, 2) as price from orders where order_id % 1000 = 0;
 create table stores as select 1 as store_id;
@@ -110,7 +112,7 @@ def filled(folder: Path) -> Path:
 
 
 def config(folder: Path, **changes: object) -> ProfileConfig:
-    plain = ProfileConfig(policy=folder / "p.yaml", state=folder / "state", epsilon=4.0)
+    plain = ProfileConfig(policy=folder / "p.yaml", state=folder / "state", epsilon=4.0, filters=Filters(()))
     return replace(plain, **changes)  # type: ignore[arg-type]  # names of its fields
 
 
@@ -161,6 +163,35 @@ def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
     again = app.profile(asked).findings
     assert (again.profiles, again.values, again.reused) == (findings.profiles, findings.values, findings.pico)
     assert spent(filled) == findings.pico, "what is stored is free"
+
+
+def test_shares_of_rows_and_of_pairs_are_added_up_at_a_small_part_of_the_price(filled: Path) -> None:
+    asked = config(filled, filters=EveryFilter(), epsilon=8.0)
+    findings = app.profile(asked).findings
+    of = {p.table: p for p in findings.profiles}
+    assert [s.column for s in of["orders"].shares] == ["amount", "kind"]
+    kind = of["orders"].shares_of("kind")
+    assert kind is not None
+    small, large = UNITS - LARGE, LARGE
+    assert kind.rows == pytest.approx((small / 4 + large * 297 / 300, small / 4 + large / 300, small / 2 + large / 150))
+    rest = large * 297 * 296 / (300 * 299)
+    assert kind.pairs == pytest.approx((rest, 0.0, small / 6 + large * 2 / (300 * 299)), rel=1e-5, abs=1e-5)
+    age = of["users"].shares_of("age")
+    assert age is not None
+    assert sum(age.rows) == pytest.approx(UNITS)
+    assert not any(age.pairs), "of one row there is no pair"
+    whole = knob_pico(policy_of(filled).privacy, 8.0)
+    weights = 5 * 25 + 1 + 2 + 2 + 2
+    assert findings.pico == sum(whole * w // weights for w in (25, 25, 25, 25, 25, 1, 2, 2, 2)) == spent(filled)
+    assert kind.sd == pytest.approx(1 / (whole * 2 // weights / 1e12) ** 0.5, rel=1e-6), "a vector of length sqrt 2"
+    kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
+    assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
+    assert is_kept(path_of(filled / "state", "shop"), policy_of(filled), wishes_of(asked, policy_of(filled)))
+
+
+def test_columns_to_filter_by_can_be_named(filled: Path) -> None:
+    findings = app.profile(config(filled, filters=Filters((("orders", "kind"),)), tables=("items",))).findings
+    assert {p.table: [s.column for s in p.shares] for p in findings.profiles} == {"items": [], "orders": ["kind"]}
 
 
 def test_what_is_kept_of_the_same_data_need_not_be_counted_again(filled: Path) -> None:
@@ -400,6 +431,7 @@ def test_a_directory_whose_owner_cannot_be_asked_is_in_use(filled: Path) -> None
         ({"columns": (("orders", "missing"),)}, 'no column "missing"'),
         ({"columns": (("orders", "note"),)}, "no number with bounds"),
         ({"columns": (("nowhere", "x"),)}, 'no private table "nowhere"'),
+        ({"filters": Filters((("orders", "note"),))}, "no values, no range"),
         ({"epsilon": 0.0}, "--epsilon"),
         ({"epsilon": float("nan")}, "--epsilon"),
     ],

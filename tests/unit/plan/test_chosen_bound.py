@@ -88,6 +88,25 @@ def test_a_row_that_is_a_unit_is_as_long_as_the_bound(database: duckdb.DuckDBPyC
     assert found == pytest.approx(5 * of.allocation.unit_norm, rel=1e-6), "each of five rows, scaled down to B"
 
 
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "query", ["select count(*), sum(amount) from orders", "select status, count(*) from orders group by status"]
+)
+def test_an_imposed_bound_is_enforced_like_a_chosen_one(
+    database: duckdb.DuckDBPyConnection, query: str, pure: bool
+) -> None:
+    of = plan(query, replace(context(pure=pure), bound=BOUND))
+    assert of.allocation.is_chosen
+    assert set(of.allocation.weights) == {1.0}
+    for unit in range(len(ROWS)):
+        database.execute(
+            f"create or replace temp view orders as select * from memory.main.orders where user_id = {unit}"
+        )
+        found = length(of, database.execute(of.sql).fetchall())
+        database.execute("drop view temp.orders")
+        assert found <= BOUND * (1 + 2**-30)
+
+
 @pytest.mark.parametrize("bound", [0.0, -1.0, math.inf, math.nan])
 def test_a_bound_that_is_none_is_refused(bound: float) -> None:
     natural = plan("select count(*) from orders").allocation
