@@ -19,12 +19,14 @@ from rich.table import Table
 
 from benchmarks.engine import ROOT, Overhead, overheads, shop_at
 from benchmarks.ledger import charges
+from benchmarks.planning import Figure
+from benchmarks.planning import figures as planning_figures
 from benchmarks.postgres import postgres_overheads
 from benchmarks.queries import LIMITED, OTHERS, POSTGRES
 from benchmarks.wire import FixedCost, fixed_costs
 from proxy.engines.freed_memory import keep_freed_memory
 
-Measured = TypeVar("Measured", Overhead, FixedCost)
+Measured = TypeVar("Measured", Overhead, FixedCost, Figure)
 _RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -35,13 +37,14 @@ class Results:
     engine: list[Overhead]
     postgres: list[Overhead]
     fixed: list[FixedCost]
+    planning: list[Figure]
 
 
 def main() -> int:
     keep_freed_memory()
     options = _options()
     console = Console(highlight=False)
-    results = Results([], [], [])
+    results = Results([], [], [], [])
     questions = LIMITED if options.limited else (*LIMITED, *OTHERS)
     files = [shop_at(options.data, s) for s in options.scale] if {"engine", "postgres"} & set(options.section) else []
     with console.status("measuring") as status:
@@ -54,25 +57,28 @@ def main() -> int:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
         if "ledger" in options.section:
             results.fixed += _shown(charges(options.statements), status)
+        if "planning" in options.section:
+            results.planning += _shown(planning_figures(options.data, options.seconds), status)
     console.print(_table(results))
+    if results.planning:
+        console.print(_planning_table(results.planning))
     path = options.json or _RESULTS / f"{datetime.now(UTC):%Y-%m-%d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
     console.print(f"written to {path}", soft_wrap=True)
-    is_within = all(m.is_within for m in (*results.engine, *results.postgres)) and all(
-        f.is_within for f in results.fixed
-    )
-    return 0 if is_within else 1
+    measured = (*results.engine, *results.postgres, *results.fixed, *results.planning)
+    return 0 if all(m.is_within for m in measured) else 1
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     default = Path(os.environ.get("HUSHQL_BENCH_DATA", ROOT / ".state" / "bench"))
-    sections = ("engine", "wire", "ledger")
+    sections = ("engine", "wire", "ledger", "planning")
     parser.add_argument("--section", nargs="+", choices=(*sections, "postgres"), default=[*sections])
     parser.add_argument("--scale", nargs="+", type=float, default=[10, 20], help="10 is five million orders")
     parser.add_argument("--runs", type=int, default=7, help="interleaved runs of each query")
     parser.add_argument("--statements", type=int, default=300, help="statements of each kind over the wire")
+    parser.add_argument("--seconds", type=float, default=30, help="of each wait beside long statements")
     parser.add_argument("--limited", action="store_true", help="only the queries with a limit")
     parser.add_argument("--data", type=Path, default=default, help="where the made-up shops are kept")
     parser.add_argument("--json", type=Path, help="where to write the figures")
@@ -102,6 +108,14 @@ def _table(results: Results) -> Table:
     return table
 
 
+def _planning_table(figures: list[Figure]) -> Table:
+    table = Table("while", "measured", "figure", "", "goal", "", "load", title="planning")
+    for f in figures:
+        table.add_row(f.group, f.name, f"{f.value:,.2f}", f.unit, f.goal, _verdict(f.is_within, f.goal),
+                      f"{f.load:.1f}" if f.load else "")  # fmt: skip
+    return table
+
+
 def _verdict(is_within: bool, most: str) -> str:
     if not most:
         return ""
@@ -118,6 +132,10 @@ def _document(results: Results, options: argparse.Namespace) -> dict[str, object
         "postgres": _figures(results.postgres),
         "fixed": [
             {"statement": f.name, "median_ms": round(f.median_ms, 3), "at_most_ms": f.most_ms} for f in results.fixed
+        ],
+        "planning": [
+            {"while": f.group, "measured": f.name, "figure": round(f.value, 3), "unit": f.unit, "goal": f.goal,
+             "load": round(f.load, 2)} for f in results.planning
         ],
     }  # fmt: skip
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +36,16 @@ def connect(address: str) -> psycopg.Connection:
 
 @contextmanager
 def serving(
-    folder: Path, policy: Path, environment: Mapping[str, str], time_grid: int | str = 0, sessions: int = 100
-) -> Iterator[Served]:
-    """A proxy that serves the policy, on this time grid, with all the budget there is and room for so many sessions."""
+    folder: Path, policy: Path, environment: Mapping[str, str], time_grid: int | str = 0, sessions: int = 100,
+    cores: Sequence[int] = (),
+) -> Iterator[Served]:  # fmt: skip
+    """A proxy that serves the policy, on this time grid, with all the budget there is and room for so many sessions.
+
+    cores: which it may use, all if none are named.
+    """
     log = folder / "log"
     command = [
+        *(["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []),
         sys.executable,
         "-m",
         "proxy",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib.util
 import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,6 +63,7 @@ from proxy.workers.pool import Pool
 
 _log = logging.getLogger("hushql")
 _DRAIN_S = 10.0
+_SWITCH_S = 0.001
 _FOREIGN = "proxy.common"  # a package of the distribution proxy.py
 
 
@@ -239,8 +242,19 @@ def serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[None]] | N
     """Run until SIGINT or SIGTERM, or until `on_ready` returns. Raises HushError when it cannot start."""
     check_own_package()
     logging.basicConfig(level=config.log_level.name, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    _let_the_loop_run()
     with _loop() as runner:
         runner.run(_serve(config, on_ready))
+
+
+def _let_the_loop_run() -> None:
+    """What threads do for one session must not hold up the event loop, which all sessions wait for.
+
+    A thread that computes hands over sooner than after Python's 5 ms, of which one message could take several; and
+    plans of hundreds of thousands of values do not make Python look through all that the proxy holds.
+    """
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(50_000, 20, 100)
 
 
 async def _serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[None]] | None) -> None:
@@ -249,6 +263,7 @@ async def _serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[Non
         loop.add_signal_handler(number, ended.set)
     proxy = Proxy(config)
     server = await proxy.start()
+    gc.freeze()
     try:
         _log.info("serving %s on %s port %d", ", ".join(map(str, config.policies)), config.listen.host, server.port)
         if on_ready is not None:

@@ -18,6 +18,7 @@ from proxy.engines import duckdb_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
 from proxy.engines.duckdb_open import DATABASE, open_source
 from proxy.engines.duckdb_unchanged import opened_file
+from proxy.engines.one_select import is_one_select
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
@@ -31,6 +32,7 @@ _PUBLIC_BATCH = 2000
 _MOST_IDLE = 8
 _FEW_ROWS = 1000
 _MOST_PARSED = 128
+_LONG = 20_000
 _OF_ITS_OWN = frozenset(("FatalException", "InternalException"))
 
 
@@ -152,8 +154,13 @@ class Parsed:
         self._lock = threading.Lock()
         self._found: dict[str, duckdb.Statement] = {}  # oldest first
 
-    def select(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-        """The one SELECT in a text. Raises EngineStopped for anything else, duckdb.Error for what has no grammar."""
+    def select(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement | str:
+        """The one SELECT in a text. Raises EngineStopped for anything else, duckdb.Error for what has no grammar.
+
+        A long one stays text, which is parsed where it is executed: other threads may run then.
+        """
+        if len(sql) > _LONG and is_one_select(sql):
+            return sql
         with self._lock:
             found = self._found.get(sql)
         if found is not None:
@@ -215,7 +222,7 @@ def _fetched(column: Column) -> str:
     return f"{name}::varchar" if column.type is SqlType.TIMESTAMPTZ else name
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement, kept: Kept, watch: Watch) -> RawResult:
+def _run(cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, kept: Kept, watch: Watch) -> RawResult:
     watch.check()
     cursor.execute(statement, [list(column) for column in kept.columns])
     rows = cursor.fetchall()

@@ -44,6 +44,9 @@ class Literal:
     def __hash__(self) -> int:
         return hash((self.value, self.type))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Literal, (self.value, self.type)  # a long list has many
+
 
 def _has_sign(value: Value) -> bool:
     return isinstance(value, (float, Decimal)) and math.copysign(1.0, value) < 0
