@@ -43,10 +43,11 @@ NOTHING_LEARNED = Learned()
 def is_of_one_table(owned: Owned) -> bool:
     """Whether the rows are those of one stored table, some of them, each once.
 
-    Private tables beside it have one row for each unit, or are the parents on its path, joined by their unique keys.
+    Public tables beside it repeat none of them. Private ones have one row for each unit, or are the parents on its
+    path, joined by their unique keys.
     """
     scans = owned.block.every_scan
-    if not all(isinstance(s.rows, Stored) for s in scans):
+    if owned.fan_out or not all(isinstance(s.rows, Stored) for s in scans):
         return False
     tables = {s.table.name: s.table for s in scans if not s.table.is_public}
     if sum(not s.table.is_public for s in scans) != len(tables):

@@ -33,6 +33,7 @@ class Owned:
     constant_scans: scans whose every column is the same in all rows of a unit.
     enforced_constants: columns declared constant per unit, to be enforced in SQL.
     repeated: private scans whose rows meet several of another of them; see `multiplied`.
+    fan_out: public scans of which several rows may meet one row of a unit.
     """
 
     block: Block
@@ -42,3 +43,4 @@ class Owned:
     constant_scans: frozenset[int]
     enforced_constants: frozenset[ColumnRef]
     repeated: tuple[Scan, ...] = ()
+    fan_out: tuple[Scan, ...] = ()

@@ -78,6 +78,7 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: in
             ColumnRef(s.number, c.name, c.type) for s in private for c in s.table.columns
             if c.name in s.table.unit_constant),
         repeated=multiplied(completed, unique),
+        fan_out=(*fan_out, *met.fan_out),
     )  # fmt: skip
     return replace(owned, block=replace(completed, aggregates=tuple(_counted(a, owned) for a in block.aggregates)))
 

@@ -15,9 +15,11 @@ import numpy as np
 from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
+from proxy.plan.kept import EVERYTHING, Filters, Kept
 from proxy.plan.moments import Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
 from proxy.plan.profile import Doubles, TableProfile, Tail
 from proxy.plan.recipes import Apart, Count, Total
+from proxy.plan.thinning import mean_size, thinned
 from proxy.sql.algebra import ColumnRef
 
 _GAIN = 0.8  # of the error with the policy's bound, that a chosen one must promise to stay below
@@ -41,7 +43,7 @@ class FromProfile:
 
     rows: what B is worth in rows of the heaviest moment. loss: the share of a sum over all groups that bounding is
     expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
-    policy's bound. data_version: of the data that the profile was made from.
+    policy's bound. data_version: of the data that the profile was made from. kept: what WHERE is taken to keep.
     """
 
     rows: float
@@ -49,6 +51,7 @@ class FromProfile:
     error: float
     by_policy: float
     data_version: str
+    kept: Kept = EVERYTHING
 
 
 Bound = FromPolicy | FromProfile
@@ -57,10 +60,14 @@ FROM_POLICY = FromPolicy()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What a choice depends on beside the vector. noise: sd of the noise of a bound of 1. groups: that are shown."""
+    """What a choice depends on beside the vector.
+
+    filters: what profiles tell of conditions and keys. noise: sd of the noise of a bound of 1. groups: that are shown.
+    """
 
     analysed: Analysed
     profile: TableProfile
+    filters: Filters
     distribution: Distribution
     noise: float
     groups: int
@@ -86,7 +93,7 @@ def choose(vector: MomentVector, natural: Allocation, situation: Situation) -> t
         return natural, FROM_POLICY
     chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
-                       data_version=situation.profile.data_version)  # fmt: skip
+                       data_version=situation.profile.data_version, kept=situation.filters.kept)  # fmt: skip
     return chosen, told
 
 
@@ -95,9 +102,10 @@ class _Forecast:
 
     def __init__(self, vector: MomentVector, situation: Situation) -> None:
         self._vector, self._of = vector, situation
-        rows = situation.profile.rows.tail
+        rows = thinned(situation.profile.rows.tail, situation.filters.kept)
         self._ranks = _ranks(rows.units)
-        self._rows = rows.sizes_at(self._ranks)
+        self._rows = np.maximum(rows.sizes_at(self._ranks), 1.0)
+        self._spread = self._spread_of_rows()
         self._sizes = [self._sizes_of(m) for m in vector.moments]
         least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
         self._totals = np.array([max(self._area(s), least) for s in self._sizes])
@@ -124,7 +132,21 @@ class _Forecast:
         if self._of.analysed.owned.block.scan(moment.of.scan).table.name != self._of.profile.table:
             return None
         found = self._of.profile.sum_of(moment.of.name)
-        return None if found is None or moment.half == 0 else (found[0] / moment.half, found[1].tail)
+        if found is None or moment.half == 0:
+            return None
+        (largest, sizes), filters = found, self._of.filters
+        worth = mean_size(sizes.tail, self._of.profile.rows.tail)
+        return largest / moment.half, thinned(sizes.tail, filters.kept, worth, filters.grows(moment.of))
+
+    def _spread_of_rows(self) -> Doubles:
+        """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
+
+        Of several keys that which tells rows apart best.
+        """
+        if self._is_laplace:
+            return np.ones(self._rows.shape)
+        together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
+        return np.sqrt(together + (1.0 - together) / self._rows)
 
     @property
     def _is_laplace(self) -> bool:
@@ -134,9 +156,9 @@ class _Forecast:
         """The sum of the sizes of all units."""
         return float(self._lost(sizes, np.zeros(1))[0])
 
-    def _lost(self, sizes: Doubles, bounds: Doubles) -> Doubles:
-        """What all units have above each bound."""
-        over = np.maximum(sizes - bounds[:, None], 0.0)
+    def _lost(self, sizes: Doubles, bounds: Doubles, spread: Doubles | float = 1.0) -> Doubles:
+        """What all units have more than leaves them as long as each bound. spread: their lengths, relative to sizes."""
+        over = np.maximum(sizes - bounds[:, None] / spread, 0.0)
         between = (over[:, 1:] + over[:, :-1]) / 2.0 @ -np.diff(self._ranks)
         return np.asarray(between + self._ranks[-1] * over[:, -1])
 
@@ -163,7 +185,9 @@ class _Forecast:
         """B, the share that is lost, and the squared error, of the outputs that matter together."""
         counted = [w for m, w in zip(self._vector.moments, weights, strict=True) if not isinstance(m, ScaledSum)]
         least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
-        return self._least_error(self._norms(weights), self._relative(weights), least)
+        sizes, norms = (self._norms(weights, spread) for spread in (1.0, self._spread))
+        spread = np.divide(norms, sizes, out=np.ones(sizes.shape), where=norms > 0.0)
+        return self._least_error(sizes, self._relative(weights), least, spread)
 
     def error_of(self, natural: Allocation) -> float:
         """The squared error with the policy's bound, what it loses of rows included."""
@@ -177,25 +201,28 @@ class _Forecast:
         """What a weighted unit of each moment is of its total."""
         return np.asarray(1.0 / (np.array(weights) * self._totals))
 
-    def _norms(self, weights: Sequence[float]) -> Doubles:
-        """The lengths of units' vectors, by rank."""
+    def _norms(self, weights: Sequence[float], spread: Doubles | float) -> Doubles:
+        """The lengths of units' vectors, by rank. spread: of rows over groups."""
         moments = self._vector.moments
         by_rows = [i for i, s in enumerate(self._sizes) if s is self._rows]
         of_row = row_norm_of(moments, list(weights), by_rows, self._of.distribution) if by_rows else 0.0
-        others = [weights[i] * self._sizes[i] for i in range(len(moments)) if i not in by_rows]
-        every = np.stack([of_row * self._rows, *others])
+        others = [
+            weights[i] * self._sizes[i] * (spread if is_linear(m) else 1.0)
+            for i, m in enumerate(moments) if i not in by_rows
+        ]  # fmt: skip
+        every = np.stack([of_row * self._rows * spread, *others])
         return np.asarray(every.sum(axis=0) if self._is_laplace else np.sqrt((every * every).sum(axis=0)))
 
     def _least_error(
-        self, norms: Doubles, relative: Doubles, least: float = _LEAST_BOUND
+        self, sizes: Doubles, relative: Doubles, least: float = _LEAST_BOUND, spread: Doubles | float = 1.0
     ) -> tuple[float, float, float]:
         """The largest bound whose squared error is about the least, with what is lost and that error."""
-        whole = max(self._area(norms), _LEAST_BOUND)
-        top = max(float(norms.max()), least)
+        whole = max(self._area(sizes), _LEAST_BOUND)
+        top = max(float((sizes * spread).max()), least)
         bottom = max(least, top * 2.0**-24)
         steps = math.ceil(_STEPS * math.log2(top / bottom))
         bounds = np.maximum(bottom, top * 2.0 ** (-np.arange(steps + 1) / _STEPS))
-        losses = self._lost(norms, bounds) / whole
+        losses = self._lost(sizes, bounds, spread) / whole
         errors = self._squared(bounds, losses, relative)
         at = int(np.argmax(errors <= _ALIKE * errors.min()))
         return float(bounds[at]), float(losses[at]), float(errors[at])

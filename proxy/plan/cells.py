@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
 
 from proxy.policy.figures import figure
 from proxy.policy.model import Bounded, Column, Listed
@@ -47,6 +49,23 @@ class Cells:
         if not cell:
             return "NULL or other"
         return _word(self.values[cell - 1]) if self.values else f"up to {_word(self.ends[cell])}"
+
+    def middles(self) -> Iterator[Value]:
+        """A value in each range."""
+        for low, high in pairwise(self.ends):
+            match low, high:
+                case datetime(), datetime():
+                    yield low + (high - low) / 2
+                case date(), date():
+                    yield low + (high - low + timedelta(days=1)) // 2
+                case _:
+                    yield (place_of(low) + place_of(high)) / 2.0
+
+    def sizes(self) -> Iterator[float]:
+        """About the size of the numbers in each cell; 0 for what are none."""
+        yield 0.0
+        for value in self.values or self.middles():
+            yield abs(float(value)) if isinstance(value, (int, float, Decimal)) else 0.0
 
 
 def _word(value: Value) -> str:

@@ -9,6 +9,7 @@ from proxy.plan.describe import counted
 from proxy.plan.explain import Json
 from proxy.policy.figures import figure
 
+_NEARLY_ALL = 0.995  # of the rows: not worth saying
 _WIDTH = 110  # of a line, where it has a blank to be broken at: psql sets all lines as wide as the longest
 _CONTINUED = "  "
 _WORD = re.compile(r"""(?:'[^']*(?:'|$)|"[^"]*(?:"|$)|[^\s'"])+""")  # what stands in quotes is one
@@ -85,9 +86,12 @@ def _long_lines(block: Json) -> list[str]:
 def _chosen(bound: Json) -> str:
     """The bound that a profile recommended, and why."""
     error, other = (f"{100 * float(str(bound[name])):.2g} %" for name in ("expected_error", "expected_error_by_policy"))
+    kept, untold = float(str(bound["kept"])), bound["untold"]
+    passing = f"; WHERE keeps about {100 * kept:.2g} % of a unit's rows" if kept < _NEARLY_ALL else ""
+    passing += f"; no profile of {untold}: bound of the whole table" if untold else ""
     return (
         f"  Bound: what a unit has counts up to that of {figure(bound['rows'])} rows, by the profile of data"
-        f" version {bound['data_version']}; expected error {error}, with the policy's bounds {other}"
+        f" version {bound['data_version']}; expected error {error}, with the policy's bounds {other}{passing}"
     )
 
 

@@ -15,8 +15,10 @@ from proxy.analysis.owned import EveryRow
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import Allocation
 from proxy.plan.bound_choice import Bound, FromProfile
+from proxy.plan.kept import Kept
 from proxy.plan.moments import ROW_UNITS, Moment, UnitTotal, is_linear
 from proxy.plan.profile import TableProfile
+from proxy.plan.thinning import thinned
 from proxy.sql.algebra import ColumnRef
 
 _OFF = 2.5  # times less or more than forecast is usual where only a tail is left out
@@ -42,7 +44,7 @@ class About:
     """Shares of the whole of all groups together.
 
     share: about what is left out of counts and sums; least, most: its range. units: the share of units of which
-    something is. is_filtered: forecast for all rows, of which the statement asks for some.
+    something is. is_filtered: forecast for more rows than are asked for, since nothing is known of some condition.
     """
 
     share: float
@@ -67,9 +69,10 @@ COMPLETE = Complete()
 
 def left_out(
     moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
-    profile: TableProfile | None, distribution: Distribution, groups: int,
+    profile: TableProfile | None, distribution: Distribution, groups: int, kept: Kept,
 ) -> LeftOut:  # fmt: skip
     """What the bounds leave out. profile: of the rows' table, if it is about them. groups: that are shown, if public.
+    kept: what WHERE keeps.
 
     Claim: a function of the profile, the price, the policy and the text.
     """
@@ -81,7 +84,7 @@ def left_out(
         return COMPLETE  # units are counted
     if profile is None or not profile.rows.is_told:
         return Untold(bounds.rows, bounds.rows_per_group)
-    tail, is_filtered = profile.rows.tail, bool(owned.block.where)
+    tail, is_filtered = thinned(profile.rows.tail, kept), bool(kept.untold)
     if not any(map(is_linear, moments)):
         return _of_totals([m for m in moments if isinstance(m, UnitTotal)], profile, is_filtered=is_filtered)
     if isinstance(bound, FromProfile):

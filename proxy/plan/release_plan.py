@@ -23,6 +23,7 @@ from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
 from proxy.plan.asked import asked_of
 from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, choose
 from proxy.plan.charge import Cost
+from proxy.plan.kept import Filters
 from proxy.plan.learned import noise_of_one
 from proxy.plan.left_out import COMPLETE, LeftOut, left_out
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
@@ -163,9 +164,9 @@ def plan_analysed(
     asked = asked_of(analysed.owned.block.aggregates)
     pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
     factor = privacy.promise.reach
-    profile = _profile(analysed, context)
+    profile, filters = _profile(analysed, context), Filters(analysed.owned, context.profiles)
     public = public_product(analysed.keys, analysed.joints)
-    chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted)
+    chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters)
     if chosen.is_chosen:
         (vector, _, selecting), allocation, totals = ways[-1], chosen, NO_TOTALS
     sensitivity = allocation.unit_norm * factor
@@ -196,7 +197,7 @@ def plan_analysed(
         salt=context.salt,
         fingerprint="",
         bound=bound,
-        left_out=left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups),
+        left_out=left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups, filters.kept),
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 
@@ -231,8 +232,9 @@ def _allocated(
 
 
 def _bounded(
-    by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares
-) -> tuple[Allocation, Bound]:
+    by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares,
+    filters: Filters,
+) -> tuple[Allocation, Bound]:  # fmt: skip
     """The allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
     if context.bound and context.may_choose and vector.moments and not analysed.private_keys:
@@ -242,7 +244,7 @@ def _bounded(
     if profile is None or not context.may_choose or not vector.moments or analysed.private_keys:
         return natural, FROM_POLICY
     situation = Situation(
-        analysed=analysed, profile=profile, distribution=distribution_of(context.privacy.accounting),
+        analysed=analysed, profile=profile, filters=filters, distribution=distribution_of(context.privacy.accounting),
         noise=noise_of_one(context.privacy, pico), groups=len(public_product(analysed.keys, analysed.joints)),
         shares=weighted,
     )  # fmt: skip

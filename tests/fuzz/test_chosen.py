@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.plan.cells import cells_of
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
 from proxy.plan.release_plan import PlanContext
+from proxy.policy.model import Column
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
 from tests.fuzz.examine import Examiner, report, run_worlds
 from tests.fuzz.grammar import make_query
@@ -37,8 +39,22 @@ def made_sizes(rng: random.Random, least: float) -> Sizes:
     return Sizes(least, tuple(counts), sd)
 
 
+def made_shares(rng: random.Random, column: Column) -> ColumnShares:
+    """Shares of cells: likely ones, others that cannot be, or of another number of cells."""
+    kind = rng.choice(("likely", "nonsense", "huge", "others"))
+    number = cells_of(column).number if kind != "others" else rng.randint(1, 65)
+    scale = 10.0 ** rng.uniform(0, 6) if kind != "huge" else 1e15
+    parts = [rng.random() ** 4 if kind == "likely" else rng.gauss(0.0, 1.0) for _ in range(number)]
+    pairs = [p * rng.random() if kind == "likely" else rng.gauss(0.0, 1.0) for p in parts]
+    return ColumnShares(column=column.name, rows=tuple(scale * p for p in parts), sd=10.0 ** rng.uniform(-3, 3),
+                        pairs=tuple(scale * p for p in pairs))  # fmt: skip
+
+
 def profiled_context(world: World, rng: random.Random) -> PlanContext:
-    """As `make_context`, with profiles drawn from a stream of their own; the price is so that many are used."""
+    """As `make_context`, with profiles drawn from a stream of their own; the price is so that many are used.
+
+    Sometimes a bound is imposed.
+    """
     context = make_context(world, rng)
     own = random.Random(f"profiled {rng.random()}")
     profiles = tuple(
@@ -50,10 +66,11 @@ def profiled_context(world: World, rng: random.Random) -> PlanContext:
                 for c in t.columns if c.type.is_number and own.random() < 0.7
             ),
             data_version="1",
+            shares=tuple(made_shares(own, c) for c in t.columns if cells_of(c).are_told and own.random() < 0.8),
         )
         for t in world.tables.values() if own.random() < 0.9
     )  # fmt: skip
-    return replace(context, profiles=profiles)
+    return replace(context, profiles=profiles, bound=own.choice((0.0, 0.0, 0.0, 1.0, 0.01)))
 
 
 @pytest.mark.parametrize("of", [Examiner, SetsExaminer])

@@ -1,0 +1,159 @@
+"""Which share of a unit's rows does WHERE keep, and does it pick rows or units, as far as profiles tell?
+
+A forecast from noisy numbers that were paid for, the policy and the text: never from the data. It decides about
+accuracy alone. Conditions on one column are looked at together, cell by cell; those on several columns are taken to be
+independent, and what nothing is known of to keep everything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from proxy.analysis.owned import Owned
+from proxy.plan.cells import Cells, cells_of
+from proxy.plan.passed import passed
+from proxy.plan.profile import ColumnShares, Doubles, TableProfile
+from proxy.sql.algebra import Call, ColumnRef, Scalar, Stored, columns_of, conjunction
+
+_TOLD = 10.0  # standard deviations of shares that all units together must exceed
+_LEAST = 2.0**-30  # no share is smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a statement's conditions keep.
+
+    share: of a unit's rows, on average over units. pairs: of the pairs of a unit's rows, both; as much as the square of
+    the share where units are alike, as much as the share where all rows of a unit pass together. untold: columns whose
+    conditions are taken to keep everything.
+    """
+
+    share: float = 1.0
+    pairs: float = 1.0
+    untold: tuple[str, ...] = ()
+
+    @property
+    def stickiness(self) -> float:
+        """How much more alike the rows of one unit are than those of several: 0 to 1."""
+        spread = self.share * (1.0 - self.share)
+        return min(1.0, max(0.0, (self.pairs - self.share**2) / spread)) if spread > 0 else 0.0
+
+
+EVERYTHING = Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Of a column, cut into cells. rows, pairs: shares of the rows of an average unit, and of their pairs, by cell.
+
+    slack: the noise of one share. likeness: 1 where all rows of a unit have one value, 0 where units are alike.
+    """
+
+    cells: Cells
+    rows: Doubles
+    pairs: Doubles
+    slack: float
+    likeness: float
+
+
+class Filters:
+    """The columns of a block of which profiles tell how their values are spread, and what its WHERE keeps of them."""
+
+    def __init__(self, owned: Owned, profiles: Sequence[TableProfile]) -> None:
+        self._owned, self._profiles = owned, {p.table: p for p in profiles}
+        self._kept: dict[ColumnRef, Doubles] = {}
+        self.kept = self._look()
+
+    def _look(self) -> Kept:
+        by_column, untold = self._by_column()
+        share = pairs = 1.0
+        for column, conditions in by_column.items():
+            known = self._known(column)
+            found = passed(conjunction(tuple(conditions)), column, known.cells) if known is not None else None
+            if known is None or found is None:
+                untold[column.name] = None
+                continue
+            self._kept[column] = found
+            one = float(found @ known.rows) + known.slack * float(np.sqrt((found * found).sum()))
+            one = min(1.0, max(one, _LEAST))
+            share *= one
+            pairs *= one * (one + known.likeness * (1.0 - one))
+        return Kept(share, pairs, tuple(untold))
+
+    def _by_column(self) -> tuple[dict[ColumnRef, list[Scalar]], dict[str, None]]:
+        """Conditions by the only column that each is about, and the columns of all others."""
+        by_column: dict[ColumnRef, list[Scalar]] = {}
+        untold: dict[str, None] = {}
+        for condition in self._owned.block.where:
+            columns = sorted(columns_of(condition), key=lambda c: (c.scan, c.name))
+            if _joins(columns) or self._is_of_units(condition, columns):
+                continue
+            if len(columns) == 1:
+                by_column.setdefault(columns[0], []).append(condition)
+            else:
+                untold.update((c.name, None) for c in columns)
+        return by_column, untold
+
+    def _is_of_units(self, condition: Scalar, columns: Sequence[ColumnRef]) -> bool:
+        """Whether it says no more than that there is a unit, which every row of a profile has."""
+        match condition:
+            case Call("not", (Call("is null", (ColumnRef() as column,)),)):
+                found = self._owned.block.scan(column.scan).table.column(column.name)
+                return found is None or found.key
+            case _:
+                return not columns
+
+    def grows(self, column: ColumnRef) -> float:
+        """How much larger a column's values are in rows that WHERE keeps than in all; 1 if it is not about them."""
+        known, kept = self._known(column), self._kept.get(column)
+        if known is None or kept is None:
+            return 1.0
+        sizes = np.array(tuple(known.cells.sizes()))
+        whole, left = float(known.rows @ sizes), float((known.rows * kept) @ sizes)
+        rows = float(known.rows @ kept)
+        return left / rows / whole if rows > 0 and whole > 0 and left > 0 else 1.0
+
+    def together(self, key: Scalar) -> float:
+        """The share of the pairs of a unit's rows that are in one group of a key, if WHERE keeps both; 1 if untold."""
+        if not isinstance(key, ColumnRef) or not (known := self._known(key)) or not known.cells.values:
+            return 1.0
+        kept = self._kept.get(key)
+        if kept is None:
+            return min(1.0, float(known.pairs.sum()))
+        alike, rows = float(kept @ known.pairs), kept * known.rows
+        others = (1.0 - known.likeness) * float(rows.sum() ** 2 - (rows * rows).sum())
+        return alike / (alike + others) if alike > 0 else 1.0
+
+    def _known(self, column: ColumnRef) -> _Known | None:
+        scan = self._owned.block.scan(column.scan)
+        profile = self._profiles.get(scan.table.name)
+        found = profile.shares_of(column.name) if profile is not None and isinstance(scan.rows, Stored) else None
+        of = scan.table.column(column.name)
+        if profile is None or found is None or of is None or cells_of(of).number != len(found.rows):
+            return None
+        return _known(found, profile, cells_of(of), is_constant=column.scan in self._owned.constant_scans)
+
+
+def _joins(columns: Sequence[ColumnRef]) -> bool:
+    """Whether a condition is about rows of two tables, as that of a join is."""
+    return len({c.scan for c in columns}) > 1
+
+
+def _known(of: ColumnShares, profile: TableProfile, cells: Cells, *, is_constant: bool) -> _Known | None:
+    """Shares of the average unit, or None if there are too few units to tell them from noise."""
+    units = sum(of.rows)
+    if units <= _TOLD * of.sd * math.sqrt(len(of.rows)):
+        return None
+    rows = np.maximum(np.array(of.rows), 0.0)
+    rows /= rows.sum()
+    several = profile.rows.tail.above[0]
+    if is_constant or several <= _TOLD * of.sd:
+        return _Known(cells, rows, rows, of.sd / units, 1.0)  # as if all rows of a unit had one value: nothing is lost
+    pairs = np.clip(np.array(of.pairs) / several, 0.0, 1.0)
+    spread = float((rows * (1.0 - rows)).sum())
+    likeness = float((pairs - rows * rows).sum()) / spread if spread > 0 else 1.0
+    return _Known(cells, rows, pairs, of.sd / units, min(1.0, max(0.0, likeness)))

@@ -1,0 +1,171 @@
+"""What do profiles tell of the conditions and keys of a statement, and what follows for its bound?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from proxy.analysis.units import UniqueKeys
+from proxy.plan.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.cells import cells_of
+from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.kept import Filters
+from proxy.plan.left_out import About
+from proxy.plan.profile import ColumnShares, TableProfile
+from tests.unit.plan.shop import ORDERS, context, plan
+from tests.unit.plan.test_profile import PROFILE, ROWS, counted
+
+UNITS = len(ROWS)
+SEVERAL = sum(n > 1 for n in ROWS)
+SD = 20.0
+
+
+def shares(column: str, rows: tuple[float, ...], likeness: float, sd: float = SD) -> ColumnShares:
+    """Exact ones of units that are so much alike in themselves."""
+    pairs = tuple(SEVERAL * (p * p + likeness * p * (1 - p)) for p in rows)
+    return ColumnShares(column=column, rows=tuple(UNITS * p for p in rows), pairs=pairs, sd=sd)
+
+
+def even(column: str, likeness: float) -> ColumnShares:
+    of = ORDERS.column(column)
+    assert of is not None
+    number = cells_of(of).number
+    return shares(column, (0.0, *([1.0 / (number - 1)] * (number - 1))), likeness)
+
+
+PLANS = TableProfile(
+    table="users", allowed=1, rows=counted([1.0] * UNITS), sums=(), data_version="7",
+    shares=(replace(shares("plan", (0.0, 0.9, 0.1), 0.0), pairs=(0.0, 0.0, 0.0)),),
+)  # fmt: skip
+FILTERED = replace(PROFILE, shares=(shares("status", (0.0, 0.99, 0.01), 0.0), even("amount", 0.2)))
+KNOWN = replace(context(), profiles=(FILTERED, PLANS))
+
+
+def filters(query: str) -> Filters:
+    return Filters(plan(query, KNOWN).analysed.owned, KNOWN.profiles)
+
+
+@pytest.mark.parametrize(
+    ("where", "share", "stickiness"),
+    [
+        ("true", 1.0, 0.0),
+        ("status = 'paid'", 0.99, 0.0),
+        ("status = 'refunded'", 0.01, 0.0),
+        ("status in ('refunded')", 0.01, 0.0),
+        ("status is null", 0.0, 0.0),
+        ("status = 'refunded' and status is not null", 0.01, 0.0),
+        ("amount between 0 and 0.0001 or amount > 0.001", 1.0, 0.2),
+        ("status = 'refunded' and amount > 250", 0.01 / 64 * 8, 0.02),
+        ("amount > 1000", 0.0, 0.2),
+    ],
+)
+def test_shares_of_conditions_are_multiplied(where: str, share: float, stickiness: float) -> None:
+    kept = filters(f"select count(*) from orders where {where}").kept
+    assert kept.share == pytest.approx(share, abs=2e-3 + 0.01 * share)
+    if 0.005 < share < 0.99:
+        assert kept.stickiness == pytest.approx(stickiness, abs=0.06)
+    assert not kept.untold
+
+
+def test_facts_of_units_keep_whole_units() -> None:
+    kept = filters("select count(*) from orders join users using (user_id) where plan = 'pro'").kept
+    assert kept.share == pytest.approx(0.1, abs=0.01)
+    assert kept.stickiness == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("where", "untold"),
+    [
+        ("store_id = 3", ("store_id",)),
+        ("status = 'paid' or amount < 3", ("amount", "status")),
+        ("made > '2024-03-01'", ("made",)),
+        ("sqrt(amount) > 5 and order_id = 5", ("amount", "order_id")),
+        ("1 = 1", ()),
+    ],
+)
+def test_what_is_not_known_keeps_everything(where: str, untold: tuple[str, ...]) -> None:
+    kept = filters(f"select count(*) from orders where {where}").kept
+    assert (kept.share, set(kept.untold)) == (1.0, set(untold))
+
+
+def test_a_column_that_is_cut_otherwise_now_or_has_too_few_units_is_not_known() -> None:
+    for other in (
+        replace(FILTERED.shares[0], rows=(1e4,) * 4, pairs=(0.0,) * 4),
+        shares("status", (0, 0.5, 0.5), 0, 9e3),
+    ):
+        of = replace(context(), profiles=(replace(FILTERED, shares=(other,)),))
+        found = Filters(plan("select count(*) from orders where status = 'paid'", of).analysed.owned, of.profiles)
+        assert found.kept.untold == ("status",)
+
+
+def test_where_hardly_anybody_has_several_rows_units_are_kept_whole() -> None:
+    one = replace(FILTERED, rows=counted([1.0] * UNITS))
+    of = replace(context(), profiles=(one,))
+    found = Filters(plan("select count(*) from orders where status = 'refunded'", of).analysed.owned, of.profiles)
+    assert found.kept.stickiness == pytest.approx(1.0)
+
+
+def test_rows_of_one_unit_spread_over_the_groups_of_a_key() -> None:
+    query = "select status, count(*) from orders {} group by status"
+    analysed = plan(query.format(""), KNOWN).analysed
+    (key,) = analysed.keys
+    assert filters(query.format("")).together(key.scalar) == pytest.approx(0.99**2 + 0.01**2, rel=0.01)
+    assert filters(query.format("where status = 'refunded'")).together(key.scalar) == pytest.approx(1.0, abs=0.02)
+    assert Filters(analysed.owned, ()).together(key.scalar) == 1.0
+
+
+def test_values_of_a_column_that_is_filtered_grow() -> None:
+    found = filters("select sum(amount) from orders where amount > 250")
+    (aggregate,) = plan("select sum(amount) from orders where amount > 250", KNOWN).analysed.owned.block.aggregates
+    assert aggregate.argument.name == "amount"  # type: ignore[union-attr]  # it is a column
+    assert 3 < found.grows(aggregate.argument) < 12  # type: ignore[arg-type]
+
+
+def bound_of(query: str, *, of: object = KNOWN) -> FromProfile:
+    found = plan(query, of).bound  # type: ignore[arg-type]
+    assert isinstance(found, FromProfile)
+    return found
+
+
+@pytest.mark.parametrize("what", ["count(*)", "sum(amount)", "count(*), sum(amount)"])
+def test_a_filter_makes_the_bound_smaller(what: str) -> None:
+    whole, half, few = (
+        bound_of(f"select {what} from orders where {w}").rows
+        for w in ("true", "status = 'paid'", "status = 'refunded'")
+    )
+    assert few < half / 5 < whole
+    blind = replace(KNOWN, profiles=(PROFILE,))
+    assert bound_of(f"select {what} from orders where status = 'refunded'", of=blind).rows == whole
+
+
+def test_a_key_that_spreads_rows_makes_the_bound_smaller() -> None:
+    spread = replace(KNOWN, profiles=(replace(FILTERED, shares=(shares("status", (0.0, 0.5, 0.5), 0.0),)),))
+    query = "select status, count(*) from orders group by status"
+    known, blind = bound_of(query, of=spread), bound_of(query, of=replace(KNOWN, profiles=(PROFILE,)))
+    assert known.rows < 0.85 * blind.rows
+
+
+def test_a_public_join_that_may_repeat_rows_uses_no_profile() -> None:
+    query = "select count(*) from orders join stores using (store_id)"
+    assert isinstance(plan(query, KNOWN).bound, FromProfile)
+    assert plan(query, replace(KNOWN, unique=UniqueKeys(frozenset()))).bound == FROM_POLICY
+
+
+def test_explain_says_what_where_keeps_and_what_is_not_known() -> None:
+    def told(where: str) -> str:
+        of = plan(f"select count(*) from orders where {where}", KNOWN)
+        return " ".join(" ".join(plan_lines(explain_plan(of, KNOWN.privacy))).split())
+
+    assert "WHERE keeps about 1" in told("status = 'refunded'")
+    assert 'no profile of "store_id": bound of the whole table' in told("store_id = 3")
+    assert "WHERE keeps" not in told("true")
+
+
+def test_what_is_left_out_is_forecast_of_the_rows_that_are_asked_for() -> None:
+    told = plan("select count(*) from orders where status = 'paid'", KNOWN).left_out
+    assert isinstance(told, About)
+    assert not told.is_filtered
+    told = plan("select count(*) from orders where store_id = 3", KNOWN).left_out
+    assert isinstance(told, About)
+    assert told.is_filtered
