@@ -105,7 +105,7 @@ class _Forecast:
         rows = thinned(situation.profile.rows.tail, situation.filters.kept)
         self._ranks = _ranks(rows.units)
         self._rows = np.maximum(rows.sizes_at(self._ranks), 1.0)
-        self._spread = self._spread_of_rows()
+        self._spread, self._alone = self._spread_of_rows(), np.ones(self._rows.shape)
         self._sizes = [self._sizes_of(m) for m in vector.moments]
         least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
         self._totals = np.array([max(self._area(s), least) for s in self._sizes])
@@ -135,16 +135,15 @@ class _Forecast:
         if found is None or moment.half == 0:
             return None
         (largest, sizes), filters = found, self._of.filters
-        worth = mean_size(sizes.tail, self._of.profile.rows.tail)
-        return largest / moment.half, thinned(sizes.tail, filters.kept, worth, filters.grows(moment.of))
+        grows, usual = filters.values(moment.of)
+        worth = usual * mean_size(sizes.tail, self._of.profile.rows.tail)
+        return largest / moment.half, thinned(sizes.tail, filters.kept, worth, grows)
 
     def _spread_of_rows(self) -> Doubles:
         """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
 
         Of several keys that which tells rows apart best.
         """
-        if self._is_laplace:
-            return np.ones(self._rows.shape)
         together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
         return np.sqrt(together + (1.0 - together) / self._rows)
 
@@ -185,7 +184,7 @@ class _Forecast:
         """B, the share that is lost, and the squared error, of the outputs that matter together."""
         counted = [w for m, w in zip(self._vector.moments, weights, strict=True) if not isinstance(m, ScaledSum)]
         least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
-        sizes, norms = (self._norms(weights, spread) for spread in (1.0, self._spread))
+        sizes, norms = self._norms(weights)
         spread = np.divide(norms, sizes, out=np.ones(sizes.shape), where=norms > 0.0)
         return self._least_error(sizes, self._relative(weights), least, spread)
 
@@ -201,17 +200,17 @@ class _Forecast:
         """What a weighted unit of each moment is of its total."""
         return np.asarray(1.0 / (np.array(weights) * self._totals))
 
-    def _norms(self, weights: Sequence[float], spread: Doubles | float) -> Doubles:
-        """The lengths of units' vectors, by rank. spread: of rows over groups."""
+    def _norms(self, weights: Sequence[float]) -> tuple[Doubles, Doubles]:
+        """The lengths of units' vectors, by rank: as if all rows were in one group, and as they are spread."""
         moments = self._vector.moments
         by_rows = [i for i, s in enumerate(self._sizes) if s is self._rows]
         of_row = row_norm_of(moments, list(weights), by_rows, self._of.distribution) if by_rows else 0.0
-        others = [
-            weights[i] * self._sizes[i] * (spread if is_linear(m) else 1.0)
-            for i, m in enumerate(moments) if i not in by_rows
-        ]  # fmt: skip
-        every = np.stack([of_row * self._rows * spread, *others])
-        return np.asarray(every.sum(axis=0) if self._is_laplace else np.sqrt((every * every).sum(axis=0)))
+        others = [i for i in range(len(moments)) if i not in by_rows]
+        every = np.stack([of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)])
+        if self._is_laplace:
+            return (norms := np.asarray(every.sum(axis=0))), norms
+        spread = np.stack([self._spread, *(self._spread if is_linear(moments[i]) else self._alone for i in others)])
+        return _lengths(every), _lengths(every * spread)
 
     def _least_error(
         self, sizes: Doubles, relative: Doubles, least: float = _LEAST_BOUND, spread: Doubles | float = 1.0
@@ -237,6 +236,11 @@ def _ranks(units: float) -> Doubles:
     """From all units to hardly one, by equal factors."""
     steps = math.ceil(2.0 * math.log2(units / _FEWEST))
     return np.asarray(units * 2.0 ** (-np.arange(steps + 1) / 2.0))
+
+
+def _lengths(every: Doubles) -> Doubles:
+    """Of vectors, whose coordinates are rows."""
+    return np.asarray(np.sqrt((every * every).sum(axis=0)))
 
 
 def _length_of(sizes: Sequence[float], *, is_laplace: bool) -> float:

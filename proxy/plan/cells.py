@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 
 from proxy.policy.figures import figure
@@ -72,6 +73,7 @@ def _word(value: Value) -> str:
     return figure(value, 3) if isinstance(value, float) else str(value)
 
 
+@lru_cache(maxsize=1024)
 def cells_of(column: Column) -> Cells:
     """The cells of a column: a function of its type and what the policy says of its values."""
     match column.domain:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -107,15 +108,20 @@ class Filters:
             case _:
                 return not columns
 
-    def grows(self, column: ColumnRef) -> float:
-        """How much larger a column's values are in rows that WHERE keeps than in all; 1 if it is not about them."""
-        known, kept = self._known(column), self._kept.get(column)
-        if known is None or kept is None:
-            return 1.0
-        sizes = np.array(tuple(known.cells.sizes()))
-        whole, left = float(known.rows @ sizes), float((known.rows * kept) @ sizes)
-        rows = float(known.rows @ kept)
-        return left / rows / whole if rows > 0 and whole > 0 and left > 0 else 1.0
+    def values(self, column: ColumnRef) -> tuple[float, float]:
+        """How much larger a column's values are in rows that WHERE keeps than in all, and how large one is in a sum.
+
+        Both relative to the mean of all; the latter is what equal values have whose sums vary as much.
+        """
+        known = self._known(column)
+        if known is None:
+            return 1.0, 1.0
+        sizes, kept = np.array(tuple(known.cells.sizes())), self._kept.get(column)
+        left = known.rows if kept is None else known.rows * kept
+        whole, rows, total = float(known.rows @ sizes), float(left.sum()), float(left @ sizes)
+        if not (whole > 0.0 and rows > 0.0 and total > 0.0):
+            return 1.0, 1.0
+        return total / rows / whole, float(left @ (sizes * sizes)) / total / whole
 
     def together(self, key: Scalar) -> float:
         """The share of the pairs of a unit's rows that are in one group of a key, if WHERE keeps both; 1 if untold."""
@@ -135,7 +141,8 @@ class Filters:
         of = scan.table.column(column.name)
         if profile is None or found is None or of is None or cells_of(of).number != len(found.rows):
             return None
-        return _known(found, profile, cells_of(of), is_constant=column.scan in self._owned.constant_scans)
+        several = profile.rows.tail.above[0]
+        return _known(found, several, cells_of(of), is_constant=column.scan in self._owned.constant_scans)
 
 
 def _joins(columns: Sequence[ColumnRef]) -> bool:
@@ -143,14 +150,17 @@ def _joins(columns: Sequence[ColumnRef]) -> bool:
     return len({c.scan for c in columns}) > 1
 
 
-def _known(of: ColumnShares, profile: TableProfile, cells: Cells, *, is_constant: bool) -> _Known | None:
-    """Shares of the average unit, or None if there are too few units to tell them from noise."""
+@lru_cache(maxsize=1024)
+def _known(of: ColumnShares, several: float, cells: Cells, *, is_constant: bool) -> _Known | None:
+    """Shares of the average unit, or None if there are too few units to tell them from noise.
+
+    several: units of more than one row.
+    """
     units = sum(of.rows)
     if units <= _TOLD * of.sd * math.sqrt(len(of.rows)):
         return None
     rows = np.maximum(np.array(of.rows), 0.0)
     rows /= rows.sum()
-    several = profile.rows.tail.above[0]
     if is_constant or several <= _TOLD * of.sd:
         return _Known(cells, rows, rows, of.sd / units, 1.0)  # as if all rows of a unit had one value: nothing is lost
     pairs = np.clip(np.array(of.pairs) / several, 0.0, 1.0)

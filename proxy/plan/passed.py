@@ -17,15 +17,18 @@ import numpy as np
 from proxy.analysis.evaluate import MISSING, Choice, choices
 from proxy.plan.cells import Cells, place_of
 from proxy.plan.profile import Doubles
-from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
+from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar, children
 from proxy.sqltypes import SqlType, Value
 
 _MIRRORED = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"})
 _DAY_S = 86400.0
+_MOST_ITEMS = 64  # of a list
 
 
 def passed(condition: Scalar, column: ColumnRef, cells: Cells) -> Doubles | None:
     """By cell; None where that cannot be told. The condition is about this column alone."""
+    if _is_long(condition):
+        return None
     if cells.values:
         found = [_passes(condition, column, value) for value in (MISSING, *cells.values)]
         return None if None in found else np.array(found, dtype=np.float64)
@@ -40,6 +43,13 @@ def passed(condition: Scalar, column: ColumnRef, cells: Cells) -> Doubles | None
             return None
         shares = np.array(middles, dtype=np.float64)
     return np.concatenate(([null], shares))
+
+
+def _is_long(condition: Scalar) -> bool:
+    """Whether it holds a list that would take long to be looked at cell by cell."""
+    if isinstance(condition, Member) and len(condition.items) > _MOST_ITEMS:
+        return True
+    return any(map(_is_long, children(condition)))
 
 
 def _passes(condition: Scalar, column: ColumnRef, value: Choice) -> float | None:

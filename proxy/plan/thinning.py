@@ -25,11 +25,12 @@ _LEAST_OF_EDGE = 2.0**-40
 _FEWEST = 0.6  # units; where fewer are expected they are taken to be so many
 
 
+@lru_cache(maxsize=256)
 def thinned(tail: Tail, kept: Kept, worth: float = 0.0, grows: float = 1.0) -> Tail:
     """The sizes of what is left of units, never above those of all their rows.
 
     worth: the size of a row's part of a unit's size; 0 where sizes are numbers of rows. grows: times which it is larger
-    in rows that are kept.
+    in rows that are kept than in all.
     """
     if kept.share >= 1.0:
         return tail
@@ -38,14 +39,13 @@ def thinned(tail: Tail, kept: Kept, worth: float = 0.0, grows: float = 1.0) -> T
     step = round(2.0 * math.log2(worth / tail.edges[0])) if worth else 0
     one = tail.edges[0] * STEP**step
     chance, part = chances(kept.share, kept.stickiness)
-    means, expected = sizes[:, None] / one * chance, numbers[:, None] * part
+    means, expected = grows * sizes[:, None] / one * chance, numbers[:, None] * part
     above, units = _poisson(means.ravel(), expected.ravel(), step)
-    if grows != 1.0:
-        above = np.interp(np.log(edges / grows), np.log(edges), above, left=units)
     fewer = np.minimum(above, np.array(tail.above))
     return replace(tail, above=tuple(fewer.tolist()), units=max(min(units, tail.units), _FEWEST))
 
 
+@lru_cache(maxsize=256)
 def mean_size(sums: Tail, rows: Tail) -> float:
     """What a row adds to sums on average, as sums are measured."""
     whole, number = _whole(sums, is_whole=False), _whole(rows, is_whole=True)

@@ -13,6 +13,7 @@ from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.kept import Filters
 from proxy.plan.left_out import About
 from proxy.plan.profile import ColumnShares, TableProfile
+from proxy.sql.algebra import ColumnRef
 from tests.unit.plan.shop import ORDERS, context, plan
 from tests.unit.plan.test_profile import PROFILE, ROWS, counted
 
@@ -118,8 +119,14 @@ def test_rows_of_one_unit_spread_over_the_groups_of_a_key() -> None:
 def test_values_of_a_column_that_is_filtered_grow() -> None:
     found = filters("select sum(amount) from orders where amount > 250")
     (aggregate,) = plan("select sum(amount) from orders where amount > 250", KNOWN).analysed.owned.block.aggregates
-    assert aggregate.argument.name == "amount"  # type: ignore[union-attr]  # it is a column
-    assert 3 < found.grows(aggregate.argument) < 12  # type: ignore[arg-type]
+    column = aggregate.argument
+    assert isinstance(column, ColumnRef)
+    grows, usual = found.values(column)
+    assert 3 < grows < 12
+    assert usual > grows
+    assert Filters(plan("select sum(amount) from orders", context()).analysed.owned, ()).values(column) == (1.0, 1.0)
+    nothing = filters("select sum(amount) from orders where amount > 1000")
+    assert nothing.values(column) == (1.0, 1.0)
 
 
 def bound_of(query: str, *, of: object = KNOWN) -> FromProfile:

@@ -125,3 +125,9 @@ def test_elsewhere_the_middle_of_a_cell_counts_for_all() -> None:
 def test_what_cannot_be_told_is_not_guessed(condition: Scalar) -> None:
     assert about(AMOUNT, condition) is None
     assert passed(condition, ColumnRef(0, "x", T.TEXT), Cells(values=("a",))) is None
+
+
+def test_long_lists_are_not_looked_at() -> None:
+    items = tuple(Literal(str(k), T.TEXT) for k in range(65))
+    assert about(STATUS, Member(ColumnRef(0, "x", T.TEXT), items[:64])) == [0, 0, 0, 0]
+    assert about(STATUS, Member(ColumnRef(0, "x", T.TEXT), items)) is None
