@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import product
+from itertools import chain, product
+from operator import itemgetter
 from typing import assert_never
 
 from proxy.analysis.absent import may_be_null
@@ -138,8 +139,8 @@ def public_product(keys: tuple[Key, ...], joints: tuple[Joint, ...] = ()) -> tup
         )
     order = [place for places, _ in factors for place in places]
     back = sorted(range(len(order)), key=order.__getitem__)
-    flat = (tuple(v for part in parts for v in part) for parts in product(*(values for _, values in factors)))
-    return tuple(tuple(values[i] for i in back) for values in flat) if joints else tuple(flat)
+    flat = (tuple(chain.from_iterable(parts)) for parts in product(*(values for _, values in factors)))
+    return tuple(map(itemgetter(*back), flat)) if joints and len(back) > 1 else tuple(flat)
 
 
 def _factors(

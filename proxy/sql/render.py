@@ -56,6 +56,7 @@ class Renderer:
         self.column = column
         self._may_raise = may_raise
         self._zone = time_zone
+        self._known: dict[tuple[int, Reading], tuple[Case, str]] = {}  # by identity: a wide one is spelled often
 
     # --- whole expressions ----------------------------------------------------------------------------
 
@@ -333,8 +334,11 @@ class Renderer:
             case Member(argument, items):
                 left = self._spell(argument, Reading.TEST)
                 return f"({left} IN ({', '.join(self._literal(i) for i in items)}))"
-            case Case(branches, otherwise, kind):
-                return self._case(branches, otherwise, kind, reading)
+            case Case():
+                place = id(scalar), reading
+                if place not in self._known:
+                    self._known[place] = scalar, self._case(scalar, reading)
+                return self._known[place][1]
             case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (left, right)) if exact.compares_exactly(left, right):
                 return self._compare_exactly(op, left, right)
             case Call():
@@ -354,9 +358,8 @@ class Renderer:
             case _:
                 raise AssertionError("one side of an exact comparison is a column")
 
-    def _case(
-        self, branches: tuple[tuple[Scalar, Scalar], ...], otherwise: Scalar, kind: SqlType, reading: Reading
-    ) -> str:
+    def _case(self, case: Case, reading: Reading) -> str:
+        branches, otherwise, kind = case.branches, case.otherwise, case.type
         whens = " ".join(
             f"WHEN {self._spell(c, Reading.TEST)} THEN {self._spell(v, reading)}::{self.dialect.types[kind]}"
             for c, v in branches
