@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
 
 import duckdb
 import numpy as np
@@ -61,19 +60,24 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Numbers of groups in many draws, a row each, the ends of their intervals, and the truth of each group."""
+    """Numbers of groups in many draws, a row each, the ends of their intervals, and the truth of each group.
+
+    Not shown: NaN. weights: of groups in errors. rows: of each group.
+    """
 
     numbers: Doubles
     low: Doubles
     high: Doubles
     truth: Doubles
     weights: Doubles
+    rows: Doubles
 
     @property
     def error(self) -> float:
         """Root mean square over groups and draws, relative to that of the truth; averages by the size of groups."""
-        wrong = (self.weights * (self.numbers - self.truth) ** 2).mean()
-        return math.sqrt(wrong / max((self.weights * self.truth**2).mean(), 1e-300))
+        seen = ~np.isnan(self.numbers)
+        wrong = np.where(seen, self.weights * (self.numbers - self.truth) ** 2, 0.0).sum()
+        return math.sqrt(wrong / max(np.where(seen, self.weights * self.truth**2, 0.0).sum(), 1e-300))
 
     @property
     def good(self) -> float:
@@ -83,7 +87,14 @@ class Answers:
     @property
     def held(self) -> float:
         """The share of intervals that hold the truth."""
-        return float(((self.low <= self.truth) & (self.truth <= self.high)).mean())
+        held = (self.low <= self.truth) & (self.truth <= self.high)
+        seen = ~np.isnan(self.numbers)
+        return float(held[seen].mean()) if seen.any() else math.nan
+
+    @property
+    def shown(self) -> float:
+        """The share of rows that are in groups with a number."""
+        return float((~np.isnan(self.numbers) * self.rows).mean() / max(self.rows.mean(), 1e-300))
 
 
 @dataclass(slots=True)
@@ -112,13 +123,16 @@ class Table:
     def answers(self, question: Question, pico: int, profiles: Sequence[Profiles], draws: int) -> Answers:
         """Answers at this price, `draws` with each profile."""
         parts = [self._answered(question, pico, of, draws, number) for number, of in enumerate(profiles)]
-        keys = sorted(set().union(*(p.keys() for p in parts)), key=str)
         truth, sizes = self._truth(question)
-        nothing = np.zeros((draws, 3))
+        keys = sorted(set(truth).union(*(p.keys() for p in parts)), key=str)
+        nothing = np.full((draws, 3), np.nan)
         of = np.concatenate([np.stack([p.get(k, nothing) for k in keys], axis=1) for p in parts])
         is_mean = question.aggregate.startswith("avg")
-        weights = np.array([float(sizes.get(k, 0)) if is_mean else 1.0 for k in keys])
-        return Answers(of[:, :, 0], of[:, :, 1], of[:, :, 2], np.array([truth.get(k, 0.0) for k in keys]), weights)
+        rows = np.array([float(sizes.get(k, 0)) for k in keys])
+        weights = rows if is_mean else np.ones(len(keys))
+        return Answers(
+            of[:, :, 0], of[:, :, 1], of[:, :, 2], np.array([truth.get(k, 0.0) for k in keys]), weights, rows
+        )
 
     def _answered(
         self, question: Question, pico: int, profiles: Profiles, draws: int, seed: int
@@ -131,8 +145,10 @@ class Table:
             shown = finish_plan(plan, cells, block.columns, is_consistent=True, nonnegative=True, time_zone="UTC")
             of = {c.column.carries: c.values for c in shown.columns}
             for place, key in enumerate(of.get(Carries.KEY, [None] * shown.rows)):
-                numbers = [float(cast(float, of[c][place] or 0.0)) for c in (Carries.VALUE, Carries.LOW, Carries.HIGH)]
-                found.setdefault(key, np.zeros((draws, 3)))[draw] = numbers
+                texts = (of[c][place] for c in (Carries.VALUE, Carries.LOW, Carries.HIGH))
+                found.setdefault(key, np.full((draws, 3), np.nan))[draw] = [
+                    math.nan if t is None else float(t) for t in texts
+                ]
         return found
 
     def _planned(self, question: Question, pico: int, profiles: Profiles) -> tuple[Plan, BoundBlock]:

@@ -25,7 +25,8 @@ RESULT = Path(__file__).resolve().parents[1] / "results" / "accuracy_real.json"
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 QUESTIONS = 50  # which the price of a profile is divided among
 CONDITIONS = ("coin < 50", "coin < 10", "coin = 0", "face < 10", "face = 0")
-DRAWS = 25  # answers with each profile
+MEDIAN = "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)"
+_DRAWS, _FEW_DRAWS = 25, 3  # answers with each profile; of medians, which take long
 _ABOVE_POLICY = {True: 1.2, False: 1.05}  # of its error, with several rows a unit or one
 _ABOVE_ORACLE = {False: 1.5, True: 2.0}  # geometric mean, without a condition and with one
 _HELD = {False: (0.93, 0.97), True: (0.88, 0.97)}
@@ -36,6 +37,7 @@ class Line:
     """Errors of one question relative to the truth, and how the product's intervals and answers fare.
 
     oracle, rows, groups: see `ways`; NaN for averages. policy: the product without a profile.
+    shown: the share of rows in groups that have a number.
     """
 
     world: str
@@ -50,6 +52,7 @@ class Line:
     groups: float
     held: float
     good: float
+    shown: float
 
 
 def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int) -> Iterator[Line]:
@@ -60,8 +63,10 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int) 
         whole = knob_pico(Privacy(unit="person"), epsilon)
         share = whole - knob_pico(Privacy(unit="person"), price) // QUESTIONS
         for groups, question in _questions(world, epsilon):
-            yield _line(world, table, question, groups, epsilon, table.answers(question, share, found, DRAWS),
-                        table.answers(question, whole, [()], DRAWS * profiles))  # fmt: skip
+            draws = _FEW_DRAWS if question.aggregate == MEDIAN else _DRAWS
+            ours = table.answers(question, share, found, draws)
+            policy = table.answers(question, whole, [()], draws * profiles)
+            yield _line(world, table, question, groups, epsilon, ours, policy)
 
 
 def _questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
@@ -69,6 +74,10 @@ def _questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
     for aggregate in ("count(*)", "sum(x)", "avg(x)"):
         yield 1, Question(aggregate)
         yield from ((groups, Question(aggregate, key)) for groups, key in world.keys)
+        if world.open_key:
+            yield world.open_groups, Question(aggregate, world.open_key)
+    yield 1, Question(MEDIAN)
+    yield world.keys[1][0], Question(MEDIAN, world.keys[1][1])
     if epsilon in (0.5, 1.0):
         for condition in CONDITIONS:
             for aggregate in ("count(*)", "sum(x)"):
@@ -81,7 +90,7 @@ def _line(
     world: World, table: Table, question: Question, groups: int, epsilon: float, ours: Answers, policy: Answers
 ) -> Line:  # fmt: skip
     others = dict.fromkeys(("oracle", "rows", "groups"), math.nan)
-    if not question.aggregate.startswith("avg"):
+    if question.aggregate in ("count(*)", "sum(x)") and (not question.key or question.key != world.open_key):
         cells = table.cells(question, groups)
         rho = knob_pico(Privacy(unit="person"), epsilon) / PICO
         largest = 1.0 if question.aggregate == "count(*)" else world.most
@@ -94,6 +103,7 @@ def _line(
         }
     return Line(world=world.name, question=question.name, epsilon=epsilon, is_filtered=bool(question.where),
                 several=world.has_several_rows, ours=ours.error, policy=policy.error, held=ours.held, good=ours.good,
+                shown=ours.shown,
                 **others)  # fmt: skip
 
 
@@ -157,7 +167,7 @@ def main() -> int:
                 console.print(
                     f"{line.world:8} {line.question:34} eps {line.epsilon:<4g} ours {line.ours:9.4f} policy"
                     f" {line.policy:9.4f} oracle {line.oracle:9.4f} rows {line.rows:9.4f} groups {line.groups:9.4f}"
-                    f" held {line.held:.2f} good {line.good:.2f}"
+                    f" held {line.held:.2f} good {line.good:.2f} shown {line.shown:.2f}"
                 )
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))

@@ -23,7 +23,8 @@ from proxy.policy.model import Policy
 class World:
     """One private table `t` of units `unit`, with a measure. keys: to group by, with about how many values.
 
-    rows, groups, per_group: what the policy allows a unit; 1 row where a unit is a row.
+    rows, groups, per_group: what the policy allows a unit; 1 row where a unit is a row. open_key: whose values nobody
+    listed, open_groups of them; "" if there is none.
     """
 
     name: str
@@ -33,6 +34,8 @@ class World:
     rows: int
     groups: int
     per_group: int
+    open_key: str
+    open_groups: int
     columns: str
     fill: Callable[[duckdb.DuckDBPyConnection, Path], None]
 
@@ -149,6 +152,7 @@ def worlds(sources: Path) -> Iterator[World]:
     """Those whose files are there. sources: the folder of the public data sets."""
     yield World(
         name="shop", measure="x", most=1000.0, rows=60, groups=12, per_group=10, fill=_shop,
+        open_key="", open_groups=0,
         keys=((2, "status"), (12, "store_id"), (105, "week"), (366, "day")),
         columns="""
             x: {type: double precision, bounds: [0, 1000], nullable: false}
@@ -160,6 +164,7 @@ def worlds(sources: Path) -> Iterator[World]:
     )  # fmt: skip
     yield World(
         name="flights", measure="x", most=5000.0, rows=1000, groups=1000, per_group=1000, fill=_flights,
+        open_key="dest", open_groups=105,
         keys=((3, "origin"), (12, "month"), (105, "place"), (365, "day")),
         columns="""
             x: {type: double precision, bounds: [0, 5000], nullable: false}
@@ -172,6 +177,7 @@ def worlds(sources: Path) -> Iterator[World]:
     )  # fmt: skip
     yield World(
         name="batting", measure="x", most=80.0, rows=100, groups=100, per_group=100, fill=_batting,
+        open_key="dest", open_groups=149,
         keys=((14, "league"), (16, "decade"), (155, "year")),
         columns=f"""
             x: {{type: double precision, bounds: [0, 80], nullable: false}}
@@ -184,6 +190,7 @@ def worlds(sources: Path) -> Iterator[World]:
     if (sources / "adult.csv").exists():
         yield World(
             name="census", measure="x", most=100.0, rows=1, groups=1, per_group=1, fill=_census,
+            open_key="dest", open_groups=42,
             keys=((2, "sex"), (16, "education"), (74, "age")),
             columns="""
                 x: {type: double precision, bounds: [0, 100], nullable: false}
