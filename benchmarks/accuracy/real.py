@@ -55,14 +55,16 @@ class Line:
     shown: float
 
 
-def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int) -> Iterator[Line]:
-    """Every question of one world."""
+def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, part: str = "") -> Iterator[Line]:
+    """Every question of one world, or those that have `part` in them."""
     for epsilon in epsilons:
         price = 0.5 if epsilon < 0.25 else 1.0
         found = table.profiled(price, profiles)
         whole = knob_pico(Privacy(unit="person"), epsilon)
         share = whole - knob_pico(Privacy(unit="person"), price) // QUESTIONS
         for groups, question in _questions(world, epsilon):
+            if part not in question.name:
+                continue
             draws = _FEW_DRAWS if question.aggregate == MEDIAN else _DRAWS
             ours = table.answers(question, share, found, draws)
             policy = table.answers(question, whole, [()], draws * profiles)
@@ -121,7 +123,7 @@ def missed(found: Sequence[Line]) -> Iterator[str]:
         if of and not least <= (held := sum(o.held for o in of) / len(of)) <= largest:
             yield f"{words}: {held:.1%} of intervals hold the truth, not {least:.0%} to {largest:.0%}"
     for one in found:
-        if one.ours > (most := _ABOVE_POLICY[one.several]) * one.policy:
+        if one.policy > 0 and one.ours > (most := _ABOVE_POLICY[one.several]) * one.policy:
             times = f"{one.ours / one.policy:.2f} times the policy's error, not {most:g}"
             yield f"{one.world}, {one.question}, epsilon {one.epsilon:g}: {times}"
 
@@ -144,7 +146,7 @@ def summary(found: Sequence[Line]) -> Iterator[tuple[str, ...]]:
                 ratios = (f"{_mean([pick(o) / o.oracle for o in of]):.2f}" for _, pick in kinds)
                 held = f"{sum(o.held for o in of) / len(of):.3f}"
                 yield world, "condition" if is_filtered else "all rows", *ratios, held
-        means = [o for o in found if o.world == world and math.isnan(o.oracle)]
+        means = [o for o in found if o.world == world and math.isnan(o.oracle) and o.ours > 0 < o.policy]
         if means:
             yield world, "averages, ours to policy", f"{_mean([o.ours / o.policy for o in means]):.2f}", "", "", "", ""
 
@@ -154,6 +156,7 @@ def main() -> int:
     parser.add_argument("sources", type=Path, help="folder of the downloaded data sets")
     parser.add_argument("--world", action="append", help="ask these alone")
     parser.add_argument("--epsilon", type=float, action="append", help="at these alone")
+    parser.add_argument("--question", default="", help="ask those alone that have this in them")
     parser.add_argument("--profiles", type=int, default=4, help="draws of profiles")
     options = parser.parse_args()
     console, found = Console(width=170), list[Line]()
@@ -162,7 +165,7 @@ def main() -> int:
             if options.world and world.name not in options.world:
                 continue
             table = Table(world, world.made(options.sources, Path(folder)))
-            for line in lines(world, table, options.epsilon or EPSILONS, options.profiles):
+            for line in lines(world, table, options.epsilon or EPSILONS, options.profiles, options.question):
                 found.append(line)
                 console.print(
                     f"{line.world:8} {line.question:34} eps {line.epsilon:<4g} ours {line.ours:9.4f} policy"
@@ -171,7 +174,7 @@ def main() -> int:
                 )
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
-    if not options.world and not options.epsilon:
+    if not (options.world or options.epsilon or options.question):
         RESULT.write_text(json.dumps([asdict(o) for o in found], indent=1) + "\n", encoding="utf-8")
     goals = [*missed(found)]
     console.print("\n".join(f"missed: {g}" for g in goals))

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from proxy.admin.files import read_text, replace_text
 from proxy.errors import ConfigError
 from proxy.plan.cells import MOST_CELLS, cells_of
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.policy.model import Policy, UnitVia
 from proxy.session.profile_questions import allowed_rows
 from proxy.session.profiling import Wish
@@ -43,6 +43,14 @@ class _Sum(_Kept):
     of: str
 
 
+class _Means(_Kept):
+    column: str
+    lo: float = _Number
+    width: float = _Positive
+    sizes: _Sizes
+    of: str
+
+
 class _Shares(_Kept):
     column: str
     rows: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS + 1)
@@ -62,6 +70,7 @@ class _Table(_Kept):
     rows: _Sizes
     sums: list[_Sum]
     shares: list[_Shares] = Field(default_factory=list)
+    means: list[_Means] = Field(default_factory=list)
     data_version: str
     of: str
 
@@ -100,6 +109,10 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             shares=tuple(
                 ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares
             ),
+            means=tuple(
+                UnitMeans(m.column, m.lo, m.width, _of(m.sizes))
+                for m in kept.means if m.of == _facts(policy, kept.table, m.column)
+            ),
         ))  # fmt: skip
     return tuple(found), tuple(f"{line}; hushql profile makes a new one" for line in said)
 
@@ -124,6 +137,14 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
         new = [
             _Sum(column=c, largest=most, sizes=_sizes(s), of=_facts(policy, one.table, c)) for c, most, s in one.sums
         ]
+        meant = {m.column for m in one.means}
+        means = [m for m in old.means if m.column not in meant] if old is not None else []
+        means += [
+            _Means(
+                column=m.column, lo=m.lo, width=m.width, sizes=_sizes(m.sizes), of=_facts(policy, one.table, m.column)
+            )
+            for m in one.means
+        ]
         shared = {s.column for s in one.shares}
         shares = [s for s in old.shares if s.column not in shared] if old is not None else []
         shares += [
@@ -131,7 +152,7 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
                     of=_facts(policy, one.table, s.column, is_cut=True))
             for s in one.shares
         ]  # fmt: skip
-        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new], shares=shares,
+        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new], shares=shares, means=means,
                                  data_version=one.data_version, of=_facts(policy, one.table))  # fmt: skip
     replace_text(path, _File(tables=list(kept.values())).model_dump_json() + "\n")
 

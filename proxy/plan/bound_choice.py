@@ -7,7 +7,7 @@ for, the price, the policy and the text: never from the data. See docs/claims/pr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +16,12 @@ from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
 from proxy.plan.kept import EVERYTHING, Filters, Kept
-from proxy.plan.moments import Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
-from proxy.plan.profile import Doubles, TableProfile, Tail
-from proxy.plan.recipes import Apart, Count, Total
+from proxy.plan.moments import HalfSum, Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
+from proxy.plan.profile import Doubles, TableProfile, Tail, UnitMeans
+from proxy.plan.recipes import Apart, Count, Mean, Total
 from proxy.plan.thinning import mean_size, thinned
-from proxy.sql.algebra import ColumnRef
+from proxy.plan.vector import averaged
+from proxy.sql.algebra import ColumnRef, Scalar
 
 _GAIN = 0.8  # of the error with the policy's bound, that a chosen one must promise to stay below
 _ALIKE = 1.1  # of the least squared error: the largest bound within it is taken, since noise is known and loss is not
@@ -28,6 +29,7 @@ _UNEVEN = 1.5  # squared losses of unlike groups, relative to those of groups th
 _STEPS = 4  # bounds that are compared from one to its double
 _FEWEST = 0.3  # units above the largest bound that is compared
 _LEAST_BOUND = 2.0**-60
+_PARTS = np.append(2.0 ** (-np.arange(14) / 2.0) * (1.0 - 0.5**0.5), 2.0**-7.0)  # of all units; together they are all
 _LEAST_OF_ROWS = 2.0**-20  # a total is taken for no smaller part of the number of rows
 _LEAST_OF_LARGEST = 2.0**-40  # a weight is no smaller than this part of the largest, so that norms are doubles
 
@@ -74,31 +76,66 @@ class Situation:
     shares: tuple[float, ...]
 
 
-def choose(vector: MomentVector, natural: Allocation, situation: Situation) -> tuple[Allocation, Bound]:
-    """The allocation with the bound that promises the smaller error. natural: with the policy's bound.
+def centres_of(analysed: Analysed, profile: TableProfile) -> Mapping[Scalar, float]:
+    """About which values the averages of a block are expected, as far as the profile tells."""
+    told = ((measure, _means_of(measure, analysed, profile)) for measure in averaged(analysed.owned.block.aggregates))
+    return {measure: means.centre for measure, means in told if means is not None}
 
+
+def _means_of(measure: Scalar, analysed: Analysed, profile: TableProfile) -> UnitMeans | None:
+    """What is known of the averages that units have of a measure that is a column of the profile's table."""
+    if not isinstance(measure, ColumnRef) or analysed.owned.block.scan(measure.scan).table.name != profile.table:
+        return None
+    means = profile.means_of(measure.name)
+    return means if means is not None and means.are_told else None
+
+
+def choose(
+    vector: MomentVector, centred: MomentVector, natural: Allocation, situation: Situation
+) -> tuple[MomentVector, Allocation, Bound]:
+    """The vector and the allocation with the bound that promises the smaller error.
+
+    natural: of `vector`, with the policy's bound. centred: the vector with averages about their centres.
     Claim: a function of the profile, the price, the policy and the text.
     """
-    apart = any(isinstance(m, UnitTotal) or (isinstance(m, UnitCount) and m.per_part) for m in vector.moments)
+    apart = any(isinstance(m, UnitTotal) or (isinstance(m, UnitCount) and m.per_part) for m in centred.moments)
     assert not apart, "no factor reaches clipped totals and the counts of private parts here"
-    if not all(isinstance(f, (Count, Total, Apart)) for f in vector.finishes):
-        return natural, FROM_POLICY  # how far a quotient is off cannot be told from sizes
+    if not all(isinstance(f, (Count, Total, Mean, Apart)) for f in vector.finishes):
+        return vector, natural, FROM_POLICY  # how far a statistic is off cannot be told from sizes
     if not situation.profile.rows.is_told:
-        return natural, FROM_POLICY
-    forecast = _Forecast(vector, situation)
+        return vector, natural, FROM_POLICY
+    forecast, other = _Forecast(centred, situation), _Forecast(vector, situation)
+    if not forecast.knows_means:
+        return vector, natural, FROM_POLICY
     weights = forecast.weights()
     bound, loss, error = forecast.best(weights)
-    by_policy = forecast.error_of(natural)
+    by_policy = other.error_of(natural)
     if math.sqrt(error) > _GAIN * math.sqrt(by_policy):
-        return natural, FROM_POLICY
+        return vector, natural, FROM_POLICY
     chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
                        data_version=situation.profile.data_version, kept=situation.filters.kept)  # fmt: skip
-    return chosen, told
+    return centred, chosen, told
+
+
+@dataclass(frozen=True, slots=True)
+class _Deviation:
+    """Of units' averages from the middle of a measure. share: of its half. scale: the half relative to the average."""
+
+    share: float
+    scale: float
+
+
+def _terms(of: Count | Total) -> tuple[tuple[int, float], ...]:
+    return of.number.terms if isinstance(of, Count) else of.value.terms
 
 
 class _Forecast:
-    """Sizes of units by rank: the same unit is taken to be large in all moments, which is the worst case."""
+    """Sizes of units by rank: the same unit is taken to be large in all moments, which is the worst case.
+
+    Those of measures about their middle are a table: how far a unit's average is from it, by parts of all units, is
+    taken to be the same at every rank.
+    """
 
     def __init__(self, vector: MomentVector, situation: Situation) -> None:
         self._vector, self._of = vector, situation
@@ -109,6 +146,7 @@ class _Forecast:
         self._sizes = [self._sizes_of(m) for m in vector.moments]
         least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
         self._totals = np.array([max(self._area(s), least) for s in self._sizes])
+        self._uses = [self._use_of(i) for i in range(len(vector.moments))]
         self._groups = max(1, situation.groups)
         self._kappa = _UNEVEN / self._groups if self._groups > 1 else 1.0
 
@@ -120,6 +158,9 @@ class _Forecast:
             held = np.minimum(self._rows, float(self._of.analysed.bounds.groups))
             return held if self._is_laplace else np.sqrt(held)
         known = self._sum_known(moment)
+        if known is None and isinstance(moment, ScaledSum) and (means := self._means(moment)) is not None:
+            away = np.minimum(1.0, means.distances(moment.middle, _PARTS) / moment.half)
+            return np.asarray(away[:, None] * self._rows)
         if known is None:
             return self._rows
         factor, tail = known
@@ -147,6 +188,56 @@ class _Forecast:
         together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
         return np.sqrt(together + (1.0 - together) / self._rows)
 
+    # --- averages ---------------------------------------------------------------------------------------
+
+    @property
+    def knows_means(self) -> bool:
+        """Whether the profile tells about which value each average is."""
+        means = [f for f in self._vector.finishes if isinstance(f, Mean)]
+        return all(self._measure(f) is not None for f in means)
+
+    def _measure(self, mean: Mean) -> _Deviation | None:
+        """How far an average's measure is from its middle; of a column that is always the same, not at all."""
+        found = (self._deviation(self._vector.moments[i]) for i, _ in mean.total.terms)
+        return next((d for d in found if d is not None), None)
+
+    def _deviation(self, moment: Moment) -> _Deviation | None:
+        """How far units' averages of a measure are from its middle, as far as the profile tells."""
+        scaled = moment.scaled if isinstance(moment, HalfSum) else moment
+        if not isinstance(scaled, ScaledSum) or (means := self._means(scaled)) is None:
+            return None
+        away = math.hypot(means.spread, means.centre - scaled.middle)
+        return _Deviation(min(1.0, away / scaled.half), scaled.half / max(abs(means.centre), means.spread))
+
+    def _means(self, scaled: ScaledSum) -> UnitMeans | None:
+        return _means_of(scaled.of, self._of.analysed, self._of.profile) if scaled.half else None
+
+    def _use_of(self, index: int) -> float:
+        """What one unit of a moment is of a result: of a count or sum relative to its total, or of an average."""
+        moments, finishes = self._vector.moments, self._vector.finishes
+        plain = any(i == index for f in finishes if isinstance(f, (Count, Total)) for i, _ in _terms(f))
+        means = [f for f in finishes if isinstance(f, Mean) and index in dict((*f.number.terms, *f.total.terms))]
+        found = [(f, d) for f in means if (d := self._measure(f)) is not None]
+        uses = [d.share * d.scale / self._all_rows for f, d in found if index in dict(f.number.terms)]
+        if (own := self._deviation(moments[index])) is not None:
+            uses.append(own.scale / self._all_rows)
+        elif plain or not found:
+            uses.append(1.0 / float(self._totals[index]))
+        return max(uses)
+
+    @property
+    def _all_rows(self) -> float:
+        return max(self._area(self._rows), _LEAST_BOUND)
+
+    def _missed(self, weights: Sequence[float], whole: float) -> float:
+        """What a weighted unit that is lost is of the results, as a root mean square. whole: what there is of it."""
+        every = []
+        for finish in self._vector.finishes:
+            of = self._measure(finish) if isinstance(finish, Mean) else None
+            most = max((weights[i] for i, _ in finish.total.terms), default=1.0) if isinstance(finish, Mean) else 1.0
+            every.append(1.0 / whole if of is None else of.scale / (self._all_rows * most))
+        return math.sqrt(sum(e * e for e in every) / max(1, len(every)))
+
     @property
     def _is_laplace(self) -> bool:
         return self._of.distribution is Distribution.LAPLACE
@@ -157,9 +248,9 @@ class _Forecast:
 
     def _lost(self, sizes: Doubles, bounds: Doubles, spread: Doubles | float = 1.0) -> Doubles:
         """What all units have more than leaves them as long as each bound. spread: their lengths, relative to sizes."""
-        over = np.maximum(sizes - bounds[:, None] / spread, 0.0)
-        between = (over[:, 1:] + over[:, :-1]) / 2.0 @ -np.diff(self._ranks)
-        return np.asarray(between + self._ranks[-1] * over[:, -1])
+        over = np.maximum(np.atleast_2d(sizes) - bounds[:, None, None] / spread, 0.0)
+        between = (over[..., 1:] + over[..., :-1]) / 2.0 @ -np.diff(self._ranks)
+        return np.asarray((between + self._ranks[-1] * over[..., -1]) @ (_PARTS if sizes.ndim > 1 else np.ones(1)))
 
     # --- weights ----------------------------------------------------------------------------------------
 
@@ -167,9 +258,9 @@ class _Forecast:
         """w^2 proportional to sqrt(v)/c, as in `allocation`: v relative to the moment's total, c its own best bound."""
         uses = uses_of(self._vector, self._of.shares)
         found = []
-        for use, total, sizes in zip(uses, self._totals, self._sizes, strict=True):
-            size = max(self._least_error(sizes, np.array([1.0 / total]))[0], _LEAST_BOUND)
-            found.append(1.0 / size if self._is_laplace or use <= 0 else math.sqrt(math.sqrt(use) / total / size))
+        for use, of, sizes in zip(uses, self._uses, self._sizes, strict=True):
+            size = max(self._least_error(sizes, np.array([of]), of)[0], _LEAST_BOUND)
+            found.append(1.0 / size if self._is_laplace or use <= 0 else math.sqrt(math.sqrt(use) * of / size))
         largest = max(found)
         return tuple(max(w / largest, _LEAST_OF_LARGEST) for w in found)
 
@@ -186,7 +277,8 @@ class _Forecast:
         least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
         sizes, norms = self._norms(weights)
         spread = np.divide(norms, sizes, out=np.ones(sizes.shape), where=norms > 0.0)
-        return self._least_error(sizes, self._relative(weights), least, spread)
+        missed = self._missed(weights, max(self._area(sizes), _LEAST_BOUND))
+        return self._least_error(sizes, self._relative(weights), missed, least, spread)
 
     def error_of(self, natural: Allocation) -> float:
         """The squared error with the policy's bound, what it loses of rows included."""
@@ -194,11 +286,14 @@ class _Forecast:
         whole = natural.unit_norm / natural.row_norm if natural.row_norm > 0 else math.inf  # in rows, all in one group
         most = np.array([min(float(bounds.rows), whole)])
         loss = self._lost(self._rows, most) / max(self._area(self._rows), _LEAST_BOUND)
-        return float(self._squared(np.array([natural.unit_norm]), loss, self._relative(natural.weights))[0])
+        means = [self._measure(f) if isinstance(f, Mean) else None for f in self._vector.finishes]
+        missed = math.sqrt(sum(1.0 if d is None else (d.share * d.scale) ** 2 for d in means) / max(1, len(means)))
+        relative = self._relative(natural.weights)
+        return float(self._squared(np.array([natural.unit_norm]), loss * missed, relative)[0])
 
     def _relative(self, weights: Sequence[float]) -> Doubles:
-        """What a weighted unit of each moment is of its total."""
-        return np.asarray(1.0 / (np.array(weights) * self._totals))
+        """What a weighted unit of each moment is of what it is used for."""
+        return np.asarray(np.array(self._uses) / np.array(weights))
 
     def _norms(self, weights: Sequence[float]) -> tuple[Doubles, Doubles]:
         """The lengths of units' vectors, by rank: as if all rows were in one group, and as they are spread."""
@@ -206,25 +301,29 @@ class _Forecast:
         by_rows = [i for i, s in enumerate(self._sizes) if s is self._rows]
         of_row = row_norm_of(moments, list(weights), by_rows, self._of.distribution) if by_rows else 0.0
         others = [i for i in range(len(moments)) if i not in by_rows]
-        every = np.stack([of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)])
+        every = [of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)]
         if self._is_laplace:
-            return (norms := np.asarray(every.sum(axis=0))), norms
-        spread = np.stack([self._spread, *(self._spread if is_linear(moments[i]) else self._alone for i in others)])
-        return _lengths(every), _lengths(every * spread)
+            return (norms := np.asarray(sum(every))), norms
+        spread = [self._spread, *(self._spread if is_linear(moments[i]) else self._alone for i in others)]
+        return _lengths(every), _lengths([e * s for e, s in zip(every, spread, strict=True)])
 
     def _least_error(
-        self, sizes: Doubles, relative: Doubles, least: float = _LEAST_BOUND, spread: Doubles | float = 1.0
-    ) -> tuple[float, float, float]:
-        """The largest bound whose squared error is about the least, with what is lost and that error."""
+        self, sizes: Doubles, relative: Doubles, missed: float, least: float = _LEAST_BOUND,
+        spread: Doubles | float = 1.0,
+    ) -> tuple[float, float, float]:  # fmt: skip
+        """The largest bound whose squared error is about the least, with the share that is lost and that error.
+
+        missed: what one that is lost is of the result.
+        """
         whole = max(self._area(sizes), _LEAST_BOUND)
         top = max(float((sizes * spread).max()), least)
         bottom = max(least, top * 2.0**-24)
         steps = math.ceil(_STEPS * math.log2(top / bottom))
         bounds = np.maximum(bottom, top * 2.0 ** (-np.arange(steps + 1) / _STEPS))
-        losses = self._lost(sizes, bounds, spread) / whole
-        errors = self._squared(bounds, losses, relative)
+        losses = self._lost(sizes, bounds, spread)
+        errors = self._squared(bounds, losses * missed, relative)
         at = int(np.argmax(errors <= _ALIKE * errors.min()))
-        return float(bounds[at]), float(losses[at]), float(errors[at])
+        return float(bounds[at]), float(losses[at]) / whole, float(errors[at])
 
     def _squared(self, bounds: Doubles, losses: Doubles, relative: Doubles) -> Doubles:
         """Squared error of all groups, relative to each output's total, on average over the outputs."""
@@ -238,9 +337,9 @@ def _ranks(units: float) -> Doubles:
     return np.asarray(units * 2.0 ** (-np.arange(steps + 1) / 2.0))
 
 
-def _lengths(every: Doubles) -> Doubles:
-    """Of vectors, whose coordinates are rows."""
-    return np.asarray(np.sqrt((every * every).sum(axis=0)))
+def _lengths(every: Sequence[Doubles]) -> Doubles:
+    """Of vectors, by their coordinates."""
+    return np.asarray(np.sqrt(sum(e * e for e in every)))
 
 
 def _length_of(sizes: Sequence[float], *, is_laplace: bool) -> float:

@@ -26,6 +26,9 @@ _FITTED = 8  # buckets that the end of the ladder is guessed from
 _BENDS = 0.06  # how much the logarithm of numbers is expected to bend from bucket to bucket, at most
 _FALLS = 0.4  # and to fall, at least
 _ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
+_SEEN = 2.0  # standard deviations of the number of averages in a bucket, above which it counts
+_LEAST_SPREAD = 2.0**-10  # of averages, as a part of the column's range
+_LEAST_OF_CENTRE = 0.125  # of the centre's distance from the lower end: buckets are no narrower
 _FEWEST = 0.3  # units; fewer are nobody
 _MOST = 2.0**50  # units; more are noise
 
@@ -93,6 +96,61 @@ class Tail:
         return float(np.interp(size, ends, beyond) / beyond[0]) if beyond[0] > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class UnitMeans:
+    """Noisy numbers of units by the distance of their average from `lo`, in multiples of `width`, that of the range."""
+
+    column: str
+    lo: float
+    width: float
+    sizes: Sizes
+
+    @property
+    def centre(self) -> float:
+        """About the average of the units' averages."""
+        return self.lo + self.width * self._told[0]
+
+    @property
+    def spread(self) -> float:
+        """About how far from it a unit's average is, as a root mean square."""
+        return self.width * self._told[1]
+
+    @property
+    def are_told(self) -> bool:
+        """Whether there are enough units to tell them from noise."""
+        return bool(self._seen.any())
+
+    def distances(self, middle: float, parts: Doubles) -> Doubles:
+        """About how far units' averages are from a value, for each of these parts of all units, the nearest first."""
+        ends, counts = self._ends, self._seen
+        apart = np.hypot(self.lo + self.width * (ends[1:] + ends[:-1]) / 2.0 - middle,
+                         self.width * np.diff(ends) / math.sqrt(12.0))  # fmt: skip
+        order = np.argsort(apart)
+        reached = (np.cumsum(counts[order]) - counts[order] / 2.0) / counts.sum()
+        return np.asarray(np.interp(np.cumsum(parts) - parts / 2.0, reached, apart[order]))
+
+    @cached_property
+    def _ends(self) -> Doubles:
+        """Of the buckets, as parts of the range."""
+        return np.minimum(np.array((0.0, *edges(self.sizes.least), 1.0)), 1.0)
+
+    @cached_property
+    def _seen(self) -> Doubles:
+        counts = np.array(self.sizes.counts)
+        return np.asarray(np.where(counts > _SEEN * self.sizes.sd, counts, 0.0))
+
+    @cached_property
+    def _told(self) -> tuple[float, float]:
+        """The centre's distance from the lower end, and the spread, as parts of the range."""
+        middles = (self._ends[1:] + self._ends[:-1]) / 2.0
+        whole = float(self._seen.sum())
+        if whole == 0:
+            return 0.5, 0.5
+        centre = float(self._seen @ middles) / whole
+        spread = float(self._seen @ (middles - centre) ** 2 / whole) ** 0.5
+        return centre, min(0.5, max(spread, _LEAST_OF_CENTRE * centre, _LEAST_SPREAD))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnShares:
     """Sums over units, with noise: of the share of a unit's rows, and of pairs of its rows, that are in a cell.
@@ -118,7 +176,7 @@ class TableProfile:
 
     allowed: rows of a unit by the policy, 1 where there cannot be more. rows: of a unit. sums: by column, the largest
     size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. shares: of rows
-    with the values of a column. data_version: of the data that was looked at.
+    with the values of a column. means: averages of units, by column. data_version: of the data that was looked at.
     """
 
     table: str
@@ -127,10 +185,15 @@ class TableProfile:
     sums: tuple[tuple[str, float, Sizes], ...]
     data_version: str
     shares: tuple[ColumnShares, ...] = ()
+    means: tuple[UnitMeans, ...] = ()
 
     def sum_of(self, column: str) -> tuple[float, Sizes] | None:
         """What is known of the sums of a column."""
         return next(((largest, sizes) for name, largest, sizes in self.sums if name == column), None)
+
+    def means_of(self, column: str) -> UnitMeans | None:
+        """What is known of the averages that units have of a column."""
+        return next((m for m in self.means if m.column == column), None)
 
     def shares_of(self, column: str) -> ColumnShares | None:
         """What is known of how often the values of a column occur."""

@@ -21,7 +21,7 @@ from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise
 from proxy.dp.selection import KeyRule, key_rule
 from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
 from proxy.plan.asked import asked_of
-from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, choose
+from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose
 from proxy.plan.charge import Cost
 from proxy.plan.kept import Filters
 from proxy.plan.learned import noise_of_one
@@ -33,7 +33,7 @@ from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
 from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
-from proxy.plan.vector import NO_TOTALS, Totals, moments_of
+from proxy.plan.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, moments_of
 from proxy.plan.weighting import Shares, shares_of
 from proxy.policy.model import Privacy, Table
 from proxy.sql.algebra import TRUE, Block
@@ -166,9 +166,9 @@ def plan_analysed(
     factor = privacy.promise.reach
     profile, filters = _profile(analysed, context), Filters(analysed.owned, context.profiles)
     public = public_product(analysed.keys, analysed.joints)
-    chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters)
+    by_choice, chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters)
     if chosen.is_chosen:
-        (vector, _, selecting), allocation, totals = ways[-1], chosen, NO_TOTALS
+        selecting, vector, allocation, totals = ways[-1][2], by_choice, chosen, NO_TOTALS
     sensitivity = allocation.unit_norm * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
@@ -223,10 +223,10 @@ def with_sql(plan: ReleasePlan, sql: str) -> ReleasePlan:
 
 
 def _allocated(
-    analysed: Analysed, distribution: Distribution, totals: Totals, weighted: Shares
+    analysed: Analysed, distribution: Distribution, totals: Totals, weighted: Shares, centres: Centres = NO_CENTRES
 ) -> tuple[MomentVector, Allocation, int | None]:
     """The vector with its weights, and the moment that selects private keys."""
-    vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals)
+    vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals, centres=centres)
     vector, selecting = _with_selection(vector, analysed)
     return vector, allocate(vector, analysed.bounds, distribution, selecting, weighted), selecting
 
@@ -234,21 +234,24 @@ def _allocated(
 def _bounded(
     by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares,
     filters: Filters,
-) -> tuple[Allocation, Bound]:  # fmt: skip
-    """The allocation with the bound that a profile of the block's table recommends, if there is one."""
+) -> tuple[MomentVector, Allocation, Bound]:  # fmt: skip
+    """The vector and the allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
     if context.bound and context.may_choose and vector.moments and not analysed.private_keys:
-        return with_imposed_bound(
+        imposed = with_imposed_bound(
             vector.moments, natural, context.bound, distribution_of(context.privacy.accounting)
-        ), FROM_POLICY
+        )
+        return vector, imposed, FROM_POLICY
     if profile is None or not context.may_choose or not vector.moments or analysed.private_keys:
-        return natural, FROM_POLICY
+        return vector, natural, FROM_POLICY
     situation = Situation(
         analysed=analysed, profile=profile, filters=filters, distribution=distribution_of(context.privacy.accounting),
         noise=noise_of_one(context.privacy, pico), groups=len(public_product(analysed.keys, analysed.joints)),
         shares=weighted,
     )  # fmt: skip
-    return choose(vector, natural, situation)
+    centres = centres_of(analysed, profile)
+    centred = _allocated(analysed, situation.distribution, NO_TOTALS, weighted, centres)[0] if centres else vector
+    return choose(vector, centred, natural, situation)
 
 
 def _profile(analysed: Analysed, context: PlanContext) -> TableProfile | None:

@@ -5,7 +5,7 @@ See docs/claims/joint-moments.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
@@ -45,6 +45,8 @@ from proxy.sqltypes import SqlType
 Kind = AggregateKind
 Totals = Mapping[Aggregate, UnitTotal]
 NO_TOTALS: Totals = MappingProxyType({})
+Centres = Mapping[Scalar, float]
+NO_CENTRES: Centres = MappingProxyType({})
 Scalars = tuple[Scalar, ...]
 
 _SPREADS = {
@@ -62,24 +64,36 @@ _SQUARES_OF_Y = (RelationKind.CORRELATION, RelationKind.DETERMINATION)
 _SQUARES_OF_X = (*_SQUARES_OF_Y, RelationKind.SLOPE, RelationKind.INTERCEPT)
 _QUANTILES = (Kind.MIN, Kind.MAX, Kind.PERCENTILE_CONT, Kind.PERCENTILE_DISC)
 _COUNTS = (Kind.COUNT_ROWS, Kind.COUNT, Kind.REGR_COUNT, *_QUANTILES)  # the moments of which are counts of rows
-_FIRST_MOMENTS = (Kind.SUM, Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
+_MEANS = (Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
+_FIRST_MOMENTS = (Kind.SUM, *_MEANS)
 _NO_COUNT = (Kind.COUNT_DISTINCT, Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # count not the rows of their FILTER
 
 
-def moments_of(analysed: Analysed, *, pure: bool, totals: Totals = NO_TOTALS) -> MomentVector:
+def moments_of(
+    analysed: Analysed, *, pure: bool, totals: Totals = NO_TOTALS, centres: Centres = NO_CENTRES
+) -> MomentVector:
     """The joint vector of a block, without moments if all of it is computed apart. Raises MissingBounds.
 
-    totals: sums to be clipped as totals of a unit.
+    totals: sums to be clipped as totals of a unit. centres: public values about which averages are expected; those of
+    measures of which second moments are wanted too are not used.
     """
-    return _Vector(analysed, pure, totals).build()
+    return _Vector(analysed, pure, totals, centres).build()
+
+
+def averaged(aggregates: Sequence[Aggregate]) -> frozenset[Scalar]:
+    """The measures of which averages are wanted and no second moments."""
+    means = {m for a in aggregates if a.kind in _MEANS for m in _measures(a)}
+    return frozenset(means - {m for a in aggregates if a.kind in _SPREADS or a.kind in _RELATIONS for m in a.arguments})
 
 
 class _Vector:
-    def __init__(self, analysed: Analysed, pure: bool, totals: Totals) -> None:
+    def __init__(self, analysed: Analysed, pure: bool, totals: Totals, centres: Centres) -> None:
         self._analysed = analysed
         self._pure = pure
         self._totals = totals
         self._aggregates = analysed.owned.block.aggregates
+        of = averaged(self._aggregates)
+        self._centres = {measure: centre for measure, centre in centres.items() if measure in of}
         self._needs = {a: self._look_for_needs(a) for a in self._aggregates}  # read for each beside each other one
         self._pairs: dict[Scalar, Scalars] = {}
         self._asked = asked_of(self._aggregates)
@@ -210,8 +224,12 @@ class _Vector:
 
     def _mean(self, aggregate: Aggregate, argument: Scalar) -> Finish:
         needed = self._needed(aggregate)
-        measured = self._measured(aggregate.where, argument, needed)
-        return Mean(self._number(aggregate.where, needed), measured.total, measured.middle, measured.half)
+        measured, scaled = (
+            self._measured(aggregate.where, argument, needed),
+            self._scaled(aggregate.where, argument, needed),
+        )
+        number = self._number(aggregate.where, needed)
+        return Mean(number, measured.total, measured.middle, measured.half, scaled.least, scaled.most)
 
     # --- second moments ---------------------------------------------------------------------------------
 
@@ -253,7 +271,11 @@ class _Vector:
         """z of one measure. Raises MissingBounds."""
         lo, hi = measure_bounds(argument, self._analysed, where)
         given = next((s for s in needed if s != argument), TRUE)
-        return ScaledSum(where, argument, lo / 2 + hi / 2, (hi - lo) / 2, given=given)
+        if argument not in self._centres or lo == hi:
+            return ScaledSum(where, argument, lo / 2 + hi / 2, (hi - lo) / 2, given=given)
+        middle = min(max(self._centres[argument], lo), hi)
+        half = max(hi - middle, middle - lo)
+        return ScaledSum(where, argument, middle, half, (lo - middle) / half, (hi - middle) / half, given)
 
     # --- conditions -------------------------------------------------------------------------------------
 

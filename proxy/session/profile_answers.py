@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.plan.recipes import Count, Finish, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Policy, Table
@@ -61,10 +61,11 @@ def profile_of(table: Table, found: Sequence[tuple[UnitQuestion, Answer]], polic
     shares = tuple(a for of, a in found if isinstance(a, ColumnShares) and of.table is table)
     own = [(of, a) for of, a in found if isinstance(of, Sizing) and isinstance(a, Sizes) and of.table is table]
     rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
+    means = tuple(UnitMeans(of.column, of.low, of.largest, sizes) for of, sizes in own if of.of is Size.MEAN)
     sums = tuple((of.column, of.largest, sizes) for of, sizes in own if of.of is Size.SUM)
     return TableProfile(
         table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version,
-        shares=shares,
+        shares=shares, means=means,
     )  # fmt: skip
 
 

@@ -23,25 +23,33 @@ from proxy.sql.intervals import number_range
 from proxy.sqltypes import Value
 
 _FIFTHS = 5  # a share has so many times the noise that a number of units by size has
+_FEWEST_VALUES = 4  # of a unit whose average counts: those of many are what a bound of averages is about
 _REACH = 12  # the smallest edge of sums and values is the largest value, halved so often
 
 
 class Size(enum.Enum):
-    """Of what of a unit: its rows, the sum of the sizes of a column's values, or the largest of these."""
+    """Of what of a unit: its rows, the sum of the sizes of a column's values, the largest of these, or how far
+    the average of at least a few values is above the lowest that the policy allows."""
 
     ROWS = "count(*)"
     SUM = "sum(abs({}))"
     VALUE = "max(abs({}))"
+    MEAN = "CASE WHEN count(*) >= {fewest} THEN avg({}) - {low} END"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What is asked of the units of a table. largest: size of one value of the column, of which sizes are multiples."""
+    """What is asked of the units of a table.
+
+    largest: size of one value of the column, of which sizes are multiples; for averages the width of its range, which
+    begins at `low`.
+    """
 
     table: Table
     of: Size
     column: str = ""
     largest: float = 1.0
+    low: float = 0.0
 
     @property
     def least(self) -> float:
@@ -73,9 +81,11 @@ UnitQuestion = Sizing | Sharing
 def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
     """Which part of the price a question is worth: vectors of weight 1, or 1/5 of shares, in one joint release.
 
-    Of rho a vector gets its weight's square, of a pure epsilon its weight.
+    Of averages the weight is about 1/2. Of rho a vector gets its weight's square, of a pure epsilon its weight.
     """
     match question:
+        case Sizing(of=Size.MEAN):
+            return _FIFTHS**2 // 4 if distribution is Distribution.GAUSSIAN else _FIFTHS // 2
         case Sizing():
             return _FIFTHS**2 if distribution is Distribution.GAUSSIAN else _FIFTHS
         case Sharing(parts=parts):
@@ -108,10 +118,13 @@ def allowed_rows(table: Table) -> int:
 
 
 def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) -> list[Sizing]:
-    """Of a table's rows, if a unit may have several; of the sums of columns; of the largest values of columns."""
+    """Of a table's rows, if a unit may have several; of sums and averages of columns; of their largest values."""
     rows = [Sizing(table, Size.ROWS)] if has_several_rows(table) else []
     sums = [Sizing(table, Size.SUM, name, largest_value(table, name)) for name in columns]
-    return [*rows, *sums, *(Sizing(table, Size.VALUE, name, largest_value(table, name)) for name in values)]
+    means = [
+        Sizing(table, Size.MEAN, name, hi - lo, lo) for name in columns for lo, hi in [_ends(table, name)] if lo < hi
+    ]
+    return [*rows, *sums, *means, *(Sizing(table, Size.VALUE, name, largest_value(table, name)) for name in values)]
 
 
 def measures(table: Table) -> tuple[str, ...]:
@@ -126,9 +139,14 @@ def measures(table: Table) -> tuple[str, ...]:
 
 def largest_value(table: Table, name: str) -> float:
     """The size of a column's values by the policy; 0 for a column without bounds."""
+    return max(map(abs, _ends(table, name)))
+
+
+def _ends(table: Table, name: str) -> tuple[float, float]:
+    """Of a column's values by the policy; zeros for a column without bounds."""
     column = table.column(name)
     ends = number_range(column.domain) if column is not None and column.type.is_number else None
-    return max(map(abs, ends)) if ends is not None else 0.0
+    return ends if ends is not None else (0.0, 0.0)
 
 
 def filters(table: Table) -> tuple[str, ...]:
@@ -200,11 +218,14 @@ def _written(value: Value) -> str:
 
 def _sized(of: Sizing, policy: Policy) -> str:
     """The size of each unit; a row that is a unit of its own is not grouped."""
+    column, low = f"t0.{quote(of.column)}", format(Decimal(f"{of.low:.15g}"), "f")
     if isinstance(of.table.ownership, RowUnit):
-        return f"SELECT abs(t0.{quote(of.column)}) AS hush_size FROM {quote(of.table.name)} AS t0"
+        size = f"{column} - ({low})" if of.of is Size.MEAN else f"abs({column})"
+        return f"SELECT {size} AS hush_size FROM {quote(of.table.name)} AS t0"
     columns, source = _units(of.table, policy)
-    units = ", ".join(columns)
-    return f"SELECT {units}, {of.of.value.format(f't0.{quote(of.column)}')} AS hush_size FROM {source} GROUP BY {units}"
+    units, fewest = ", ".join(columns), _FEWEST_VALUES if has_several_rows(of.table) else 1
+    size = of.of.value.format(column, fewest=fewest, low=f"({low})")
+    return f"SELECT {units}, {size} AS hush_size FROM {source} GROUP BY {units}"
 
 
 def _units(table: Table, policy: Policy) -> tuple[tuple[str, ...], str]:
