@@ -45,10 +45,15 @@ class _Sum(_Kept):
 
 class _Means(_Kept):
     column: str
-    lo: float = _Number
-    width: float = _Positive
-    sizes: _Sizes
+    ends: list[Annotated[float, _Number]] = Field(min_length=2, max_length=MOST_CELLS + 1)
+    counts: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS)
+    sd: float = _Positive
     of: str
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        UnitMeans(self.column, tuple(self.ends), tuple(self.counts), self.sd)
+        return self
 
 
 class _Shares(_Kept):
@@ -110,8 +115,8 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
                 ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares
             ),
             means=tuple(
-                UnitMeans(m.column, m.lo, m.width, _of(m.sizes))
-                for m in kept.means if m.of == _facts(policy, kept.table, m.column)
+                UnitMeans(m.column, tuple(m.ends), tuple(m.counts), m.sd)
+                for m in kept.means if m.of == _facts(policy, kept.table, m.column, is_cut=True)
             ),
         ))  # fmt: skip
     return tuple(found), tuple(f"{line}; hushql profile makes a new one" for line in said)
@@ -140,11 +145,10 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
         meant = {m.column for m in one.means}
         means = [m for m in old.means if m.column not in meant] if old is not None else []
         means += [
-            _Means(
-                column=m.column, lo=m.lo, width=m.width, sizes=_sizes(m.sizes), of=_facts(policy, one.table, m.column)
-            )
+            _Means(column=m.column, ends=list(m.ends), counts=list(m.counts), sd=m.sd,
+                   of=_facts(policy, one.table, m.column, is_cut=True))
             for m in one.means
-        ]
+        ]  # fmt: skip
         shared = {s.column for s in one.shares}
         shares = [s for s in old.shares if s.column not in shared] if old is not None else []
         shares += [

@@ -46,6 +46,7 @@ class FromProfile:
     rows: what B is worth in rows of the heaviest moment. loss: the share of a sum over all groups that bounding is
     expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
     policy's bound. data_version: of the data that the profile was made from. kept: what WHERE is taken to keep.
+    moved: by how much each average of all groups is expected to be off because units are cut.
     """
 
     rows: float
@@ -54,6 +55,11 @@ class FromProfile:
     by_policy: float
     data_version: str
     kept: Kept = EVERYTHING
+    moved: tuple[tuple[Mean, float], ...] = ()
+
+    def missing_of(self, mean: Mean) -> float:
+        """By how much an average is expected to be off, in its own unit."""
+        return dict(self.moved).get(mean, 0.0)
 
 
 Bound = FromPolicy | FromProfile
@@ -114,7 +120,8 @@ def choose(
         return vector, natural, FROM_POLICY
     chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
-                       data_version=situation.profile.data_version, kept=situation.filters.kept)  # fmt: skip
+                       data_version=situation.profile.data_version, kept=situation.filters.kept,
+                       moved=forecast.moved(weights, loss))  # fmt: skip
     return centred, chosen, told
 
 
@@ -237,6 +244,12 @@ class _Forecast:
             most = max((weights[i] for i, _ in finish.total.terms), default=1.0) if isinstance(finish, Mean) else 1.0
             every.append(1.0 / whole if of is None else of.scale / (self._all_rows * most))
         return math.sqrt(sum(e * e for e in every) / max(1, len(every)))
+
+    def moved(self, weights: tuple[float, ...], loss: float) -> tuple[tuple[Mean, float], ...]:
+        """By how much averages are off, at most, where so large a share of all units' vectors is lost."""
+        lost = loss * self._area(self._norms(weights, 1.0)) / self._all_rows
+        means = [f for f in self._vector.finishes if isinstance(f, Mean)]
+        return tuple((f, f.half * lost / max((weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means)
 
     @property
     def _is_laplace(self) -> bool:

@@ -88,13 +88,16 @@ def cells_of(column: Column) -> Cells:
             if numbers is None:
                 return Cells(ends=_ends_of_times(domain, column.type))
             is_range = numbers[0] < numbers[1]
-            return Cells(ends=tuple(_number_ends(*numbers, is_whole=column.type.is_integer)) if is_range else ())
+            return Cells(ends=tuple(number_ends(*numbers, is_whole=column.type.is_integer)) if is_range else ())
         case _:
             return Cells()
 
 
-def _number_ends(lo: float, hi: float, *, is_whole: bool) -> Iterator[float]:
-    """Even ones; or by equal factors to both sides of 0 where a range is wide: sizes are seldom spread evenly."""
+def number_ends(lo: float, hi: float, *, is_whole: bool) -> Iterator[float]:
+    """The ends of cells of a range of numbers, the lowest first.
+
+    Even ones; or by equal factors to both sides of 0 where a range is wide: sizes are seldom spread evenly.
+    """
     if lo > 0 or hi < 0 or (is_whole and hi - lo <= _EVEN):
         yield from (lo + (hi - lo) * k / MOST_CELLS for k in range(MOST_CELLS))
         yield hi

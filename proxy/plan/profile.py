@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ _FALLS = 0.4  # and to fall, at least
 _ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
 _SEEN = 2.0  # standard deviations of the number of averages in a bucket, above which it counts
 _LEAST_SPREAD = 2.0**-10  # of averages, as a part of the column's range
-_LEAST_OF_CENTRE = 0.125  # of the centre's distance from the lower end: buckets are no narrower
 _FEWEST = 0.3  # units; fewer are nobody
 _MOST = 2.0**50  # units; more are noise
 
@@ -98,57 +97,59 @@ class Tail:
 
 @dataclass(frozen=True)
 class UnitMeans:
-    """Noisy numbers of units by the distance of their average from `lo`, in multiples of `width`, that of the range."""
+    """Noisy numbers of units by their average of a column.
+
+    ends: of the cells, one more than there are. sd: standard deviation of the noise of each number.
+    """
 
     column: str
-    lo: float
-    width: float
-    sizes: Sizes
+    ends: tuple[float, ...]
+    counts: tuple[float, ...]
+    sd: float
 
-    @property
-    def centre(self) -> float:
-        """About the average of the units' averages."""
-        return self.lo + self.width * self._told[0]
-
-    @property
-    def spread(self) -> float:
-        """About how far from it a unit's average is, as a root mean square."""
-        return self.width * self._told[1]
+    def __post_init__(self) -> None:
+        if len(self.ends) != len(self.counts) + 1 or not all(map(math.isfinite, (*self.ends, *self.counts, self.sd))):
+            raise ValueError("each cell of averages has two ends and a number")
+        if self.sd <= 0 or any(a >= b for a, b in pairwise(self.ends)):
+            raise ValueError("noise is positive, and ends rise")
 
     @property
     def are_told(self) -> bool:
         """Whether there are enough units to tell them from noise."""
         return bool(self._seen.any())
 
+    @property
+    def centre(self) -> float:
+        """About the average of the units' averages."""
+        return float(self._seen @ self._middles / self._seen.sum())
+
+    @property
+    def spread(self) -> float:
+        """About how far from it a unit's average is, as a root mean square."""
+        return math.sqrt(float(self._seen @ self._apart(self.centre) ** 2 / self._seen.sum()))
+
     def distances(self, middle: float, parts: Doubles) -> Doubles:
         """About how far units' averages are from a value, for each of these parts of all units, the nearest first."""
-        ends, counts = self._ends, self._seen
-        apart = np.hypot(self.lo + self.width * (ends[1:] + ends[:-1]) / 2.0 - middle,
-                         self.width * np.diff(ends) / math.sqrt(12.0))  # fmt: skip
+        apart = self._apart(middle)
         order = np.argsort(apart)
-        reached = (np.cumsum(counts[order]) - counts[order] / 2.0) / counts.sum()
+        reached = (np.cumsum(self._seen[order]) - self._seen[order] / 2.0) / self._seen.sum()
         return np.asarray(np.interp(np.cumsum(parts) - parts / 2.0, reached, apart[order]))
 
+    def _apart(self, middle: float) -> Doubles:
+        """How far the values of each cell are from a value, as a root mean square."""
+        widths = np.diff(np.array(self.ends, dtype=np.float64))
+        least = _LEAST_SPREAD * (self.ends[-1] - self.ends[0])
+        return np.asarray(np.maximum(np.hypot(self._middles - middle, widths / math.sqrt(12.0)), least))
+
     @cached_property
-    def _ends(self) -> Doubles:
-        """Of the buckets, as parts of the range."""
-        return np.minimum(np.array((0.0, *edges(self.sizes.least), 1.0)), 1.0)
+    def _middles(self) -> Doubles:
+        ends = np.array(self.ends, dtype=np.float64)
+        return np.asarray((ends[1:] + ends[:-1]) / 2.0)
 
     @cached_property
     def _seen(self) -> Doubles:
-        counts = np.array(self.sizes.counts)
-        return np.asarray(np.where(counts > _SEEN * self.sizes.sd, counts, 0.0))
-
-    @cached_property
-    def _told(self) -> tuple[float, float]:
-        """The centre's distance from the lower end, and the spread, as parts of the range."""
-        middles = (self._ends[1:] + self._ends[:-1]) / 2.0
-        whole = float(self._seen.sum())
-        if whole == 0:
-            return 0.5, 0.5
-        centre = float(self._seen @ middles) / whole
-        spread = float(self._seen @ (middles - centre) ** 2 / whole) ** 0.5
-        return centre, min(0.5, max(spread, _LEAST_OF_CENTRE * centre, _LEAST_SPREAD))
+        counts = np.array(self.counts, dtype=np.float64)
+        return np.asarray(np.where(counts > _SEEN * self.sd, counts, 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

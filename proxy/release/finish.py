@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
+from proxy.plan.bound_choice import FromProfile
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.left_out import About
 from proxy.plan.moments import UnitCount
@@ -146,7 +147,8 @@ def _figures(
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             noises = _shared(recipe, plan)
-            return [_mean(recipe, n, t, noises) for n, t in pairs]
+            found = [_mean(recipe, n, t, noises) for n, t in pairs]
+            return _moved(found, plan.bound.missing_of(recipe) if isinstance(plan.bound, FromProfile) else 0.0, recipe)
         case Spread() | Relation() | Verdict():
             return _computed(recipe, plan, vectors)
 
@@ -207,6 +209,18 @@ def _widened(figures: list[Figure], missing: float, sign: int) -> list[Figure]:
         low = figure.low if sign > 0 else figure.low - more
         high = figure.high if sign < 0 else figure.high + more
         found.append(replace(figure, low=low, high=high))
+    return found
+
+
+def _moved(figures: list[Figure], lost: float, recipe: Mean) -> list[Figure]:
+    """Intervals of averages that hold what they are expected to be moved by, to either side, where units are cut."""
+    lost *= 1.5 if len(figures) > 1 else 1.0
+    (least, most), found = recipe.ends, []
+    for figure in figures:
+        more = (
+            lost + math.hypot(1.96 * figure.sd, lost) - 1.96 * figure.sd if lost and figure.value is not None else 0.0
+        )
+        found.append(replace(figure, low=max(least, figure.low - more), high=min(most, figure.high + more)))
     return found
 
 

@@ -10,9 +10,9 @@ from proxy.plan.recipes import Count, Finish, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Policy, Table
 from proxy.release.noisy import NoisyCells
-from proxy.session.profile_questions import Sharing, Size, Sizing, UnitQuestion, allowed_rows
+from proxy.session.profile_questions import Averaging, Sharing, Size, Sizing, UnitQuestion, allowed_rows
 
-Answer = Sizes | ColumnShares
+Answer = Sizes | UnitMeans | ColumnShares
 
 
 def answer_of(question: UnitQuestion, plan: ReleasePlan, cells: NoisyCells) -> Answer:
@@ -20,6 +20,8 @@ def answer_of(question: UnitQuestion, plan: ReleasePlan, cells: NoisyCells) -> A
     match question:
         case Sizing():
             return sizes_of(question, plan, cells)
+        case Averaging():
+            return means_of(question, plan, cells)
         case Sharing():
             return shares_of(question, plan, cells)
         case _ as never:
@@ -34,6 +36,17 @@ def sizes_of(of: Sizing, plan: ReleasePlan, cells: NoisyCells) -> Sizes:
         assert isinstance(bucket, int), "buckets are numbered"
         counts[bucket] = units * plan.units_per_grid[0]
     return Sizes(of.least, tuple(counts), plan.sds[0])
+
+
+def means_of(of: Averaging, plan: ReleasePlan, cells: NoisyCells) -> UnitMeans:
+    """What was counted; of units with too few rows nothing is kept."""
+    counts = [0.0] * (len(of.ends) - 1)
+    for cell in cells.cells:
+        (number,), (units,) = cell.key, cell.moments
+        assert isinstance(number, int), "cells are numbered"
+        if number:
+            counts[number - 1] = units * plan.units_per_grid[0]
+    return UnitMeans(of.column, of.ends, tuple(counts), plan.sds[0])
 
 
 def shares_of(of: Sharing, plan: ReleasePlan, cells: NoisyCells) -> ColumnShares:
@@ -61,7 +74,7 @@ def profile_of(table: Table, found: Sequence[tuple[UnitQuestion, Answer]], polic
     shares = tuple(a for of, a in found if isinstance(a, ColumnShares) and of.table is table)
     own = [(of, a) for of, a in found if isinstance(of, Sizing) and isinstance(a, Sizes) and of.table is table]
     rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
-    means = tuple(UnitMeans(of.column, of.low, of.largest, sizes) for of, sizes in own if of.of is Size.MEAN)
+    means = tuple(a for of, a in found if isinstance(a, UnitMeans) and of.table is table)
     sums = tuple((of.column, of.largest, sizes) for of, sizes in own if of.of is Size.SUM)
     return TableProfile(
         table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version,

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.cells import Cells, cells_of
+from proxy.plan.cells import Cells, cells_of, number_ends
 from proxy.plan.profile import edges
 from proxy.policy.model import FromPolicy, Policy, RowUnit, Table, UnitColumns, UnitVia
 from proxy.sql.dialect import quote, text_literal
@@ -28,28 +28,21 @@ _REACH = 12  # the smallest edge of sums and values is the largest value, halved
 
 
 class Size(enum.Enum):
-    """Of what of a unit: its rows, the sum of the sizes of a column's values, the largest of these, or how far
-    the average of at least a few values is above the lowest that the policy allows."""
+    """Of what of a unit: its rows, the sum of the sizes of a column's values, or the largest of these."""
 
     ROWS = "count(*)"
     SUM = "sum(abs({}))"
     VALUE = "max(abs({}))"
-    MEAN = "CASE WHEN count(*) >= {fewest} THEN avg({}) - {low} END"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What is asked of the units of a table.
-
-    largest: size of one value of the column, of which sizes are multiples; for averages the width of its range, which
-    begins at `low`.
-    """
+    """What is asked of the units of a table. largest: size of one value of the column, of which sizes are multiples."""
 
     table: Table
     of: Size
     column: str = ""
     largest: float = 1.0
-    low: float = 0.0
 
     @property
     def least(self) -> float:
@@ -75,7 +68,20 @@ class Sharing:
         return 2 if has_several_rows(self.table) else 1
 
 
-UnitQuestion = Sizing | Sharing
+@dataclass(frozen=True, slots=True)
+class Averaging:
+    """How many units, of those with at least a few rows, have an average of a column between which ends?"""
+
+    table: Table
+    column: str
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Of the cells, the lowest first."""
+        return tuple(number_ends(*_ends(self.table, self.column), is_whole=False))
+
+
+UnitQuestion = Sizing | Averaging | Sharing
 
 
 def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
@@ -84,7 +90,7 @@ def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
     Of averages the weight is about 1/2. Of rho a vector gets its weight's square, of a pure epsilon its weight.
     """
     match question:
-        case Sizing(of=Size.MEAN):
+        case Averaging():
             return _FIFTHS**2 // 4 if distribution is Distribution.GAUSSIAN else _FIFTHS // 2
         case Sizing():
             return _FIFTHS**2 if distribution is Distribution.GAUSSIAN else _FIFTHS
@@ -97,7 +103,7 @@ def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
 def bound_of(question: UnitQuestion, distribution: Distribution) -> float:
     """B that the statement itself is to enforce; 0 where what a unit adds follows from its shape."""
     match question:
-        case Sizing() | Sharing(parts=1):
+        case Sizing() | Averaging() | Sharing(parts=1):
             return 0.0
         case Sharing(parts=parts):
             return math.sqrt(parts) if distribution is Distribution.GAUSSIAN else float(parts)
@@ -118,13 +124,10 @@ def allowed_rows(table: Table) -> int:
 
 
 def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) -> list[Sizing]:
-    """Of a table's rows, if a unit may have several; of sums and averages of columns; of their largest values."""
+    """Of a table's rows, if a unit may have several; of the sums of columns; of the largest values of columns."""
     rows = [Sizing(table, Size.ROWS)] if has_several_rows(table) else []
     sums = [Sizing(table, Size.SUM, name, largest_value(table, name)) for name in columns]
-    means = [
-        Sizing(table, Size.MEAN, name, hi - lo, lo) for name in columns for lo, hi in [_ends(table, name)] if lo < hi
-    ]
-    return [*rows, *sums, *means, *(Sizing(table, Size.VALUE, name, largest_value(table, name)) for name in values)]
+    return [*rows, *sums, *(Sizing(table, Size.VALUE, name, largest_value(table, name)) for name in values)]
 
 
 def measures(table: Table) -> tuple[str, ...]:
@@ -159,6 +162,8 @@ def text_of(question: UnitQuestion, policy: Policy) -> str:
     match question:
         case Sizing():
             return _by_size(question, policy)
+        case Averaging():
+            return _by_average(question, policy)
         case Sharing():
             return _by_value(question, policy)
         case _ as never:
@@ -218,14 +223,26 @@ def _written(value: Value) -> str:
 
 def _sized(of: Sizing, policy: Policy) -> str:
     """The size of each unit; a row that is a unit of its own is not grouped."""
-    column, low = f"t0.{quote(of.column)}", format(Decimal(f"{of.low:.15g}"), "f")
     if isinstance(of.table.ownership, RowUnit):
-        size = f"{column} - ({low})" if of.of is Size.MEAN else f"abs({column})"
-        return f"SELECT {size} AS hush_size FROM {quote(of.table.name)} AS t0"
+        return f"SELECT abs(t0.{quote(of.column)}) AS hush_size FROM {quote(of.table.name)} AS t0"
     columns, source = _units(of.table, policy)
-    units, fewest = ", ".join(columns), _FEWEST_VALUES if has_several_rows(of.table) else 1
-    size = of.of.value.format(column, fewest=fewest, low=f"({low})")
-    return f"SELECT {units}, {size} AS hush_size FROM {source} GROUP BY {units}"
+    units = ", ".join(columns)
+    return f"SELECT {units}, {of.of.value.format(f't0.{quote(of.column)}')} AS hush_size FROM {source} GROUP BY {units}"
+
+
+def _by_average(of: Averaging, policy: Policy) -> str:
+    """How many units are in each cell, from 1 on? Cell 0 has those of too few rows, and those without a value."""
+    cases = " ".join(f"WHEN hush_mean <= {_written(end)} THEN {k}" for k, end in enumerate(of.ends[1:-1], 1))
+    cell = f"CASE WHEN hush_mean IS NULL THEN 0 {cases} ELSE {len(of.ends) - 1} END"
+    column = f"t0.{quote(of.column)}"
+    if isinstance(of.table.ownership, RowUnit):
+        means = f"SELECT {column} AS hush_mean FROM {quote(of.table.name)} AS t0"
+    else:
+        columns, source = _units(of.table, policy)
+        units, fewest = ", ".join(columns), _FEWEST_VALUES if has_several_rows(of.table) else 1
+        mean = f"CASE WHEN count(*) >= {fewest} THEN avg({column}) END"
+        means = f"SELECT {units}, {mean} AS hush_mean FROM {source} GROUP BY {units}"
+    return f"SELECT {cell} AS cell, count(*) AS units FROM ({means}) AS units GROUP BY {cell}"
 
 
 def _units(table: Table, policy: Policy) -> tuple[tuple[str, ...], str]:

@@ -34,6 +34,7 @@ from proxy.session.payment import Stage, note_end, noting_failure
 from proxy.session.price import release_key, request_of
 from proxy.session.profile_answers import Answer, answer_of, profile_of
 from proxy.session.profile_questions import (
+    Averaging,
     Sharing,
     Size,
     Sizing,
@@ -64,7 +65,10 @@ class Wish:
 
     def questions(self) -> list[UnitQuestion]:
         """What is asked to fulfil it."""
-        return [*sizings(self.table, self.columns, self.values), *(Sharing(self.table, c) for c in self.shares)]
+        means = (of for column in self.columns if len((of := Averaging(self.table, column)).ends) > 1)
+        return [
+            *sizings(self.table, self.columns, self.values), *means, *(Sharing(self.table, c) for c in self.shares)
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,8 +156,8 @@ def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
     assert counted(items.rows) == {1.0: UNITS}
     assert users.rows.counts[0] == pytest.approx(UNITS, abs=2), "as many as have a sum"
     assert [(v.table, v.column, sum(counted(v.sizes).values())) for v in findings.values] == [("users", "age", UNITS)]
-    share = knob_pico(policy_of(filled).privacy, 4.0) // 6
-    assert spent(filled) == findings.pico == 6 * share
+    whole = knob_pico(policy_of(filled).privacy, 4.0)
+    assert spent(filled) == findings.pico == sum(whole * w // (6 * 25 + 3 * 6) for w in (*[25] * 6, *[6] * 3))
     kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
     assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
     again = app.profile(asked).findings
@@ -181,8 +181,8 @@ def test_shares_of_rows_and_of_pairs_are_added_up_at_a_small_part_of_the_price(f
     assert sum(age.rows) == pytest.approx(UNITS)
     assert not any(age.pairs), "of one row there is no pair"
     whole = knob_pico(policy_of(filled).privacy, 8.0)
-    weights = 5 * 25 + 1 + 2 + 2 + 2
-    assert findings.pico == sum(whole * w // weights for w in (25, 25, 25, 25, 25, 1, 2, 2, 2)) == spent(filled)
+    weights = 5 * 25 + 3 * 6 + 1 + 2 + 2 + 2
+    assert findings.pico == sum(whole * w // weights for w in (*[25] * 5, 6, 6, 6, 1, 2, 2, 2)) == spent(filled)
     assert kind.sd == pytest.approx(1 / (whole * 2 // weights / 1e12) ** 0.5, rel=1e-6), "a vector of length sqrt 2"
     kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
     assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
@@ -211,16 +211,30 @@ def test_what_is_kept_of_the_same_data_need_not_be_counted_again(filled: Path) -
 def test_how_far_it_is_is_told_before_and_after_each_step(filled: Path) -> None:
     told: list[tuple[int, int]] = []
     app.profile(config(filled), lambda done, steps: told.append((done, steps)))
-    assert told == [(done, 10) for done in range(11)], "five questions, each planned and computed"
+    assert told == [(done, 16) for done in range(17)], "eight questions, each planned and computed"
 
 
 def test_noise_is_that_of_a_share_of_the_price(filled: Path) -> None:
-    """Six counts, each of one unit that moves one number by one."""
+    """Six counts of weight 1 and three of about 1/2, each of one unit that moves one number by one."""
     findings = app.profile(config(filled, columns=(("users", "age"),))).findings
-    rho = knob_pico(policy_of(filled).privacy, 4.0) // 6 / 1e12
+    rho = knob_pico(policy_of(filled).privacy, 4.0) / (6 * 25 + 3 * 6) / 1e12
     for one in findings.profiles:
         for sizes in (one.rows, *(s for _, _, s in one.sums)):
-            assert sizes.sd == pytest.approx(1 / (2 * rho) ** 0.5, rel=1e-6)
+            assert sizes.sd == pytest.approx(1 / (2 * 25 * rho) ** 0.5, rel=1e-6)
+        for means in one.means:
+            assert means.sd == pytest.approx(1 / (2 * 6 * rho) ** 0.5, rel=1e-6)
+
+
+def test_averages_of_units_of_several_rows_are_counted(filled: Path) -> None:
+    findings = app.profile(config(filled)).findings
+    orders, items = (next(p for p in findings.profiles if p.table == t) for t in ("orders", "items"))
+    amount, price = orders.means_of("amount"), items.means_of("price")
+    assert amount is not None
+    assert price is not None
+    assert (amount.ends[0], amount.ends[-1], price.ends[0], price.ends[-1]) == (-10000.0, 10000.0, 0.0, 100.0)
+    assert sum(amount.counts) == pytest.approx(UNITS)
+    assert amount.centre == pytest.approx(25.0, rel=0.25), "a cell is half an octave wide"
+    assert not price.are_told, "nobody has as many as four items"
 
 
 def test_nothing_is_learned_that_cannot_be_paid(filled: Path) -> None:
