@@ -247,7 +247,7 @@ class _Forecast:
 
     def moved(self, weights: tuple[float, ...], loss: float) -> tuple[tuple[Mean, float], ...]:
         """By how much averages are off, at most, where so large a share of all units' vectors is lost."""
-        lost = loss * self._area(self._norms(weights, 1.0)) / self._all_rows
+        lost = loss * self._area(self._norms(weights)[0]) / self._all_rows
         means = [f for f in self._vector.finishes if isinstance(f, Mean)]
         return tuple((f, f.half * lost / max((weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means)
 

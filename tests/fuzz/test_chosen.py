@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from proxy.plan.cells import cells_of
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.plan.release_plan import PlanContext
 from proxy.policy.model import Column
+from proxy.sql.intervals import number_range
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
 from tests.fuzz.examine import Examiner, report, run_worlds
 from tests.fuzz.grammar import make_query
@@ -50,6 +51,18 @@ def made_shares(rng: random.Random, column: Column) -> ColumnShares:
                         pairs=tuple(scale * p for p in pairs))  # fmt: skip
 
 
+def made_means(rng: random.Random, column: Column) -> UnitMeans:
+    """Averages of units: in one cell, in many, or far outside what the policy allows."""
+    kind = rng.choice(("one", "many", "outside"))
+    ends = number_range(column.domain) or (-1.0, 1.0)
+    lo, hi = (min(ends), max(ends) + 1.0) if kind != "outside" else (-(10.0 ** rng.uniform(0, 12)), 10.0)
+    number = rng.choice((1, 2, 64))
+    counts = [rng.gauss(0.0, 1.0) + (1e4 if kind == "many" else 0.0) for _ in range(number)]
+    counts[rng.randrange(number)] += 1e5
+    return UnitMeans(column=column.name, ends=tuple(lo + (hi - lo) * k / number for k in range(number + 1)),
+                     counts=tuple(counts), sd=10.0 ** rng.uniform(-3, 3))  # fmt: skip
+
+
 def profiled_context(world: World, rng: random.Random) -> PlanContext:
     """As `make_context`, with profiles drawn from a stream of their own; the price is so that many are used.
 
@@ -66,6 +79,7 @@ def profiled_context(world: World, rng: random.Random) -> PlanContext:
                 for c in t.columns if c.type.is_number and own.random() < 0.7
             ),
             data_version="1",
+            means=tuple(made_means(own, c) for c in t.columns if c.type.is_number and own.random() < 0.8),
             shares=tuple(made_shares(own, c) for c in t.columns if cells_of(c).are_told and own.random() < 0.8),
         )
         for t in world.tables.values() if own.random() < 0.9
