@@ -269,6 +269,8 @@ class _Forecast:
 
     def weights(self) -> tuple[float, ...]:
         """w^2 proportional to sqrt(v)/c, as in `allocation`: v relative to the moment's total, c its own best bound."""
+        if len(self._vector.moments) == 1:
+            return (1.0,)
         uses = uses_of(self._vector, self._of.shares)
         found = []
         for use, of, sizes in zip(uses, self._uses, self._sizes, strict=True):

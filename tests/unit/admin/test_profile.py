@@ -35,7 +35,7 @@ from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Terms
 from proxy.pipeline.statements import Understood
 from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.profile import BUCKETS, Sizes, TableProfile
+from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
 from proxy.policy.model import Policy
 from proxy.session.dataset import Dataset, Version
 from proxy.session.plancache import PlanCache
@@ -263,6 +263,7 @@ def made(*counts: float) -> Sizes:
     ("old", "new", "kept", "said"),
     [
         ("epsilon: 20", "epsilon: 30", ["orders amount", "items"], []),
+        ("values: [a, b]", "values: [a, b, c]", ["orders amount", "items"], ['shares of "orders"."kind"']),
         ("bounds: [0, 100]", "bounds: [0, 90]", ["orders amount", "items"], []),  # nobody asked about it
         ("max_rows_per_unit: 1000", "max_rows_per_unit: 900", ["orders amount", "items"], []),
         ('data_version: "1"', 'data_version: "2"', ["orders amount", "items"], ["data version 1", "data version 1"]),
@@ -276,7 +277,10 @@ def test_what_fits_the_policy_no_longer_is_left_out_and_said(
 ) -> None:
     path = folder / "b.json"
     sums = (("amount", 10000.0, made(3.0)),)
-    orders = TableProfile(table="orders", allowed=1000, rows=made(5.0, -9.5), sums=sums, data_version="1")
+    shares = (ColumnShares(column="kind", rows=(1.0, 2.0, 3.0), pairs=(0.0, 1.0, 1.0), sd=2.0),)
+    orders = TableProfile(
+        table="orders", allowed=1000, rows=made(5.0, -9.5), sums=sums, shares=shares, data_version="1"
+    )
     items = TableProfile(table="items", allowed=40, rows=made(7.0), sums=(), data_version="1")
     keep_profiles(path, policy_of(folder), (orders, items))
     assert read_profiles(path, policy_of(folder)) == ((orders, items), ())
@@ -302,7 +306,16 @@ def test_a_new_profile_takes_the_place_of_the_old(tmp_path: Path, folder: Path) 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"tables": [{}]}', '{"tables": [], "more": 1}', "\x00"])
+UNLIKE = json.dumps({
+    "tables": [{
+        "table": "orders", "rows": {"least": 1.0, "counts": [0.0] * BUCKETS, "sd": 1.0}, "sums": [],
+        "data_version": "1",
+        "shares": [{"column": "kind", "rows": [1.0, 2.0], "pairs": [1.0], "sd": 1.0, "of": ""}], "of": "",
+    }],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"tables": [{}]}', UNLIKE, '{"tables": [], "more": 1}', "\x00"])
 def test_a_damaged_file_is_an_error(tmp_path: Path, folder: Path, text: str) -> None:
     path = tmp_path / "b.json"
     path.write_text(text)
@@ -332,6 +345,23 @@ def test_statements_choose_their_bound_and_say_so(version: Version) -> None:
     found = re.search(r"counts up to that of ([\d.]+) rows, by the profile of data version 1", told)
     assert found is not None
     assert 0.01 <= float(found[1]) <= 0.04, "four rows of 25, in rows of 10,000"
+
+
+def test_statements_choose_a_bound_for_the_rows_that_where_keeps(filled: Path, version: Version) -> None:
+    def told(text: str) -> str:
+        return " ".join(" ".join(planned_lines(seeing, text, 0.5)).split())
+
+    app.profile(config(filled, epsilon=8.0, filters=EveryFilter()))
+    seeing = replace(version, profiles=read_profiles(path_of(filled / "state", "shop"), policy_of(filled))[0])
+    kept = re.search(
+        r"WHERE keeps about ([\d.]+) % of a unit's rows", told("select count(*) from orders where kind = 'a'")
+    )
+    assert kept is not None
+    assert 24 <= float(kept[1]) <= 28, "a quarter, and what may be noise"
+    assert 'no profile of "order_id": bound of the whole table' in told(
+        "select count(*) from orders where order_id > 5"
+    )
+    assert "no profile of" not in told("select count(*) from orders where kind is null")
 
 
 def test_explain_without_a_server_uses_them_where_it_is_told_where_they_are(version: Version, filled: Path) -> None:
@@ -485,15 +515,22 @@ def test_the_command_tells_what_it_counted(filled: Path, command: CommandLine) -
     assert command.out.splitlines()[-1] == "shop: paid for before, nothing was charged"
     assert command("profile", "p.yaml", "--column", "amount") == 2
     assert "TABLE.COLUMN" in command.err
+    assert command("profile", "p.yaml", "--by", "kind") == 2
+    assert "--by is TABLE.COLUMN" in command.err
+    for by, wanted in (("none", ()), ("orders.kind", (("orders", "kind"),))):
+        assert command(*asked, "--by", by) == 0
+        assert command.profile_configs[-1].filters == Filters(wanted)
 
 
 def test_what_is_kept_is_shown_with_pictures_and_costs_nothing(filled: Path, command: CommandLine) -> None:
     shown = ("profile", str(filled / "p.yaml"), "--state", str(filled / "state"), "--show")
     assert command(*shown) == 2
     assert "hushql profile makes one" in command.err
-    findings = app.profile(config(filled)).findings
+    findings = app.profile(config(filled, filters=EveryFilter())).findings
     assert command(*shown) == 0
     assert "units by rows" in command.out
+    assert "share of rows by kind" in command.out
+    assert re.search(r"NULL or other  █+ 2\d %", command.out)
     assert any("█" * 40 in line and line.endswith("3,000") for line in command.out.splitlines())
     assert command(*shown, "--json") == 0
     assert [t["table"] for t in json.loads(command.out)["tables"]] == ["users", "orders", "items"]

@@ -75,6 +75,19 @@ def test_ranges_that_cannot_be_cut_have_no_cells(kind: T, domain: Bounded) -> No
     assert not cut(kind, domain).are_told
 
 
+def test_each_range_has_a_value_in_it() -> None:
+    for kind, domain in (
+        (T.FLOAT8, Bounded(-50.0, 1000.0)),
+        (T.DATE, Bounded(date(2019, 1, 1), date(2020, 1, 9))),
+        (T.TIMESTAMP, Bounded(datetime(2024, 1, 1), datetime(2025, 12, 31))),
+    ):
+        cells = cut(kind, domain)
+        places = [place_of(value) for value in cells.middles()]
+        ends = [place_of(end) for end in cells.ends]
+        assert all(low < p <= high for p, low, high in zip(places, ends, ends[1:], strict=False))
+        assert len([*cells.sizes()]) == cells.number
+
+
 def test_cells_have_words() -> None:
     assert [cut(T.TEXT, Listed(("a", "b"))).words(k) for k in range(3)] == ["NULL or other", "a", "b"]
     assert cut(T.FLOAT8, Bounded(0.0, 1000.0)).words(MOST_CELLS) == "up to 1,000"

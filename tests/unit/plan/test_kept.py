@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -127,6 +128,14 @@ def test_values_of_a_column_that_is_filtered_grow() -> None:
     assert Filters(plan("select sum(amount) from orders", context()).analysed.owned, ()).values(column) == (1.0, 1.0)
     nothing = filters("select sum(amount) from orders where amount > 1000")
     assert nothing.values(column) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pairs", "sd"), [((), (), 1.0), ((1.0,), (), 1.0), ((1.0,), (math.nan,), 1.0), ((1.0,), (1.0,), 0.0)]
+)
+def test_shares_that_cannot_be_are_refused(rows: tuple[float, ...], pairs: tuple[float, ...], sd: float) -> None:
+    with pytest.raises(ValueError):
+        ColumnShares(column="x", rows=rows, pairs=pairs, sd=sd)
 
 
 def bound_of(query: str, *, of: object = KNOWN) -> FromProfile:

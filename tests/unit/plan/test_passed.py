@@ -127,6 +127,13 @@ def test_what_cannot_be_told_is_not_guessed(condition: Scalar) -> None:
     assert passed(condition, ColumnRef(0, "x", T.TEXT), Cells(values=("a",))) is None
 
 
+def test_a_part_that_is_not_understood_leaves_the_middles() -> None:
+    x = ColumnRef(0, "x", T.FLOAT8)
+    root = Call("=", (Call("sqrt", (x,), T.FLOAT8), Literal(1.0, T.FLOAT8)), T.BOOL)
+    assert about(AMOUNT, compare("<", AMOUNT, 5.0), root) == [0, *([1] * 4), *([0] * 60)]
+    assert about(AMOUNT, compare("<", AMOUNT, float("nan"))) is None
+
+
 def test_long_lists_are_not_looked_at() -> None:
     items = tuple(Literal(str(k), T.TEXT) for k in range(65))
     assert about(STATUS, Member(ColumnRef(0, "x", T.TEXT), items[:64])) == [0, 0, 0, 0]
