@@ -131,7 +131,7 @@ def test_a_part_that_is_not_understood_leaves_the_middles() -> None:
     x = ColumnRef(0, "x", T.FLOAT8)
     root = Call("=", (Call("sqrt", (x,), T.FLOAT8), Literal(1.0, T.FLOAT8)), T.BOOL)
     assert about(AMOUNT, compare("<", AMOUNT, 5.0), root) == [0, *([1] * 4), *([0] * 60)]
-    assert about(AMOUNT, compare("<", AMOUNT, float("nan"))) is None
+    assert sum(about(AMOUNT, compare("<", AMOUNT, float("nan"))) or ()) == 64, "what may pass counts"
 
 
 def test_long_lists_are_not_looked_at() -> None:
