@@ -97,3 +97,21 @@ def test_no_planner_outlives_its_proxy(site: Site, number: signal.Signals) -> No
             proxied.signal(number)
             proxied.wait()
         until_none_is_left(found)
+
+
+def test_others_are_answered_while_a_long_statement_is_planned(site: Site) -> None:
+    """Its planner stands still, so that it is under way for as long as others ask."""
+    with running(site) as proxied, proxied.connect() as client, ThreadPoolExecutor(1) as thread:
+        with proxied.connect() as other:
+            ask(other, 0)
+            before = set(thinkers(proxied))
+            asked = thread.submit(client.execute, LONG.encode())
+            (planner,) = until_more(proxied, before)
+            os.kill(planner, signal.SIGSTOP)
+            assert other.execute("select 1").fetchall() == [(1,)]
+            for least in range(1, 4):
+                ask(other, least)
+            assert not asked.done()
+            os.kill(planner, signal.SIGKILL)
+        with pytest.raises(psycopg.errors.SystemError):
+            asked.result(PATIENCE_S)
