@@ -25,7 +25,7 @@ from proxy.plan.cells import cells_of
 from proxy.plan.profile import Sizes, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
-from proxy.session.profile_questions import filters, has_several_rows, largest_value, measures
+from proxy.session.profile_questions import filters, has_several_rows, largest_value, measures, unlisted
 from proxy.session.profiling import Findings, Largest, Progress, Wish
 from proxy.sql.intervals import number_range
 
@@ -137,7 +137,7 @@ def _wish(table: Table, config: ProfileConfig) -> Wish:
         _check_bounded(table, name)
     if not has_several_rows(table) and not measures(table):
         raise ConfigError(f'table "{table.name}" has one row for each unit and no measures: there is nothing to count')
-    return Wish(table, measures(table), values, _shared(table, config.filters))
+    return Wish(table, measures(table), values, _shared(table, config.filters), unlisted(table))
 
 
 def _shared(table: Table, wanted: EveryFilter | Filters) -> tuple[str, ...]:

@@ -43,6 +43,12 @@ class _Sum(_Kept):
     of: str
 
 
+class _Groups(_Kept):
+    column: str
+    sizes: _Sizes
+    of: str
+
+
 class _Means(_Kept):
     column: str
     ends: list[Annotated[float, _Number]] = Field(min_length=2, max_length=MOST_CELLS + 1)
@@ -76,6 +82,7 @@ class _Table(_Kept):
     sums: list[_Sum]
     shares: list[_Shares] = Field(default_factory=list)
     means: list[_Means] = Field(default_factory=list)
+    groups: list[_Groups] = Field(default_factory=list)
     data_version: str
     of: str
 
@@ -114,6 +121,9 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             shares=tuple(
                 ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares
             ),
+            groups=tuple(
+                (g.column, _of(g.sizes)) for g in kept.groups if g.of == _facts(policy, kept.table, g.column)
+            ),
             means=tuple(
                 UnitMeans(m.column, tuple(m.ends), tuple(m.counts), m.sd)
                 for m in kept.means if m.of == _facts(policy, kept.table, m.column, is_cut=True)
@@ -129,6 +139,7 @@ def is_kept(path: Path, policy: Policy, wishes: Sequence[Wish]) -> bool:
         w.table.name in of
         and all(of[w.table.name].sum_of(column) is not None for column in w.columns)
         and all(of[w.table.name].shares_of(column) is not None for column in w.shares)
+        and all(of[w.table.name].groups_of(column) is not None for column in w.groups)
         for w in wishes
     )
 
@@ -142,6 +153,9 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
         new = [
             _Sum(column=c, largest=most, sizes=_sizes(s), of=_facts(policy, one.table, c)) for c, most, s in one.sums
         ]
+        grouped = {column for column, _ in one.groups}
+        groups = [g for g in old.groups if g.column not in grouped] if old is not None else []
+        groups += [_Groups(column=c, sizes=_sizes(s), of=_facts(policy, one.table, c)) for c, s in one.groups]
         meant = {m.column for m in one.means}
         means = [m for m in old.means if m.column not in meant] if old is not None else []
         means += [
@@ -156,7 +170,8 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
                     of=_facts(policy, one.table, s.column, is_cut=True))
             for s in one.shares
         ]  # fmt: skip
-        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new], shares=shares, means=means,
+        kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new],
+                                 shares=shares, means=means, groups=groups,
                                  data_version=one.data_version, of=_facts(policy, one.table))  # fmt: skip
     replace_text(path, _File(tables=list(kept.values())).model_dump_json() + "\n")
 

@@ -17,11 +17,11 @@ from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
 from proxy.plan.kept import EVERYTHING, Filters, Kept
 from proxy.plan.moments import HalfSum, Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
-from proxy.plan.profile import Doubles, TableProfile, Tail, UnitMeans
+from proxy.plan.profile import Doubles, Sizes, TableProfile, Tail, UnitMeans
 from proxy.plan.recipes import Apart, Count, Mean, Total
 from proxy.plan.thinning import mean_size, thinned
 from proxy.plan.vector import averaged
-from proxy.sql.algebra import ColumnRef, Scalar
+from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 
 _GAIN = 0.8  # of the error with the policy's bound, that a chosen one must promise to stay below
 _ALIKE = 1.1  # of the least squared error: the largest bound within it is taken, since noise is known and loss is not
@@ -29,6 +29,8 @@ _UNEVEN = 1.5  # squared losses of unlike groups, relative to those of groups th
 _STEPS = 4  # bounds that are compared from one to its double
 _FEWEST = 0.3  # units above the largest bound that is compared
 _LEAST_BOUND = 2.0**-60
+_FEW = 10.0  # of so many units one has larger cells than the unit count that selects keys is weighted by
+_MORE_KEYS = 2.0  # groups there are taken to be, for each that the unit with most groups is in
 _PARTS = np.append(2.0 ** (-np.arange(14) / 2.0) * (1.0 - 0.5**0.5), 2.0**-7.0)  # of all units; together they are all
 _LEAST_OF_ROWS = 2.0**-20  # a total is taken for no smaller part of the number of rows
 _LEAST_OF_LARGEST = 2.0**-40  # a weight is no smaller than this part of the largest, so that norms are doubles
@@ -80,6 +82,23 @@ class Situation:
     noise: float
     groups: int
     shares: tuple[float, ...]
+
+
+def tells_keys(analysed: Analysed, profile: TableProfile) -> bool:
+    """Whether the keys are public, or all of them private and the profile tells how many of each units have."""
+    if not analysed.private_keys:
+        return True
+    if analysed.owned.is_one_row_per_unit or len(analysed.private_keys) < len(analysed.keys):
+        return False
+    return all(_groups_of(k.scalar, analysed, profile) is not None for k in analysed.private_keys)
+
+
+def _groups_of(key: Scalar, analysed: Analysed, profile: TableProfile) -> Sizes | None:
+    """What is known of how many values of a key units have that is a column of the profile's table."""
+    if not isinstance(key, ColumnRef) or analysed.owned.block.scan(key.scan).table.name != profile.table:
+        return None
+    sizes = profile.groups_of(key.name)
+    return sizes if sizes is not None and sizes.is_told else None
 
 
 def centres_of(analysed: Analysed, profile: TableProfile) -> Mapping[Scalar, float]:
@@ -149,12 +168,15 @@ class _Forecast:
         rows = thinned(situation.profile.rows.tail, situation.filters.kept)
         self._ranks = _ranks(rows.units)
         self._rows = np.maximum(rows.sizes_at(self._ranks), 1.0)
+        self._held = self._held_of_keys()
         self._spread, self._alone = self._spread_of_rows(), np.ones(self._rows.shape)
         self._sizes = [self._sizes_of(m) for m in vector.moments]
         least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
         self._totals = np.array([max(self._area(s), least) for s in self._sizes])
         self._uses = [self._use_of(i) for i in range(len(vector.moments))]
         self._groups = max(1, situation.groups)
+        if situation.analysed.private_keys:  # nothing tells how many there are; of a few units all are not the same
+            self._groups = math.ceil(_MORE_KEYS * float(self._held.max()))
         self._kappa = _UNEVEN / self._groups if self._groups > 1 else 1.0
 
     # --- sizes ------------------------------------------------------------------------------------------
@@ -162,7 +184,7 @@ class _Forecast:
     def _sizes_of(self, moment: Moment) -> Doubles:
         """What units have of a moment in all groups together, by rank."""
         if isinstance(moment, UnitCount):
-            held = np.minimum(self._rows, float(self._of.analysed.bounds.groups))
+            held = np.minimum(self._held, float(self._of.analysed.bounds.groups))
             return held if self._is_laplace else np.sqrt(held)
         known = self._sum_known(moment)
         if known is None and isinstance(moment, ScaledSum) and (means := self._means(moment)) is not None:
@@ -192,8 +214,19 @@ class _Forecast:
 
         Of several keys that which tells rows apart best.
         """
+        if self._of.analysed.private_keys:
+            return np.asarray(np.sqrt(np.minimum(1.0, _UNEVEN / self._held)))
         together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
         return np.sqrt(together + (1.0 - together) / self._rows)
+
+    def _held_of_keys(self) -> Doubles:
+        """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
+        analysed = self._of.analysed
+        told = [g for k in analysed.private_keys if (g := _groups_of(k.scalar, analysed, self._of.profile)) is not None]
+        if not told:
+            return self._rows
+        most = np.max([sizes.tail.sizes_at(self._ranks) for sizes in told], axis=0)
+        return np.asarray(np.clip(np.minimum(most, analysed.bounds.keys), 1.0, self._rows))
 
     # --- averages ---------------------------------------------------------------------------------------
 
@@ -276,6 +309,10 @@ class _Forecast:
         for use, of, sizes in zip(uses, self._uses, self._sizes, strict=True):
             size = max(self._least_error(sizes, np.array([of]), of)[0], _LEAST_BOUND)
             found.append(1.0 / size if self._is_laplace or use <= 0 else math.sqrt(math.sqrt(use) * of / size))
+        if self._of.analysed.private_keys:
+            usual = float(np.interp(self._ranks[0] / _FEW, self._ranks[::-1], (self._rows / self._held)[::-1]))
+            linear = [w for m, w in zip(self._vector.moments, found, strict=True) if is_linear(m)]
+            found[self._vector.moments.index(UnitCount(TRUE))] = usual * max(linear, default=1.0)
         largest = max(found)
         return tuple(max(w / largest, _LEAST_OF_LARGEST) for w in found)
 

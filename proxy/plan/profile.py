@@ -177,7 +177,8 @@ class TableProfile:
 
     allowed: rows of a unit by the policy, 1 where there cannot be more. rows: of a unit. sums: by column, the largest
     size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. shares: of rows
-    with the values of a column. means: averages of units, by column. data_version: of the data that was looked at.
+    with the values of a column. means: averages of units, by column. groups: how many different values
+    of a column units have. data_version: of the data that was looked at.
     """
 
     table: str
@@ -187,10 +188,15 @@ class TableProfile:
     data_version: str
     shares: tuple[ColumnShares, ...] = ()
     means: tuple[UnitMeans, ...] = ()
+    groups: tuple[tuple[str, Sizes], ...] = ()
 
     def sum_of(self, column: str) -> tuple[float, Sizes] | None:
         """What is known of the sums of a column."""
         return next(((largest, sizes) for name, largest, sizes in self.sums if name == column), None)
+
+    def groups_of(self, column: str) -> Sizes | None:
+        """What is known of how many different values of a column units have."""
+        return dict(self.groups).get(column)
 
     def means_of(self, column: str) -> UnitMeans | None:
         """What is known of the averages that units have of a column."""

@@ -21,7 +21,7 @@ from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise
 from proxy.dp.selection import KeyRule, key_rule
 from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
 from proxy.plan.asked import asked_of
-from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose
+from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose, tells_keys
 from proxy.plan.charge import Cost
 from proxy.plan.kept import Filters
 from proxy.plan.learned import noise_of_one
@@ -168,7 +168,8 @@ def plan_analysed(
     public = public_product(analysed.keys, analysed.joints)
     by_choice, chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters)
     if chosen.is_chosen:
-        selecting, vector, allocation, totals = ways[-1][2], by_choice, chosen, NO_TOTALS
+        selecting = _selecting(by_choice, analysed)
+        vector, allocation, totals = by_choice, chosen, NO_TOTALS
     sensitivity = allocation.unit_norm * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
@@ -242,7 +243,7 @@ def _bounded(
             vector.moments, natural, context.bound, distribution_of(context.privacy.accounting)
         )
         return vector, imposed, FROM_POLICY
-    if profile is None or not context.may_choose or not vector.moments or analysed.private_keys:
+    if profile is None or not context.may_choose or not vector.moments or not tells_keys(analysed, profile):
         return vector, natural, FROM_POLICY
     situation = Situation(
         analysed=analysed, profile=profile, filters=filters, distribution=distribution_of(context.privacy.accounting),
@@ -258,6 +259,11 @@ def _profile(analysed: Analysed, context: PlanContext) -> TableProfile | None:
     """What is known of the units' rows, if the block's rows are those of one table."""
     name = analysed.owned.bounds_from.name
     return next((p for p in context.profiles if p.table == name and is_of_one_table(analysed.owned)), None)
+
+
+def _selecting(vector: MomentVector, analysed: Analysed) -> int | None:
+    """The unit count that selects private keys, where all keys are private and a unit has several rows."""
+    return vector.moments.index(UnitCount(TRUE)) if analysed.private_keys else None
 
 
 def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVector, int | None]:

@@ -74,11 +74,12 @@ def profile_of(table: Table, found: Sequence[tuple[UnitQuestion, Answer]], polic
     shares = tuple(a for of, a in found if isinstance(a, ColumnShares) and of.table is table)
     own = [(of, a) for of, a in found if isinstance(of, Sizing) and isinstance(a, Sizes) and of.table is table]
     rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
+    groups = tuple((of.column, sizes) for of, sizes in own if of.of is Size.GROUPS)
     means = tuple(a for of, a in found if isinstance(a, UnitMeans) and of.table is table)
     sums = tuple((of.column, of.largest, sizes) for of, sizes in own if of.of is Size.SUM)
     return TableProfile(
         table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version,
-        shares=shares, means=means,
+        shares=shares, means=means, groups=groups,
     )  # fmt: skip
 
 

@@ -17,10 +17,10 @@ from typing import assert_never
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.cells import Cells, cells_of, number_ends
 from proxy.plan.profile import edges
-from proxy.policy.model import FromPolicy, Policy, RowUnit, Table, UnitColumns, UnitVia
+from proxy.policy.model import FromPolicy, Policy, RowUnit, Table, UnitColumns, UnitVia, Unknown
 from proxy.sql.dialect import quote, text_literal
 from proxy.sql.intervals import number_range
-from proxy.sqltypes import Value
+from proxy.sqltypes import SqlType, Value
 
 _FIFTHS = 5  # a share has so many times the noise that a number of units by size has
 _FEWEST_VALUES = 4  # of a unit whose average counts: those of many are what a bound of averages is about
@@ -28,11 +28,12 @@ _REACH = 12  # the smallest edge of sums and values is the largest value, halved
 
 
 class Size(enum.Enum):
-    """Of what of a unit: its rows, the sum of the sizes of a column's values, or the largest of these."""
+    """Of what of a unit: its rows, the sum of the sizes of a column's values, the largest of these, or their number."""
 
     ROWS = "count(*)"
     SUM = "sum(abs({}))"
     VALUE = "max(abs({}))"
+    GROUPS = "count(DISTINCT {})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Sizing:
     @property
     def least(self) -> float:
         """The smallest edge of the ladder, in multiples of `largest`."""
-        return 1.0 if self.of is Size.ROWS else math.ldexp(1.0, -_REACH)
+        return 1.0 if self.of in (Size.ROWS, Size.GROUPS) else math.ldexp(1.0, -_REACH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,12 @@ UnitQuestion = Sizing | Averaging | Sharing
 def weight_of(question: UnitQuestion, distribution: Distribution) -> int:
     """Which part of the price a question is worth: vectors of weight 1, or 1/5 of shares, in one joint release.
 
-    Of averages the weight is about 1/2. Of rho a vector gets its weight's square, of a pure epsilon its weight.
+    Of averages the weight is about 1/2, of numbers of values 1/5. Of rho a vector gets its weight's square, of a pure
+    epsilon its weight.
     """
     match question:
+        case Sizing(of=Size.GROUPS):
+            return 1
         case Averaging():
             return _FIFTHS**2 // 4 if distribution is Distribution.GAUSSIAN else _FIFTHS // 2
         case Sizing():
@@ -132,12 +136,16 @@ def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) ->
 
 def measures(table: Table) -> tuple[str, ...]:
     """The columns whose sums are likely to be asked for: numbers with bounds that neither tell rows apart nor join."""
-    joining = {j.column for j in table.joins}
-    if isinstance(table.ownership, UnitVia):
-        joining.add(table.ownership.on)
+    joining = _joining(table)
     return tuple(
         c.name for c in table.columns if not c.hidden and c.name not in joining and largest_value(table, c.name)
     )
+
+
+def _joining(table: Table) -> frozenset[str]:
+    """The columns that tables are joined on."""
+    via = (table.ownership.on,) if isinstance(table.ownership, UnitVia) else ()
+    return frozenset((*(j.column for j in table.joins), *via))
 
 
 def largest_value(table: Table, name: str) -> float:
@@ -155,6 +163,17 @@ def _ends(table: Table, name: str) -> tuple[float, float]:
 def filters(table: Table) -> tuple[str, ...]:
     """The columns that are likely to be filtered by: those whose cells follow from the policy."""
     return tuple(c.name for c in table.columns if not c.hidden and not c.key and cells_of(c).are_told)
+
+
+def unlisted(table: Table) -> tuple[str, ...]:
+    """The columns by whose values one may group that nobody listed, where a unit may have several."""
+    joining = _joining(table)
+    if not has_several_rows(table):
+        return ()
+    return tuple(
+        c.name for c in table.columns
+        if isinstance(c.domain, Unknown) and not (c.key or c.hidden or c.name in joining or c.type is SqlType.BOOL)
+    )  # fmt: skip
 
 
 def text_of(question: UnitQuestion, policy: Policy) -> str:

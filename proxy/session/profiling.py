@@ -56,18 +56,23 @@ _ANY_ROWS = FromPolicy(2**31)  # of a unit: what is inferred of its sums must no
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A table, and those of its columns whose sums are wanted too, whose largest values, and whose shares of values."""
+    """A table, and those of its columns whose sums are wanted too, whose largest values, and whose shares of values.
+
+    groups: of whose values it is wanted how many a unit has.
+    """
 
     table: Table
     columns: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def questions(self) -> list[UnitQuestion]:
         """What is asked to fulfil it."""
         means = (of for column in self.columns if len((of := Averaging(self.table, column)).ends) > 1)
         return [
-            *sizings(self.table, self.columns, self.values), *means, *(Sharing(self.table, c) for c in self.shares)
+            *sizings(self.table, self.columns, self.values), *means,
+            *(Sizing(self.table, Size.GROUPS, c) for c in self.groups), *(Sharing(self.table, c) for c in self.shares)
         ]  # fmt: skip
 
 

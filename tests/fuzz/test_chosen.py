@@ -11,7 +11,7 @@ import pytest
 from proxy.plan.cells import cells_of
 from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.plan.release_plan import PlanContext
-from proxy.policy.model import Column
+from proxy.policy.model import Column, Unknown
 from proxy.sql.intervals import number_range
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
 from tests.fuzz.examine import Examiner, report, run_worlds
@@ -79,6 +79,10 @@ def profiled_context(world: World, rng: random.Random) -> PlanContext:
                 for c in t.columns if c.type.is_number and own.random() < 0.7
             ),
             data_version="1",
+            groups=tuple(
+                (c.name, made_sizes(own, 1.0))
+                for c in t.columns if isinstance(c.domain, Unknown) and own.random() < 0.8
+            ),
             means=tuple(made_means(own, c) for c in t.columns if c.type.is_number and own.random() < 0.8),
             shares=tuple(made_shares(own, c) for c in t.columns if cells_of(c).are_told and own.random() < 0.8),
         )

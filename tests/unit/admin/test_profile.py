@@ -157,7 +157,7 @@ def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
     assert users.rows.counts[0] == pytest.approx(UNITS, abs=2), "as many as have a sum"
     assert [(v.table, v.column, sum(counted(v.sizes).values())) for v in findings.values] == [("users", "age", UNITS)]
     whole = knob_pico(policy_of(filled).privacy, 4.0)
-    assert spent(filled) == findings.pico == sum(whole * w // (6 * 25 + 3 * 6) for w in (*[25] * 6, *[6] * 3))
+    assert spent(filled) == findings.pico == sum(whole * w // (6 * 25 + 3 * 6 + 2) for w in (*[25] * 6, *[6] * 3, 1, 1))
     kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
     assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
     again = app.profile(asked).findings
@@ -181,8 +181,8 @@ def test_shares_of_rows_and_of_pairs_are_added_up_at_a_small_part_of_the_price(f
     assert sum(age.rows) == pytest.approx(UNITS)
     assert not any(age.pairs), "of one row there is no pair"
     whole = knob_pico(policy_of(filled).privacy, 8.0)
-    weights = 5 * 25 + 3 * 6 + 1 + 2 + 2 + 2
-    assert findings.pico == sum(whole * w // weights for w in (*[25] * 5, 6, 6, 6, 1, 2, 2, 2)) == spent(filled)
+    weights = 5 * 25 + 3 * 6 + 2 + 1 + 2 + 2 + 2
+    assert findings.pico == sum(whole * w // weights for w in (*[25] * 5, 6, 6, 6, 1, 1, 1, 2, 2, 2)) == spent(filled)
     assert kind.sd == pytest.approx(1 / (whole * 2 // weights / 1e12) ** 0.5, rel=1e-6), "a vector of length sqrt 2"
     kept, said = read_profiles(path_of(filled / "state", "shop"), policy_of(filled))
     assert (sorted(kept, key=lambda p: p.table), said) == (sorted(findings.profiles, key=lambda p: p.table), ())
@@ -211,18 +211,31 @@ def test_what_is_kept_of_the_same_data_need_not_be_counted_again(filled: Path) -
 def test_how_far_it_is_is_told_before_and_after_each_step(filled: Path) -> None:
     told: list[tuple[int, int]] = []
     app.profile(config(filled), lambda done, steps: told.append((done, steps)))
-    assert told == [(done, 16) for done in range(17)], "eight questions, each planned and computed"
+    assert told == [(done, 20) for done in range(21)], "ten questions, each planned and computed"
 
 
 def test_noise_is_that_of_a_share_of_the_price(filled: Path) -> None:
-    """Six counts of weight 1 and three of about 1/2, each of one unit that moves one number by one."""
+    """Six counts of weight 1, three of about 1/2 and two of 1/5, each of one unit that moves one number by one."""
     findings = app.profile(config(filled, columns=(("users", "age"),))).findings
-    rho = knob_pico(policy_of(filled).privacy, 4.0) / (6 * 25 + 3 * 6) / 1e12
+    rho = knob_pico(policy_of(filled).privacy, 4.0) / (6 * 25 + 3 * 6 + 2) / 1e12
     for one in findings.profiles:
         for sizes in (one.rows, *(s for _, _, s in one.sums)):
             assert sizes.sd == pytest.approx(1 / (2 * 25 * rho) ** 0.5, rel=1e-6)
         for means in one.means:
             assert means.sd == pytest.approx(1 / (2 * 6 * rho) ** 0.5, rel=1e-6)
+        for _, groups in one.groups:
+            assert groups.sd == pytest.approx(1 / (2 * rho) ** 0.5, rel=1e-6)
+
+
+def test_it_is_counted_how_many_unlisted_values_units_have(filled: Path) -> None:
+    findings = app.profile(config(filled)).findings
+    orders = next(p for p in findings.profiles if p.table == "orders")
+    ids, notes = orders.groups_of("order_id"), orders.groups_of("note")
+    assert ids is not None
+    assert notes is not None
+    assert counted(ids) == {4.0: UNITS - LARGE, 362.038672: LARGE}, "each row has its own"
+    assert counted(notes) == {1.0: UNITS}
+    assert orders.groups_of("amount") is None
 
 
 def test_averages_of_units_of_several_rows_are_counted(filled: Path) -> None:
