@@ -273,6 +273,7 @@ async def _serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[Non
     finally:
         _log.info("ending: idle sessions at once, busy ones within %g seconds", _DRAIN_S)
         await proxy.stop()
+        gc.unfreeze()  # or what is in cycles is never let go, which a library complains of at the end
         _log.info("ended")
 
 
