@@ -12,6 +12,7 @@ from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.derive import Derived
 from proxy.plan.left_out import About, LeftOut, Untold, told
 from proxy.plan.outputs import OutputNoise
+from proxy.plan.release_plan import Threshold
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.plan.wide import too_wide
@@ -26,6 +27,9 @@ _SMALLEST_KNOB = 0.001
 _UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
 _INCLUDED = "hush.low and hush.high of counts and sums include it; averages and ratios may be off either way."
 _ONCE = "The administrator can have it told for all statements: hushql profile. This is said once in a session."
+_HIDDEN = (
+    "Another epsilon lowers it, a coarser GROUP BY makes larger groups; listed values are always shown: see EXPLAIN."
+)
 _REPEAT = "Statements that were answered before can be repeated at no charge."
 
 
@@ -84,6 +88,19 @@ def clamp_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
     """A NOTICE for each aggregate of what units have that a clamp would make of use."""
     found = dict.fromkeys(w for p in plans for w in too_wide(p, unit))
     return tuple(Notice(severity="NOTICE", sqlstate="00000", message=w.what, detail=w.instead) for w in found)
+
+
+def threshold_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
+    """A NOTICE of the size from which groups are shown whose values nobody listed.
+
+    Claim: a function of the profiles, the price, the policy and the text.
+    """
+    every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
+    highest = max((p.selection.tau for p in every if isinstance(p.selection, Threshold)), default=0.0)
+    if highest <= 1.0:
+        return ()
+    text = f"groups of fewer than about {figure(highest, 2)} {unit}s are not shown"
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=_HIDDEN),)
 
 
 def left_out_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:

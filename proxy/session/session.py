@@ -40,6 +40,7 @@ from proxy.session.notices import (
     rank_notices,
     repeat_notices,
     reuse_notices,
+    threshold_notices,
     unsaid,
     zone_notices,
 )
@@ -414,7 +415,8 @@ def _notices(
             *zone_notices(planned.types, settings.time_zone, privacy),
             *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
             *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit),
-            *clamp_notices(planned.plans, privacy.unit), *doubt_notices(*doubt))  # fmt: skip
+            *threshold_notices(planned.plans, privacy.unit), *clamp_notices(planned.plans, privacy.unit),
+            *doubt_notices(*doubt))  # fmt: skip
 
 
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:

@@ -13,8 +13,10 @@ from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.ledger.promises import Standing
 from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.outputs import output_noise
+from proxy.plan.release_plan import Threshold
+from proxy.policy.figures import figure
 from proxy.policy.model import Refresh
-from proxy.session.notices import budget_spent, charge_notices, rank_notices, zone_notices
+from proxy.session.notices import budget_spent, charge_notices, rank_notices, threshold_notices, zone_notices
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import plan
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
@@ -81,6 +83,15 @@ def test_quantiles_are_said_to_be_approximate() -> None:
     assert notice.severity == "NOTICE"
     assert f"{most:,} rows or fewer off" in notice.message
     assert rank_notices(output_noise(plan("select count(*), avg(height) from users"))) == ()
+
+
+def test_the_size_from_which_unlisted_groups_are_shown_is_told() -> None:
+    of = plan("select city, count(*) from users group by city")
+    assert isinstance(of.selection, Threshold)
+    (notice,) = threshold_notices([of], "customer")
+    assert notice.message == f"groups of fewer than about {figure(of.selection.tau, 2)} customers are not shown"
+    assert 10 < of.selection.tau < 1000
+    assert threshold_notices([plan("select plan, count(*) from users group by plan")], "customer") == ()
 
 
 def test_no_warning_when_nothing_was_charged() -> None:
