@@ -19,7 +19,7 @@ from proxy.policy.model import Bounded, Neighbors, Policy, Privacy, Table
 from tests.oracle.shown import Few, unit_length
 from tests.thresholds import each_of, least_shown
 from tests.unit.plan.shop import TABLES, any_plan, context, with_bounds
-from tests.unit.plan.test_profile import PROFILE
+from tests.unit.plan.test_profile import PROFILE, counted
 from tests.unit.sql.corpus import Case, cases, plan, policy, setting_of
 
 _UNUSED = 1e-4  # of a chance: what thresholds leave, since they are rounded
@@ -178,6 +178,18 @@ def test_a_profile_changes_nothing_of_how_seldom_they_show(promised: Promised) -
     of = replace(promising(promised), profiles=(PROFILE,))
     for sql in ("select store_id, count(*) from orders group by 1", SHAPES["sums"][0]):
         (release,) = releases_of(any_plan(sql, of))
+        check(release, promised.few(of.pico, 7), of.atto_for_keys)
+
+
+@promises
+def test_chosen_bounds_show_groups_as_seldom_as_is_charged(promised: Promised) -> None:
+    """Where a profile tells how many groups units have, B is chosen, and the threshold follows from it."""
+    few = [float(1 + n % 3) for n in range(40_000)]
+    told = replace(PROFILE, rows=counted(few), sums=(), groups=(("store_id", counted([min(n, 2.0) for n in few])),))
+    of = replace(promising(promised), profiles=(told,))
+    for sql in (SHAPES["several rows"][0], "select store_id, count(*), sum(amount) from orders group by 1"):
+        (release,) = releases_of(any_plan(sql, of))
+        assert release.allocation.is_chosen
         check(release, promised.few(of.pico, 7), of.atto_for_keys)
 
 
