@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 
+from benchmarks.accuracy.real import Line, kept, summary
 from benchmarks.accuracy.row import Row
 from tools.sources import ROOT
 
@@ -18,6 +19,7 @@ PAGE = ROOT / "docs" / "accuracy.md"
 PICTURE = ROOT / "docs" / "accuracy.svg"
 BEGIN = "<!-- accuracy: begin; written by `python -m tools.accuracy_page` -->"
 END = "<!-- accuracy: end -->"
+REAL = ("<!-- tables: begin; written by `python -m tools.accuracy_page` -->", "<!-- tables: end -->")
 
 _LEAST = 0.001  # where the picture's axis begins
 _LEFT, _WIDTH, _LINE = 330, 420, 16
@@ -81,9 +83,33 @@ def page(text: str, found: Sequence[Row]) -> str:
     return f"{before}{BEGIN}\n\n{table(found)}\n\n{END}{after}"
 
 
+def real_table(found: Sequence[Line]) -> str:
+    """Of whole tables: how many times the error of the best bound the errors of all ways are."""
+    head = (
+        "table",
+        "questions",
+        "asked",
+        "hushql",
+        "policy's bounds",
+        "rows kept",
+        "groups kept",
+        "intervals that hold",
+    )
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *summary(found)))
+
+
+def with_real(text: str, found: Sequence[Line]) -> str:
+    """The page with the table of whole tables. ValueError without a place for it."""
+    before, begin, rest = text.partition(REAL[0])
+    _, end, after = rest.partition(REAL[1])
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} has no place for whole tables")
+    return f"{before}{begin}\n\n{real_table(found)}\n\n{end}{after}"
+
+
 def main() -> int:
     found = lines()
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+    PAGE.write_text(with_real(page(PAGE.read_text(encoding="utf-8"), found), kept()), encoding="utf-8")
     PICTURE.write_text(picture(found), encoding="utf-8")
     return 0
 

@@ -10,7 +10,7 @@ import argparse
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ RESULT = Path(__file__).resolve().parents[1] / "results" / "accuracy_real.json"
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 QUESTIONS = 50  # which the price of a profile is divided among
 CONDITIONS = ("coin < 50", "coin < 10", "coin = 0", "face < 10", "face = 0")
+OPEN = " by dest"
 MEDIAN = "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)"
 _DRAWS, _FEW_DRAWS = 25, 3  # answers with each profile; of medians, which take long
 _ABOVE_POLICY = {True: 1.2, False: 1.05}  # of its error, with several rows a unit or one
@@ -134,21 +135,44 @@ def _mean(ratios: Sequence[float]) -> float:
 
 
 def summary(found: Sequence[Line]) -> Iterator[tuple[str, ...]]:
-    """For each world, with and without conditions: how many times the oracle's errors others have."""
-    kinds: tuple[tuple[str, Callable[[Line], float]], ...] = (
-        ("ours", lambda o: o.ours), ("policy", lambda o: o.policy), ("rows", lambda o: o.rows),
-        ("groups", lambda o: o.groups),
-    )  # fmt: skip
+    """For each table and kind of question: errors relative to the oracle's, or to the policy's where there is none.
+
+    Columns: table, kind, questions asked, errors of the product, the policy, `rows` and `groups`, intervals that hold.
+    """
     for world in dict.fromkeys(o.world for o in found):
-        for is_filtered in (False, True):
-            of = [o for o in found if o.world == world and o.is_filtered == is_filtered and o.oracle > 0]
-            if of:
-                ratios = (f"{_mean([pick(o) / o.oracle for o in of]):.2f}" for _, pick in kinds)
-                held = f"{sum(o.held for o in of) / len(of):.3f}"
-                yield world, "condition" if is_filtered else "all rows", *ratios, held
-        means = [o for o in found if o.world == world and math.isnan(o.oracle) and o.ours > 0 < o.policy]
-        if means:
-            yield world, "averages, ours to policy", f"{_mean([o.ours / o.policy for o in means]):.2f}", "", "", "", ""
+        for name, of in _kinds([o for o in found if o.world == world]):
+            if of and of[0].oracle > 0:
+                ways = ([o.ours for o in of], [o.policy for o in of], [o.rows for o in of], [o.groups for o in of])
+                errors = [f"{_mean([e / o.oracle for e, o in zip(way, of, strict=True)]):.2f}" for way in ways]
+            else:
+                errors = [f"{_mean([o.ours / o.policy for o in of]):.2f} of the policy's", "1", "", ""] if of else []
+            if errors:
+                yield world, name, str(len(of)), *errors, f"{100 * sum(o.held for o in of) / len(of):.0f} %"
+
+
+def _kinds(found: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
+    """Questions that are alike."""
+    known = [o for o in found if o.oracle > 0]
+    yield "counts and sums", [o for o in known if not o.is_filtered]
+    yield "counts and sums under WHERE", [o for o in known if o.is_filtered]
+    others = [o for o in found if math.isnan(o.oracle) and o.ours > 0 < o.policy]
+    listed = [o for o in others if not o.question.endswith(OPEN)]
+    yield "averages", [o for o in listed if o.question.startswith("avg")]
+    yield "medians", [o for o in listed if o.question.startswith("percentile")]
+    yield "by unlisted values", [o for o in others if o.question.endswith(OPEN)]
+
+
+def kept() -> list[Line]:
+    """The figures that were kept."""
+    found = json.loads(RESULT.read_text(encoding="utf-8"))
+    return [Line(**{name: math.nan if value is None else value for name, value in one.items()}) for one in found]
+
+
+def _written(found: Sequence[Line]) -> str:
+    """As JSON, with four digits; what is no number as null."""
+    every = [{n: float(f"{v:.4g}") if isinstance(v, float) else v for n, v in asdict(o).items()} for o in found]
+    plain = [{n: None if isinstance(v, float) and math.isnan(v) else v for n, v in one.items()} for one in every]
+    return "[\n" + ",\n".join(json.dumps(one) for one in plain) + "\n]\n"
 
 
 def main() -> int:
@@ -175,7 +199,7 @@ def main() -> int:
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
     if not (options.world or options.epsilon or options.question):
-        RESULT.write_text(json.dumps([asdict(o) for o in found], indent=1) + "\n", encoding="utf-8")
+        RESULT.write_text(_written(found), encoding="utf-8")
     goals = [*missed(found)]
     console.print("\n".join(f"missed: {g}" for g in goals))
     return int(bool(goals))

@@ -12,6 +12,8 @@ _PLAN_RELEASE_PLAN = "tests/unit/plan/test_release_plan.py"
 _RELEASE_FINISH = "tests/unit/release/test_finish.py"
 _PLAN_CHOSEN_BOUND = "tests/unit/plan/test_chosen_bound.py"
 _PLAN_PROFILE = "tests/unit/plan/test_profile.py"
+_PLAN_CENTRED = "tests/unit/plan/test_centred.py"
+_PLAN_PRIVATE_CHOICE = "tests/unit/plan/test_private_choice.py"
 _PLAN_POSTGRES_DIALECT = "tests/unit/plan/test_postgres_dialect.py"
 _SESSION_REPLACED = "tests/unit/session/test_replaced.py"
 _PLAN_QUANTILES = "tests/unit/plan/test_quantiles.py"
@@ -114,10 +116,14 @@ ONE_LINE = (
            "least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)",
            "least = _LEAST_BOUND",
            f"{_PLAN_PROFILE}::test_a_bound_holds_a_row_that_is_counted_however_dear_noise_is"),
-    Seeded("unit norm", "a bound is chosen beside unlisted groups", "plan/release_plan.py",
-           "or not vector.moments or analysed.private_keys:",
-           "or not vector.moments:",
-           f"{_PLAN_PROFILE}::test_what_a_profile_says_nothing_of_keeps_the_policys_bounds"),
+    Seeded("unit norm", "a bound is chosen where listed groups are beside unlisted ones", "plan/bound_choice.py",
+           "if analysed.owned.is_one_row_per_unit or len(analysed.private_keys) < len(analysed.keys):",
+           "if analysed.owned.is_one_row_per_unit:",
+           f"{_PLAN_PRIVATE_CHOICE}::test_keys_that_a_profile_says_nothing_of_keep_the_policys_bounds"),
+    Seeded("unit norm", "a centred measure is clamped as one about its middle", "plan/vector.py",
+           "return ScaledSum(where, argument, middle, half, (lo - middle) / half, (hi - middle) / half, given)",
+           "return ScaledSum(where, argument, middle, half, given=given)",
+           f"{_PLAN_CENTRED}::test_an_average_is_released_about_the_centre_within_its_bounds"),
     Seeded("unit norm", "a setting raises the policy's bound", "analysis/analyse.py",
            "    if lowered.rows_per_group and lowered.rows_per_group < per_group:",
            "    if lowered.rows_per_group:",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.accuracy.real import kept
 from tools import accuracy_page
-from tools.accuracy_page import PAGE, PICTURE, lines, page, picture
+from tools.accuracy_page import PAGE, PICTURE, lines, page, picture, with_real
 
 
 def test_the_page_and_its_picture_say_what_was_measured() -> None:
@@ -13,6 +14,14 @@ def test_the_page_and_its_picture_say_what_was_measured() -> None:
     again = "run: .venv/bin/python -m tools.accuracy_page"
     assert text == page(text, found), again
     assert PICTURE.read_text(encoding="utf-8") == picture(found), again
+
+
+def test_the_page_says_what_whole_tables_gave() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == with_real(text, kept()), "run: .venv/bin/python -m tools.accuracy_page"
+    with pytest.raises(ValueError, match="no place"):
+        with_real("nothing", kept())
+    assert {o.world for o in kept()} >= {"shop", "flights", "batting"}
 
 
 def test_answers_are_as_near_as_those_of_the_best_other_way() -> None:
