@@ -198,8 +198,10 @@ def main() -> int:
                 )
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
-    if not (options.world or options.epsilon or options.question):
-        RESULT.write_text(_written(found), encoding="utf-8")
+    if not (options.epsilon or options.question):
+        asked = {o.world for o in found}
+        others = [o for o in kept() if o.world not in asked] if RESULT.exists() else []
+        RESULT.write_text(_written([*others, *found]), encoding="utf-8")
     goals = [*missed(found)]
     console.print("\n".join(f"missed: {g}" for g in goals))
     return int(bool(goals))

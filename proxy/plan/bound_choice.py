@@ -129,7 +129,8 @@ def choose(
         return vector, natural, FROM_POLICY  # how far a statistic is off cannot be told from sizes
     if not situation.profile.rows.is_told:
         return vector, natural, FROM_POLICY
-    forecast, other = _Forecast(centred, situation), _Forecast(vector, situation)
+    forecast = _Forecast(centred, situation)
+    other = forecast if vector is centred else _Forecast(vector, situation)
     if not forecast.knows_means:
         return vector, natural, FROM_POLICY
     weights = forecast.weights()

@@ -113,17 +113,17 @@ class UnitMeans:
         if self.sd <= 0 or any(a >= b for a, b in pairwise(self.ends)):
             raise ValueError("noise is positive, and ends rise")
 
-    @property
+    @cached_property
     def are_told(self) -> bool:
         """Whether there are enough units to tell them from noise."""
         return bool(self._seen.any())
 
-    @property
+    @cached_property
     def centre(self) -> float:
         """About the average of the units' averages."""
         return float(self._seen @ self._middles / self._seen.sum())
 
-    @property
+    @cached_property
     def spread(self) -> float:
         """About how far from it a unit's average is, as a root mean square."""
         return math.sqrt(float(self._seen @ self._apart(self.centre) ** 2 / self._seen.sum()))
