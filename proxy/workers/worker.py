@@ -60,6 +60,13 @@ def _may_end_in(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_globals.get("__name__", "").startswith(_ENDED_IN)
 
 
+def _is_of_memory(error: BaseException | None) -> bool:
+    """Whether memory was lacking at the root of it: libraries raise errors of their own from every other."""
+    while error and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 class _Worker:
     def __init__(self, link: socket.socket) -> None:
         self._link = link
@@ -116,14 +123,14 @@ class _Worker:
                 work, args, kwargs = self._packer.unpack(content)
                 return Frame(Kind.RETURNED, 0, self._packer.pack(work(self._cuts, *args, **kwargs)))
         except (HushError, Unread) as error:
-            return Frame(Kind.RAISED, 0, self._packer.pack(error))
+            return Frame(Kind.LARGE) if _is_of_memory(error) else Frame(Kind.RAISED, 0, self._packer.pack(error))
         except _Slow:
             return Frame(Kind.SLOW)
         except _Dropped:
             return Frame(Kind.DROPPED)
-        except MemoryError:
-            return Frame(Kind.LARGE)
         except Exception as error:  # noqa: BLE001 - whatever it is: the proxy says that it is its own fault
+            if _is_of_memory(error):
+                return Frame(Kind.LARGE)
             places = "".join(traceback.format_tb(error.__traceback__))
             return Frame(Kind.FAILED, 0, f"{type(error).__name__}\n{places}".encode())
         finally:

@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from sqlglot.errors import TokenError
 
+from proxy.errors import Unsupported
+from proxy.workers.frames import Kind
 from proxy.workers.worker import _Dropped, _Slow, _Worker
 
 _BUSY = """\
@@ -90,3 +93,41 @@ def test_signals_that_come_between_works_end_none(worker: _Worker) -> None:
     os.kill(os.getpid(), signal.SIGPROF)
     with worker._timed(60):
         busy_in("proxy.plan.terms")(0.05)
+
+
+def _lacking(_cuts: object) -> None:
+    raise MemoryError
+
+
+def _lacking_in_a_library(_cuts: object) -> None:
+    try:
+        _lacking(_cuts)
+    except Exception as error:
+        raise TokenError("Error tokenizing ''") from error
+
+
+def _unreadable(_cuts: object) -> None:
+    try:
+        _lacking_in_a_library(_cuts)
+    except TokenError as error:
+        raise Unsupported("statement names a private table and cannot be read") from error
+
+
+def _malformed(_cuts: object) -> None:
+    raise Unsupported("statement names a private table and cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("work", "kind"),
+    [
+        (_lacking, Kind.LARGE),
+        (_lacking_in_a_library, Kind.LARGE),
+        (_unreadable, Kind.LARGE),
+        (_malformed, Kind.RAISED),
+    ],
+)
+def test_lack_of_memory_is_told_whatever_was_made_of_it(
+    worker: _Worker, monkeypatch: pytest.MonkeyPatch, work: Callable[[object], None], kind: Kind
+) -> None:
+    monkeypatch.setattr(worker._packer, "unpack", lambda _content: (work, (), {}))
+    assert worker._answer(b"", 60).kind is kind
