@@ -125,6 +125,7 @@ def setting_defaults(policy: Policy) -> tuple[tuple[str, str], ...]:
         ("hush.fresh", "off"),
         ("hush.nonnegative", "on"),
         ("hush.consistency", "on"),
+        ("hush.digits", "noise"),
         ("hush.target_error", ""),
         ("hush.max_charge", ""),
         ("hush.weights", ""),

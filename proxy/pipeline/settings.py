@@ -31,6 +31,7 @@ class Settings:
 
     target: the accuracy that is wanted instead of an epsilon. shares: how much each aggregate matters, () for alike.
     shared_session: name of the session account that pooled connections of one login share, "" for none.
+    is_rounded: numbers are shown with the digits that their noise leaves.
     muted: severities of notices that client_min_messages keeps from the client. time_zone: the session's.
     style: all settings by which PostgreSQL reads the session's texts.
     """
@@ -41,6 +42,7 @@ class Settings:
     is_fresh: bool
     is_nonnegative: bool
     is_consistent: bool
+    is_rounded: bool
     max_charge: float
     target: Target
     shares: tuple[float, ...]
@@ -64,6 +66,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         is_fresh=_SWITCH[get("fresh").lower() or "off"],
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         is_consistent=_SWITCH[get("consistency").lower() or "on"],
+        is_rounded=get("digits").lower() != "all",
         max_charge=float(get("max_charge") or 0),
         target=_read_target(get("target_error")),
         shares=tuple(float(part) for part in get("weights").split(",") if part),
@@ -114,6 +117,12 @@ def _switch(name: str, value: str, _privacy: Privacy) -> None:
         raise InvalidSetting(f"{name} must be on or off, not '{value[:40]}'")
 
 
+def _digits(name: str, value: str, _privacy: Privacy) -> None:
+    if value.lower() not in ("noise", "all"):
+        raise InvalidSetting(f"{name} must be noise or all, not '{value[:40]}'",
+                             hint="noise: the digits that the noise of a number leaves.")  # fmt: skip
+
+
 def _name(name: str, value: str, _privacy: Privacy) -> None:
     if len(value) > 60 or not all(c.isalnum() or c in "_-." for c in value):
         raise InvalidSetting(f"{name} must be at most 60 letters, digits, '_', '-' or '.'")
@@ -148,6 +157,7 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.fresh": _switch,
     "hush.nonnegative": _switch,
     "hush.consistency": _switch,
+    "hush.digits": _digits,
     "hush.max_charge": _epsilon,
     "hush.target_error": _target,
     "hush.weights": _shares,

@@ -7,6 +7,7 @@ a total about it. See docs/claims/grouping-sets.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from proxy.plan.moments import Moment
 from proxy.plan.recipes import Count, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import GroupingSet, SetsPlan
+from proxy.release.digits import last_digit, with_digits
 from proxy.release.noisy import Check, NoisyCells
 
 Places = NDArray[np.int64]  # of cells among those of a set: a row for each private part, a column for each public key
@@ -49,9 +51,18 @@ class _Shared:
 
 
 def make_consistent(
-    plan: SetsPlan, cells: list[NoisyCells], adjusted: list[Adjusted], *, nonnegative: bool, check: Check
+    plan: SetsPlan,
+    cells: list[NoisyCells],
+    adjusted: list[Adjusted],
+    *,
+    nonnegative: bool,
+    check: Check,
+    is_rounded: bool = False,
 ) -> None:
-    """Bring the moments of all sets together, then the whole numbers that are made of them."""
+    """Bring the moments of all sets together, then the whole numbers that are made of them.
+
+    is_rounded: all counts and sums become multiples of the last digit that the least of their noises leaves.
+    """
     for family in plan.families():
         moments = plan.additive(family)
         for shared in _shared(plan, family, cells):
@@ -59,7 +70,7 @@ def make_consistent(
             for moment in moments:
                 check()
                 work.bring_together(moment)
-            work.settle(frozenset(moments), nonnegative=nonnegative, check=check)
+            work.settle(frozenset(moments), nonnegative=nonnegative, check=check, is_rounded=is_rounded)
 
 
 class _Family:
@@ -84,7 +95,7 @@ class _Family:
             if places.size == len(vectors):
                 self._adjusted[number].sds[index[number]] = agreed[one.public]
 
-    def settle(self, moments: frozenset[Moment], *, nonnegative: bool, check: Check) -> None:
+    def settle(self, moments: frozenset[Moment], *, nonnegative: bool, check: Check, is_rounded: bool) -> None:
         """Numbers that add up, whole or of one sign or both, for every count and sum of these moments."""
         one = next(iter(self._sets.values())).plan
         for place, (aggregate, recipe) in enumerate(
@@ -94,22 +105,36 @@ class _Family:
             used = [i for i, _ in _terms(recipe)]
             sign = _sign(recipe) if nonnegative else 0
             is_whole = aggregate.type.is_integer
-            if (is_whole or sign) and used and {one.vector.moments[i] for i in used} <= moments:
-                self._settle(place, sign, is_whole=is_whole)
+            if used and {one.vector.moments[i] for i in used} <= moments:
+                last = self._last_digit(place) if is_rounded else None
+                if is_whole:
+                    last = min(last or 0, 0)
+                if last is not None or sign:
+                    self._settle(place, sign, last)
 
-    def _settle(self, place: int, sign: int, *, is_whole: bool) -> None:
-        tables, turned = {}, -1.0 if sign < 0 else 1.0
+    def _last_digit(self, place: int) -> int | None:
+        """That of the number with the least noise."""
+        sds = [
+            math.sqrt(math.fsum((c * self._adjusted[n].agreed(s.plan)[i]) ** 2 for i, c in _terms(recipe)))
+            for n, s in self._sets.items()
+            for recipe in (s.plan.vector.finishes[place],)
+        ]
+        return last_digit(min(sds))
+
+    def _settle(self, place: int, sign: int, last: int | None) -> None:
+        """last: the place of the last digit; None leaves all."""
+        tables, turned, step = {}, -1.0 if sign < 0 else 1.0, 1.0 if last is None else 10.0**-last
         for number, one in self._sets.items():
             terms = _terms(one.plan.vector.finishes[place])
-            values = [turned * sum(c * v[i] for i, c in terms) for v in self._adjusted[number].vectors]
+            values = [turned * sum(c * v[i] for i, c in terms) / step for v in self._adjusted[number].vectors]
             tables[one.public] = self._table(number, values)
-        found = settle(tables, nonnegative=sign != 0, whole=is_whole)
+        found = settle(tables, nonnegative=sign != 0, whole=last is not None)
         if found is None:
             return
         for number, one in self._sets.items():
             settled = self._adjusted[number].settled.setdefault(place, [None] * len(self._adjusted[number].vectors))
             for at, value in zip(self._shared.places[number].flat, found[one.public].flat, strict=True):
-                settled[at] = turned * float(value) + 0.0
+                settled[at] = with_digits(turned * float(value) * step, last) + 0.0
 
     def _table(self, number: int, values: list[float]) -> Table:
         places = self._shared.places[number]

@@ -12,10 +12,12 @@ from functools import partial
 
 from proxy.dp.accuracy import project_nonnegative
 from proxy.plan.derive import Derived, Source
+from proxy.plan.noise import sd_of
 from proxy.plan.recipes import NOTHING, Count, Finish, Linear, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import SetsPlan
 from proxy.release.consistent import Adjusted
+from proxy.release.digits import last_digit, with_digits
 from proxy.release.finish import Release, Released, Vectors, finish, vectors_of
 from proxy.release.keys import identity
 from proxy.release.noisy import Check, NoisyCell, NoisyCells, in_order
@@ -51,18 +53,20 @@ def _read(source: Source, cells: NoisyCells) -> Sequence[NoisyCell]:
 
 def finish_derived(
     derived: Derived, cells: Sequence[NoisyCells], columns: tuple[Injected, ...], *, nonnegative: bool, time_zone: str,
-    check: Check = lambda: None, is_consistent: bool = False,
+    check: Check = lambda: None, is_consistent: bool = False, is_rounded: bool = False,
 ) -> Release:  # fmt: skip
     """The injected relation. Groups of equally many cells are finished together: their noise is alike.
 
     is_consistent: numbers that one of several grouping sets shows are those that it shows.
     """
     every = derived_cells(derived, cells)
-    finished = partial(finish, columns=columns, nonnegative=nonnegative, time_zone=time_zone, check=check)
+    finished = partial(
+        finish, columns=columns, nonnegative=nonnegative, time_zone=time_zone, check=check, is_rounded=is_rounded
+    )
     if not derived.sources[0].groups:  # private groups, none of which is added up
         return finished(derived.shown, every)
     if is_consistent and derived.is_of_a_set:
-        shown = _shown_in_set(derived, every, cells[0], nonnegative=nonnegative, check=check)
+        shown = _shown_in_set(derived, every, cells[0], nonnegative=nonnegative, check=check, is_rounded=is_rounded)
         plan = replace(derived.shown, agreed=shown.agreed(derived.sources[0].of))
         return finished(plan, every, vectors=shown.vectors, settled=shown.settled)
     counts = {identity(key): n for (key, _), n in zip(derived.sources[0].groups, derived.counts(), strict=True)}
@@ -70,10 +74,12 @@ def finish_derived(
     rows: dict[int, tuple[str | None, ...]] = {}
     for alike in sorted(set(counts.values())):
         places = [i for i, c in enumerate(every.cells) if counts[identity(c.key)] == alike]
+        plan = derived.shown_of(alike)
+        of_places = {number: [values[i] for i in places] for number, values in settled.items()}
         found = finished(
-            derived.shown_of(alike),
+            plan,
             NoisyCells(tuple(every.cells[i] for i in places)),
-            settled={number: [values[i] for i in places] for number, values in settled.items()},
+            settled=_with_digits(plan, of_places) if is_rounded else of_places,
         )
         rows |= dict(zip(places, zip(*(c.values for c in found.columns), strict=True), strict=True))
     values = zip(*(rows[i] for i in range(len(every.cells))), strict=True) if columns else ()
@@ -81,13 +87,14 @@ def finish_derived(
 
 
 def _shown_in_set(
-    derived: Derived, every: NoisyCells, stored: NoisyCells, *, nonnegative: bool, check: Check
+    derived: Derived, every: NoisyCells, stored: NoisyCells, *, nonnegative: bool, check: Check, is_rounded: bool
 ) -> Adjusted:
     """What a set shows of the answer's groups beside the other sets. Only its own aggregates are settled."""
     (source,) = derived.sources
     assert isinstance(source.plan, SetsPlan), "one of several sets is read"
     assert source.number is not None, "one of several sets is read"
-    sets = adjusted_sets(source.plan, stored, is_consistent=True, nonnegative=nonnegative, check=check)
+    sets = adjusted_sets(source.plan, stored, is_consistent=True, nonnegative=nonnegative, check=check,
+                         is_rounded=is_rounded)  # fmt: skip
     own, of = sets[source.number]
     places = {identity(c.key): place for place, c in enumerate(own.cells)}
     at = {identity(key): places[identity(cell)] for key, (cell,) in source.groups}
@@ -96,6 +103,11 @@ def _shown_in_set(
     alike = {number: theirs.index(a) for number, a in enumerate(ours) if a in theirs}
     settled = {n: [of.settled[t][place] for place in order] for n, t in alike.items() if t in of.settled}
     return Adjusted([of.vectors[place] for place in order], of.sds, settled)
+
+
+def _with_digits(plan: ReleasePlan, settled: dict[int, list[float]]) -> dict[int, list[float]]:
+    sds = {number: sd_of(_signed(plan.vector.finishes[number])[0], plan.sds) for number in settled}
+    return {n: [with_digits(v, last_digit(sds[n])) for v in values] for n, values in settled.items()}
 
 
 def _settled(plan: ReleasePlan, vectors: Vectors) -> dict[int, list[float]]:

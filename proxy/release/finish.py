@@ -24,6 +24,7 @@ from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.combined import combined_figures
+from proxy.release.digits import decimal_text, last_digit, rounded, rounded_up
 from proxy.release.figure import Figure
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
@@ -62,11 +63,13 @@ def finish(
     check: Check = lambda: None,
     vectors: Vectors | None = None,
     settled: Settled = NOTHING_SETTLED,
+    is_rounded: bool = False,
 ) -> Release:
     """The injected relation of a release, rows in key order. nonnegative: counts go straight to the client.
 
     check: called before each column; what it raises ends the work. vectors: other moments than the cells' own.
-    settled: counts and sums, by aggregate, that are shown as they are.
+    settled: counts and sums, by aggregate, that are shown as they are. is_rounded: others have the digits that their
+    noise leaves.
     """
     vectors = vectors_of(plan, cells) if vectors is None else vectors
     figures: list[list[Figure]] = []
@@ -79,10 +82,11 @@ def finish(
             figures.append([])
             continue
         if isinstance(recipe, Apart):
-            figures.append(_apart(recipe, plan, cells, nonnegative=nonnegative))
+            found = _apart(recipe, plan, cells, nonnegative=nonnegative)
         else:
             found = _figures(recipe, plan, vectors, nonnegative=nonnegative)
-            figures.append(_settled(found, settled.get(len(figures))))
+        found = [rounded(f) for f in found] if is_rounded else found
+        figures.append(_settled(found, settled.get(len(figures))))
     released = []
     for column in columns:
         check()
@@ -93,14 +97,14 @@ def finish(
                 values = ("0",) * len(cells.cells)
             case _ if column.formula is not None:
                 of = combined_figures(column.formula, plan, cells, vectors)
-                values = tuple(_part_text(f, column.carries) for f in of)
+                values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in of)
             case _ if column.number in ranked:
                 told = ranked[column.number].shown(column.carries)
                 values = tuple(_key_text(v, column.type, time_zone) for v in told)
             case Carries.VALUE:
-                values = tuple(_value_text(f, column.type) for f in figures[column.number])
+                values = tuple(_value_text(f, column.type, is_rounded=is_rounded) for f in figures[column.number])
             case _:
-                values = tuple(_part_text(f, column.carries) for f in figures[column.number])
+                values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in figures[column.number])
         released.append(Released(column, values))
     return Release(tuple(released), len(cells.cells))
 
@@ -247,7 +251,7 @@ def _mean(recipe: Mean, number: Noisy, total: Noisy, noises: Shared) -> Figure:
 # --- text -----------------------------------------------------------------------------------------------
 
 
-def _value_text(figure: Figure, kind: SqlType) -> str | None:
+def _value_text(figure: Figure, kind: SqlType, *, is_rounded: bool) -> str | None:
     if figure.value is None or not math.isfinite(figure.value):
         return None
     if kind is SqlType.BOOL:
@@ -255,38 +259,20 @@ def _value_text(figure: Figure, kind: SqlType) -> str | None:
     if kind.is_integer:
         return str(min(max(round(figure.value), -(2**63)), 2**63 - 1))
     if kind is SqlType.NUMERIC:
-        return _decimal_text(figure.value, figure.sd)
+        return decimal_text(figure.value, last_digit(figure.sd, is_rounded=is_rounded), is_rounded=is_rounded)
     return repr(figure.value)
 
 
-def _decimal_text(value: float, sd: float) -> str:
-    digits = _digits(sd) if math.isfinite(sd) and sd > 0 else 6
-    return f"{Decimal(value):.{digits}f}"
-
-
-def _digits(sd: float) -> int:
-    """Digits after the point down to a hundredth of the noise; finer ones would be noise of the noise."""
-    return min(12, max(0, 2 - math.floor(math.log10(sd))))
-
-
-def _part_text(figure: Figure, carries: Carries) -> str | None:
+def _part_text(figure: Figure, carries: Carries, *, is_rounded: bool) -> str | None:
+    place = last_digit(figure.sd, is_rounded=is_rounded)
     match carries:
         case Carries.LOW:
-            part = -_rounded_up(-figure.low, figure.sd)
+            part = -rounded_up(-figure.low, place)
         case Carries.HIGH:
-            part = _rounded_up(figure.high, figure.sd)
+            part = rounded_up(figure.high, place)
         case _:
             part = figure.sd
     return repr(part + 0.0) if math.isfinite(part) else None  # no -0.0
-
-
-def _rounded_up(end: float, sd: float) -> float:
-    """The upper end of an interval with as many digits as a numeric result: a wider interval holds what it held."""
-    if not (math.isfinite(end) and math.isfinite(sd) and sd > 0):
-        return end
-    digits = _digits(sd)
-    rounded = round(end, digits)
-    return rounded if rounded >= end else max(end, round(rounded + 10.0**-digits, digits))
 
 
 def _key_text(value: KeyValue, kind: SqlType, time_zone: str) -> str | None:

@@ -51,32 +51,41 @@ def finish_plan(
     nonnegative: bool,
     time_zone: str,
     check: Check = lambda: None,
+    is_rounded: bool = False,
 ) -> Release:
     """The injected relation: that of `finish`, or those of all sets one after the other.
 
     is_consistent: totals become the sums of their parts.
     """
     if not isinstance(plan, SetsPlan):
-        return finish(plan, cells, columns, nonnegative=nonnegative, time_zone=time_zone, check=check)
+        return finish(plan, cells, columns, nonnegative=nonnegative, time_zone=time_zone, check=check,
+                      is_rounded=is_rounded)  # fmt: skip
     finished = []
-    each = adjusted_sets(plan, cells, is_consistent=is_consistent, nonnegative=nonnegative, check=check)
+    each = adjusted_sets(plan, cells, is_consistent=is_consistent, nonnegative=nonnegative, check=check,
+                         is_rounded=is_rounded)  # fmt: skip
     for one, (own, of) in zip(plan.sets, each, strict=True):
         there = tuple(c for c in (_within(c, one) for c in columns) if c is not None)
         finished.append(
             finish(replace(one.plan, agreed=of.agreed(one.plan)), own, there, nonnegative=nonnegative,
-                   time_zone=time_zone, check=check, vectors=of.vectors, settled=of.settled)
+                   time_zone=time_zone, check=check, vectors=of.vectors, settled=of.settled, is_rounded=is_rounded)
         )  # fmt: skip
     return _together(plan, columns, finished)
 
 
 def adjusted_sets(
-    plan: SetsPlan, cells: NoisyCells, *, is_consistent: bool, nonnegative: bool, check: Check = lambda: None
+    plan: SetsPlan,
+    cells: NoisyCells,
+    *,
+    is_consistent: bool,
+    nonnegative: bool,
+    check: Check = lambda: None,
+    is_rounded: bool = False,
 ) -> list[tuple[NoisyCells, Adjusted]]:
     """The cells of each set, and what is shown of them."""
     of_sets = [_of_set(cells, number) for number in range(len(plan.sets))]
     adjusted = [Adjusted(vectors_of(p, c)) for p, c in zip(plan.plans, of_sets, strict=True)]
     if is_consistent:
-        make_consistent(plan, of_sets, adjusted, nonnegative=nonnegative, check=check)
+        make_consistent(plan, of_sets, adjusted, nonnegative=nonnegative, check=check, is_rounded=is_rounded)
     return list(zip(of_sets, adjusted, strict=True))
 
 

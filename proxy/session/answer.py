@@ -72,7 +72,8 @@ def answer_statement(
                     }
                 cells = {**stage.cells, **computed}
                 nonnegative = settings.is_nonnegative and not query.feeds_aggregation
-                finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative)
+                finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative,
+                                       is_rounded=settings.is_rounded and not query.feeds_aggregation)  # fmt: skip
                 releases = tuple(finishing.release(place) for place in range(len(planned.blocks)))
             finally:
                 if _is_charged(paid, stage):
@@ -120,6 +121,7 @@ class _Finishing:
     cancellation: Cancellation
     is_consistent: bool
     nonnegative: bool
+    is_rounded: bool
 
     def release(self, place: int) -> Release:
         plan, columns = self.planned.plans[place], self.planned.blocks[place].columns
@@ -128,12 +130,12 @@ class _Finishing:
         if derived is None:
             return finish_plan(
                 plan, self.cells[plan.fingerprint], columns, is_consistent=self.is_consistent,
-                nonnegative=self.nonnegative, time_zone=zone, check=check,
+                nonnegative=self.nonnegative, time_zone=zone, check=check, is_rounded=self.is_rounded,
             )  # fmt: skip
         found = [self.cells[p.fingerprint] for p in derived.plans]
         return finish_derived(
             derived, found, columns, nonnegative=self.nonnegative, time_zone=zone, check=check,
-            is_consistent=self.is_consistent,
+            is_consistent=self.is_consistent, is_rounded=self.is_rounded,
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How many numbers of an answer are smaller than their noise?
+"""How many numbers of an answer are smaller than their noise, or are none because of it?
 
 Decided from noisy numbers and public noise, so saying so tells nothing more. Numbers of groups that the client's own
 HAVING or LIMIT leaves out count as well.
@@ -12,7 +12,7 @@ from proxy.dp.accuracy import half_width_95
 from proxy.pipeline.plans import Planned
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.noise import noise_of
-from proxy.plan.recipes import Apart, Count, Finish, Total
+from proxy.plan.recipes import Apart, Count, Finish, Mean, Relation, Spread, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import SetsPlan
 from proxy.release.finish import Release
@@ -23,32 +23,41 @@ _MOST_ROWS = 2_000  # of a release that is looked at: an answer to a person has 
 
 
 class Doubt(NamedTuple):
-    """Numbers that are smaller than half their 95 % interval, of all counts and sums."""
+    """Numbers that are smaller than half their 95 % interval, of all counts and sums.
+
+    empty: averages and the like that are NULL, as their noise left nothing of them, of all in answers of several rows.
+    """
 
     lost: int
     all: int
+    empty: int = 0
+    averages: int = 0
 
 
 def doubt_of(planned: Planned, answer: Answer) -> Doubt:
-    """The counts and sums of an answer that cannot be told from 0. Averages are NULL then, and say so themselves."""
+    """The counts and sums of an answer that cannot be told from 0. Averages are NULL then."""
     found = [Doubt(0, 0)]
     for place, (plan, release) in enumerate(zip(planned.plans, answer.releases, strict=True)):
         shown = planned.derived[place].shown if place in planned.derived else plan
         if not isinstance(shown, SetsPlan) and release.rows <= _MOST_ROWS:
             found.append(_of_release(shown, release))
-    return Doubt(sum(d.lost for d in found), sum(d.all for d in found))
+    return Doubt(*(sum(numbers) for numbers in zip(*found, strict=True)))
 
 
 def _of_release(plan: ReleasePlan, release: Release) -> Doubt:
-    lost = count = 0
+    lost = count = empty = averages = 0
     for column in release.columns:
         if column.column.carries is not Carries.VALUE:
             continue
-        least = _reach(plan.vector.finishes[column.column.number], plan)
+        recipe = plan.vector.finishes[column.column.number]
+        if isinstance(recipe, (Mean, Spread, Relation)) and release.rows > 1:
+            empty += column.values.count(None)
+            averages += release.rows
+        least = _reach(recipe, plan)
         values = [abs(float(v)) for v in column.values if v is not None] if least > 0 else []
         count += len(values)
         lost += sum(v < least for v in values)
-    return Doubt(lost, count)
+    return Doubt(lost, count, empty, averages)
 
 
 def _reach(recipe: Finish, plan: ReleasePlan) -> float:

@@ -136,6 +136,15 @@ def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
 
 
+def empty_notices(empty: int, averages: int) -> tuple[Notice, ...]:
+    """A NOTICE that averages of several groups are NULL, which PostgreSQL puts before the largest of them."""
+    if not empty:
+        return ()
+    text = f"{empty} of {averages} averages are NULL: too few rows to be told from the noise"
+    detail = "ORDER BY ... DESC begins with them: DESC NULLS LAST puts them last."
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
+
+
 def _charge(paid: Mapping[AccountKind, int], privacy: Privacy) -> str:
     """What was charged to each kind of account, which is named where they differ. paid: pico."""
     amounts = {kind: figure(epsilon_spent(privacy, pico)) for kind, pico in paid.items() if pico}

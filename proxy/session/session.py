@@ -28,7 +28,7 @@ from proxy.session.answer import Answer, answer_statement, is_paid
 from proxy.session.asker import Asker
 from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
-from proxy.session.doubt import doubt_of
+from proxy.session.doubt import Doubt, doubt_of
 from proxy.session.estimate import Foreseen, estimate, foresee_all
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.grid import Clock, GridRunner, LoopClock, Work
@@ -36,6 +36,7 @@ from proxy.session.notices import (
     charge_notices,
     clamp_notices,
     doubt_notices,
+    empty_notices,
     left_out_notices,
     rank_notices,
     repeat_notices,
@@ -406,9 +407,7 @@ def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...])
     return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices)
 
 
-def _notices(
-    planned: Planned, receipt: Receipt, doubt: tuple[int, int], asker: Asker, settings: Settings
-) -> tuple[Notice, ...]:
+def _notices(planned: Planned, receipt: Receipt, doubt: Doubt, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
     return (*charge_notices(receipt, privacy, is_admin=is_admin),
@@ -416,7 +415,7 @@ def _notices(
             *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
             *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit),
             *threshold_notices(planned.plans, privacy.unit), *clamp_notices(planned.plans, privacy.unit),
-            *doubt_notices(*doubt))  # fmt: skip
+            *doubt_notices(doubt.lost, doubt.all), *empty_notices(doubt.empty, doubt.averages))  # fmt: skip
 
 
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:

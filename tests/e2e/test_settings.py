@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC
 
 import psycopg
@@ -19,7 +20,8 @@ COUNT = "SELECT count(*) FROM users"
         "hush.epsilon = lots", "hush.epsilon = -1", "hush.epsilon TO '1e999'", "hush.max_rows_per_group = 0",
         "hush.max_rows_per_group = 1.5", "hush.max_groups = -3", "hush.intervals = maybe", "hush.fresh = 2",
         "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 0",
-        "hush.weights = 'x'", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
+        "hush.weights = 'x'",
+        "hush.digits = 2", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("how", ["SET {}", "SET SESSION {}", "SET LOCAL {}", "set /* x */ {};"])
@@ -32,7 +34,8 @@ def test_bad_value_fails_at_set(served: Served, setting: str, how: str) -> None:
 
 @pytest.mark.parametrize("setting", ["hush.epsilon = 0.1", "hush.epsilon TO '2'", "hush.epsilon = DEFAULT",
                                      "hush.max_groups = 3", "hush.intervals = ON", "hush.session = 'my-pool_1'",
-                                     "hush.session = ''", "hush.target_error = 20", "hush.weights = 3"])  # fmt: skip
+                                     "hush.session = ''", "hush.target_error = 20", "hush.weights = 3",
+                                     "hush.digits = 'ALL'", "hush.digits = noise"])  # fmt: skip
 def test_good_value_is_taken(served: Served, setting: str) -> None:
     with served.connect("shop") as client:
         client.execute(f"SET {setting}".encode())
@@ -60,6 +63,24 @@ def test_epsilon_sets_the_noise(served: Served) -> None:
             sds.append(client.execute("SELECT sd FROM hush.last_query").fetchall()[0][0])
         assert sds[0] > 20 * sds[1]
         assert client.execute("SHOW hush.epsilon").fetchall() == [("10",)]
+
+
+def test_digits_end_where_the_noise_begins(served: Served) -> None:
+    """The same numbers, free: with the digits that their noise leaves, and with all."""
+    query = "SELECT plan, sum(height)::float8 AS s, hush.low(sum(height)) AS low FROM users GROUP BY plan ORDER BY 1"
+    with served.connect("shop") as client:
+        client.execute("SET hush.epsilon = 0.2")
+        few = client.execute(query).fetchall()
+        ((sd,),) = client.execute("SELECT sd FROM hush.last_query LIMIT 1").fetchall()
+        client.execute("SET hush.digits = 'all'")
+        all_digits = client.execute(query).fetchall()
+        assert client.execute("SELECT bool_and(reused) FROM hush.last_query").fetchall() == [(True,)]
+    step = 10.0 ** (math.floor(math.log10(sd)) - 1)
+    assert few != all_digits
+    for (_, value, low), (_, exact, _) in zip(few, all_digits, strict=True):
+        assert value == pytest.approx(round(value / step) * step, rel=1e-9)
+        assert low == pytest.approx(round(low / step) * step, rel=1e-9)
+        assert abs(value - exact) <= step / 2
 
 
 def test_set_local_ends_with_the_transaction(served: Served) -> None:

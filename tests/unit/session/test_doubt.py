@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.session.notices import doubt_notices
+from proxy.session.notices import doubt_notices, empty_notices
 from tests.unit.session.running import Slow, session_with
 from tests.unit.session.test_estimate import asked
 
@@ -36,3 +36,27 @@ def test_nothing_is_said_of_numbers_above_their_noise() -> None:
     (one,) = doubt_notices(1, 5)
     assert "1 of 5 numbers" in one.message
     assert "coarser GROUP BY" in one.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("select plan, avg(age), stddev(age) from users group by plan", "8 of 8 averages are NULL"),
+        ("select plan, corr(age, height) from users group by plan", "4 of 4 averages are NULL"),
+        ("select avg(age) from users", ""),
+        ("select plan, count(*) from users group by plan", ""),
+    ],
+)
+def test_averages_that_noise_left_nothing_of_are_pointed_out_among_several(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    noise = Slow()
+    noise.may_go_on.set()
+    with session_with(noise, tmp_path / "state") as (session, _ledger, _workers):
+        told = [n for n in asked(session, text).notices if "averages" in n.message]
+        assert [n.message.partition(":")[0] for n in told] == ([says] if says else [])
+        assert all("DESC NULLS LAST" in n.detail for n in told)
+
+
+def test_nothing_is_said_of_averages_that_are_there() -> None:
+    assert empty_notices(0, 5) == ()
