@@ -337,8 +337,9 @@ class _Forecast:
         """The squared error with the policy's bound, what it loses of rows included."""
         bounds = self._of.analysed.bounds
         whole = natural.unit_norm / natural.row_norm if natural.row_norm > 0 else math.inf  # in rows, all in one group
-        most = np.array([min(float(bounds.rows), whole)])
-        loss = self._lost(self._rows, most) / max(self._area(self._rows), _LEAST_BOUND)
+        cut = self._lost(self._rows, np.array([float(bounds.rows)]))
+        shrunk = self._lost(self._rows, np.array([whole]), self._spread)
+        loss = np.maximum(cut, shrunk) / max(self._area(self._rows), _LEAST_BOUND)
         means = [self._measure(f) if isinstance(f, Mean) else None for f in self._vector.finishes]
         missed = math.sqrt(sum(1.0 if d is None else (d.share * d.scale) ** 2 for d in means) / max(1, len(means)))
         relative = self._relative(natural.weights)

@@ -16,6 +16,7 @@ import numpy as np
 
 from proxy.analysis.owned import Owned
 from proxy.plan.cells import Cells, cells_of
+from proxy.plan.key_groups import groups_of_cells
 from proxy.plan.passed import passed
 from proxy.plan.profile import ColumnShares, Doubles, TableProfile
 from proxy.sql.algebra import Call, ColumnRef, Scalar, Stored, columns_of, conjunction
@@ -124,15 +125,24 @@ class Filters:
         return total / rows / whole, float(left @ (sizes * sizes)) / total / whole
 
     def together(self, key: Scalar) -> float:
-        """The share of the pairs of a unit's rows that are in one group of a key, if WHERE keeps both; 1 if untold."""
-        if not isinstance(key, ColumnRef) or not (known := self._known(key)) or not known.cells.values:
+        """The share of the pairs of a unit's rows that are in one group of a key, if WHERE keeps both; 1 if untold.
+
+        Rows of one cell are as likely to have the same value as rows of all cells to be in the same one.
+        """
+        columns = columns_of(key)
+        column = next(iter(columns)) if len(columns) == 1 else None
+        known = self._known(column) if column is not None else None
+        groups = groups_of_cells(key, column, known.cells) if column is not None and known is not None else None
+        if column is None or known is None or groups is None:
             return 1.0
-        kept = self._kept.get(key)
-        if kept is None:
-            return min(1.0, float(known.pairs.sum()))
-        alike, rows = float(kept @ known.pairs), kept * known.rows
-        others = (1.0 - known.likeness) * float(rows.sum() ** 2 - (rows * rows).sum())
-        return alike / (alike + others) if alike > 0 else 1.0
+        kept, others = self._kept.get(column, np.ones(len(known.rows))), 1.0 - known.likeness
+        rows = kept * known.rows
+        pairs = kept * (known.likeness + others * kept) * known.pairs
+        same = float((known.likeness + others * groups.within) @ pairs)
+        crossed = (groups.shares @ groups.shares.T) * ~np.eye(len(rows), dtype=bool)
+        same += others * float(rows @ crossed @ rows)
+        every = float(pairs.sum()) + others * float(rows.sum() ** 2 - (rows * rows).sum())
+        return min(1.0, same / every) if same > 0 else 1.0
 
     def _known(self, column: ColumnRef) -> _Known | None:
         scan = self._owned.block.scan(column.scan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -19,7 +20,7 @@ def notices_of(client: Client) -> list[str]:
     heard: list[str] = []
 
     def hear(notice: psycopg.errors.Diagnostic) -> None:
-        if "the noise is larger than" not in str(notice.message_primary):
+        if not re.search("the noise is larger than|averages are NULL", str(notice.message_primary)):
             heard.append(f"{notice.severity}: {notice.message_primary}")
 
     client.add_notice_handler(hear)

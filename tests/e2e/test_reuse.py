@@ -24,7 +24,7 @@ def by_first(client: Client, text: str) -> dict[Any, Any]:
 
 
 def test_what_follows_from_an_answer_is_computed_from_it(served: Served) -> None:
-    with served.connect("spend", "u45", options="-c hush.nonnegative=off") as client:
+    with served.connect("spend", "u45", options="-c hush.nonnegative=off -c hush.digits=all") as client:
         heard = notices_of(client)
         cells = rows(client, SOURCE)
         paid = spent(client)

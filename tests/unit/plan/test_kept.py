@@ -117,6 +117,17 @@ def test_rows_of_one_unit_spread_over_the_groups_of_a_key() -> None:
     assert Filters(analysed.owned, ()).together(key.scalar) == 1.0
 
 
+def test_rows_of_one_unit_spread_over_the_groups_of_a_computed_key() -> None:
+    for text, expected in (
+        ("upper(status)", 0.99**2 + 0.01**2),
+        ("status = 'paid'", 0.99**2 + 0.01**2),
+        ("case when status = 'paid' then 1 else 1 end", 1.0),
+    ):
+        query = f"select {text} as k, count(*) from orders group by 1"
+        (key,) = plan(query, KNOWN).analysed.keys
+        assert filters(query).together(key.scalar) == pytest.approx(expected, rel=0.05), text
+
+
 def test_values_of_a_column_that_is_filtered_grow() -> None:
     found = filters("select sum(amount) from orders where amount > 250")
     (aggregate,) = plan("select sum(amount) from orders where amount > 250", KNOWN).analysed.owned.block.aggregates
