@@ -81,6 +81,12 @@ class PolicyForbids(HushError):
     sqlstate = "DP007"
 
 
+class NotConfirmed(HushError):
+    """The answer is expected to say nothing, and the client wants to be asked before such a statement is charged."""
+
+    sqlstate = "DP008"
+
+
 class InvalidSetting(HushError):
     """A hush.* setting has a value outside its range."""
 

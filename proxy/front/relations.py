@@ -52,6 +52,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("rho", SqlType.NUMERIC),
             ("delta", SqlType.FLOAT8),
             ("reused", SqlType.BOOL),
+            ("left_out", SqlType.TEXT),
         ),
         "messages": (
             ("severity", SqlType.TEXT),
@@ -86,6 +87,7 @@ CALLS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("fits", SqlType.BOOL),
             ("half_width_95", SqlType.TEXT),
             ("refusal", SqlType.TEXT),
+            ("forecast", SqlType.TEXT),
         ),
     }
 )
@@ -126,6 +128,7 @@ def setting_defaults(policy: Policy) -> tuple[tuple[str, str], ...]:
         ("hush.nonnegative", "on"),
         ("hush.consistency", "on"),
         ("hush.digits", "noise"),
+        ("hush.confirm", "on" if policy.privacy.confirm else "off"),
         ("hush.target_error", ""),
         ("hush.max_charge", ""),
         ("hush.weights", ""),

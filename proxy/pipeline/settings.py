@@ -31,7 +31,8 @@ class Settings:
 
     target: the accuracy that is wanted instead of an epsilon. shares: how much each aggregate matters, () for alike.
     shared_session: name of the session account that pooled connections of one login share, "" for none.
-    is_rounded: numbers are shown with the digits that their noise leaves.
+    must_confirm: what is expected to say nothing is refused once. is_rounded: numbers are shown with the digits that
+    their noise leaves.
     muted: severities of notices that client_min_messages keeps from the client. time_zone: the session's.
     style: all settings by which PostgreSQL reads the session's texts.
     """
@@ -43,6 +44,7 @@ class Settings:
     is_nonnegative: bool
     is_consistent: bool
     is_rounded: bool
+    must_confirm: bool
     max_charge: float
     target: Target
     shares: tuple[float, ...]
@@ -66,6 +68,7 @@ def read_settings(values: Mapping[str, str], privacy: Privacy) -> Settings:
         is_fresh=_SWITCH[get("fresh").lower() or "off"],
         is_nonnegative=_SWITCH[get("nonnegative").lower() or "on"],
         is_consistent=_SWITCH[get("consistency").lower() or "on"],
+        must_confirm=_SWITCH[get("confirm").lower() or ("on" if privacy.confirm else "off")],
         is_rounded=get("digits").lower() != "all",
         max_charge=float(get("max_charge") or 0),
         target=_read_target(get("target_error")),
@@ -158,6 +161,7 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.nonnegative": _switch,
     "hush.consistency": _switch,
     "hush.digits": _digits,
+    "hush.confirm": _switch,
     "hush.max_charge": _epsilon,
     "hush.target_error": _target,
     "hush.weights": _shares,

@@ -17,9 +17,10 @@ from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
 from proxy.plan.kept import EVERYTHING, Filters, Kept
 from proxy.plan.moments import HalfSum, Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
-from proxy.plan.profile import Doubles, Sizes, TableProfile, Tail, UnitMeans
+from proxy.plan.profile import Doubles, TableProfile, UnitMeans
 from proxy.plan.recipes import Apart, Count, Mean, Total
-from proxy.plan.thinning import mean_size, thinned
+from proxy.plan.thinning import thinned
+from proxy.plan.usual import groups_of, sum_known
 from proxy.plan.vector import averaged
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 
@@ -90,15 +91,7 @@ def tells_keys(analysed: Analysed, profile: TableProfile) -> bool:
         return True
     if analysed.owned.is_one_row_per_unit or len(analysed.private_keys) < len(analysed.keys):
         return False
-    return all(_groups_of(k.scalar, analysed, profile) is not None for k in analysed.private_keys)
-
-
-def _groups_of(key: Scalar, analysed: Analysed, profile: TableProfile) -> Sizes | None:
-    """What is known of how many values of a key units have that is a column of the profile's table."""
-    if not isinstance(key, ColumnRef) or analysed.owned.block.scan(key.scan).table.name != profile.table:
-        return None
-    sizes = profile.groups_of(key.name)
-    return sizes if sizes is not None and sizes.is_told else None
+    return all(groups_of(k.scalar, analysed, profile) is not None for k in analysed.private_keys)
 
 
 def centres_of(analysed: Analysed, profile: TableProfile) -> Mapping[Scalar, float]:
@@ -187,7 +180,8 @@ class _Forecast:
         if isinstance(moment, UnitCount):
             held = np.minimum(self._held, float(self._of.analysed.bounds.groups))
             return held if self._is_laplace else np.sqrt(held)
-        known = self._sum_known(moment)
+        of = self._of
+        known = sum_known(moment, of.analysed, of.profile, of.filters) if isinstance(moment, ScaledSum) else None
         if known is None and isinstance(moment, ScaledSum) and (means := self._means(moment)) is not None:
             away = np.minimum(1.0, means.distances(moment.middle, _PARTS) / moment.half)
             return np.asarray(away[:, None] * self._rows)
@@ -195,20 +189,6 @@ class _Forecast:
             return self._rows
         factor, tail = known
         return np.minimum(factor * tail.sizes_at(self._ranks), self._rows)
-
-    def _sum_known(self, moment: Moment) -> tuple[float, Tail] | None:
-        """The profile of the sums of an uncentred column, and what one of its units is worth in the moment's."""
-        if not (isinstance(moment, ScaledSum) and moment.middle == 0 and isinstance(moment.of, ColumnRef)):
-            return None
-        if self._of.analysed.owned.block.scan(moment.of.scan).table.name != self._of.profile.table:
-            return None
-        found = self._of.profile.sum_of(moment.of.name)
-        if found is None or moment.half == 0:
-            return None
-        (largest, sizes), filters = found, self._of.filters
-        grows, usual = filters.values(moment.of)
-        worth = usual * mean_size(sizes.tail, self._of.profile.rows.tail)
-        return largest / moment.half, thinned(sizes.tail, filters.kept, worth, grows)
 
     def _spread_of_rows(self) -> Doubles:
         """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
@@ -223,7 +203,7 @@ class _Forecast:
     def _held_of_keys(self) -> Doubles:
         """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
         analysed = self._of.analysed
-        told = [g for k in analysed.private_keys if (g := _groups_of(k.scalar, analysed, self._of.profile)) is not None]
+        told = [g for k in analysed.private_keys if (g := groups_of(k.scalar, analysed, self._of.profile)) is not None]
         if not told:
             return self._rows
         most = np.max([sizes.tail.sizes_at(self._ranks) for sizes in told], axis=0)

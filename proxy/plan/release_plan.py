@@ -33,6 +33,7 @@ from proxy.plan.recipes import moved
 from proxy.plan.statement import render
 from proxy.plan.terms import Statement
 from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
+from proxy.plan.usual import Usual, usual_of
 from proxy.plan.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, moments_of
 from proxy.plan.weighting import Shares, shares_of
 from proxy.policy.model import Privacy, Table
@@ -89,6 +90,7 @@ class ReleasePlan:
     sds: noise standard deviation of each moment, in the moment's own unit.
     sum_choices: sums that a unit's total could bound, with what either way costs.
     public_keys: the product of the public keys' values, emitted for every kept private part.
+    usual: what is expected of its groups, None where nothing is told.
     added: cells of a release that are added up for each of the answer's, see `plan.derive`.
     """
 
@@ -108,6 +110,7 @@ class ReleasePlan:
     fingerprint: str
     bound: Bound = FROM_POLICY
     left_out: LeftOut = COMPLETE
+    usual: Usual | None = None
     added: int = 1
     agreed: tuple[float, ...] = ()
 
@@ -199,6 +202,7 @@ def plan_analysed(
         fingerprint="",
         bound=bound,
         left_out=left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups, filters.kept),
+        usual=usual_of(vector, analysed, profile, filters, len(public)),
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 

@@ -48,11 +48,12 @@ def thinned(tail: Tail, kept: Kept, worth: float = 0.0, grows: float = 1.0) -> T
 @lru_cache(maxsize=256)
 def mean_size(sums: Tail, rows: Tail) -> float:
     """What a row adds to sums on average, as sums are measured."""
-    whole, number = _whole(sums, is_whole=False), _whole(rows, is_whole=True)
+    whole, number = whole_of(sums, is_whole=False), whole_of(rows, is_whole=True)
     return max(whole / number, sums.edges[0] * _LEAST_OF_EDGE) if number > 0 else sums.edges[0]
 
 
-def _whole(tail: Tail, *, is_whole: bool) -> float:
+@lru_cache(maxsize=256)
+def whole_of(tail: Tail, *, is_whole: bool) -> float:
     """What all units have together."""
     return float(_sizes(np.array(tail.edges), is_whole=is_whole) @ _numbers(tail))
 

@@ -24,7 +24,7 @@ from proxy.policy.model import Privacy, Table
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
 # said to readers; by the data; by the price in the name of a release
-_NOT_MEANT = frozenset({"comment", "limited_digits", "query_epsilon", "questions"})
+_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions"})
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 

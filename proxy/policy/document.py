@@ -99,6 +99,10 @@ class PrivacyDocument(Document):
         description="Epsilon of one query, unless the client sets hush.epsilon. Default: by `questions`, or 0.5.",
     )
     max_query_epsilon: float = Field(default=100.0, description="The most a client may set hush.epsilon to.")
+    confirm: bool = Field(
+        default=False,
+        description="Refuse what is expected to be all noise until it is asked again, unless hush.confirm is off.",
+    )
     raw_select: Literal["refuse", "empty"] = Field(
         default="refuse", description="SELECT of private rows: an error, or an empty result for tools that insist."
     )

@@ -227,7 +227,8 @@ class Privacy:
     """The promise and its parameters. delta = delta_pool + the conversion's part.
 
     query_epsilon: of a query that says none, unless `questions` decide it: for accounts of an epsilon each, how many
-    queries it is to pay for. See `dp.accounting.usual_epsilon`.
+    queries it is to pay for. See `dp.accounting.usual_epsilon`. confirm: what is expected to say nothing is refused
+    once, unless the client turns that off.
     """
 
     unit: str
@@ -239,6 +240,7 @@ class Privacy:
     query_epsilon: float = 0.5
     questions: tuple[tuple[float, int], ...] = ()
     max_query_epsilon: float = 100.0
+    confirm: bool = False
     raw_select_empty: bool = False
     time_zone: str = "UTC"
     time_grid_s: float = 0.010

@@ -26,6 +26,7 @@ from proxy.policy.figures import figure
 from proxy.policy.model import Accounting
 from proxy.session.asker import Asker
 from proxy.session.contract import Piece, Refusal
+from proxy.session.notices import forecast
 from proxy.session.price import NOTHING, is_above_cap, largest
 from proxy.session.reading import informed
 from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
@@ -154,7 +155,7 @@ class _Estimate:
     def _of(self, place: int, priced: _Priced) -> Iterator[Row]:
         match priced:
             case _Refused(reason):
-                yield (str(place), *(None,) * 7, reason)
+                yield (str(place), *(None,) * 7, reason, None)
             case _Exact():
                 yield from self._row_by_account(place, [NOTHING] * len(self._accounts), _EXACT, "")
             case _Released(planned, requests):
@@ -167,7 +168,8 @@ class _Estimate:
                     self._plans += planned.distinct()
                     self._so_far = [a + b for a, b in zip(self._so_far, costs, strict=True)]
                 error = "; ".join(map(_expected_error, planned.outputs))
-                yield from self._row_by_account(place, costs, error, refusal)
+                told = forecast(planned.plans, self._privacy)
+                yield from self._row_by_account(place, costs, error, refusal, told)
 
     def _costs(self, requests: tuple[Request, ...]) -> list[Cost]:
         """What a statement adds to what those before it cost."""
@@ -180,7 +182,9 @@ class _Estimate:
         }
         return [added[a] for a in self._accounts]
 
-    def _row_by_account(self, place: int | None, costs: list[Cost], error: str, refusal: str) -> Iterator[Row]:
+    def _row_by_account(
+        self, place: int | None, costs: list[Cost], error: str, refusal: str, told: str = ""
+    ) -> Iterator[Row]:
         is_pure = self._privacy.accounting is Accounting.PURE
         for balance, cost, all_of_it in zip(self._balances, costs, self._so_far, strict=True):
             left = balance.remaining
@@ -189,7 +193,7 @@ class _Estimate:
                 None if place is None else str(place), balance.account.kind,
                 None if is_pure else decimal(cost.pico), number(epsilon_spent(self._privacy, cost.pico)),
                 number(cost.atto / ATTO), "t" if cost == NOTHING and error != _EXACT else "f", "t" if fits else "f",
-                error or None, refusal or None,
+                error or None, refusal or None, told or None,
             )  # fmt: skip
 
 

@@ -19,8 +19,9 @@ from proxy.plan.charge import Cost
 from proxy.plan.derive import Derived
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json
-from proxy.plan.explain_lines import charge_text
+from proxy.plan.explain_lines import broken, charge_text
 from proxy.plan.explain_sets import explain_plan, plan_lines
+from proxy.plan.lost import lost_in
 from proxy.plan.sets import Plan
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Privacy
@@ -45,6 +46,7 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     lines += [f"Remaining, {a['account']}: {a['outside']}" for a in _listed(data, "accounts") if "outside" in a]
     for release in releases:
         lines += plan_lines(release)
+        lines += [p for e in _listed(release, "expected") for p in broken(f"  Expected: {e['what']}. {e['instead']}")]
         if release["added_up"] is not None:
             lines.append(f"  Reuse: computed from {_sources(release)}; hush.fresh asks anew")
         elif release["reused"]:
@@ -63,6 +65,7 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     releases: list[Json] = [
         {
             **_for_role(explain_plan(shown, privacy), asker.premises),
+            "expected": [{"what": e.what, "instead": e.instead} for e in lost_in((shown,), privacy)],
             "reused": _is_free(plans, asker, fresh=is_fresh),
             **_computed(derived),
         }

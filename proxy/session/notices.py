@@ -11,6 +11,7 @@ from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.derive import Derived
 from proxy.plan.left_out import About, LeftOut, Untold, told
+from proxy.plan.lost import lost_in
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import Threshold
 from proxy.plan.repeats import repeated_rows
@@ -110,6 +111,12 @@ def left_out_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
     """
     every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
     return tuple(n for of in dict.fromkeys(p.left_out for p in every) for n in _left_out(of, unit))
+
+
+def forecast(plans: Sequence[Plan], privacy: Privacy) -> str:
+    """What can be said of the answers before they are paid for: what is left out, not shown, or lost in its noise."""
+    said = (*left_out_notices(plans, privacy.unit), *threshold_notices(plans, privacy.unit))
+    return "; ".join((*(n.message for n in said), *(e.what for e in lost_in(plans, privacy))))
 
 
 def _left_out(of: LeftOut, unit: str) -> Iterator[Notice]:

@@ -35,12 +35,13 @@ Row = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastQuery:
-    """The session's latest private statement."""
+    """The session's latest private statement. left_out: what its bounds leave out, in words."""
 
     outputs: tuple[OutputNoise, ...]
     cost: Cost
     is_reused: bool
     notices: tuple[Notice, ...]
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +150,7 @@ def _last_query(viewer: Viewer) -> Sequence[Row]:
             o.aggregate, o.mechanism, o.bound, *_noise(o),
             number(epsilon_spent(privacy, last.cost.pico)), None if is_pure else decimal(last.cost.pico),
             number(last.cost.atto / ATTO), "t" if last.is_reused else "f",
+            last.left_out or None,
         )
         for last in viewer.last for o in last.outputs
     ]  # fmt: skip

@@ -22,10 +22,12 @@ from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
+from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, answer_statement, is_paid
 from proxy.session.asker import Asker
+from proxy.session.confirm import Confirmations
 from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.doubt import Doubt, doubt_of
@@ -100,6 +102,7 @@ class ClientSession:
         self._settings = _kept(_settings)
         self._said: set[str] = set()  # what is said once in a session
         self._on_grid = GridRunner(workers.waiting, workers.clock)
+        self._confirmations = Confirmations(workers.clock.now)
 
     def may_be_private(self, text: str) -> bool:
         """See the contract. Unicode-escaped names are left to the front's guard."""
@@ -226,6 +229,8 @@ class ClientSession:
             calls = await self._calls(query, asker, settings, progress)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, calls))
             return spliced(handle, patches, len(parameters), ())
+        if settings.must_confirm and settings.target == NO_TARGET and not is_known:
+            self._confirmations.check(planned, asker.version.policy.privacy, is_first=not progress.earlier)
         return await self._answered(progress, query, planned, asker, settings, piece)
 
     async def _read(self, progress: Progress, parameters: tuple[Parameter, ...], settings: Settings) -> Progress:
@@ -283,7 +288,7 @@ class ClientSession:
             receipt = charged(answer.next, asker)
             whole = together((*progress.earlier, now_planned))
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
-            last = _last_query(whole, receipt, notices)
+            last = _last_query(whole, receipt, notices, asker.version.policy.privacy.unit)
             patches = (*patches, *self._system(query, asker, settings, (last,), calls))
             heard = [n for n in notices if n.severity not in settings.muted]
             return answer, last, spliced(progress.handle, patches, count, unsaid(heard, self._said))
@@ -401,10 +406,11 @@ def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given]
 # --- what a statement leaves behind -----------------------------------------------------------------------
 
 
-def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...]) -> LastQuery:
+def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...], unit: str) -> LastQuery:
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
-    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices)
+    left_out = "; ".join(n.message for n in left_out_notices(planned.plans, unit))
+    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices, left_out=left_out)
 
 
 def _notices(planned: Planned, receipt: Receipt, doubt: Doubt, asker: Asker, settings: Settings) -> tuple[Notice, ...]:

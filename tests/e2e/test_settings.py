@@ -21,7 +21,8 @@ COUNT = "SELECT count(*) FROM users"
         "hush.max_rows_per_group = 1.5", "hush.max_groups = -3", "hush.intervals = maybe", "hush.fresh = 2",
         "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 0",
         "hush.weights = 'x'",
-        "hush.digits = 2", "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
+        "hush.digits = 2", "hush.confirm = maybe",
+        "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("how", ["SET {}", "SET SESSION {}", "SET LOCAL {}", "set /* x */ {};"])
@@ -35,7 +36,7 @@ def test_bad_value_fails_at_set(served: Served, setting: str, how: str) -> None:
 @pytest.mark.parametrize("setting", ["hush.epsilon = 0.1", "hush.epsilon TO '2'", "hush.epsilon = DEFAULT",
                                      "hush.max_groups = 3", "hush.intervals = ON", "hush.session = 'my-pool_1'",
                                      "hush.session = ''", "hush.target_error = 20", "hush.weights = 3",
-                                     "hush.digits = 'ALL'", "hush.digits = noise"])  # fmt: skip
+                                     "hush.digits = 'ALL'", "hush.confirm = on", "hush.digits = noise"])  # fmt: skip
 def test_good_value_is_taken(served: Served, setting: str) -> None:
     with served.connect("shop") as client:
         client.execute(f"SET {setting}".encode())

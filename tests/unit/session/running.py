@@ -16,6 +16,7 @@ from proxy.engines.base import Cancellation, Facts
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved
+from proxy.plan.profile import TableProfile
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.session.dataset import Dataset
@@ -65,21 +66,25 @@ class Slow:
 
 
 @contextmanager
-def session_with(noise: Slow, state: Path) -> Iterator[tuple[ClientSession, SqliteLedger, Workers]]:
+def session_with(
+    noise: Slow, state: Path, profiles: tuple[TableProfile, ...] = ()
+) -> Iterator[tuple[ClientSession, SqliteLedger, Workers]]:
     """A session whose threads are ended at the end, when nothing may be left to do."""
-    with sessions_with(noise, state, 1) as ((session,), ledger, workers):
+    with sessions_with(noise, state, 1, profiles) as ((session,), ledger, workers):
         yield session, ledger, workers
 
 
 @contextmanager
 def sessions_with(
-    noise: Slow, state: Path, count: int
+    noise: Slow, state: Path, count: int, profiles: tuple[TableProfile, ...] = ()
 ) -> Iterator[tuple[tuple[ClientSession, ...], SqliteLedger, Workers]]:
     """As many sessions of one login, and a thread to wait in for each."""
     workers = Workers(thinking=InThread(), waiting=ThreadPoolExecutor(count))
     with closing(SqliteLedger(state)) as ledger, workers.waiting:
         served = Dataset(
-            ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(), engine=NoRows())
+            ledger=ledger,
+            noise=dict.fromkeys(Distribution, noise),
+            current=replace(version(), engine=NoRows(), profiles=profiles),
         )
         plans, metrics = PlanCache(), Metrics(CollectorRegistry())
         names = (str(number) for number in range(1, count + 1))

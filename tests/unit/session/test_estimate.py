@@ -33,7 +33,7 @@ def test_every_statement_has_its_row_for_every_account(tmp_path: Path) -> None:
     text = f"select * from hush.estimate($$ {RANKS}; {RANKS}; SELECT 1; SELECT age FROM users; RESET ALL; $$) x"
     with session_with(Slow(), tmp_path / "state") as (session, ledger, _workers):
         found = asked(session, text)
-        statement, account, *_, reused, fits, error, refusal = (array.text for array in found.arrays)
+        statement, account, *_, reused, fits, error, refusal, told = (array.text for array in found.arrays)
         assert statement == '{"1","1","2","2","3","3","4","5",NULL,NULL}'
         assert account.count("user") == account.count("session") == 4
         assert reused == '{"f","f","t","t","f","f",NULL,NULL,"f","f"}'
@@ -44,6 +44,7 @@ def test_every_statement_has_its_row_for_every_account(tmp_path: Path) -> None:
         assert error.count("exact") == 2
         assert "DP004: rows of a private table cannot be shown" in refusal
         assert "SET them before" in refusal
+        assert "NULL" in told
         assert found.sql.endswith(" x")
         assert ledger.all_accounts() == ()
 
@@ -52,7 +53,7 @@ def test_settings_decide_what_statements_cost(tmp_path: Path) -> None:
     text = f"select * from hush.estimate(({RANKS!r}::text))"
     with session_with(Slow(), tmp_path / "state") as (session, _ledger, _workers):
         capped = asked(session, text, {"hush.epsilon": "2", "hush.max_charge": "1"})
-        assert "hush.max_charge allows 1" in capped.arrays[-1].text
+        assert "hush.max_charge allows 1" in capped.arrays[-2].text
         once, twice = (
             asked(session, f"select * from hush.estimate('{RANKS}; {RANKS}')", {"hush.fresh": fresh}).arrays[2].text
             for fresh in ("off", "on")
@@ -99,7 +100,7 @@ def test_stages_are_estimated_as_a_whole(tmp_path: Path) -> None:
     text = f"select * from hush.estimate($$ {staged}; {staged} $$) x"
     with session_with(Slow(), tmp_path / "state") as (session, ledger, _workers):
         found = asked(session, text, {"hush.epsilon": "1"})
-        _, account, _, epsilon, _, reused, _, error, refusal = (array.text for array in found.arrays)
+        _, account, _, epsilon, _, reused, _, error, refusal, _ = (array.text for array in found.arrays)
         assert account == '{"user","session","user","session","user","session"}'
         costs = [float(cell.strip('"')) for cell in epsilon.strip("{}").split(",")]
         assert costs == pytest.approx([1, 1, 0, 0, 1, 1], rel=1e-4)
