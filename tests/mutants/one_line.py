@@ -17,6 +17,8 @@ _PLAN_PRIVATE_CHOICE = "tests/unit/plan/test_private_choice.py"
 _PLAN_POSTGRES_DIALECT = "tests/unit/plan/test_postgres_dialect.py"
 _SESSION_REPLACED = "tests/unit/session/test_replaced.py"
 _PLAN_QUANTILES = "tests/unit/plan/test_quantiles.py"
+_RELEASE_DIGITS = "tests/unit/release/test_digits.py"
+_POLICY_DIGEST = "tests/unit/policy/test_digest.py"
 _RELEASE_RANKS = "tests/unit/release/test_ranks.py"
 _RELEASE_SETS = "tests/unit/release/test_sets.py"
 _PLAN_SETS = "tests/unit/plan/test_sets.py"
@@ -207,9 +209,17 @@ ONE_LINE = (
            f"{_SESSION_REPLACED}::test_a_statement_of_a_table_that_became_public_is_prepared_again"),
     # --- rounding --------------------------------------------------------------------------------------------------
     Seeded("rounding", "a lower end is rounded up", "release/finish.py",
-           "part = -_rounded_up(-figure.low, figure.sd)",
-           "part = _rounded_up(figure.low, figure.sd)",
+           "part = -rounded_up(-figure.low, place)",
+           "part = rounded_up(figure.low, place)",
            _RELEASE_FINISH),
+    Seeded("rounding", "numbers are cut off at the first digit of their noise", "release/digits.py",
+           "place = 1 - math.floor(math.log10(sd))",
+           "place = -math.floor(math.log10(sd))",
+           _RELEASE_DIGITS),
+    Seeded("rounding", "parts are rounded each by itself beside their total", "release/consistent.py",
+           "last = self._last_digit(place) if is_rounded else None",
+           "last = None",
+           _RELEASE_DIGITS),
     Seeded("rounding", "what a pure charge counts is rounded down", "dp/accounting.py",
            "return -(-_whole(pico) * reach // made_for)",
            "return _whole(pico) * reach // made_for",
@@ -219,6 +229,10 @@ ONE_LINE = (
            "(apart * apart - covariance * covariance)",
            "(apart * apart)",
            _DP_ACCURACY),
+    Seeded("intervals", "noises of sets that agree are taken to be their own", "release/finish.py",
+           "used = () if plan.agreed else sorted({*total, *number})",
+           "used = sorted({*total, *number})",
+           f"{_RELEASE_FINISH}::test_an_average_of_sets_that_agree_does_not_know_what_its_noises_share"),
     Seeded("intervals", "the ends of a quantile leave out its answer", "release/ranks.py",
            "return part.grid.ends(max(0, min(low, cell)), min(last, max(high, cell)))",
            "return part.grid.ends(max(0, low), min(last, max(low, high)))",
@@ -244,6 +258,16 @@ ONE_LINE = (
            "base = (1.0 + x) * rho",
            "base = x * rho",
            _DP_ACCOUNTING),
+    # --- meaning ---
+    Seeded("policy values", "answers mean the same however groups are told apart", "policy/digest.py",
+           'frozenset({"comment", "confirm",',
+           'frozenset({"comment", "case_blind", "confirm",',
+           f"{_POLICY_DIGEST}::test_every_fact_changes_the_digest"),
+    # --- confirming ------------------------------------------------------------------------------------------------
+    Seeded("accounts", "a confirmation lasts for ever", "session/confirm.py",
+           "if now - self._refused.pop(asked, -_WITHIN_S) < _WITHIN_S:",
+           "if self._refused.pop(asked, None) is not None:",
+           "tests/unit/session/test_confirm.py::test_a_confirmation_lasts_a_minute_and_serves_once"),
     # --- spending --------------------------------------------------------------------------------------------------
     Seeded("spending", "a promise is covered by half of it", "ledger/promises.py",
            "return self.reach >= promise.reach and self.group_size >= promise.group_size",
@@ -253,6 +277,10 @@ ONE_LINE = (
            "group_size=max(self.group_size, pledge.promise.group_size),",
            "group_size=pledge.promise.group_size,",
            _LEDGER_COUNTING),
+    Seeded("spending", "what is counted again may count less", "ledger/tabs.py",
+           "self.spent[accounting] = before.at_least(after)",
+           "self.spent[accounting] = after",
+           f"{_LEDGER_COUNTING}::test_counted_again_for_less_nothing_counts_less"),
     Seeded("spending", "a month's window forgets its first weeks", "ledger/tabs.py",
            "if d < day - LONGEST_DAYS]:",
            "if d < day - 7]:",

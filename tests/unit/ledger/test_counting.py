@@ -17,8 +17,9 @@ from proxy.dp.selection import KeyRule, key_rule
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import AccountingChanged
 from proxy.ledger.books import Books, Pick
-from proxy.ledger.chain import Earlier, Entry, Event, Keyed, encode
+from proxy.ledger.chain import Earlier, Entry, Event, Keyed, Priced, encode
 from proxy.ledger.promises import NEVER_STATED, PromiseRefused, Standing, Terms, UnitChanged
+from proxy.ledger.tabs import Tab
 from proxy.plan.charge import Account, Cost, Request
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.policy.pledge import Owner
@@ -284,3 +285,15 @@ def test_what_stands_is_the_most_of_each_kind(made: list[Promise], asked: Promis
     assert standing.covers(asked) is (asked.reach <= standing.reach and asked.group_size <= standing.group_size)
     terms = Terms(standing, {"x": asked}, {})
     assert terms.is_more(Earlier("x")) is terms.is_more(asked) is (standing.group_size > asked.group_size)
+
+
+def test_counted_again_for_less_nothing_counts_less() -> None:
+    """What was promised only grows; a sum would not shrink if it did, on any day."""
+    more, less = (stated(pledge(Promise(n))) for n in (3, 1))
+    tab = Tab()
+    priced = Priced(release_id=1, fingerprint="f", data_version="1", cost=Cost(10**9, 0))
+    tab.charge(Accounting.ZCDP, Promise(1), 5, (priced,), Terms(more, {}, {}))
+    before = tab.spent[Accounting.ZCDP]
+    for terms in (Terms(less, {}, {}), Terms(more, {}, {})):
+        tab.recount(terms)
+        assert tab.spent[Accounting.ZCDP] == before

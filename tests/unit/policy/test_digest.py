@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
 
+from proxy.policy.digest import policy_digest
+from proxy.policy.document import SourceDocument
 from proxy.policy.load import load_policy
-from proxy.policy.model import (
-    Policy,
-)
-from proxy.sqltypes import Value
+from proxy.policy.model import Column, Policy, Privacy, Table, UnitColumns
+from proxy.sqltypes import SqlType, Value
 from tests.unit.policy.case_files import BASE
 
 
@@ -68,6 +69,36 @@ def test_digest_does_not_depend_on_order_of_tables_or_place_of_the_file() -> Non
 )
 def test_digest_changes_with_the_meaning(old: str, new: str) -> None:
     assert edited(old, new).digest != BASE_DIGEST
+
+
+UNMEANT = {
+    Privacy: {"confirm", "query_epsilon", "questions"},
+    Table: {"comment"},
+    Column: {"comment", "limited_digits"},
+}
+SOURCE = SourceDocument.model_validate({"engine": "duckdb", "path": "shop.duckdb", "data_version": "1"})
+
+
+@pytest.mark.parametrize(
+    ("of", "name"),
+    [(of, field.name) for of in (Privacy, Table, Column) for field in fields(of)],
+    ids=lambda part: part if isinstance(part, str) else part.__name__,
+)
+def test_every_fact_changes_the_digest(of: type, name: str) -> None:
+    """Each field of what a policy says of its promise, tables and columns, but those named above."""
+    column = Column(name="city", type=SqlType.TEXT)
+    table = Table(name="users", relation=("users",), ownership=UnitColumns(("id",)), columns=(column,))
+    facts: dict[type, object] = {Privacy: Privacy(unit="customer"), Table: table, Column: column}
+
+    def digest() -> str:
+        privacy, of_table = facts[Privacy], facts[Table]
+        assert isinstance(privacy, Privacy)
+        assert isinstance(of_table, Table)
+        return policy_digest("shop", SOURCE, privacy, (of_table,))
+
+    before = digest()
+    object.__setattr__(facts[of], name, "changed")
+    assert (digest() == before) is (name in UNMEANT[of])
 
 
 @pytest.mark.parametrize(

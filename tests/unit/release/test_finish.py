@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import context
 from tests.unit.release.make import planned
 
 
@@ -91,6 +93,20 @@ def test_an_average_is_clamped_and_null_when_its_count_is_noise() -> None:
     assert values(shown(query, ((), {"RowCount": many, "ScaledSum": 5 * many}))) == [("250.0",)]
     assert values(shown(query, ((), {"RowCount": many, "ScaledSum": -5 * many}))) == [("0.0",)]
     assert values(shown(query, ((), {"RowCount": 1.9 * noise, "ScaledSum": 0.0}))) == [(None,)]
+
+
+def test_an_average_of_sets_that_agree_does_not_know_what_its_noises_share() -> None:
+    """Under pure accounting two halves share their noises, and the interval knows it; not once they were adjusted."""
+    plan, found = planned("select hush.low(avg(height)), hush.high(avg(height)) from users", context(pure=True))
+    noise = max(plan.sds)
+    cell = NoisyCell((), tuple(round(20 * noise / u) for u in plan.units_per_grid))
+    own, agreed = (
+        [float(v or "nan") for (v,) in values(finish(p, NoisyCells((cell,)), found.columns, nonnegative=True,
+                                                     time_zone="UTC"))]
+        for p in (plan, replace(plan, agreed=plan.sds))
+    )  # fmt: skip
+    assert own != agreed
+    assert agreed == pytest.approx(own, rel=0.1)
 
 
 def test_sums_have_the_type_of_postgresql() -> None:
