@@ -16,7 +16,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
 from proxy.plan.kept import EVERYTHING, Filters, Kept
-from proxy.plan.moments import HalfSum, Moment, MomentVector, ScaledSum, UnitCount, UnitTotal, is_linear
+from proxy.plan.moments import HalfSum, Moment, MomentVector, RowCount, ScaledSum, UnitCount, UnitTotal, is_linear
 from proxy.plan.profile import Doubles, TableProfile, UnitMeans
 from proxy.plan.recipes import Apart, Count, Mean, Total
 from proxy.plan.thinning import thinned
@@ -180,15 +180,22 @@ class _Forecast:
         if isinstance(moment, UnitCount):
             held = np.minimum(self._held, float(self._of.analysed.bounds.groups))
             return held if self._is_laplace else np.sqrt(held)
-        of = self._of
+        of, rows = self._of, self._rows_of(moment)
         known = sum_known(moment, of.analysed, of.profile, of.filters) if isinstance(moment, ScaledSum) else None
         if known is None and isinstance(moment, ScaledSum) and (means := self._means(moment)) is not None:
             away = np.minimum(1.0, means.distances(moment.middle, _PARTS) / moment.half)
-            return np.asarray(away[:, None] * self._rows)
+            return np.asarray(away[:, None] * rows)
         if known is None:
-            return self._rows
+            return rows
         factor, tail = known
-        return np.minimum(factor * tail.sizes_at(self._ranks), self._rows)
+        return np.minimum(factor * tail.sizes_at(self._ranks), rows)
+
+    def _rows_of(self, moment: Moment) -> Doubles:
+        """How many rows units have that a moment is of: with FILTER fewer than pass WHERE."""
+        if not isinstance(moment, (RowCount, ScaledSum)) or moment.where == TRUE:
+            return self._rows
+        tail = thinned(self._of.profile.rows.tail, self._of.filters.kept_with(moment.where))
+        return np.minimum(tail.sizes_at(self._ranks), self._rows)
 
     def _spread_of_rows(self) -> Doubles:
         """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.

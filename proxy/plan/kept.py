@@ -19,7 +19,7 @@ from proxy.plan.cells import Cells, cells_of
 from proxy.plan.key_groups import groups_of_cells
 from proxy.plan.passed import passed
 from proxy.plan.profile import ColumnShares, Doubles, TableProfile
-from proxy.sql.algebra import Call, ColumnRef, Scalar, Stored, columns_of, conjunction
+from proxy.sql.algebra import TRUE, Call, ColumnRef, Scalar, Stored, columns_of, conjunction
 
 _TOLD = 10.0  # standard deviations of shares that all units together must exceed
 _LEAST = 2.0**-30  # no share is smaller
@@ -68,10 +68,20 @@ class Filters:
     def __init__(self, owned: Owned, profiles: Sequence[TableProfile]) -> None:
         self._owned, self._profiles = owned, {p.table: p for p in profiles}
         self._kept: dict[ColumnRef, Doubles] = {}
-        self.kept = self._look()
+        self.kept = self._look(owned.block.where)
 
-    def _look(self) -> Kept:
-        by_column, untold = self._by_column()
+    def kept_with(self, condition: Scalar) -> Kept:
+        """What WHERE and a condition beside it keep, such as that of FILTER."""
+        if condition == TRUE:
+            return self.kept
+        rest = condition.args if isinstance(condition, Call) and condition.function == "and" else (condition,)
+        before, self._kept = self._kept, {}
+        found = self._look((*self._owned.block.where, *rest))
+        self._kept = before
+        return found
+
+    def _look(self, every: Sequence[Scalar]) -> Kept:
+        by_column, untold = self._by_column(every)
         share = pairs = 1.0
         for column, conditions in by_column.items():
             known = self._known(column)
@@ -86,11 +96,11 @@ class Filters:
             pairs *= one * (one + known.likeness * (1.0 - one))
         return Kept(share, pairs, tuple(untold))
 
-    def _by_column(self) -> tuple[dict[ColumnRef, list[Scalar]], dict[str, None]]:
+    def _by_column(self, every: Sequence[Scalar]) -> tuple[dict[ColumnRef, list[Scalar]], dict[str, None]]:
         """Conditions by the only column that each is about, and the columns of all others."""
         by_column: dict[ColumnRef, list[Scalar]] = {}
         untold: dict[str, None] = {}
-        for condition in self._owned.block.where:
+        for condition in every:
             columns = sorted(columns_of(condition), key=lambda c: (c.scan, c.name))
             if _joins(columns) or self._is_of_units(condition, columns):
                 continue

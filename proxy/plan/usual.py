@@ -12,7 +12,7 @@ import numpy as np
 
 from proxy.analysis.analyse import Analysed
 from proxy.plan.kept import Filters
-from proxy.plan.moments import MomentVector, ScaledSum
+from proxy.plan.moments import MomentVector, RowCount, ScaledSum
 from proxy.plan.profile import Sizes, TableProfile, Tail
 from proxy.plan.recipes import Count, Linear, Mean, Ranked, Relation, Spread, Total
 from proxy.plan.thinning import mean_size, thinned, whole_of
@@ -82,7 +82,7 @@ def sum_known(
     largest, sizes = found
     grows, usual = filters.values(moment.of)
     worth = usual * mean_size(sizes.tail, profile.rows.tail)
-    return largest / moment.half, thinned(sizes.tail, filters.kept, worth, grows)
+    return largest / moment.half, thinned(sizes.tail, filters.kept_with(moment.where), worth, grows)
 
 
 def _size(
@@ -90,6 +90,8 @@ def _size(
     groups: int,
 ) -> float:  # fmt: skip
     match finish:
+        case Count(Linear(((index, _), *_))) if isinstance(moment := vector.moments[index], RowCount):
+            return whole_of(thinned(profile.rows.tail, filters.kept_with(moment.where)), is_whole=True) / groups
         case Count() | Mean() | Spread() | Relation() | Ranked():
             return rows
         case Total(value):

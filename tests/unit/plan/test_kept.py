@@ -14,7 +14,7 @@ from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.kept import Filters
 from proxy.plan.left_out import About
 from proxy.plan.profile import ColumnShares, TableProfile
-from proxy.sql.algebra import ColumnRef
+from proxy.sql.algebra import TRUE, ColumnRef, conjunction
 from tests.unit.plan.shop import ORDERS, context, plan
 from tests.unit.plan.test_profile import PROFILE, ROWS, counted
 
@@ -196,3 +196,21 @@ def test_what_is_left_out_is_forecast_of_the_rows_that_are_asked_for() -> None:
     told = plan("select count(*) from orders where store_id = 3", KNOWN).left_out
     assert isinstance(told, About)
     assert told.is_filtered
+
+
+def test_what_filter_keeps_decides_as_what_where_keeps() -> None:
+    where, beside, whole = (
+        plan(text, KNOWN)
+        for text in (
+            "select count(*) from orders where status = 'refunded'",
+            "select count(*) filter (where status = 'refunded') from orders",
+            "select count(*) from orders",
+        )
+    )
+    assert beside.sds[0] == pytest.approx(where.sds[0], rel=0.3)
+    assert beside.sds[0] < 0.1 * whole.sds[0]
+    found = filters("select count(*) from orders where amount > 500")
+    assert found.kept_with(TRUE) == found.kept
+    condition = conjunction(plan("select count(*) from orders where status = 'refunded'").analysed.owned.block.where)
+    assert found.kept_with(condition).share < 0.1 * found.kept.share
+    assert found.kept == filters("select count(*) from orders where amount > 500").kept
