@@ -124,6 +124,7 @@ def setting_defaults(policy: Policy) -> tuple[tuple[str, str], ...]:
         ("hush.max_groups", ""),
         ("hush.session", ""),
         ("hush.intervals", "off"),
+        ("hush.notes", "off"),
         ("hush.fresh", "off"),
         ("hush.nonnegative", "on"),
         ("hush.consistency", "on"),

@@ -84,6 +84,11 @@ def has_intervals(values: Mapping[str, str]) -> bool:
     return _SWITCH.get(values.get("hush.intervals", "").strip().lower(), False)
 
 
+def has_notes(values: Mapping[str, str]) -> bool:
+    """Whether notices are wanted in a column, which decides about a statement's columns before it is released."""
+    return _SWITCH.get(values.get("hush.notes", "").strip().lower(), False)
+
+
 def check_setting(name: str, value: str, privacy: Privacy) -> None:
     """Accept or refuse one value; the empty text means the default. Raises InvalidSetting."""
     check = _CHECKS.get(name.lower())
@@ -162,6 +167,7 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.consistency": _switch,
     "hush.digits": _digits,
     "hush.confirm": _switch,
+    "hush.notes": _switch,
     "hush.max_charge": _epsilon,
     "hush.target_error": _target,
     "hush.weights": _shares,

@@ -24,7 +24,7 @@ from proxy.sql.stages import Written
 from proxy.sql.system_calls import CALLS
 from proxy.sql.table_command import WrittenOut, write_out
 from proxy.sql.views import NOT_EXPANDED, Expanded, expand
-from proxy.sql.widen import widen
+from proxy.sql.widen import widen, with_note
 from proxy.sql.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
 from proxy.wire.exchange import Piece, Refusal
 
@@ -88,12 +88,14 @@ class Placed:
 class Asked:
     """A query string and all that its meaning depends on.
 
-    noted: names that views and prepared statements of the session may have. told: what the front said about those.
+    has_notes: notices are wanted in a column. noted: names that views and prepared statements of the session may have.
+    told: what the front said about those.
     """
 
     premises: Premises
     text: str
     has_intervals: bool
+    has_notes: bool = False
     noted: frozenset[str] = frozenset()
     told: Answers = ()
 
@@ -119,6 +121,7 @@ class _Reader:
         self._catalog = asked.premises.catalog
         self._private = asked.premises.private_names
         self._has_intervals = asked.has_intervals
+        self._has_notes = asked.has_notes
         self._noted = set(asked.noted)
         self._told = asked.told
         self._kept = read_kept(asked.told[0]).only_of(self._private | {SYSTEM_SCHEMA}) if asked.told else NOTHING_KEPT
@@ -241,10 +244,10 @@ class _Reader:
 
     def _split(self, inner: Statement) -> tuple[Split, Expanded]:
         cut, lifted = split_lifted(inner, self._catalog, self._premises.relations)
-        if self._has_intervals:
-            widened = widen(cut)
-            if widened != lifted.statement.text:
-                cut = split(split_statements(widened)[0], self._catalog, self._premises.relations)
+        for adds, widened in ((self._has_intervals, widen), (self._has_notes, with_note)):
+            text = widened(cut) if adds else cut.text
+            if text != cut.text:
+                cut = split(split_statements(text)[0], self._catalog, self._premises.relations)
         return cut, lifted
 
     def _check_shadow(self, words: Iterable[tuple[str, int]]) -> None:

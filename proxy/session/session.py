@@ -20,7 +20,7 @@ from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.pipeline.ahead import foresee
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
-from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, read_settings
+from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, has_notes, read_settings
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
@@ -53,7 +53,7 @@ from proxy.session.plancache import PlanCache
 from proxy.session.planning import plan_asked
 from proxy.session.reading import informed
 from proxy.session.relations import LastQuery, Viewer, system_columns
-from proxy.session.spliced import asking, block_patches, explained, probed, spliced
+from proxy.session.spliced import asking, block_patches, explained, probed, spliced, with_notes
 from proxy.session.stages import Progress, asked_now, begun, next_part, now_of, ready, rehearse, resumed
 from proxy.sql.constants import Constants, Readings
 from proxy.sql.probe import Probe
@@ -147,6 +147,7 @@ class ClientSession:
     def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
         return Asked(
             premises=self._dataset.current.premises(self._login), text=text, has_intervals=has_intervals(settings),
+            has_notes=has_notes(settings),
             noted=self._noted_in(text) if self._noted else frozenset(), told=told,
         )  # fmt: skip
 
@@ -291,7 +292,8 @@ class ClientSession:
             last = _last_query(whole, receipt, notices, asker.version.policy.privacy.unit)
             patches = (*patches, *self._system(query, asker, settings, (last,), calls))
             heard = [n for n in notices if n.severity not in settings.muted]
-            return answer, last, spliced(progress.handle, patches, count, unsaid(heard, self._said))
+            found = spliced(progress.handle, patches, count, unsaid(heard, self._said))
+            return answer, last, with_notes(found, heard)
 
         step_s = asker.version.policy.privacy.time_grid_s
         answer, last, result = await self._on_grid.run(work(), step_s, cancellation)

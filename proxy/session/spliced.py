@@ -5,6 +5,9 @@ Nothing is computed here: released columns are put into the client's own text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.statements import Understood
@@ -14,6 +17,7 @@ from proxy.sql.locate import TextSpan
 from proxy.sql.probe import Probe
 from proxy.sql.splice import InjectedColumn, Patch, SplicedText, array_text, erase, splice, system_template
 from proxy.sql.stages import StageText
+from proxy.sql.widen import noted
 from proxy.sql.wrappers import Wrapper
 from proxy.sqltypes import SqlType
 
@@ -40,6 +44,12 @@ def probed(handle: Understood, query: Probe, count: int) -> Spliced:
     notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
                     detail="Ask for aggregates, such as count(*).")  # fmt: skip
     return spliced(handle, tuple(patches), count, (notice,) if query.hides_rows else ())
+
+
+def with_notes(found: Spliced, said: Sequence[Notice]) -> Spliced:
+    """The statement with its notices in the column that was asked for, if it was."""
+    note = "; ".join(n.message for n in said)
+    return replace(found, sql=noted(found.sql, note), literal_sql=noted(found.literal_sql, note))
 
 
 def spliced(handle: Understood, patches: tuple[Patch, ...], count: int, notices: tuple[Notice, ...]) -> Spliced:

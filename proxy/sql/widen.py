@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
-from proxy.sql.dialect import quote
+from proxy.sql.dialect import quote, text_literal
 from proxy.sql.formula import is_aggregate_value, is_formula
 from proxy.sql.locate import locate_expression
 from proxy.sql.outer import find_clauses
@@ -36,6 +36,27 @@ def widen(cut: Split) -> str:
         return cut.text
     clause = find_clauses(block.select, block.span, block.tokens).selected.end
     return f"{cut.text[:clause]}, {', '.join(added)} {cut.text[clause:]}"
+
+
+NOTE = "_note"
+_PLACE = "hush_note"
+
+
+def with_note(cut: Split) -> str:
+    """Append a column for what is said of the answer, in which a text stands that `noted` replaces by it.
+
+    Only the outermost SELECT gets it, and only if it is a block itself; other text is returned as it is.
+    """
+    block = next((b for b in cut.blocks if b.select is cut.root), None)
+    if block is None or _PLACE in cut.text:
+        return cut.text
+    clause = find_clauses(block.select, block.span, block.tokens).selected.end
+    return f"{cut.text[:clause]}, '{_PLACE}'::text AS {quote(NOTE)} {cut.text[clause:]}"
+
+
+def noted(sql: str, note: str) -> str:
+    """The statement with the note in its place; NULL for none."""
+    return sql.replace(f"'{_PLACE}'", text_literal(note.replace("\\", "/")) if note else "NULL")
 
 
 _ARRAY = re.compile(r"\bARRAY\s*$", re.IGNORECASE)

@@ -21,7 +21,7 @@ COUNT = "SELECT count(*) FROM users"
         "hush.max_rows_per_group = 1.5", "hush.max_groups = -3", "hush.intervals = maybe", "hush.fresh = 2",
         "hush.nonnegative = ''''", "hush.session = 'a/b'", "hush.max_charge = 1000", "hush.target_error = 0",
         "hush.weights = 'x'",
-        "hush.digits = 2", "hush.confirm = maybe",
+        "hush.digits = 2", "hush.confirm = maybe", "hush.notes = 2",
         "hush.nothing = 1", "HUSH.Epsilon = 0", '"hush".epsilon = 0', 'hush."epsilon" = 0',
     ],
 )  # fmt: skip
@@ -36,7 +36,8 @@ def test_bad_value_fails_at_set(served: Served, setting: str, how: str) -> None:
 @pytest.mark.parametrize("setting", ["hush.epsilon = 0.1", "hush.epsilon TO '2'", "hush.epsilon = DEFAULT",
                                      "hush.max_groups = 3", "hush.intervals = ON", "hush.session = 'my-pool_1'",
                                      "hush.session = ''", "hush.target_error = 20", "hush.weights = 3",
-                                     "hush.digits = 'ALL'", "hush.confirm = on", "hush.digits = noise"])  # fmt: skip
+                                     "hush.digits = 'ALL'", "hush.confirm = on",
+                                     "hush.notes = yes", "hush.digits = noise"])  # fmt: skip
 def test_good_value_is_taken(served: Served, setting: str) -> None:
     with served.connect("shop") as client:
         client.execute(f"SET {setting}".encode())
@@ -82,6 +83,33 @@ def test_digits_end_where_the_noise_begins(served: Served) -> None:
         assert value == pytest.approx(round(value / step) * step, rel=1e-9)
         assert low == pytest.approx(round(low / step) * step, rel=1e-9)
         assert abs(value - exact) <= step / 2
+
+
+def test_notices_come_in_a_column_where_they_are_wanted(served: Served) -> None:
+    query = "SELECT plan, count(*) AS n FROM users WHERE age > 31 GROUP BY plan ORDER BY 2 DESC LIMIT 2"
+    with served.connect("shop", options="-c hush.notes=on") as client:
+        for prepare, begins in ((False, "charged epsilon "), (True, "charged nothing"), (True, "charged nothing")):
+            cursor = client.execute(query, prepare=prepare)
+            assert [c.name for c in cursor.description or ()] == ["plan", "n", "_note"]
+            found = cursor.fetchall()
+            assert len(found) == 2
+            assert all(str(row[2]).startswith(begins) for row in found)
+        for outside in ("SELECT 1", "SELECT max(n) FROM (SELECT plan, count(*) AS n FROM users GROUP BY plan) z",
+                        "SELECT count(*) FROM users UNION ALL SELECT count(*) FROM orders"):  # fmt: skip
+            assert len(client.execute(outside.encode()).description or ()) == 1
+        client.execute("SET client_min_messages = error")
+        assert {row[2] for row in client.execute(query).fetchall()} == {None}
+        client.execute("SET hush.notes = off")
+        assert len(client.execute(f"{query} ").description or ()) == 2
+
+
+def test_a_note_stands_behind_intervals_and_quotes_what_it_says(served: Served) -> None:
+    query = """SELECT count(*) AS "it's", 'hush note' AS t FROM users WHERE city = ''''"""
+    with served.connect("shop", options="-c hush.notes=on -c hush.intervals=on") as client:
+        cursor = client.execute(query.encode())
+        assert [c.name for c in cursor.description or ()] == ["it's", "t", "it's_low", "it's_high", "_note"]
+        ((*_, note),) = cursor.fetchall()
+        assert "larger than the number" in str(note)
 
 
 def test_set_local_ends_with_the_transaction(served: Served) -> None:
