@@ -53,7 +53,7 @@ def test_what_follows_from_an_answer_is_computed_from_it(served: Served) -> None
 
 
 def test_averages_follow_from_sums_and_counts_that_were_asked_by_themselves(served: Served) -> None:
-    with served.connect("spend", "u43", options="-c hush.nonnegative=off") as client:
+    with served.connect("spend", "u43", options="-c hush.nonnegative=off -c hush.digits=all") as client:
         heard = notices_of(client)
         sums = by_first(client, "SELECT newsletter, sum(steps) FROM users WHERE age > 20 GROUP BY 1")
         counts = by_first(client, "SELECT newsletter, count(*) FROM users WHERE age > 20 GROUP BY 1")
@@ -63,7 +63,7 @@ def test_averages_follow_from_sums_and_counts_that_were_asked_by_themselves(serv
         plan = [line for (line,) in rows(client, f"EXPLAIN {averages}")]
         assert any("computed from 2 releases that your accounts paid for; hush.fresh" in line for line in plan)
         for newsletter, average, sd in rows(client, averages):
-            rounded = 0.6 / (counts[newsletter] - 0.5)  # of the count, and a little of the sum
+            rounded = 0.6 / (counts[newsletter] - 0.5)  # counts are whole, and so is a little of the sum
             assert float(average) == pytest.approx(float(sums[newsletter]) / counts[newsletter], rel=rounded)
             assert 0 < sd < float(average)
         assert heard[-1] == NOTE
