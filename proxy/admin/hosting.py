@@ -31,6 +31,7 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.metrics import Metrics
+from proxy.plan.learned import with_limits, without_limit
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
@@ -99,6 +100,9 @@ class Opener:
         profiles, said = read_profiles(path_of(self.state, policy.dataset), policy)
         for line in said:
             _log.warning("%s: %s", policy.dataset, line)
+        for name in without_limit(with_limits(policy.tables, profiles)):
+            _log.warning("%s: table %s is not answered until hushql profile tells how many rows units have",
+                         policy.dataset, name)  # fmt: skip
         facts = engine.check_facts(policy)
         limited = facts.with_limited_digits(policy.tables)
         better = {**limited, **with_found_values({**policy.tables, **limited}, engine.public_rows)}

@@ -19,6 +19,7 @@ from proxy.dp.accounting import questions_held, usual_epsilon
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
+from proxy.plan.learned import without_limit
 from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
 from proxy.policy.figures import figure
@@ -116,7 +117,8 @@ def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
     except LedgerFailed as error:
         fault = _Fault(line=0, path=(), message=error.message, text=f"{path}: {error.text()}")
         return _Finding(str(path), (fault,), "")
-    lines = (_summary(policy), _questions(policy), *worst_case_lines(policy), *said, *_open_decisions(path))
+    lines = (_summary(policy), *_left_to_profiles(policy), _questions(policy), *worst_case_lines(policy), *said,
+             *_open_decisions(path))  # fmt: skip
     return _Finding(str(path), (), "\n".join(lines))
 
 
@@ -129,6 +131,13 @@ def _of_books(policy: Policy, place: Place) -> Iterator[str]:
         return
     yield from restated_lines(restated, policy.privacy)
     yield from overspent_lines((restated.balance,), policy.privacy)
+
+
+def _left_to_profiles(policy: Policy) -> list[str]:
+    """Tables without a bound of rows."""
+    names = ", ".join(without_limit(policy.tables))
+    words = f"no max_rows_per_unit: {names}; answered once hushql profile has told how many rows units have"
+    return [words] if names else []
 
 
 def _open_decisions(path: FilePath) -> list[str]:

@@ -23,7 +23,7 @@ def lines_of(profile: TableProfile) -> Iterator[str]:
     yield f"{profile.table}: about {_count(tail.units)} units"
     if profile.allowed != 1:
         yield f"  rows of a unit: {_shares(tail, 1.0)}"
-        yield f"  {_of_policy(tail, profile.allowed)}"
+        yield f"  {_of_policy(tail, profile.most_rows, is_given=profile.allowed is not None)}"
     for column, largest, sizes in profile.sums:
         yield f"  sum of the sizes of {column}: {_shares(sizes.tail, largest)}"
 
@@ -62,15 +62,16 @@ def tail_size(tail: Tail, rank: float) -> float:
     return float(tail.sizes_at(np.array([rank]))[0])
 
 
-def _of_policy(tail: Tail, allowed: int) -> str:
+def _of_policy(tail: Tail, allowed: int, *, is_given: bool) -> str:
     """How many units have more rows than the policy counts, and how many rows those are."""
     above = float(np.interp(allowed, tail.edges, tail.above))
     ranks = np.geomspace(0.3, max(tail.units, 0.6), 200)
     sizes = tail.sizes_at(ranks)
     whole, lost = (float(np.trapezoid(np.maximum(sizes - b, 0.0), ranks)) for b in (0.0, float(allowed)))
     share = lost / whole if whole > 0 else 0.0
+    what = f"max_rows_per_unit {allowed}" if is_given else f"{allowed} rows, as the policy gives no max_rows_per_unit"
     return (
-        f"max_rows_per_unit {allowed}: about {100 * above / tail.units:.2g} % of units have more,"
+        f"{what}: about {100 * above / tail.units:.2g} % of units have more,"
         f" with about {100 * share:.2g} % of the rows beyond it"
     )
 

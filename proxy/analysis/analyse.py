@@ -10,10 +10,11 @@ from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import Joint, Key, PrivateKey, classify_key, few_enough, public_size
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
+from proxy.analysis.rows_per import NOTHING_DECLARED, DeclaredRows, declared_rows
 from proxy.analysis.rows_together import in_one_branch
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
-from proxy.policy.model import Privacy, Table, limit_or
+from proxy.policy.model import ByProfile, FromPolicy, Limit, Privacy, Table, limit_or
 from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.describe import describe_scalar
 from proxy.sql.intervals import number_range
@@ -37,7 +38,9 @@ class ContributionBounds:
     """T, C, G and K of docs/claims/bounding.md for one block.
 
     rows: T, of a unit in all groups; rows_per_group: C; groups: G; keys: K, private keys of a unit.
-    source: who set T, C and G, in words for EXPLAIN.
+    source: who set T, C and G, in words for EXPLAIN. ceiling: rows of a unit that no bound by a profile exceeds, 0 for
+    any. is_fixed: no profile raises C or G, since an administrator or the client says so. declared: what the policy
+    says of rows with the same values, which units are taken not to exceed.
     """
 
     rows: int
@@ -45,6 +48,9 @@ class ContributionBounds:
     groups: int
     keys: int
     source: str
+    ceiling: int = 0
+    is_fixed: bool = False
+    declared: DeclaredRows = NOTHING_DECLARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +97,8 @@ def analyse(
         )
     constant = all(is_constant(k.scalar, owned) for k in keys)
     joints = () if every_key else joints_of(keys, domains, listed, owned.enforced_constants)
-    bounds = _bounds(owned, keys, joints, constant=constant, lowered=lowered)
+    declared = declared_rows(owned, block.keys, domains, listed)
+    bounds = _bounds(owned, keys, joints, declared, constant=constant, lowered=lowered)
     return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant, joints=joints,
                     beside=tuple(k for s, k in classified.items() if s not in block.keys))  # fmt: skip
 
@@ -102,13 +109,18 @@ def is_constant(scalar: Scalar, owned: Owned) -> bool:
 
 
 def _bounds(
-    owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], *, constant: bool, lowered: Lowered
-) -> ContributionBounds:
+    owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], declared: DeclaredRows, *, constant: bool,
+    lowered: Lowered,
+) -> ContributionBounds:  # fmt: skip
     table = owned.bounds_from
     if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
         return ContributionBounds(rows=1, rows_per_group=1, groups=1, keys=1, source="one row per unit")
     rows, source = _rows(owned, table, lowered.learned)
+    if 0 < declared.rows < rows:
+        rows, source = declared.rows, f"{source}, max_rows_per"
     per_group = min(rows, limit_or(table.rows_per_group, rows))
+    if 0 < declared.per_group < per_group and not constant:
+        per_group, source = declared.per_group, f"{source}, max_rows_per in a group"
     groups = min(rows, limit_or(table.groups_per_unit, rows))
     if constant:
         per_group, groups = rows, 1
@@ -121,15 +133,25 @@ def _bounds(
         groups, source = lowered.groups, f"{source}, lowered by hush.max_groups"
     if not any(isinstance(k, PrivateKey) for k in keys):
         groups = min(groups, public_size(keys, joints))
+    lowest = lowered.rows_per_group or lowered.groups
     return ContributionBounds(
-        rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source
-    )
+        rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source,
+        ceiling=limit_or(table.rows_per_unit, 0) if _is_ceiling(table.rows_per_unit) else 0,
+        is_fixed=bool(lowest) or _is_ceiling(table.rows_per_group) or _is_ceiling(table.groups_per_unit),
+        declared=declared,
+    )  # fmt: skip
+
+
+def _is_ceiling(limit: Limit) -> bool:
+    return isinstance(limit, FromPolicy) and limit.is_ceiling
 
 
 def _rows(owned: Owned, table: Table, learned: Learned) -> tuple[int, str]:
     """T, and who set it."""
     allowed, usual = limit_or(table.rows_per_unit, 1), learned.rows_of(owned)
     source = f'policy, table "{table.name}"'
+    if isinstance(table.rows_per_unit, ByProfile):
+        source = f'profile of table "{table.name}", data version {table.rows_per_unit.data_version}'
     if usual is None or usual[0] >= allowed:
         return allowed, source
     return usual[0], f"{source}, {usual[0]} of {allowed} rows {usual[1]}"

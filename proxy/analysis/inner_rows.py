@@ -16,7 +16,7 @@ from proxy.analysis.rows_together import known_together
 from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
-from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, Table, Unknown, limit_or
+from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, NotGiven, Table, Unknown, limit_or
 from proxy.sql.algebra import (
     Beside,
     Block,
@@ -221,4 +221,4 @@ def _with_bounds(table: Table, owned: Owned, most: int) -> Table:
 
 
 def _lowered(limit: Limit, most: int) -> Limit:
-    return FromPolicy(min(limit.limit, most)) if isinstance(limit, FromPolicy) else limit
+    return limit if isinstance(limit, NotGiven) else replace(limit, limit=min(limit.limit, most))

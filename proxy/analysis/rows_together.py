@@ -9,7 +9,7 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.owned import EveryRow, Owned, UnitOf
 from proxy.analysis.unit_uses import is_unit_value
 from proxy.errors import UnitNotJoined
-from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns
+from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns, limit_or
 from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, Together
 from proxy.sql.intervals import union
 from proxy.sqltypes import SqlType
@@ -130,13 +130,12 @@ def _check_row_units(owned: tuple[Owned, ...]) -> None:
 
 
 def _rows(owned: Owned) -> int:
-    limit = owned.bounds_from.rows_per_unit
-    return limit.limit if isinstance(limit, FromPolicy) and not owned.is_one_row_per_unit else 1
+    return 1 if owned.is_one_row_per_unit else limit_or(owned.bounds_from.rows_per_unit, 1)
 
 
 def _limited(owned: Owned, limit: Limit) -> int:
     most = _rows(owned)
-    return min(most, limit.limit) if isinstance(limit, FromPolicy) else most
+    return min(most, limit_or(limit, most))
 
 
 # --- columns --------------------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from proxy.analysis.meeting import (
 from proxy.analysis.multiplied import multiplied
 from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
 from proxy.analysis.unit_uses import check_condition, is_unit_value, shown
-from proxy.errors import BadGroups, UnitNotJoined
-from proxy.policy.model import PublicTable, RowUnit, Table, UnitColumns, UnitVia, limit_or
+from proxy.errors import BadGroups, MissingBounds, UnitNotJoined
+from proxy.policy.model import NotGiven, PublicTable, RowUnit, Table, UnitColumns, UnitVia, limit_or
 from proxy.sql.algebra import (
     Aggregate,
     AggregateKind,
@@ -80,7 +80,20 @@ def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: in
         repeated=multiplied(completed, unique),
         fan_out=(*fan_out, *met.fan_out),
     )  # fmt: skip
+    _check_rows_are_bounded(owned)
     return replace(owned, block=replace(completed, aggregates=tuple(_counted(a, owned) for a in block.aggregates)))
+
+
+def _check_rows_are_bounded(owned: Owned) -> None:
+    """Where a unit may have several rows, the policy or a profile must say how many count."""
+    table = owned.bounds_from
+    if owned.is_one_row_per_unit or table.unit_unique or not isinstance(table.rows_per_unit, NotGiven):
+        return
+    raise MissingBounds(
+        f'nothing says yet how many rows one unit may have in "{table.name}"',
+        detail="The policy leaves it to a profile of the table, and there is none that tells it.",
+        hint=f"The admin makes one with hushql profile, or writes a number: max_rows_per_unit at tables.{table.name}.",
+    )
 
 
 def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]) -> Owned:

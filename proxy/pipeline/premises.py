@@ -13,6 +13,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.pipeline.target import NO_TARGET, Target
+from proxy.plan.learned import with_limits
 from proxy.plan.profile import TableProfile
 from proxy.plan.weighting import Shares
 from proxy.policy.model import Policy, Privacy, Table, UnitVia
@@ -55,10 +56,11 @@ def as_declared(
     policy: Policy, relations: Collection[str], profiles: tuple[TableProfile, ...] = (), salt: str = ""
 ) -> Premises:
     """Premises of who may name every table, without data: all holds that the policy says of them."""
+    tables = with_limits(policy.tables, profiles)
     joined = {(j.table, j.ref_column) for t in policy.tables.values() for j in t.joins}
     via = [t.ownership for t in policy.tables.values() if isinstance(t.ownership, UnitVia)]
     return Premises(
-        dataset=policy.dataset, tables=policy.tables, named=policy.tables, relations=frozenset(relations),
+        dataset=policy.dataset, tables=tables, named=tables, relations=frozenset(relations),
         unique=UniqueKeys(frozenset(joined | {(v.parent, v.parent_key) for v in via})), privacy=policy.privacy,
         dialect=dialect_of(policy.source), salt=salt, profiles=profiles, has_looked=False,
     )  # fmt: skip

@@ -127,7 +127,10 @@ def choose(
     if not forecast.knows_means:
         return vector, natural, FROM_POLICY
     weights = forecast.weights()
-    bound, loss, error = forecast.best(weights)
+    found = forecast.best(weights)
+    if found is None:
+        return vector, natural, FROM_POLICY
+    bound, loss, error = found
     by_policy = other.error_of(natural)
     if math.sqrt(error) > _GAIN * math.sqrt(by_policy):
         return vector, natural, FROM_POLICY
@@ -161,7 +164,8 @@ class _Forecast:
         self._vector, self._of = vector, situation
         rows = thinned(situation.profile.rows.tail, situation.filters.kept)
         self._ranks = _ranks(rows.units)
-        self._rows = np.maximum(rows.sizes_at(self._ranks), 1.0)
+        most = situation.analysed.bounds.declared.rows or math.inf
+        self._rows = np.clip(rows.sizes_at(self._ranks), 1.0, most)
         self._held = self._held_of_keys()
         self._spread, self._alone = self._spread_of_rows(), np.ones(self._rows.shape)
         self._sizes = [self._sizes_of(m) for m in vector.moments]
@@ -311,14 +315,21 @@ class _Forecast:
 
     # --- errors -----------------------------------------------------------------------------------------
 
-    def best(self, weights: tuple[float, ...]) -> tuple[float, float, float]:
-        """B, the share that is lost, and the squared error, of the outputs that matter together."""
+    def best(self, weights: tuple[float, ...]) -> tuple[float, float, float] | None:
+        """B, the share that is lost, and the squared error, of the outputs that matter together.
+
+        None if a ceiling leaves no room for one.
+        """
         counted = [w for m, w in zip(self._vector.moments, weights, strict=True) if not isinstance(m, ScaledSum)]
         least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
         sizes, norms = self._norms(weights)
         spread = np.divide(norms, sizes, out=np.ones(sizes.shape), where=norms > 0.0)
         missed = self._missed(weights, max(self._area(sizes), _LEAST_BOUND))
-        return self._least_error(sizes, self._relative(weights), missed, least, spread)
+        ceiling = self._of.analysed.bounds.ceiling
+        most = ceiling * self.row_norm(weights) if ceiling else math.inf
+        if most < least:
+            return None
+        return self._least_error(sizes, self._relative(weights), missed, (least, most), spread)
 
     def error_of(self, natural: Allocation) -> float:
         """The squared error with the policy's bound, what it loses of rows included."""
@@ -349,15 +360,15 @@ class _Forecast:
         return _lengths(every), _lengths([e * s for e, s in zip(every, spread, strict=True)])
 
     def _least_error(
-        self, sizes: Doubles, relative: Doubles, missed: float, least: float = _LEAST_BOUND,
+        self, sizes: Doubles, relative: Doubles, missed: float, within: tuple[float, float] = (_LEAST_BOUND, math.inf),
         spread: Doubles | float = 1.0,
     ) -> tuple[float, float, float]:  # fmt: skip
         """The largest bound whose squared error is about the least, with the share that is lost and that error.
 
-        missed: what one that is lost is of the result.
+        missed: what one that is lost is of the result. within: the least and the largest bound that may be.
         """
-        whole = max(self._area(sizes), _LEAST_BOUND)
-        top = max(float((sizes * spread).max()), least)
+        whole, (least, most) = max(self._area(sizes), _LEAST_BOUND), within
+        top = min(max(float((sizes * spread).max()), least), most)
         bottom = max(least, top * 2.0**-24)
         steps = math.ceil(_STEPS * math.log2(top / bottom))
         bounds = np.maximum(bottom, top * 2.0 ** (-np.arange(steps + 1) / _STEPS))

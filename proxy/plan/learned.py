@@ -6,7 +6,9 @@ A bound of most units makes noise smaller and loses what the few units above it 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from proxy.dp.accounting import of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.plan.profile import Sizes, TableProfile, Tail
 from proxy.policy.figures import figure
-from proxy.policy.model import Privacy
+from proxy.policy.model import ByProfile, NotGiven, Privacy, RowUnit, Table
 
 _GAIN = 0.8  # of the error without it, that a narrower bound must promise to stay below
 
@@ -27,7 +29,7 @@ def usable(profiles: Sequence[TableProfile], privacy: Privacy, pico: int) -> Lea
     noise = noise_of_one(privacy, pico)
     rows, totals = [], []
     for one in profiles:
-        most = float(one.allowed)
+        most = float(one.most_rows)
         usual = best_edge(one.rows, most, noise)
         if usual < most:
             most = math.ceil(usual)
@@ -36,6 +38,27 @@ def usable(profiles: Sequence[TableProfile], privacy: Privacy, pico: int) -> Lea
             if (total := best_edge(sizes, most, noise)) < most:
                 totals.append((one.table, column, total * largest))
     return Learned(tuple(rows), tuple(totals))
+
+
+def with_limits(tables: Mapping[str, Table], profiles: Sequence[TableProfile]) -> Mapping[str, Table]:
+    """The tables, with T by the profile where the policy gives none; what no profile tells stays without.
+
+    Claim: a function of the profiles and the policy; T is enforced like any other.
+    """
+    told = {p.table: p for p in profiles if p.allowed is None and p.rows.is_told}
+    return MappingProxyType({
+        name: replace(table, rows_per_unit=ByProfile(told[name].most_rows, told[name].data_version))
+        if name in told and isinstance(table.rows_per_unit, NotGiven) else table
+        for name, table in tables.items()
+    })  # fmt: skip
+
+
+def without_limit(tables: Mapping[str, Table]) -> tuple[str, ...]:
+    """The tables that cannot be asked yet: a unit may have several rows, and nothing says how many count."""
+    return tuple(
+        name for name, table in tables.items() if isinstance(table.rows_per_unit, NotGiven)
+        and not (table.is_public or table.unit_unique or isinstance(table.ownership, RowUnit))
+    )  # fmt: skip
 
 
 def best_edge(sizes: Sizes, most: float, noise: float) -> float:

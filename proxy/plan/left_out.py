@@ -85,6 +85,8 @@ def left_out(
     if profile is None or not profile.rows.is_told:
         return Untold(bounds.rows, bounds.rows_per_group)
     tail, is_filtered = thinned(profile.rows.tail, kept), bool(kept.untold)
+    if bounds.declared.rows:
+        tail = tail.within(bounds.declared.rows)
     if not any(map(is_linear, moments)):
         return _of_totals([m for m in moments if isinstance(m, UnitTotal)], profile, is_filtered=is_filtered)
     if isinstance(bound, FromProfile):
@@ -93,8 +95,8 @@ def left_out(
     spread = max(1, min(bounds.groups, groups))
     rows = allocation.unit_norm / allocation.row_norm if allocation.row_norm > 0 else math.inf
     grows = float(spread) if distribution is Distribution.LAPLACE else math.sqrt(spread)
-    alone = min(float(bounds.rows), float(bounds.rows_per_group), rows)
     even = min(float(bounds.rows), float(bounds.rows_per_group * spread), rows * grows)
+    alone = even if bounds.declared.per_group else min(float(bounds.rows), float(bounds.rows_per_group), rows)
     least, most = tail.share_above(even), tail.share_above(alone)
     return _about(least, (least + most) / 2.0, most, tail.units_above(alone) / tail.units, is_filtered=is_filtered)
 
@@ -114,7 +116,7 @@ def _of_totals(totals: list[UnitTotal], profile: TableProfile, *, is_filtered: b
         of = total.scaled.of
         known = profile.sum_of(of.name) if isinstance(of, ColumnRef) else None
         if known is None or not known[1].is_told:
-            return Untold(profile.allowed, profile.allowed)
+            return Untold(profile.most_rows, profile.most_rows)
         most = max(abs(total.least), abs(total.most)) / ROW_UNITS * total.scaled.half / known[0]
         shares.append(known[1].tail.share_above(most))
         units.append(known[1].tail.units_above(most) / known[1].tail.units)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -65,6 +65,11 @@ class Sizes:
         """About how many units are above each edge."""
         return _tail(self)
 
+    @property
+    def largest(self) -> int:
+        """About the size that one unit of all exceeds, as a whole number of at least 1."""
+        return max(1, math.ceil(float(self.tail.sizes_at(np.array([1.0]))[0])))
+
 
 @dataclass(frozen=True)
 class Tail:
@@ -82,6 +87,11 @@ class Tail:
         """The sizes that about so many units exceed."""
         above = np.array((self.units, *self.above))[::-1]
         return np.asarray(np.interp(ranks, above, np.array((0.0, *self.edges))[::-1]))
+
+    def within(self, most: float) -> Tail:
+        """The same where no unit is larger than a size that is declared."""
+        kept = sum(edge < most for edge in self.edges)
+        return replace(self, above=(*self.above[:kept], *([0.0] * (len(self.above) - kept))))
 
     def units_above(self, size: float) -> float:
         """About how many units are larger."""
@@ -175,20 +185,25 @@ class ColumnShares:
 class TableProfile:
     """What is known of the units of one private table.
 
-    allowed: rows of a unit by the policy, 1 where there cannot be more. rows: of a unit. sums: by column, the largest
-    size of one value by the policy, and the sums of the sizes of a unit's values, in multiples of it. shares: of rows
-    with the values of a column. means: averages of units, by column. groups: how many different values
-    of a column units have. data_version: of the data that was looked at.
+    allowed: rows of a unit by the policy, None if it does not say, 1 where there cannot be more. rows: of a unit.
+    sums: by column, the largest size of one value by the policy, and the sums of the sizes of a unit's values, in
+    multiples of it. shares: of rows with the values of a column. means: averages of units, by column. groups: how many
+    different values of a column units have. data_version: of the data that was looked at.
     """
 
     table: str
-    allowed: int
+    allowed: int | None
     rows: Sizes
     sums: tuple[tuple[str, float, Sizes], ...]
     data_version: str
     shares: tuple[ColumnShares, ...] = ()
     means: tuple[UnitMeans, ...] = ()
     groups: tuple[tuple[str, Sizes], ...] = ()
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of a unit that count where no bound is chosen: by the policy, else those of about the largest."""
+        return self.rows.largest if self.allowed is None else self.allowed
 
     def sum_of(self, column: str) -> tuple[float, Sizes] | None:
         """What is known of the sums of a column."""

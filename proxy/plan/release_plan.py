@@ -247,7 +247,8 @@ def _bounded(
             vector.moments, natural, context.bound, distribution_of(context.privacy.accounting)
         )
         return vector, imposed, FROM_POLICY
-    if profile is None or not context.may_choose or not vector.moments or not tells_keys(analysed, profile):
+    is_kept = analysed.bounds.is_fixed or not context.may_choose or not vector.moments
+    if profile is None or is_kept or not tells_keys(analysed, profile):
         return vector, natural, FROM_POLICY
     situation = Situation(
         analysed=analysed, profile=profile, filters=filters, distribution=distribution_of(context.privacy.accounting),

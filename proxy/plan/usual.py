@@ -42,7 +42,7 @@ def usual_of(
 
     Claim: a function of the profile and the text.
     """
-    if profile is None or not profile.rows.is_told:
+    if profile is None or not profile.rows.is_told or not public:
         return None
     tail = thinned(profile.rows.tail, filters.kept)
     rows = whole_of(tail, is_whole=True)

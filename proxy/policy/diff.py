@@ -250,10 +250,17 @@ def _contributions(old: Table, new: Table, where: str) -> Iterator[Change]:
             words = f"{_bound_words(before)} becomes {_bound_words(after)}"
             more = "what counts of very active units changes, and the noise with it"
             yield Change(Effect.CHANGES, f"{where}.{name}", f"{words}: {more}")
+    if old.rows_per != new.rows_per:
+        words = "rows with the same values are bounded otherwise: what counts of very active units changes"
+        yield Change(Effect.CHANGES, f"{where}.max_rows_per", words)
 
 
 def _bound_words(limit: Limit) -> str:
-    return str(limit.limit) if isinstance(limit, FromPolicy) else "the default"
+    match limit:
+        case FromPolicy(most, is_ceiling):
+            return f"at most {most}, whatever a profile tells" if is_ceiling else str(most)
+        case _:
+            return "the default"
 
 
 def _joins(old: tuple[JoinKey, ...], new: tuple[JoinKey, ...], where: str) -> Iterator[Change]:

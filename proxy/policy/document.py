@@ -29,6 +29,8 @@ def _duration_schema() -> WithJsonSchema:
 Label = Annotated[str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "number"]})]
 Duration = Annotated[object, _duration_schema()]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+UNIONS = frozenset({"unit", "max_rows_per_unit", "max_rows_per_group", "max_groups_per_unit"})  # of several kinds
+UNION_KINDS = frozenset({"#column", "#columns", "#path", "#number", "#ceiling"})
 
 
 def _no_boolean(value: object) -> object:
@@ -164,9 +166,6 @@ class UnitPath(Document):
     on: str = Field(min_length=1, description="Column of this table that refers to the parent's row.")
 
 
-UNIT_KINDS = frozenset({"#column", "#columns", "#path"})
-
-
 def _unit_kind(value: object) -> str:
     if isinstance(value, dict | UnitPath):
         return "#path"
@@ -178,6 +177,18 @@ Unit = Annotated[
     | Annotated[list[str], Field(min_length=1), Tag("#columns")]
     | Annotated[UnitPath, Tag("#path")],
     Discriminator(_unit_kind),
+]
+
+
+class AtMost(Document):
+    """A contribution bound that nothing raises, whatever a profile tells."""
+
+    at_most: Count = Field(description="Never more, also where a profile tells that more would be nearer the truth.")
+
+
+Rows = Annotated[
+    Annotated[Count, Tag("#number")] | Annotated[AtMost, Tag("#ceiling")],
+    Discriminator(lambda value: "#ceiling" if isinstance(value, dict | AtMost) else "#number"),
 ]
 
 
@@ -195,9 +206,15 @@ class TableDocument(Document):
         default=False, description="Each unit has one row at most; checked when the dataset starts."
     )
     joins: dict[str, str | list[str]] = Field(default={}, description="Column: table.column it may be equated with.")
-    max_rows_per_unit: Count | None = Field(default=None, description="T: rows of one unit, all groups together.")
-    max_rows_per_group: Count | None = Field(default=None, description="C: rows of one unit in one group. Default T.")
-    max_groups_per_unit: Count | None = Field(default=None, description="G: groups one unit is in. Default T.")
+    max_rows_per_unit: Rows | None = Field(
+        default=None,
+        description="T: rows of one unit, all groups together. {at_most: 60} is a ceiling; without it, by the profile.",
+    )
+    max_rows_per_group: Rows | None = Field(default=None, description="C: rows of one unit in one group. Default T.")
+    max_groups_per_unit: Rows | None = Field(default=None, description="G: groups one unit is in. Default T.")
+    max_rows_per: dict[str, Count] = Field(
+        default={}, description="Rows of one unit for each value of a column, [columns] or month(column): {year: 2}."
+    )
     max_keys_per_unit: Count = Field(default=1000, description="K: most unlisted group keys one unit may hold.")
     unit_filter: Literal["allow", "refuse"] = Field(
         default="refuse", description="Predicates that name the unit's column."

@@ -145,9 +145,18 @@ class JoinKey:
 
 @dataclass(frozen=True, slots=True)
 class FromPolicy:
-    """A contribution bound the admin wrote."""
+    """A contribution bound the admin wrote. is_ceiling: whatever a profile tells, nothing raises it."""
 
     limit: int
+    is_ceiling: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ByProfile:
+    """A contribution bound where the admin wrote none: what all but about one unit have, by a profile."""
+
+    limit: int
+    data_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +164,28 @@ class NotGiven:
     """The policy is silent: `analysis` knows the default."""
 
 
-Limit = FromPolicy | NotGiven
+Limit = FromPolicy | ByProfile | NotGiven
 
 
 def limit_or(limit: Limit, default: int) -> int:
-    """What the policy says, or the default where it is silent."""
-    return limit.limit if isinstance(limit, FromPolicy) else default
+    """What the policy or a profile says, or the default where both are silent."""
+    return default if isinstance(limit, NotGiven) else limit.limit
+
+
+@dataclass(frozen=True, slots=True)
+class PerKey:
+    """A column, or the year, quarter, month, week, day or hour of its times."""
+
+    column: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPer:
+    """So many rows of a unit count that are alike in all of the keys."""
+
+    keys: tuple[PerKey, ...]
+    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +194,7 @@ class Table:
 
     relation: its name in the engine, dotted parts split.
     rows_per_unit (T), rows_per_group (C), groups_per_unit (G): contribution bounds.
-    keys_per_unit (K): most private keys one unit may hold.
+    rows_per: bounds of rows that have the same values. keys_per_unit (K): most private keys one unit may hold.
     """
 
     name: str
@@ -181,6 +206,7 @@ class Table:
     rows_per_unit: Limit = field(default_factory=NotGiven)
     rows_per_group: Limit = field(default_factory=NotGiven)
     groups_per_unit: Limit = field(default_factory=NotGiven)
+    rows_per: tuple[RowsPer, ...] = ()
     keys_per_unit: int = 1000
     unit_filter_allowed: bool = False
     unit_constant: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from proxy.policy.model import (
     UnitVia,
 )
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.rows_per import read_rows_per
 from proxy.policy.tables import Draft, limit, missing_column, read_relation, unit_columns
 from proxy.sqltypes import SqlType
 
@@ -55,6 +56,7 @@ def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: R
         rows_per_unit=limit(document.max_rows_per_unit),
         rows_per_group=limit(document.max_rows_per_group),
         groups_per_unit=limit(document.max_groups_per_unit),
+        rows_per=read_rows_per(draft, report),
         keys_per_unit=document.max_keys_per_unit,
         unit_filter_allowed=document.unit_filter == "allow",
         unit_constant=tuple(document.unit_constant),

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from proxy.policy.document import UNIT_KINDS
+from proxy.policy.document import UNION_KINDS, UNIONS
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 from proxy.policy.tree import Plain, Tree, unshared
 
@@ -98,7 +98,7 @@ def _cut_out(reader: _Reader[Model], data: Plain, faults: Sequence[ErrorDetails]
 def _path(location: tuple[int | str, ...]) -> Path:
     """The path in the file: without the words by which a union tells its members apart."""
     parts = enumerate(location)
-    return tuple(part for i, part in parts if not (part in UNIT_KINDS and i > 0 and location[i - 1] == "unit"))
+    return tuple(part for i, part in parts if not (part in UNION_KINDS and i > 0 and location[i - 1] in UNIONS))
 
 
 def _remove(reader: _Reader[Model], data: Plain, path: Path) -> bool:

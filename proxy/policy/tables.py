@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from typing import assert_never
 
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier, read_column
-from proxy.policy.document import TableDocument, UnitPath
+from proxy.policy.document import AtMost, TableDocument, UnitPath
 from proxy.policy.model import Column, FromPolicy, Limit, NotGiven
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
 
@@ -102,6 +103,7 @@ _PRIVATE_KEYS = (
     "max_rows_per_unit",
     "max_rows_per_group",
     "max_groups_per_unit",
+    "max_rows_per",
     "max_keys_per_unit",
 )
 
@@ -156,7 +158,7 @@ def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
     document = draft.document
     if document.public:
         return
-    given = {name: getattr(document, name) for name in (_ROWS, _GROUP_ROWS, _GROUPS)}
+    given = {name: _number(getattr(document, name)) for name in (_ROWS, _GROUP_ROWS, _GROUPS)}
     is_unique = document.unit_unique and not isinstance(document.unit, UnitPath)
     if row_unit or is_unique:
         reason = "with 'privacy.unit: row' each row is a unit" if row_unit else "'unit_unique' says one row per unit"
@@ -164,24 +166,33 @@ def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
             if limit is not None and limit != 1:
                 report.add((*draft.path, name), f"{reason}; remove the line")
         return
-    most = document.max_rows_per_unit
-    if most is None:
-        if not draft.is_damaged:
-            report.add(
-                draft.path,
-                f"'{_ROWS}' is required: the most rows of one unit that count. Give a number, "
-                "or 'unit_unique: true' if no unit has more than one row",
-            )
-        return
+    most = given[_ROWS]
     for name in (_GROUP_ROWS, _GROUPS):
         limit = given[name]
-        if limit is not None and limit > most:
+        if limit is not None and most is not None and limit > most:
             report.add((*draft.path, name), f"must be at most {_ROWS} ({most}), found {limit}")
 
 
-def limit(value: int | None) -> Limit:
+def rows_of_a_unit(document: TableDocument) -> int | None:
+    """T, as far as the table's document gives it."""
+    return _number(document.max_rows_per_unit)
+
+
+def _number(value: int | AtMost | None) -> int | None:
+    return value.at_most if isinstance(value, AtMost) else value
+
+
+def limit(value: int | AtMost | None) -> Limit:
     """A contribution bound as the model has it."""
-    return NotGiven() if value is None else FromPolicy(value)
+    match value:
+        case None:
+            return NotGiven()
+        case AtMost(at_most=most):
+            return FromPolicy(most, is_ceiling=True)
+        case int():
+            return FromPolicy(value)
+        case _ as never:
+            assert_never(never)
 
 
 def read_relation(text: str | None, name: str, path: Path, report: Report) -> tuple[str, ...]:

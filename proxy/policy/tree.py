@@ -127,10 +127,10 @@ class _Builder:
         self._check_tag(node, path, "map")
         result: dict[str, Plain] = {}
         for key_node, value_node in node.value:
-            if not isinstance(key_node, ScalarNode) or key_node.tag == _TAG + "merge":
+            key = _key(key_node)
+            if key is None:
                 self.complaints.append((path, "keys must be plain words; merge keys and nested keys are not used"))
                 continue
-            key = str(key_node.value)
             if not _is_unicode(key):
                 self.complaints.append((path, "a key has half of a surrogate pair, which is no character"))
                 continue
@@ -169,6 +169,18 @@ class _Builder:
     def _check_tag(self, node: Node, path: Path, usual: str) -> None:
         if node.tag != _TAG + usual:
             self.complaints.append((path, "YAML tags (!name) are not used here; remove it"))
+
+
+def _key(node: Node) -> str | None:
+    """A plain word, or several in [ ] as one text; None for what is neither."""
+    match node:
+        case ScalarNode():
+            return None if node.tag == _TAG + "merge" else str(node.value)
+        case SequenceNode():
+            words = [_key(item) if isinstance(item, ScalarNode) else None for item in node.value]
+            return None if None in words or not words else f"[{', '.join(map(str, words))}]"
+        case _:
+            return None
 
 
 def _is_unicode(text: str) -> bool:

@@ -22,6 +22,7 @@ from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Ledger
 from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
+from proxy.plan.learned import with_limits
 from proxy.plan.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
 from proxy.session.known import Known
@@ -74,10 +75,10 @@ class Version:
         return self._premises[role]
 
     def _premises_of(self, visible: Mapping[str, Table]) -> Premises:
-        policy = self.policy
+        policy, known = self.policy, {n: self.better_known.get(n, t) for n, t in visible.items()}
         return Premises(
-            dataset=policy.dataset, tables=policy.tables, relations=frozenset(RELATIONS), unique=self.unique,
-            named=MappingProxyType({n: self.better_known.get(n, t) for n, t in visible.items()}),
+            dataset=policy.dataset, tables=with_limits(policy.tables, self.profiles), relations=frozenset(RELATIONS),
+            unique=self.unique, named=with_limits(known, self.profiles),
             privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, profiles=self.profiles,
         )  # fmt: skip
 

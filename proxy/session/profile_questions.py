@@ -120,11 +120,11 @@ def has_several_rows(table: Table) -> bool:
     return not (table.unit_unique or isinstance(table.ownership, RowUnit))
 
 
-def allowed_rows(table: Table) -> int:
-    """Rows that the policy allows a unit; 1 where there cannot be more."""
-    if not has_several_rows(table) or not isinstance(table.rows_per_unit, FromPolicy):
+def allowed_rows(table: Table) -> int | None:
+    """Rows that the policy allows a unit, None where it does not say; 1 where there cannot be more."""
+    if not has_several_rows(table):
         return 1
-    return table.rows_per_unit.limit
+    return table.rows_per_unit.limit if isinstance(table.rows_per_unit, FromPolicy) else None
 
 
 def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) -> list[Sizing]:

@@ -26,8 +26,10 @@ from proxy.policy.model import (
     Neighbors,
     NotGiven,
     Ownership,
+    PerKey,
     Privacy,
     PublicTable,
+    RowsPer,
     RowUnit,
     Table,
     UnitColumns,
@@ -223,13 +225,19 @@ class _Maker:
             name=name, relation=(name,), ownership=ownership, columns=tuple(columns), unit_unique=unit_unique,
             joins=(JoinKey("code", "s", "code"),) if name != "d" else (),
             rows_per_unit=FromPolicy(rng.choice((1, 2, 3, 8, 40))), rows_per_group=self._limit(),
-            groups_per_unit=self._limit(), keys_per_unit=rng.choice((1, 2, 3, 1000)),
+            groups_per_unit=self._limit(), rows_per=self._rows_per(columns), keys_per_unit=rng.choice((1, 2, 3, 1000)),
             unit_filter_allowed=rng.random() < 0.2,
             unit_constant=constants if isinstance(ownership, UnitColumns) and not unit_unique else (),
         )  # fmt: skip
 
     def _limit(self) -> Limit:
         return NotGiven() if self._rng.random() < 0.3 else FromPolicy(self._rng.choice((1, 2, 3, 10)))
+
+    def _rows_per(self, columns: list[Column]) -> tuple[RowsPer, ...]:
+        """Of some columns, so narrow that many units exceed them."""
+        rng = self._rng
+        chosen = rng.sample(columns, rng.choice((0, 0, 1, 2)))
+        return tuple(RowsPer((PerKey(c.name),), rng.choice((1, 2, 3))) for c in chosen)
 
     def _plain(self, table: str, name: str, kind: SqlType, engine: str) -> Column:
         self._engine[table, name] = engine

@@ -36,6 +36,14 @@ def test_nothing_is_expected_without_a_profile(query: str) -> None:
     assert lost_in((found,), context().privacy) == ()
 
 
+def test_nothing_is_expected_of_no_groups() -> None:
+    where = "status in ('paid') and status = 'none'"
+    found = plan(f"select status, sum(amount) from orders where {where} group by 1", KNOWN)
+    assert found.public_keys == ()
+    assert found.usual is None
+    assert lost_in((found,), KNOWN.privacy) == ()
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

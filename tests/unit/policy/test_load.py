@@ -24,10 +24,12 @@ from proxy.policy.model import (
     Neighbors,
     NoLimit,
     NotGiven,
+    PerKey,
     Policy,
     PostgresSource,
     PublicTable,
     Refresh,
+    RowsPer,
     RowUnit,
     UnitColumns,
     UnitVia,
@@ -51,6 +53,24 @@ def edited(*edits: tuple[str, str]) -> Policy:
         assert old in text
         text = text.replace(old, new, 1)
     return load(text)
+
+
+def test_bounds_of_rows_may_be_left_out_be_ceilings_or_be_of_values() -> None:
+    said = (
+        "    max_rows_per_unit: {at_most: 60}\n    max_rows_per_group: 10\n    max_groups_per_unit: {at_most: 12}\n"
+        "    max_rows_per: {amount: 2, month(at): 3, [ Day( at ), amount]: 1, '[year(at)]': 4}\n"
+    )
+    written = "    max_rows_per_unit: 60\n    max_rows_per_group: 10\n    max_groups_per_unit: 12\n"
+    policy = edited((written, said), ("    max_rows_per_unit: 100\n", ""))
+    orders, at = policy.tables["orders"], "at"
+    assert orders.rows_per_unit == FromPolicy(60, is_ceiling=True)
+    assert orders.rows_per_group == FromPolicy(10)
+    assert orders.groups_per_unit == FromPolicy(12, is_ceiling=True)
+    assert orders.rows_per == (
+        RowsPer((PerKey("amount"),), 2), RowsPer((PerKey(at, "month"),), 3),
+        RowsPer((PerKey(at, "day"), PerKey("amount")), 1), RowsPer((PerKey(at, "year"),), 4),
+    )  # fmt: skip
+    assert policy.tables["items"].rows_per_unit == NotGiven()
 
 
 def column(policy: Policy, table: str, name: str) -> Column:
