@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from proxy.analysis.analyse import Analysed
+from proxy.analysis.analyse import Analysed, measure_bounds
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.allocation import CELL_REACH, Allocation, row_norm_of, uses_of, with_chosen_bound
 from proxy.plan.kept import EVERYTHING, Filters, Kept
@@ -20,7 +20,7 @@ from proxy.plan.moments import HalfSum, Moment, MomentVector, RowCount, ScaledSu
 from proxy.plan.profile import Doubles, TableProfile, UnitMeans
 from proxy.plan.recipes import Apart, Count, Mean, Total
 from proxy.plan.thinning import thinned
-from proxy.plan.usual import groups_of, sum_known
+from proxy.plan.usual import groups_of, sum_known, values_known
 from proxy.plan.vector import averaged
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar
 
@@ -188,11 +188,21 @@ class _Forecast:
         known = sum_known(moment, of.analysed, of.profile, of.filters) if isinstance(moment, ScaledSum) else None
         if known is None and isinstance(moment, ScaledSum) and (means := self._means(moment)) is not None:
             away = np.minimum(1.0, means.distances(moment.middle, _PARTS) / moment.half)
-            return np.asarray(away[:, None] * rows)
+            return np.maximum(away[:, None] * rows, self._of_large_units(moment, rows))
         if known is None:
             return rows
         factor, tail = known
         return np.minimum(factor * tail.sizes_at(self._ranks), rows)
+
+    def _of_large_units(self, moment: ScaledSum, rows: Doubles) -> Doubles:
+        """Sums about a middle if the units of most rows are those of the largest sums; zeros where that is not told."""
+        of = self._of
+        known = values_known(moment, of.analysed, of.profile, of.filters)
+        if known is None or measure_bounds(moment.of, of.analysed)[0] < 0:
+            return np.zeros(rows.shape)
+        factor, tail = known
+        apart = np.abs(factor * tail.sizes_at(self._ranks) - rows * moment.middle / moment.half)
+        return np.asarray(np.minimum(apart, rows))
 
     def _rows_of(self, moment: Moment) -> Doubles:
         """How many rows units have that a moment is of: with FILTER fewer than pass WHERE."""

@@ -25,6 +25,7 @@ _AFAR, _GOES_ON, _ONE = 6.0, 2.5, 4.0  # standard deviations: of a window anywhe
 _FITTED = 8  # buckets that the end of the ladder is guessed from
 _BENDS = 0.06  # how much the logarithm of numbers is expected to bend from bucket to bucket, at most
 _FALLS = 0.4  # and to fall, at least
+_MORE = 0.5  # standard deviations of how many units are behind the last bucket that was seen
 _ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
 _SEEN = 2.0  # standard deviations of the number of averages in a bucket, above which it counts
 _LEAST_SPREAD = 2.0**-10  # of averages, as a part of the column's range
@@ -131,18 +132,18 @@ class UnitMeans:
     @cached_property
     def centre(self) -> float:
         """About the average of the units' averages."""
-        return float(self._seen @ self._middles / self._seen.sum())
+        return float(self._told @ self._middles / self._told.sum())
 
     @cached_property
     def spread(self) -> float:
         """About how far from it a unit's average is, as a root mean square."""
-        return math.sqrt(float(self._seen @ self._apart(self.centre) ** 2 / self._seen.sum()))
+        return math.sqrt(float(self._told @ self._apart(self.centre) ** 2 / self._told.sum()))
 
     def distances(self, middle: float, parts: Doubles) -> Doubles:
         """About how far units' averages are from a value, for each of these parts of all units, the nearest first."""
         apart = self._apart(middle)
         order = np.argsort(apart)
-        reached = (np.cumsum(self._seen[order]) - self._seen[order] / 2.0) / self._seen.sum()
+        reached = (np.cumsum(self._told[order]) - self._told[order] / 2.0) / self._told.sum()
         return np.asarray(np.interp(np.cumsum(parts) - parts / 2.0, reached, apart[order]))
 
     def _apart(self, middle: float) -> Doubles:
@@ -160,6 +161,18 @@ class UnitMeans:
     def _seen(self) -> Doubles:
         counts = np.array(self.counts, dtype=np.float64)
         return np.asarray(np.where(counts > _SEEN * self.sd, counts, 0.0))
+
+    @cached_property
+    def _told(self) -> Doubles:
+        """The numbers that stand out of the noise, and on either side of them what the others add up to, falling."""
+        seen = np.flatnonzero(self._seen)
+        if not seen.size:
+            return self._seen
+        first, last = int(seen[0]), int(seen[-1])
+        found = self._seen.copy()
+        found[last + 1 :] = _falling(np.array(self.counts[last + 1 :]), self._seen[last])
+        found[:first] = _falling(np.array(self.counts[:first][::-1]), self._seen[first])[::-1]
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +235,12 @@ class TableProfile:
         return next((s for s in self.shares if s.column == column), None)
 
 
+def _falling(counts: Doubles, before: float) -> Doubles:
+    """As many as noisy numbers add up to, falling by equal factors from the number before them."""
+    whole = max(0.0, float(counts.sum()))
+    return np.asarray(before * (whole / (whole + before)) ** np.arange(1, len(counts) + 1))
+
+
 def _tail(sizes: Sizes) -> Tail:
     counts = [max(-_MOST, min(c, _MOST)) for c in sizes.counts]
     last = _last_seen(counts, sizes.sd)
@@ -250,15 +269,17 @@ def _last_seen(counts: Sequence[float], sd: float) -> int:
 def _guessed(counts: Sequence[float], last: int, sd: float) -> list[float]:
     """Numbers of units in the buckets behind the last that was seen: a parabola through the logarithms before it.
 
-    It is lifted, or made steeper, until the next window holds as many as its noisy number and the parabola say.
+    It is lifted, or made steeper, until it holds as many as it and the noisy numbers there say together, and a little
+    more: what is forecast to be lost should not be too little.
     """
     level, slope, bend = _parabola(counts, last, sd)
     level = min(level, math.log(max(counts[last], sd)) + 0.5)
     curve = [math.exp(level + slope * k + bend * k * k) for k in range(1, max(2, BUCKETS - last))]
     told = max(math.fsum(curve[:_WINDOW]), 1e-9)
-    noise = _WINDOW * sd * sd
-    seen = math.fsum(counts[last + 1 : last + 1 + _WINDOW])
-    wanted = max((1.0 / told + seen / noise) / (1.0 / told**2 + 1.0 / noise), 1.0)  # the parabola may be off by itself
+    noisy = zip(curve, counts[last + 1 :], strict=False)
+    precision = math.fsum(c * c for c in curve) / (sd * sd) + 1.0  # the parabola may be off by itself
+    factor = (math.fsum(c * y for c, y in noisy) / (sd * sd) + 1.0) / precision + _MORE / math.sqrt(precision)
+    wanted = max(factor * told, 1.0)
     if wanted > told:
         return [c * wanted / told for c in curve]
     steeper = _steeper(curve[:_WINDOW], wanted)

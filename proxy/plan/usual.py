@@ -72,7 +72,14 @@ def sum_known(
     moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: Filters
 ) -> tuple[float, Tail] | None:
     """What one of a profile's sums is worth in the moment's, and the sums that WHERE leaves, of an uncentred column."""
-    if moment.middle != 0 or not isinstance(moment.of, ColumnRef) or moment.half == 0:
+    return None if moment.middle != 0 else values_known(moment, analysed, profile, filters)
+
+
+def values_known(
+    moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: Filters
+) -> tuple[float, Tail] | None:
+    """What one of a profile's sums is worth in a moment's, and the sums that WHERE leaves, as if it were uncentred."""
+    if not isinstance(moment.of, ColumnRef) or moment.half == 0:
         return None
     if analysed.owned.block.scan(moment.of.scan).table.name != profile.table:
         return None

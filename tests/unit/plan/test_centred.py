@@ -16,7 +16,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Accounting
 from proxy.release.finish import _figures
 from tests.unit.plan.shop import any_plan, context, plan
-from tests.unit.plan.test_profile import PROFILE, PROFILED
+from tests.unit.plan.test_profile import PROFILE, PROFILED, ROWS, counted
 
 ENDS = tuple(float(e) for e in range(0, 101, 5))
 AVERAGE = "select status, avg(amount) from orders group by status"
@@ -43,6 +43,30 @@ def test_averages_of_units_tell_where_they_are_and_how_far_from_it() -> None:
     near, far = of.distances(22.5, np.array([0.5, 0.5]))
     assert near < of.spread < far < 10.0
     assert not means(22.5, sd=1000.0).are_told, "it may all be noise"
+
+
+def test_few_units_on_either_side_are_taken_to_be_beyond_those_that_are_seen() -> None:
+    """What single cells do not show adds up: of 900 units 33 are above the others."""
+    noisy = [0.0, 0.0, 0.0, 225.0, 450.0, 225.0, 4.0, 5.0, 3.0, 6.0, 4.0, 5.0, 2.0, 4.0, *([0.0] * 6)]
+    parts = np.array([0.99, 0.01])
+    alone, all_told = (UnitMeans("amount", ENDS, tuple(c), 3.0) for c in (noisy[:6] + [0.0] * 14, noisy))
+    assert alone.distances(22.5, parts)[1] < 10.0
+    assert all_told.distances(22.5, parts)[1] > 14.0
+    assert all_told.centre > alone.centre
+    below = [0.0] * 20
+    below[17:20], below[10:17] = [225.0, 450.0, 225.0], [5.0] * 7
+    assert UnitMeans("amount", ENDS, tuple(below), 3.0).distances(92.5, parts)[1] > 14.0
+
+
+def test_units_of_many_rows_may_be_those_of_large_values() -> None:
+    """With sums far above rows times the centre, those of most rows are taken to have them: more is expected lost."""
+    found = {}
+    for times in (0.0225, 0.2):  # of a row's largest value
+        sums = (("amount", 1000.0, counted([n * times for n in ROWS], 2.0**-12)),)
+        of = plan(AVERAGE, replace(PROFILED, profiles=(replace(PROFILE, sums=sums, means=(means(22.5),)),)))
+        assert isinstance(of.bound, FromProfile)
+        found[times] = of.bound
+    assert found[0.2].rows > 1.5 * found[0.0225].rows
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,23 @@ def test_few_units_of_one_size_have_no_tail() -> None:
     assert max(tail.above[24:]) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("numbers", "sd", "beyond"),
+    [
+        ([245, 429, 388, 353, 260, 452, 538, 333, 72, 153, 11, 4, -7, -12, 3, -11, 15], 14.0, 46.0),
+        ([484, 503, 460, 516, 411, 416, 377, 319, 257, 177, 101, 40, -37, -2, -13, 22, -9], 13.0, 39.0),
+    ],
+)
+def test_units_behind_the_last_bucket_that_was_seen_are_not_forgotten(
+    numbers: list[float], sd: float, beyond: float
+) -> None:
+    """Sums of distances of planes, of runs of players, as once drawn. beyond: so many units there are."""
+    last = max(j for j, n in enumerate(numbers) if n > 4 * sd)
+    tail = Sizes(1.0, (*numbers, *([0.0] * (BUCKETS - len(numbers)))), sd).tail
+    assert tail.seen == last
+    assert beyond / 4 < tail.above[last] < 3 * beyond
+
+
 def test_a_second_hill_far_away_is_seen() -> None:
     tail = counted([1.0] * 20_000 + [300.0] * 2_000).tail
     assert tail.above[14] == pytest.approx(2_000, rel=0.05), "above 128"
