@@ -52,6 +52,7 @@ def check_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Facts:
     if not problems:  # uniqueness can only be asked of columns that exist
         problems += _duplicate_units(connection, policy)
         problems += _duplicate_parents(connection, policy)
+        problems += _incomplete_joins(connection, policy)
     if problems:
         raise ConfigError(
             "the data do not keep what the policy declares: " + "; ".join(problems),
@@ -124,6 +125,18 @@ def _duplicate_parents(connection: duckdb.DuckDBPyConnection, policy: Policy) ->
             yield f"{parent}.{key}: rows find their unit through this key, and it is not unique"
 
 
+def _incomplete_joins(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[str]:
+    for table in policy.tables.values():
+        for join in table.complete_joins:
+            other, zone = policy.tables[join.table], policy.privacy.time_zone
+            ours, theirs = _compared(table, join.column, zone), _compared(other, join.ref_column, zone)
+            rows = f"select {ours} as ours from {quote_relation(table.relation)}"
+            met = f"select {theirs} from {quote_relation(other.relation)} where {theirs} is not null"
+            sql = f"select 1 from ({rows}) where ours is null or ours not in ({met}) limit 1"
+            if _found_any(connection, sql, f"{table.name}.{join.column} meets a row of {other.name}"):
+                yield f"{table.name}.{join.column}: 'complete_joins' names it, and a row meets none of {other.name}"
+
+
 def _join_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterator[JoinFact]:
     for table in policy.tables.values():
         for join in table.joins:
@@ -149,13 +162,18 @@ def _has_duplicates(
         f" where {' and '.join(f'{value} is not null' for value in compared)}"
         f" group by {', '.join(compared)} having count(*) > 1 limit 1"
     )
+    return _found_any(connection, sql, f"{table.name} ({', '.join(columns)}) is unique")
+
+
+def _found_any(connection: duckdb.DuckDBPyConnection, sql: str, what: str) -> bool:
+    """Whether a query has a row. Raises ConfigError if it cannot be found out."""
     found: list[tuple[object, ...]] | str
     try:
         found = connection.execute(sql).fetchall()
     except duckdb.Error as error:
         found = type(error).__name__
     if isinstance(found, str):
-        raise ConfigError(f"whether {table.name} ({', '.join(columns)}) is unique could not be found out: {found}")
+        raise ConfigError(f"whether {what} could not be found out: {found}")
     return bool(found)
 
 

@@ -61,6 +61,16 @@ where i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is nul
   and not (c.relkind = 'r' and exists (select from pg_inherits where inhparent = c.oid))"""
 _UNIQUE = f"select {_KEY} from {_INDICES} and i.indrelid = $1"
 
+# Whether each row of one table meets one of another by a key: a constraint that was checked and is never put off.
+_IS_COMPLETE = """exists (select from pg_constraint f
+    join pg_attribute a on a.attrelid = f.conrelid and a.attnum = f.conkey[1] and cardinality(f.conkey) = 1
+    join pg_attribute r on r.attrelid = f.confrelid and r.attnum = f.confkey[1]
+  where f.contype = 'f' and f.convalidated and not f.condeferrable and a.attnotnull
+    and (select relkind = 'r' and not exists (select from pg_inherits where inhparent = oid)
+         from pg_class where oid = f.conrelid)
+    and f.conrelid = to_regclass({}) and a.attname = {} and f.confrelid = to_regclass({}) and r.attname = {})"""
+_COMPLETE = f"select {_IS_COMPLETE.format('$1', '$2', '$3', '$4')}"
+
 # Whether all rows of c are stored by this server: rows of a foreign table are not checked against its declared types.
 _IS_KEPT_HERE = """(c.relkind = 'r' and not exists (select from pg_inherits where inhparent = c.oid)
   or c.relkind = 'p' and not exists (select from pg_partition_tree(c.oid) p join pg_class l on l.oid = p.relid
@@ -77,7 +87,9 @@ _STILL_SO = f"""
 select (select coalesce(bool_and(exists (
     select from {_INDICES} and i.indrelid = to_regclass(k.relation) and {_KEY} <@ k.columns)), true)
   from jsonb_to_recordset($1::jsonb) as k(relation text, columns text[]))
-and {_TYPES_STILL_SO}"""
+and {_TYPES_STILL_SO}
+and (select coalesce(bool_and({_IS_COMPLETE.format("j.relation", "j.name", "j.other", "j.other_name")}), true)
+  from jsonb_to_recordset($3::jsonb) as j(relation text, name text, other text, other_name text))"""
 
 _DECLARED = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _MOST_DIGITS = 150  # before the point and behind it: beyond, `postgres_dialect` gives a numeric no double
@@ -124,13 +136,14 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class ReliedOn:
-    """What statements rely on: keys that are unique, and the types of columns with limited digits. Both in JSON.
+    """What statements rely on: keys that are unique, types of columns with limited digits, joins that are complete.
 
-    names: relations as statements write them, and their columns so too.
+    All in JSON. names: relations as statements write them, and their columns so too.
     """
 
     keys: str = "[]"
     types: str = "[]"
+    joins: str = "[]"
     names: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def look(self, statements: Sequence[str]) -> str:
@@ -152,7 +165,7 @@ class ReliedOn:
 
         A table may be replaced by another of its name, as jobs that load data do.
         """
-        row = connection.execute(_STILL_SO, [self.keys, self.types]).fetchone()
+        row = connection.execute(_STILL_SO, [self.keys, self.types, self.joins]).fetchone()
         return row is not None and row[0] is True
 
 
@@ -165,6 +178,7 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
         problems += _check_table(connection, table, found, columns)
     if not problems:
         problems += _not_unique(policy, found)
+        problems += _incomplete_joins(connection, policy)
     if problems:
         raise ConfigError(
             "the data do not keep what the policy declares: " + "; ".join(problems),
@@ -174,7 +188,8 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
     names = tuple(
         (POSTGRES.relation(t.relation), tuple(quote(c.name) for c in t.columns)) for t in policy.tables.values()
     )
-    return Checked(facts, tuple(_warnings(found)), ReliedOn(_keys(policy, facts), _types(policy, facts, found), names))
+    relied_on = ReliedOn(_keys(policy, facts), _types(policy, facts, found), json.dumps(_complete(policy)), names)
+    return Checked(facts, tuple(_warnings(found)), relied_on)
 
 
 def _warnings(found: dict[str, _Found]) -> Iterator[str]:
@@ -280,6 +295,24 @@ def _not_unique(policy: Policy, found: dict[str, _Found]) -> Iterator[str]:
         if not found[parent].is_unique(columns):
             name = f"{parent}.{columns[0]}"
             yield f"{name}: rows find their unit through this key, and no unique index says that it is unique"
+
+
+def _complete(policy: Policy) -> list[dict[str, str]]:
+    """The joins that are declared to be complete."""
+    return [
+        {"relation": POSTGRES.relation(table.relation), "name": join.column,
+         "other": POSTGRES.relation(policy.tables[join.table].relation), "other_name": join.ref_column}
+        for table in policy.tables.values() for join in table.complete_joins
+    ]  # fmt: skip
+
+
+def _incomplete_joins(connection: Connection, policy: Policy) -> Iterator[str]:
+    every = ((table, join) for table in policy.tables.values() for join in table.complete_joins)
+    for (table, join), one in zip(every, _complete(policy), strict=True):
+        row = connection.execute(_COMPLETE, [one["relation"], one["name"], one["other"], one["other_name"]]).fetchone()
+        if row is None or row[0] is not True:
+            name = f"{table.name}.{join.column}"
+            yield f"{name}: 'complete_joins' names it, and no validated foreign key and NOT NULL say so"
 
 
 def _join_facts(policy: Policy, found: dict[str, _Found]) -> Iterator[JoinFact]:

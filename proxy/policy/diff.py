@@ -200,6 +200,9 @@ def _table(old: Table, new: Table) -> Iterator[Change]:
         yield Change(Effect.CHANGES, f"{where}.unit_constant", words)
     yield from _contributions(old, new, where)
     yield from _joins(old.joins, new.joins, where)
+    if old.complete_joins != new.complete_joins:
+        words = "other joins have a row for each: outer joins by them show groups of NULL, or do not"
+        yield Change(Effect.CHANGES, f"{where}.complete_joins", words)
     yield from _columns(old, new, where)
     if old.comment != new.comment:
         yield Change(Effect.CHANGES, f"{where}.comment", "clients read another comment")

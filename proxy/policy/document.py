@@ -206,6 +206,9 @@ class TableDocument(Document):
         default=False, description="Each unit has one row at most; checked when the dataset starts."
     )
     joins: dict[str, str | list[str]] = Field(default={}, description="Column: table.column it may be equated with.")
+    complete_joins: list[str] = Field(
+        default=[], description="Columns of joins whose every row meets one of the other table; checked at the start."
+    )
     max_rows_per_unit: Rows | None = Field(
         default=None,
         description="T: rows of one unit, all groups together. {at_most: 60} is a ceiling; without it, by the profile.",

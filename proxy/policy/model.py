@@ -192,7 +192,7 @@ class RowsPer:
 class Table:
     """One relation that clients may name.
 
-    relation: its name in the engine, dotted parts split.
+    relation: its name in the engine, dotted parts split. complete_joins: those by which each row meets a row.
     rows_per_unit (T), rows_per_group (C), groups_per_unit (G): contribution bounds.
     rows_per: bounds of rows that have the same values. keys_per_unit (K): most private keys one unit may hold.
     """
@@ -203,6 +203,7 @@ class Table:
     columns: tuple[Column, ...]
     unit_unique: bool = False
     joins: tuple[JoinKey, ...] = ()
+    complete_joins: tuple[JoinKey, ...] = ()
     rows_per_unit: Limit = field(default_factory=NotGiven)
     rows_per_group: Limit = field(default_factory=NotGiven)
     groups_per_unit: Limit = field(default_factory=NotGiven)

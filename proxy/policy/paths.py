@@ -53,6 +53,7 @@ def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: R
         columns=tuple(draft.columns.values()),
         unit_unique=document.unit_unique,
         joins=joins,
+        complete_joins=_complete(draft, joins, report),
         rows_per_unit=limit(document.max_rows_per_unit),
         rows_per_group=limit(document.max_rows_per_group),
         groups_per_unit=limit(document.max_groups_per_unit),
@@ -62,6 +63,16 @@ def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: R
         unit_constant=tuple(document.unit_constant),
         comment=document.comment,
     )
+
+
+def _complete(draft: Draft, joins: tuple[JoinKey, ...], report: Report) -> tuple[JoinKey, ...]:
+    """The joins of the columns that are said to be complete."""
+    declared = {join.column for join in joins}
+    for number, name in enumerate(draft.document.complete_joins):
+        if name not in declared and name not in draft.lost:
+            path: Path = (*draft.path, "complete_joins", number)
+            report.add(path, f"no join is declared for {report.show(path, name)}; joins: {one_of(declared)}")
+    return tuple(j for j in joins if j.column in draft.document.complete_joins)
 
 
 def are_comparable(one: SqlType, other: SqlType) -> bool:

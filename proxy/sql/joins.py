@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from proxy.policy.model import JoinKey
 from proxy.sql import kept
-from proxy.sql.algebra import Call, Join, JoinKind, Scalar, Scan, is_present
+from proxy.sql.algebra import Call, Join, JoinKind, Scalar, Scan, Stored, is_present
 from proxy.sql.binder import Binder
 from proxy.sql.factored import requirements
 from proxy.sql.full_joins import full
@@ -69,6 +70,8 @@ def join(left: Joined, right: Named, node: exp.Join, making: Making) -> Joined:
     on = [_equal(left, right, name, node, making.binder(both)) for name in shared]
     if node.args.get("on") is not None:
         on += requirements(making.binder(both).condition(node.args["on"]))
+    if _is_complete(left.rows, right.rows, on, side):
+        side = ""
     if side in ("RIGHT", "FULL"):
         left = where_met(left, on, node)
     if side in ("LEFT", "FULL"):
@@ -86,6 +89,25 @@ def join(left: Joined, right: Named, node: exp.Join, making: Making) -> Joined:
     else:
         rows = _combined(left.rows, right.rows, tuple(on), columns, node)
     return Joined(relations, rows)
+
+
+def _is_complete(left: Rows, right: Rows, on: Sequence[Scalar], side: str) -> bool:
+    """Whether each row that an outer join keeps is declared to meet one, so that it is an inner join.
+
+    Nothing of privacy rests on it: rows that meet none are dropped, as an inner join does.
+    """
+    first, met = (right, left) if side == "RIGHT" else (left, right)
+    is_plain = not (first.kept or met.kept or met.where or met.joins) and len(met.scans) == 1
+    if side not in ("LEFT", "RIGHT") or len(on) != 1 or not is_plain or not isinstance(met.scans[0].rows, Stored):
+        return False
+    pair, other = link(on[0]), met.scans[0]
+    if pair is None:
+        return False
+    ours, theirs = pair if pair[1].scan == other.number else pair[::-1]
+    key = JoinKey(ours.name, other.table.name, theirs.name)
+    return theirs.scan == other.number and any(
+        s.number == ours.scan and isinstance(s.rows, Stored) and key in s.table.complete_joins for s in first.scans
+    )
 
 
 def with_columns(left: Joined, right: Named, node: exp.Join) -> Joined:

@@ -98,6 +98,21 @@ def test_declared_facts_are_enforced_not_believed(tmp_path: Path) -> None:
     assert not any(value in refused.value.text() for value in ("777", "Quito", "12"))
 
 
+def test_joins_that_are_declared_complete_are_looked_at(tmp_path: Path) -> None:
+    """Every row meets one; neither a row that meets none nor one without a key is read out."""
+    users = replace(USERS, complete_joins=USERS.joins)
+    kept = "delete from users where city is null"
+    check(tmp_path, users, CITIES, statements=(kept,))
+    for number, statement in enumerate((
+        "insert into users values (777, 777, 'Nowhere', 'x')", "insert into users values (778, 778, null, 'x')",
+    )):  # fmt: skip
+        (tmp_path / str(number)).mkdir()
+        with pytest.raises(ConfigError) as refused:
+            check(tmp_path / str(number), users, CITIES, statements=(kept, statement))
+        assert refused.value.message.endswith("users.city: 'complete_joins' names it, and a row meets none of cities")
+        assert not any(value in refused.value.text() for value in ("777", "778", "Nowhere"))
+
+
 def test_rows_of_null_units_and_null_keys_are_no_duplicates(tmp_path: Path) -> None:
     check(tmp_path, statements=("insert into users values (null, 1, 'x', 'y')",))
 

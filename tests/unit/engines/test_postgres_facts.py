@@ -14,7 +14,7 @@ from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.postgres import PostgresEngine
 from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
-from proxy.policy.model import Column, PostgresSource, Table, UnitColumns, UnitVia
+from proxy.policy.model import Column, FromPolicy, JoinKey, PostgresSource, PublicTable, Table, UnitColumns, UnitVia
 from proxy.release.raw import Kept
 from proxy.sqltypes import SqlType
 from tests.postgres_server import PrivateServer
@@ -90,6 +90,38 @@ def test_what_the_data_do_not_keep_is_refused(engine: PostgresEngine, table: Tab
     with pytest.raises(ConfigError) as refused:
         engine.check_facts(policy_of(CITIES, table))
     assert problem in refused.value.text()
+
+
+def test_a_complete_join_is_a_checked_foreign_key_as_long_as_it_is_served(
+    server: PrivateServer, pay: Callable[..., Reserved]
+) -> None:
+    dweller = Table(
+        name="dweller", relation=("dweller",), ownership=UnitColumns(("id",)), rows_per_unit=FromPolicy(3),
+        joins=(JoinKey("town", "towns", "town"),), complete_joins=(JoinKey("town", "towns", "town"),),
+        columns=(Column(name="id", type=SqlType.INT4, key=True), Column(name="town", type=SqlType.INT4)),
+    )  # fmt: skip
+    towns = Table(name="towns", relation=("towns",), ownership=PublicTable(),
+                  columns=(Column(name="town", type=SqlType.INT4),))  # fmt: skip
+    counted = pay("select count(*) from public.dweller")
+    made = ("create table towns (town int primary key); create table dweller (id int, town int);"
+            "grant select on towns, dweller to reader")  # fmt: skip
+    key = "alter table dweller add constraint lives foreign key (town) references towns (town)"
+    anew = f"alter table dweller drop constraint lives; {key}"
+    lacking = ("select 1", f"{key} not valid; alter table dweller alter town set not null", f"{anew} deferrable",
+               f"{anew}; alter table dweller alter town drop not null")  # fmt: skip
+    with server.owner(DATABASE) as owner:
+        owner.execute(made.encode())
+        with closing(open_engine(server, dweller, towns)) as engine:
+            for statements in lacking:
+                owner.execute(statements.encode())
+                with pytest.raises(ConfigError, match=r"dweller.town: 'complete_joins' names it, and no validated"):
+                    engine.check_facts(policy_of(dweller, towns))
+            owner.execute("alter table dweller alter town set not null")
+            engine.check_facts(policy_of(dweller, towns))
+            assert first_stage(engine, counted, timeout_s=60, cancellation=Cancellation()).rows == ((0,),)
+            owner.execute("alter table dweller drop constraint lives")
+            with pytest.raises(EngineStopped):
+                first_stage(engine, counted, timeout_s=60, cancellation=Cancellation())
 
 
 _REPLACED = renamed(

@@ -73,6 +73,13 @@ def test_bounds_of_rows_may_be_left_out_be_ceilings_or_be_of_values() -> None:
     assert policy.tables["items"].rows_per_unit == NotGiven()
 
 
+def test_a_join_may_be_declared_to_be_complete() -> None:
+    policy = edited(("    joins: {user_id: users.user_id}\n",
+                     "    joins: {user_id: users.user_id}\n    complete_joins: [user_id]\n"))  # fmt: skip
+    assert policy.tables["orders"].complete_joins == (JoinKey("user_id", "users", "user_id"),)
+    assert policy.tables["items"].complete_joins == ()
+
+
 def column(policy: Policy, table: str, name: str) -> Column:
     found = policy.tables[table].column(name)
     assert found is not None
