@@ -1,7 +1,8 @@
 """Which epsilon is the smallest that makes a statement as accurate as its asker wants?
 
-Decided from public quantities and from answers that the asker was shown before; never from anything else. An average's
-noise depends on its number of rows, and a per cent on a value: for both such an answer must be there.
+Decided from public quantities, profiles and answers that the asker was shown before; never from anything else. What
+bounds are expected to leave out counts like noise. An average's noise depends on its number of rows, and a per cent on
+a value: for both such an answer must be there, or a profile that tells the value.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def is_met(target: Target, outputs: Sequence[OutputNoise], shown: Sequence[Shown
 
 def _error(target: Target, output: OutputNoise, shown: Shown | None) -> float:
     if not output.is_per_row:
-        return output.half_width_95
+        return output.half_width_95 + output.missing
     if shown is None:
         raise PolicyForbids(
             f"hush.target_error cannot be met for {output.aggregate} yet",
@@ -82,17 +83,19 @@ def _error(target: Target, output: OutputNoise, shown: Shown | None) -> float:
             hint="RESET hush.target_error and ask once with hush.epsilon: the answer tells how many rows there are.",
         )
     found = shown.reach * output.half_width_95 / shown.stated
-    return found if _is_near(target, shown) else found * shown.fewer
+    return output.missing + (found if _is_near(target, shown) else found * shown.fewer)
 
 
 def _wanted(target: Target, output: OutputNoise, shown: Shown | None) -> float:
     if not target.is_share:
         return target.amount
+    if shown is None and output.usual > 0.0:
+        return target.amount * output.usual
     if shown is None:
         raise PolicyForbids(
             f"a hush.target_error of {target} needs a value of {output.aggregate}",
             detail="It is a share of an answer that you were shown before, and there is none that can be used.",
-            hint="RESET hush.target_error and ask once with hush.epsilon, or SET it to a number.",
+            hint="RESET hush.target_error and ask once with hush.epsilon, SET it to a number, or have a profile made.",
         )
     return target.amount * (shown.value if _is_near(target, shown) else max(0.0, shown.value - shown.reach))
 

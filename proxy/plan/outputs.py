@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from proxy.dp.accuracy import half_width_95
+from proxy.plan.bound_choice import FromProfile
 from proxy.plan.describe import describe_choice, limits_of
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.left_out import About
 from proxy.plan.noise import noise_of
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
@@ -40,7 +42,8 @@ class OutputNoise:
     """Public accuracy of one aggregate.
 
     is_per_row: sd and half_width_95 are those of an average times its number of rows, which is not public.
-    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer.
+    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer. missing: about what
+    the unit's bounds leave out of the number, or move an average, usual: about its size, as far as a profile tells.
     """
 
     aggregate: str
@@ -50,21 +53,35 @@ class OutputNoise:
     half_width_95: float
     is_per_row: bool
     is_of_ranks: bool = False
+    missing: float = 0.0
+    usual: float = 0.0
 
 
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate of the block."""
     mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
-    found = []
-    for aggregate, recipe in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, strict=True):
+    found, usual = [], plan.usual.sizes if plan.usual is not None else (0.0,) * len(plan.vector.finishes)
+    for aggregate, recipe, size in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, usual, strict=True):
         if isinstance(recipe, Ranked):
             found.append(_ranks(aggregate, recipe, plan))
             continue
         sd = _counting(plan.parts[recipe.part]).sd if isinstance(recipe, Apart) else noise_of(recipe, sds)
         reach = half_width_95(plan.distribution, sd)
         text, bound = describe_aggregate(aggregate), _bound(aggregate.kind, recipe, plan)
-        found.append(OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe)))
+        one = OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe), missing=_missing(recipe, size, plan))
+        found.append(replace(one, usual=size) if isinstance(recipe, (Count, Total)) else one)
     return tuple(found)
+
+
+def _missing(recipe: Stated, size: float, plan: ReleasePlan) -> float:
+    """What bounds are expected to leave out of a number of this size, or to move an average; 0 if not told."""
+    match recipe:
+        case Count() | Total():
+            return size * plan.left_out.share if isinstance(plan.left_out, About) else 0.0
+        case Mean():
+            return plan.bound.missing_of(recipe) if isinstance(plan.bound, FromProfile) else 0.0
+        case _:
+            return 0.0
 
 
 def _ranks(aggregate: Aggregate, recipe: Ranked, plan: ReleasePlan) -> OutputNoise:

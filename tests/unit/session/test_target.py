@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,14 @@ from proxy.pipeline.target import Shown, Target, is_met, smallest
 from proxy.plan.outputs import output_noise
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
+from tests.unit.plan.test_centred import means
+from tests.unit.plan.test_kept import KNOWN
+from tests.unit.plan.test_profile import PROFILE, PROFILED, ROWS
 from tests.unit.session.running import Slow, session_with, sessions_with
 from tests.unit.session.test_estimate import asked
 
 COUNT = "select count(*) from users"
+MEANS = replace(PROFILED, profiles=(replace(PROFILE, means=(means(22.5),)),))
 
 
 @pytest.mark.parametrize(
@@ -42,6 +47,30 @@ def test_what_was_too_wide_is_asked_for_as_if_of_fewer_rows(
     value = 100.0 if reach < 10.0 else 100.0 + reach  # a share is of its lower end, where it was too wide
     shown = Shown(value, reach, stated=2.0 * now.half_width_95, fewer=fewer)
     assert is_met(target, [now], [shown]) is is_so
+
+
+def test_what_bounds_are_expected_to_leave_out_counts_like_noise() -> None:
+    (now,) = output_noise(plan("select count(*) from orders", KNOWN))
+    assert now.missing > 0.0
+    assert now.usual == pytest.approx(sum(ROWS), rel=0.05)
+    both = now.half_width_95 + now.missing
+    assert is_met(Target(both * 1.001), [now], [None])
+    assert not is_met(Target(both * 0.999), [now], [None])
+    (average,) = output_noise(plan("select avg(amount) from orders", MEANS))
+    assert average.missing > 0.0
+    rows = Shown(20.0, reach=1.0, stated=average.half_width_95)
+    assert is_met(Target(1.001 + average.missing), [average], [rows])
+    assert not is_met(Target(0.999 + average.missing), [average], [rows])
+
+
+def test_a_share_is_of_what_a_profile_tells_where_nothing_was_shown() -> None:
+    (now,) = output_noise(plan("select count(*) from orders", KNOWN))
+    share = (now.half_width_95 + now.missing) / now.usual
+    assert is_met(Target(share * 1.001, is_share=True), [now], [None])
+    assert not is_met(Target(share * 0.999, is_share=True), [now], [None])
+    (several,) = output_noise(plan("select store_id, count(*) from orders group by 1", KNOWN))
+    with pytest.raises(PolicyForbids, match="needs a value"):
+        is_met(Target(0.05, is_share=True), [several], [None])
 
 
 def explained(session: ClientSession, text: str, settings: Mapping[str, str]) -> dict[str, Any]:
