@@ -211,15 +211,24 @@ class _Forecast:
         tail = thinned(self._of.profile.rows.tail, self._of.filters.kept_with(moment.where))
         return np.minimum(tail.sizes_at(self._ranks), self._rows)
 
-    def _spread_of_rows(self) -> Doubles:
+    def _spread_of_rows(self, uneven: float = 1.0) -> Doubles:
         """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
 
-        Of several keys that which tells rows apart best.
+        Of several keys that which tells rows apart best. uneven: the mean square of rows' values, relative to their
+        mean's: the largest make the vector long.
         """
         if self._of.analysed.private_keys:
-            return np.asarray(np.sqrt(np.minimum(1.0, _UNEVEN / self._held)))
+            return np.asarray(np.sqrt(np.minimum(1.0, max(_UNEVEN, uneven) / self._held)))
         together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
-        return np.sqrt(together + (1.0 - together) / self._rows)
+        return np.sqrt(np.minimum(1.0, together + (1.0 - together) * uneven / self._rows))
+
+    def _spread_of(self, moment: Moment) -> Doubles:
+        """The same of one moment's values."""
+        if not is_linear(moment):
+            return self._alone
+        if not isinstance(moment, ScaledSum) or moment.middle != 0 or not isinstance(moment.of, ColumnRef):
+            return self._spread
+        return self._spread_of_rows(max(1.0, self._of.filters.values(moment.of)[1]))
 
     def _held_of_keys(self) -> Doubles:
         """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
@@ -366,7 +375,7 @@ class _Forecast:
         every = [of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)]
         if self._is_laplace:
             return (norms := np.asarray(sum(every))), norms
-        spread = [self._spread, *(self._spread if is_linear(moments[i]) else self._alone for i in others)]
+        spread = [self._spread, *(self._spread_of(moments[i]) for i in others)]
         return _lengths(every), _lengths([e * s for e, s in zip(every, spread, strict=True)])
 
     def _least_error(

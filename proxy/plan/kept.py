@@ -21,7 +21,7 @@ from proxy.plan.passed import passed
 from proxy.plan.profile import ColumnShares, Doubles, TableProfile
 from proxy.sql.algebra import TRUE, Call, ColumnRef, Scalar, Stored, columns_of, conjunction
 
-_TOLD = 10.0  # standard deviations of shares that all units together must exceed
+_TOLD = 5.0  # standard deviations of shares that all units together must exceed
 _LEAST = 2.0**-30  # no share is smaller
 
 
@@ -183,7 +183,15 @@ def _known(of: ColumnShares, several: float, cells: Cells, *, is_constant: bool)
     rows /= rows.sum()
     if is_constant or several <= _TOLD * of.sd:
         return _Known(cells, rows, rows, of.sd / units, 1.0)  # as if all rows of a unit had one value: nothing is lost
-    pairs = np.clip(np.array(of.pairs) / several, 0.0, 1.0)
-    spread = float((rows * (1.0 - rows)).sum())
-    likeness = float((pairs - rows * rows).sum()) / spread if spread > 0 else 1.0
-    return _Known(cells, rows, pairs, of.sd / units, min(1.0, max(0.0, likeness)))
+    pairs, noise = np.array(of.pairs) / several, of.sd / several
+    likeness = _likeness(of, float(pairs.sum()), units) + noise * math.sqrt(len(rows))
+    likeness = min(1.0, max(0.0, likeness))
+    usual = rows * rows + likeness * rows * (1.0 - rows)  # where the number of a cell is noise, that of all cells tells
+    pairs = (usual * usual * pairs + noise * noise * usual) / (usual * usual + noise * noise)
+    return _Known(cells, rows, np.clip(pairs, 0.0, 1.0), of.sd / units, likeness)
+
+
+def _likeness(of: ColumnShares, pairs: float, units: float) -> float:
+    """How much more often two rows of a unit share a cell than those of two units do, from -1 to 1 but for noise."""
+    chance = (math.fsum(r * r for r in of.rows) - len(of.rows) * of.sd * of.sd) / (units * units)
+    return (pairs - chance) / (1.0 - chance) if chance < 1.0 else 1.0

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from proxy.analysis.units import UniqueKeys
+from proxy.plan import kept
 from proxy.plan.bound_choice import FROM_POLICY, FromProfile
-from proxy.plan.cells import cells_of
+from proxy.plan.cells import Cells, cells_of
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.kept import Filters
 from proxy.plan.left_out import About
 from proxy.plan.profile import ColumnShares, TableProfile
+from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import TRUE, ColumnRef, conjunction
-from tests.unit.plan.shop import ORDERS, context, plan
+from proxy.sqltypes import SqlType
+from tests.unit.plan.shop import ORDERS, TABLES, context, plan
 from tests.unit.plan.test_profile import PROFILE, ROWS, counted
 
 UNITS = len(ROWS)
 SEVERAL = sum(n > 1 for n in ROWS)
 SD = 20.0
+AMOUNT = Cells(ends=tuple(float(k) for k in range(65)))
 
 
 def shares(column: str, rows: tuple[float, ...], likeness: float, sd: float = SD) -> ColumnShares:
@@ -214,3 +220,41 @@ def test_what_filter_keeps_decides_as_what_where_keeps() -> None:
     condition = conjunction(plan("select count(*) from orders where status = 'refunded'").analysed.owned.block.where)
     assert found.kept_with(condition).share < 0.1 * found.kept.share
     assert found.kept == filters("select count(*) from orders where amount > 500").kept
+
+
+@pytest.mark.parametrize("likeness", [0.0, 0.5, 1.0])
+def test_how_alike_rows_of_a_unit_are_is_told_by_all_cells_where_each_is_noise(likeness: float) -> None:
+    """64 cells whose noise is as large as their numbers: 20 draws, none off by more than five standard deviations."""
+    rng, sd, units = random.Random(7), 70.0, 6000.0
+    rows = (0.0, *([1.0 / 64] * 64))
+    pairs = [units * (p * p + likeness * p * (1 - p)) for p in rows]
+    reach = 5 * sd * math.sqrt(65) / units
+    found = []
+    for _ in range(20):
+        of = ColumnShares(column="amount", sd=sd, rows=tuple(units * p + rng.gauss(0, sd) for p in rows),
+                          pairs=tuple(p + rng.gauss(0, sd) for p in pairs))  # fmt: skip
+        known = kept._known(of, units, AMOUNT, is_constant=False)
+        assert known is not None
+        assert abs(known.likeness - likeness) < reach
+        found.append(known.likeness)
+        assert (known.pairs >= 0.0).all()
+        assert (known.pairs <= 1.0).all()
+    assert sum(found) / 20 - likeness < 0.2, "a standard deviation is added, and the noise of single cells is not"
+
+
+def test_a_sum_of_uneven_values_is_longer_than_one_of_even_values() -> None:
+    """By weeks: the largest values make the vector long, so that a larger bound is chosen."""
+    week = Column(name="week", type=SqlType.INT4, domain=Bounded(1, 50), nullable=False)
+    orders = replace(ORDERS, columns=(*ORDERS.columns, week))
+    amount = orders.column("amount")
+    assert amount is not None
+    number, chosen = cells_of(amount).number, []
+    for places in ({number // 2: 1.0}, {1: 0.98, number - 1: 0.02}):
+        values = shares("amount", tuple(places.get(k, 0.0) for k in range(number)), 0.0)
+        weeks = shares("week", (0.0, *([0.02] * 50)), 0.0)
+        of = replace(KNOWN, profiles=(replace(FILTERED, shares=(values, weeks)),),
+                     tables=MappingProxyType({**TABLES, "orders": orders}))  # fmt: skip
+        found = plan("select week, sum(amount) from orders group by week", of)
+        assert isinstance(found.bound, FromProfile)
+        chosen.append(found.bound.rows)
+    assert chosen[1] > 1.3 * chosen[0]
