@@ -57,7 +57,8 @@ def _limit(what: int, most: int) -> None:
 
 def _may_end_in(frame: FrameType | None) -> bool:
     """Whether what runs may be left by an exception: nothing that the next work needs stays locked or half done."""
-    return frame is not None and frame.f_globals.get("__name__", "").startswith(_ENDED_IN)
+    module = "" if frame is None else frame.f_globals.get("__name__", "")
+    return module.startswith(_ENDED_IN) and module != __name__  # which is about to notice it
 
 
 def _is_of_memory(error: BaseException | None) -> bool:

@@ -86,8 +86,8 @@ def test_filters_that_seem_apart_are(of: type[Examiner], accounting: Accounting)
         (1, "bob", 40, -0.0, date(2024, 5, 5)),
         (2, "eve", 7, 1.0, None),
     ]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), unit_unique=True,
-                  columns=_columns(_PEOPLE, {"age": Bounded(0, 110)}))  # fmt: skip
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+                  unit_unique=True, columns=_columns(_PEOPLE, {"age": Bounded(0, 110)}))  # fmt: skip
     with of(_world(table, _PEOPLE, rows, accounting)) as examiner:
         for query in _APART:
             examiner.sensitivity(query, context_of(examiner.world, Lowered()))
@@ -112,7 +112,8 @@ def test_filters_that_are_taken_for_apart_count_a_row_once(
 ) -> None:
     """Here any two of them are. Numbers mean something else then, and no unit moves them further than is paid for."""
     rows: list[tuple[Cell, ...]] = [(n % 7, "ann", 1 + n % 4, -0.5 * n, None) for n in range(7 if is_unique else 30)]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), unit_unique=is_unique,
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+                  unit_unique=is_unique,
                   columns=_columns(_PEOPLE, {"age": Bounded(0, 110), "f": Bounded(-20, 20)}))  # fmt: skip
     monkeypatch.setattr(patterns, "_contradict", lambda left, _ours, right, _theirs: left != right)
     monkeypatch.setattr(patterns, "_is_sure", lambda *_: False)
@@ -155,8 +156,8 @@ def test_a_number_that_no_double_holds_is_absent_everywhere(accounting: Accounti
         None,
     )
     rows: list[tuple[Cell, ...]] = [(n, x, y) for n, (x, y) in enumerate(product(odd, odd))]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), unit_unique=True,
-                  columns=_columns(_NUMBERS, {}))  # fmt: skip
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+                  unit_unique=True, columns=_columns(_NUMBERS, {}))  # fmt: skip
     with PostgresExaminer(_world(table, _NUMBERS, rows, accounting)) as examiner:
         for query in _THERE:
             examiner.sensitivity(query, context_of(examiner.world, Lowered()))
@@ -184,8 +185,8 @@ def test_a_row_without_a_measure_has_none_of_its_moments(accounting: Accounting,
         (n if is_unique else n % 5, n % 4, x, odd[(n + 1) % 6], odd[(n + n // 6) % 6]) for n, x in enumerate(odd * 3)
     ]
     bounded = {name: Bounded(low, 100) for name in "xyz"}
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), unit_unique=is_unique,
-                  columns=_columns(_MEASURES, bounded))  # fmt: skip
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+                  unit_unique=is_unique, columns=_columns(_MEASURES, bounded))  # fmt: skip
     with PostgresExaminer(_world(table, _MEASURES, rows, accounting)) as examiner:
         for asked in _OF_MEASURES:
             examiner.sensitivity(f"SELECT {asked} FROM p", context_of(examiner.world, Lowered()))

@@ -225,7 +225,8 @@ class _Maker:
             name=name, relation=(name,), ownership=ownership, columns=tuple(columns), unit_unique=unit_unique,
             joins=(JoinKey("code", "s", "code"),) if name != "d" else (),
             rows_per_unit=FromPolicy(rng.choice((1, 2, 3, 8, 40))), rows_per_group=self._limit(),
-            groups_per_unit=self._limit(), rows_per=self._rows_per(columns), keys_per_unit=rng.choice((1, 2, 3, 1000)),
+            groups_per_unit=self._limit(), rows_per=self._rows_per(name, columns),
+            keys_per_unit=rng.choice((1, 2, 3, 1000)),
             unit_filter_allowed=rng.random() < 0.2,
             unit_constant=constants if isinstance(ownership, UnitColumns) and not unit_unique else (),
         )  # fmt: skip
@@ -233,9 +234,9 @@ class _Maker:
     def _limit(self) -> Limit:
         return NotGiven() if self._rng.random() < 0.3 else FromPolicy(self._rng.choice((1, 2, 3, 10)))
 
-    def _rows_per(self, columns: list[Column]) -> tuple[RowsPer, ...]:
+    def _rows_per(self, table: str, columns: list[Column]) -> tuple[RowsPer, ...]:
         """Of some columns, so narrow that many units exceed them."""
-        rng = self._rng
+        rng = random.Random(f"rows per {self._seed} {table}")  # apart, so that nothing else of a world changes
         chosen = rng.sample(columns, rng.choice((0, 0, 1, 2)))
         return tuple(RowsPer((PerKey(c.name),), rng.choice((1, 2, 3))) for c in chosen)
 

@@ -154,7 +154,7 @@ def test_units_are_counted_by_size_charged_once_and_kept(filled: Path) -> None:
     assert 100 <= min(edges) <= 100 * 2**0.5, "four times 25"
     assert 7500 <= max(edges) <= 7500 * 2**0.5, "rows above the policy's bounds count too"
     assert counted(items.rows) == {1.0: UNITS}
-    assert users.rows.counts[0] == pytest.approx(UNITS, abs=2), "as many as have a sum"
+    assert users.rows.counts[0] == pytest.approx(UNITS, abs=5), "as many as have a sum"
     assert [(v.table, v.column, sum(counted(v.sizes).values())) for v in findings.values] == [("users", "age", UNITS)]
     whole = knob_pico(policy_of(filled).privacy, 4.0)
     assert spent(filled) == findings.pico == sum(whole * w // (6 * 25 + 3 * 6 + 2) for w in (*[25] * 6, *[6] * 3, 1, 1))
