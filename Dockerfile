@@ -9,10 +9,10 @@ WORKDIR /source
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_CACHE_DIR=1
 COPY requirements.lock requirements-dev.lock ./
 RUN python -m venv /opt/hushql \
- && /opt/hushql/bin/pip install --require-hashes --only-binary :all: -r requirements.lock
+ && /opt/hushql/bin/pip install --no-deps --require-hashes --only-binary :all: -r requirements.lock
 # the build backend at its locked version; it does not reach the final image
 RUN python -m venv /tmp/build \
- && /tmp/build/bin/pip install --require-hashes --only-binary :all: -r requirements-dev.lock
+ && /tmp/build/bin/pip install --no-deps --require-hashes --only-binary :all: -r requirements-dev.lock
 COPY pyproject.toml README.md ./
 COPY proxy proxy
 COPY policies policies

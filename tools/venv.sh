@@ -66,7 +66,7 @@ install() { # install PIP_COMMAND...
 install_locked() { # install_locked OPTION PIP_COMMAND...
     option=$1
     shift
-    "$@" install "$option" --require-hashes --only-binary :all: -r requirements-dev.lock
+    "$@" install "$option" --no-deps --require-hashes --only-binary :all: -r requirements-dev.lock
 }
 
 if ! is_suitable "$dir/bin/python"; then
