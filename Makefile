@@ -20,7 +20,7 @@ SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
+.PHONY: help demo test check check-types check-rules hooks bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -40,15 +40,21 @@ test: $(STAMP) ## run the tests with their coverage gates
 	$(BIN)/python -m tools.coverage_gates .coverage.json
 
 check: $(STAMP) ## style, types, layers and the repository's own rules; under a minute
+	@$(MAKE) --no-print-directory --jobs 2 --keep-going --output-sync=target check-types check-rules
+
+check-types: $(STAMP)
+	$(BIN)/mypy
+
+# what is done soonest first; the types take longest and go on beside all of it
+check-rules: $(STAMP)
 	$(BIN)/ruff check --quiet --output-format concise .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m tools.sizes
-	$(BIN)/python -m tools.doors
-	$(BIN)/python -m tools.words
-	$(BIN)/python -m tools.paths
-	$(BIN)/python -m tools.claims
-	$(BIN)/mypy
+	$(BIN)/python -m tools.checks
+
+hooks: $(STAMP) ## let git check format, lint and words before each commit in this clone
+	@git config core.hooksPath tools/hooks
+	@echo "git runs tools/hooks/pre-commit before each commit; undo with: git config --unset core.hooksPath"
 
 bench: $(STAMP) ## measure and write benchmarks/results
 	$(BIN)/python -m benchmarks

@@ -6,6 +6,7 @@ Knows nothing about any rule.
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -36,8 +37,9 @@ class Source:
     tree: ast.Module
 
 
+@functools.cache
 def project_files(root: Path) -> tuple[Path, ...]:
-    """The files that belong to the project: what git tracks or would add, in order."""
+    """The files that belong to the project: what git tracks or would add, in order. Asked of git once."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,
@@ -49,8 +51,9 @@ def project_files(root: Path) -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file())
 
 
+@functools.cache
 def parse(root: Path, path: Path) -> Source:
-    """Reads one Python file. Raises SyntaxError with the file's name."""
+    """Reads one Python file, once for all rules. Raises SyntaxError with the file's name."""
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(root).as_posix()
     return Source(name, text, ast.parse(text, filename=name))
