@@ -78,12 +78,13 @@ def _whole(value: float, scaled: ScaledSum) -> int:
 
 
 def z(value: str, scaled: ScaledSum, missing: float) -> str:
-    """A row's z in [-1, 1], never NULL."""
+    """A row's z between its ends, which lie in [-1, 1]; never NULL."""
     _check(scaled)
     double, near = POSTGRES.double, _near(value, scaled)
+    least, most = double(scaled.least), double(scaled.most)
     return (
         f"(CASE WHEN {POSTGRES.finite(value)} THEN CASE WHEN abs({near}) < {double(scaled.half * _TINY)}"
-        f" THEN {double(0.0)} ELSE greatest(least({near} / {double(scaled.half)}, {double(1.0)}), {double(-1.0)}) END"
+        f" THEN {double(0.0)} ELSE greatest(least({near} / {double(scaled.half)}, {most}), {least}) END"
         f" ELSE {double(missing)} END)"
     )
 

@@ -30,9 +30,10 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
 
 
 def z(value: str, scaled: ScaledSum, missing: float) -> str:
-    """A row's z in [-1, 1], never NULL."""
+    """A row's z between its ends, which lie in [-1, 1]; never NULL."""
     ratio = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
-    return f"(CASE WHEN isfinite({value}) THEN greatest(least({ratio}, 1e0), -1e0) ELSE {double(missing)} END)"
+    clamped = f"greatest(least({ratio}, {double(scaled.most)}), {double(scaled.least)})"
+    return f"(CASE WHEN isfinite({value}) THEN {clamped} ELSE {double(missing)} END)"
 
 
 def outermost(scaled: ScaledSum, z: float) -> float:

@@ -230,7 +230,7 @@ class ClientSession:
             calls = await self._calls(query, asker, settings, progress)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, calls))
             return spliced(handle, patches, len(parameters), ())
-        if settings.must_confirm and settings.target == NO_TARGET and not is_known:
+        if settings.must_confirm and settings.target == NO_TARGET and not (is_known or progress.stage.tickets):
             self._confirmations.check(planned, asker.version.policy.privacy, is_first=not progress.earlier)
         return await self._answered(progress, query, planned, asker, settings, piece)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -137,6 +138,24 @@ def test_pure_averages_are_centred_too() -> None:
     of = plan(AVERAGE, replace(pure, profiles=(replace(PROFILE, means=(means(22.5),)),)))
     halves = [m.scaled for m in of.vector.moments if isinstance(m, HalfSum)]
     assert {h.middle for h in halves} <= {22.5, 500.0}
+
+
+def test_values_beyond_the_bounds_count_as_the_nearer_bound_in_pure_averages_too() -> None:
+    """Far below the centre a value would be as far from it as the farther bound, if its z were kept to 1 alone."""
+    pure = replace(PROFILED, privacy=replace(context().privacy, accounting=Accounting.PURE, delta=0.0, delta_pool=0.0))
+    known = replace(pure, profiles=(replace(PROFILE, means=(means(22.5),)),), pico=pure.pico // 100)
+    of = plan("select avg(amount) from orders", known)
+    (low, high) = (m.scaled for m in of.vector.moments if isinstance(m, HalfSum))
+    assert low.middle == high.middle == 22.5
+    with duckdb.connect() as database:
+        database.execute("create table orders (user_id integer, amount numeric(8, 2))")
+        database.execute("insert into orders values (1, -500)")
+        ((_, *moments),) = database.execute(of.sql).fetchall()
+    vector = [m * unit for m, unit in zip(moments, of.units_per_grid, strict=True)]
+    (recipe,) = of.vector.finishes
+    assert isinstance(recipe, Mean)
+    number, total = (sum(c * vector[i] for i, c in form.terms) for form in (recipe.number, recipe.total))
+    assert recipe.middle + recipe.half * total / number == pytest.approx(0.0, abs=1e-4), "the lower bound"
 
 
 def test_intervals_of_averages_hold_what_cutting_may_move() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,14 +15,17 @@ from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import read_settings
 from proxy.policy.model import Privacy
 from proxy.session.confirm import Confirmations
+from proxy.session.contract import Asking, Spliced
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
 from tests.unit.plan.test_kept import KNOWN
 from tests.unit.plan.test_profile import PROFILE
 from tests.unit.session.running import Slow, session_with
+from tests.unit.session.staged import begin, serving
 from tests.unit.session.test_estimate import asked
 
 LOST = "SELECT count(*) FROM orders WHERE amount BETWEEN 999.9 AND 999.917"
+FEW = replace(PROFILE, rows=replace(PROFILE.rows, counts=tuple(c / 40 for c in PROFILE.rows.counts), sd=0.5))
 CAUTIOUS = {"hush.confirm": "on", "hush.epsilon": "0.0001"}
 
 
@@ -29,8 +33,7 @@ CAUTIOUS = {"hush.confirm": "on", "hush.epsilon": "0.0001"}
 def profiled(tmp_path: Path) -> Iterator[tuple[ClientSession, object]]:
     noise = Slow()
     noise.may_go_on.set()
-    few = replace(PROFILE, rows=replace(PROFILE.rows, counts=tuple(c / 40 for c in PROFILE.rows.counts), sd=0.5))
-    with session_with(noise, tmp_path / "state", (few,)) as (session, ledger, _workers):
+    with session_with(noise, tmp_path / "state", (FEW,)) as (session, ledger, _workers):
         yield session, ledger
 
 
@@ -58,6 +61,33 @@ def test_other_statements_and_prices_are_asked_for_anew(tmp_path: Path) -> None:
                                (LOST, {**CAUTIOUS, "hush.epsilon": "0.0002"})):  # fmt: skip
             with pytest.raises(NotConfirmed):
                 asked(session, text, settings)
+
+
+def test_a_later_stage_that_is_charged_already_is_answered(tmp_path: Path) -> None:
+    """Nobody is asked first about what was paid for with the first stage: to ask again would cost again."""
+    sql = "select count(*) from orders where amount between (select avg(age) from users) and 42"
+    values, told = {**CAUTIOUS}, (("true", "numeric", "41.5"),)
+    with serving(tmp_path / "state") as world:
+        world.dataset.current = replace(world.dataset.current, profiles=(FEW,))
+
+        def begun(session: ClientSession) -> Asking:
+            found = begin(session, sql, 0.0001, confirm="on")
+            assert isinstance(found, Asking)
+            return found
+
+        def answered(session: ClientSession, asking: Asking) -> Asking | Spliced:
+            return asyncio.run(session.release(replace(asking.piece, told=told), (), values))
+
+        session = world.session()
+        asking = begun(session)
+        whole = world.spent("ann")
+        assert isinstance(answered(session, asking), Spliced)
+        assert world.spent("ann") == whole
+        other = world.session("ann", "2")
+        asking, told = begun(other), (("true", "numeric", "41.4"),)
+        with pytest.raises(NotConfirmed, match="expected to be all noise"):
+            answered(other, asking)
+        assert world.spent("ann") == whole, "of a last stage that was not paid for people are asked first"
 
 
 def test_a_confirmation_lasts_a_minute_and_serves_once() -> None:
