@@ -141,7 +141,7 @@ def _join_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Iterat
     for table in policy.tables.values():
         for join in table.joins:
             other = policy.tables[join.table]
-            if other.is_public:
+            if not other.is_promised:
                 is_unique = not _has_duplicates(connection, policy, other, (join.ref_column,))
                 yield JoinFact(
                     table=table.name,

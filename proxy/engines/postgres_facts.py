@@ -318,7 +318,7 @@ def _incomplete_joins(connection: Connection, policy: Policy) -> Iterator[str]:
 def _join_facts(policy: Policy, found: dict[str, _Found]) -> Iterator[JoinFact]:
     for table in policy.tables.values():
         for join in table.joins:
-            if policy.tables[join.table].is_public:
+            if not policy.tables[join.table].is_promised:
                 yield JoinFact(
                     table=table.name, column=join.column, ref_table=join.table, ref_column=join.ref_column,
                     is_unique=found[join.table].is_unique((join.ref_column,)),

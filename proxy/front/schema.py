@@ -30,6 +30,7 @@ from proxy.policy.model import (
     FromPolicy,
     Limit,
     Listed,
+    LocalTable,
     Policy,
     PublicTable,
     RowUnit,
@@ -145,6 +146,8 @@ def _ownership(policy: Policy, visible: Visibility, table: Table) -> str:
     match table.ownership:
         case PublicTable():
             return "public: answered exactly and free"
+        case LocalTable():
+            return "local: randomized before it was stored"
         case RowUnit():
             return "private: aggregates only, each row is protected"
         case UnitColumns(columns=columns):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.errors import PolicyError
-from proxy.policy.model import Column, Policy, PublicTable, RowUnit, Table, UnitColumns, UnitVia, Users
+from proxy.policy.model import Column, LocalTable, Policy, PublicTable, RowUnit, Table, UnitColumns, UnitVia, Users
 from proxy.sqltypes import SqlType
 
 
@@ -77,7 +77,7 @@ def references(policy: Policy, visible: Visibility, table: Table) -> tuple[Refer
     match table.ownership:
         case UnitVia(parent=parent, on=on, parent_key=key):
             wanted.append(Reference(on, parent, key))
-        case PublicTable() | RowUnit() | UnitColumns():
+        case PublicTable() | RowUnit() | UnitColumns() | LocalTable():
             pass
     kept = dict.fromkeys(r for r in wanted if _is_possible(policy, visible, table, r))
     return tuple(kept)
@@ -99,7 +99,7 @@ def _is_possible(policy: Policy, visible: Visibility, table: Table, reference: R
     if reference.table not in visible.tables:
         return False
     target = policy.tables[reference.table]
-    if target.is_public or table.is_public:  # rows of public tables are real and need not obey
+    if not (target.is_promised and table.is_promised):  # rows of public and local tables are real and need not obey
         return False
     here = next((c for c in visible_columns(table) if c.name == reference.column), None)
     there = next((c for c in visible_columns(target) if c.name == reference.ref_column), None)

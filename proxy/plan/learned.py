@@ -57,7 +57,7 @@ def without_limit(tables: Mapping[str, Table]) -> tuple[str, ...]:
     """The tables that cannot be asked yet: a unit may have several rows, and nothing says how many count."""
     return tuple(
         name for name, table in tables.items() if isinstance(table.rows_per_unit, NotGiven)
-        and not (table.is_public or table.unit_unique or isinstance(table.ownership, RowUnit))
+        and not (not table.is_promised or table.unit_unique or isinstance(table.ownership, RowUnit))
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from proxy.policy.document import ColumnDocument
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.randomized import listed, lists_null, read_mechanism, stored_domain
 from proxy.policy.values import WrongValue, read_value
 from proxy.sqltypes import TYPE_NAMES, SqlType, Value
 
@@ -51,15 +52,18 @@ def read_column(
         return None
     is_key = is_unit or bool(document.key)
     _check_flags(document, kind, path, report, is_key=is_key, is_unit=is_unit, is_public=is_public)
+    domain = _domain(document, kind, path, zone, report)
+    mechanism = read_mechanism(document, kind, domain, path, report, is_unit=is_unit)
     return Column(
         name=name,
         type=kind,
         key=is_key,
-        domain=_domain(document, kind, path, zone, report),
-        nullable=document.nullable,
+        domain=stored_domain(domain, mechanism, kind),
+        nullable=document.nullable if document.randomized is None else lists_null(document),
         hidden=document.hidden,
         case_blind=document.case_blind,
         sum_bounds=_sum_bounds(document, kind, path, zone, report),
+        randomized=mechanism,
     )
 
 
@@ -83,7 +87,8 @@ def _check_flags(
             report.add((*path, name), f"{reason}, so it has no {name}; remove the line")
     if document.bounds is not None and document.values is not None:
         report.add((*path, "bounds"), "give either bounds or values, not both")
-    if not document.nullable and document.bounds is None and document.values is None:
+    is_enforced = document.bounds is not None or document.values is not None or document.randomized is not None
+    if not document.nullable and not is_enforced:
         report.add((*path, "nullable"), "'nullable: false' needs bounds or values, by which it is enforced")
     if document.case_blind and (kind is SqlType.UUID or not kind.is_text):
         report.add((*path, "case_blind"), f"only text can be compared in lower case, not {kind.pg_name}")
@@ -128,12 +133,12 @@ def _bounded(raw: Sequence[object], kind: SqlType, path: Path, zone: tzinfo, rep
 
 
 def _listed(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: Report) -> Domain:
-    raw = document.values or []
+    raw = listed(document)
     if not raw:
         report.add(path, "must not be empty; leave the line out if the values are not known")
         return Unknown()
     result: dict[Value, None] = {}
-    for i, one in enumerate(raw):
+    for i, one in raw:
         here = (*path, i)
         value = _value(one, kind, here, zone, report)
         if value is None:

@@ -23,6 +23,7 @@ from proxy.policy.model import (
     Limit,
     Limits,
     Listed,
+    LocalTable,
     Ownership,
     Policy,
     Privacy,
@@ -34,6 +35,8 @@ from proxy.policy.model import (
     UnitVia,
     Unknown,
 )
+from proxy.policy.randomized import mechanism_words
+from proxy.policy.response import NotRandomized, Randomized
 from proxy.policy.spent import accounting_words, reach_words, unit_words
 
 
@@ -166,6 +169,7 @@ def _limits(old: Limits, new: Limits) -> Iterator[Change]:
 
 
 _EXACT = "its rows are shown to everybody, exactly and free"
+_LOCAL = "all of it is public but what was randomized before it was stored"
 
 # --- tables ----------------------------------------------------------------------------------------------
 
@@ -220,6 +224,11 @@ def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
     elif isinstance(old, PublicTable):
         words = f"its rows are no more shown, but those that were are known; {_owner_words(new)}"
         yield Change(Effect.CLOSES, f"{where}.public", words)
+    elif isinstance(new, LocalTable):
+        yield Change(Effect.OPENS, f"{where}.local", f"{_LOCAL}, and nothing is charged or promised any more")
+    elif isinstance(old, LocalTable):
+        words = f"its rows are charged for and promised to be hidden; {_owner_words(new)}"
+        yield Change(Effect.CLOSES, f"{where}.local", words)
     else:
         words = f"{_owner_words(new)}, no more: {_owner_words(old)}; is the same protected as before?"
         yield Change(Effect.CHANGES, f"{where}.unit", words)
@@ -229,6 +238,8 @@ def _owner_words(owner: Ownership) -> str:
     match owner:
         case PublicTable():
             return "it is nobody's"
+        case LocalTable():
+            return _LOCAL
         case RowUnit():
             return "each row is a unit"
         case UnitColumns(columns):
@@ -311,12 +322,26 @@ def _column(old: Column, new: Column, where: str) -> Iterator[Change]:
         yield from _domain(old.domain, new.domain, new, where)
     if old.sum_bounds != new.sum_bounds:
         yield Change(Effect.CHANGES, f"{where}.sum_bounds", _sum_words(old.sum_bounds, new.sum_bounds))
+    if old.randomized != new.randomized:
+        yield from _randomized(old.randomized, new.randomized, f"{where}.randomized")
     if old.nullable != new.nullable:
         words = "NULL is a value of its own" if new.nullable else "NULL counts as the middle"
         yield Change(Effect.CHANGES, f"{where}.nullable", words)
     if old.case_blind != new.case_blind:
         words = "groups are told apart in lower case" if new.case_blind else "spellings in other letters are told apart"
         yield Change(Effect.CHANGES, f"{where}.case_blind", words)
+
+
+def _randomized(old: Randomized | NotRandomized, new: Randomized | NotRandomized, where: str) -> Iterator[Change]:
+    """Nothing is drawn again by an edit: it is said otherwise what the stored values are."""
+    if isinstance(new, NotRandomized):
+        yield Change(Effect.CHANGES, where, "what is stored counts as the truth: is it?")
+    elif isinstance(old, NotRandomized):
+        words = f"what is stored counts as randomized by {mechanism_words(new)}: was it?"
+        yield Change(Effect.CHANGES, where, words)
+    else:
+        words = f"{mechanism_words(old)} becomes {mechanism_words(new)}: answers are estimates by it, were values so?"
+        yield Change(Effect.CHANGES, where, words)
 
 
 def _sum_words(old: Bounded | Unknown, new: Bounded | Unknown) -> str:

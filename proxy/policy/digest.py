@@ -16,9 +16,11 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 
 from proxy.policy.document import SourceDocument
 from proxy.policy.model import Privacy, Table
+from proxy.policy.response import NotRandomized
 
 # everything up to the last @ may hold a password
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
@@ -65,6 +67,8 @@ def _plain(value: object) -> object:
             return {"float": value.hex()}
         case Decimal():
             return {"numeric": str(value)}
+        case Fraction():
+            return {"fraction": str(value)}
         case date():
             return {type(value).__name__: value.isoformat()}
         case Enum():
@@ -77,6 +81,8 @@ def _plain(value: object) -> object:
 
 def _plain_fields(value: object) -> object:
     if is_dataclass(value):
-        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name not in _NOT_MEANT}
+        named = ((f.name, getattr(value, f.name)) for f in fields(value) if f.name not in _NOT_MEANT)
+        # a column that is not randomized is what it was before there were others
+        parts = {name: _plain(part) for name, part in named if not isinstance(part, NotRandomized)}
         return {type(value).__name__: parts}
     raise AssertionError(f"no canonical form of {type(value).__name__}")

@@ -146,6 +146,19 @@ class BudgetsDocument(Document):
     session: AccountDocument | None = Field(default=None, description="Each session. No limit of its own if left out.")
 
 
+class RandomizedDocument(Document):
+    """How values were randomized before they were stored: one of the ways."""
+
+    keep: float | None = Field(default=None, description="Kept with this chance, else any of the values, all alike.")
+    epsilon: float | None = Field(default=None, description="Kept as often as this epsilon allows, else any value.")
+    truth: float | None = Field(default=None, description="Two coins: the truth is told with this chance, ...")
+    yes: float | None = Field(default=None, description="... else yes is said with this one: true, or the first value.")
+    laplace: float | None = Field(default=None, description="Laplace noise of this scale on a number in its bounds.")
+    gaussian: float | None = Field(
+        default=None, description="Gaussian noise of this standard deviation on a number in its bounds."
+    )
+
+
 class ColumnDocument(Document):
     """One column that clients may name."""
 
@@ -157,6 +170,10 @@ class ColumnDocument(Document):
     hidden: bool = Field(default=False, description="Used to find the unit, but not there for clients.")
     case_blind: bool = Field(default=False, description="Text groups are compared in lower case.")
     sum_bounds: list[Scalar] | None = Field(default=None, description="[low, high] of one unit's sum of this column.")
+    randomized: RandomizedDocument | None = Field(
+        default=None, description="Values were randomized before they were stored; bounds and values are the true ones."
+    )
+    public: bool = Field(default=False, description="In a local table: the column was stored as it is, for everybody.")
 
 
 class UnitPath(Document):
@@ -196,6 +213,10 @@ class TableDocument(Document):
     """One table that clients may name."""
 
     public: bool = Field(default=False, description="Nobody's data: answered exactly and free.")
+    local: bool = Field(
+        default=False,
+        description="Private before it was stored: each column is randomized or declared public; nothing is charged.",
+    )
     relation: str | None = Field(
         default=None, min_length=1, description="Its name in the engine, if different: main.users."
     )

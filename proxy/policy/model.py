@@ -10,6 +10,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from proxy.policy.response import NotRandomized, Randomized
 from proxy.sqltypes import SqlType, Value
 
 MIN_QUERY_EPSILON = 1e-4
@@ -83,6 +84,7 @@ class Column:
     case_blind: group keys are compared after lower().
     hidden: exists for joins along a path, not for clients.
     found: the domain is what a public table held when it was loaded, not declared.
+    randomized: how each value was randomized before it was stored; `domain` is that of the stored values.
     limited_digits: the data, not the policy, declare a precision with which each number but NaN has a double. It is not
         shown, so that what was learned of a column stays valid.
     """
@@ -97,6 +99,11 @@ class Column:
     found: bool = False
     limited_digits: bool = field(default=False, repr=False)
     sum_bounds: Bounded | Unknown = field(default_factory=Unknown)
+    randomized: Randomized | NotRandomized = field(default_factory=NotRandomized)
+
+    @property
+    def is_randomized(self) -> bool:
+        return not isinstance(self.randomized, NotRandomized)
 
 
 # --- who owns a row -------------------------------------------------------------------------------
@@ -131,7 +138,17 @@ class UnitVia:
     parent_key: str
 
 
-Ownership = PublicTable | RowUnit | UnitColumns | UnitVia
+@dataclass(frozen=True, slots=True)
+class LocalTable:
+    """Whoever randomized the row before it was stored: outside the dataset's promise, see docs/claims/local-model.md.
+
+    Everything is public but the true values of randomized columns. columns: where persons stand, if they stand there.
+    """
+
+    columns: tuple[str, ...] = ()
+
+
+Ownership = PublicTable | RowUnit | UnitColumns | UnitVia | LocalTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +232,23 @@ class Table:
 
     @property
     def is_public(self) -> bool:
+        """Whether rows are shown to everybody; those of a local table are not, though nothing is promised of them."""
         return isinstance(self.ownership, PublicTable)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether rows were private before they were stored, so that nothing is charged and nothing promised."""
+        return isinstance(self.ownership, LocalTable)
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether the dataset's promise is about its rows."""
+        return not (self.is_public or self.is_local)
+
+    @property
+    def randomized(self) -> tuple[Randomized, ...]:
+        """The mechanisms of its randomized columns, in order."""
+        return tuple(c.randomized for c in self.columns if not isinstance(c.randomized, NotRandomized))
 
     def column(self, name: str) -> Column | None:
         """The column of that exact name, hidden ones included."""
@@ -351,7 +384,8 @@ class Policy:
     unit_changed_from: str = ""
 
     def private_tables(self) -> tuple[Table, ...]:
-        return tuple(t for t in self.tables.values() if not t.is_public)
+        """Those that the promise is about."""
+        return tuple(t for t in self.tables.values() if t.is_promised)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from proxy.policy.document import UnitPath
 from proxy.policy.model import (
     Column,
     JoinKey,
+    LocalTable,
     Ownership,
     PublicTable,
     RowUnit,
@@ -94,7 +95,7 @@ class _Weaver:
 
     def add_implied_units(self) -> None:
         """A unit column that is not listed gets the type of what it joins to, or of its namesake elsewhere."""
-        for draft in self.drafts.values():
+        for draft in (d for d in self.drafts.values() if not d.document.local):
             for name in reversed([n for n in unit_columns(draft.document) if n not in draft.columns]):
                 found = self._joined_column(draft, name) or self._namesake(draft, name)
                 if found is not None:
@@ -143,7 +144,7 @@ class _Weaver:
         result: list[JoinKey] = []
         for column in draft.document.joins:
             path: Path = (*draft.path, "joins", column)
-            if not self._has_column(draft, column, path):
+            if not self._has_column(draft, column, path) or self._is_randomized(draft, column, path):
                 continue
             for target in _targets(draft, column):
                 key = self._join_key(draft, column, target, path)
@@ -158,6 +159,8 @@ class _Weaver:
             self.report.add(path, f"expected table.column, found {quoted}")
             return None
         if not self._has_table(table, path) or not self._has_column(self.drafts[table], referred, path):
+            return None
+        if self._is_randomized(self.drafts[table], referred, path):
             return None
         own, other = draft.columns[column].type, self.drafts[table].columns[referred].type
         if not are_comparable(own, other):
@@ -176,6 +179,14 @@ class _Weaver:
         if name not in draft.columns and name not in draft.lost:
             self.report.add(path, missing_column(self.report.show(path, name), name, draft))
         return name in draft.columns
+
+    def _is_randomized(self, draft: Draft, name: str, path: Path) -> bool:
+        """Whether the column was randomized, which is reported: what is equal says nothing then."""
+        if not draft.columns[name].is_randomized:
+            return False
+        words = f"column {self.report.show(path, name)} of '{draft.name}' is randomized, so rows do not meet by it"
+        self.report.add(path, words)
+        return True
 
     # --- ownership ------------------------------------------------------------------------------
 
@@ -206,6 +217,8 @@ class _Weaver:
         document = draft.document
         if document.public:
             return PublicTable()
+        if document.local:
+            return LocalTable(unit_columns(document))
         if row_unit:
             return RowUnit()
         if isinstance(document.unit, UnitPath):
@@ -221,10 +234,13 @@ class _Weaver:
         if parent.document.public:
             self.report.add((*path, "via"), f"table '{parent.name}' is public, so its rows belong to no unit")
             return None
-        if not self._has_column(draft, unit.on, (*path, "on")):
+        if parent.document.local:
+            self.report.add((*path, "via"), f"table '{parent.name}' is local, so its rows belong to no unit")
+            return None
+        if not self._has_column(draft, unit.on, (*path, "on")) or self._is_randomized(draft, unit.on, (*path, "on")):
             return None
         key = self._parent_key(draft, parent, unit, joins)
-        if key is None:
+        if key is None or self._is_randomized(parent, key, (*path, "on")):
             return None
         own, other = draft.columns[unit.on].type, parent.columns[key].type
         if not are_comparable(own, other):

@@ -6,7 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from proxy.policy.model import DataFiles, Policy, Promise, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.policy.model import (
+    DataFiles,
+    LocalTable,
+    Policy,
+    Promise,
+    PublicTable,
+    RowUnit,
+    Table,
+    UnitColumns,
+    UnitVia,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ def _owner(table: Table, policy: Policy) -> Owner:
             return Owner(f"the unit is {', '.join(sorted(columns))}")
         case UnitVia(parent, on, parent_key):
             return Owner(f"the unit is found by {on} = {parent_key}", _names(policy.tables[parent], policy))
-        case PublicTable():
+        case PublicTable() | LocalTable():
             raise AssertionError("a private table belongs to a unit")
         case _ as never:
             assert_never(never)

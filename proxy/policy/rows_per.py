@@ -45,6 +45,9 @@ def _key(words: str, path: Path, draft: Draft, report: Report) -> PerKey | None:
         if name not in draft.lost:
             report.add(path, missing_column(report.show(path, name), name, draft))
         return None
+    if column.is_randomized:
+        report.add(path, f"'{name}' is randomized, so it does not tell which rows are alike")
+        return None
     if unit and unit not in _UNITS:
         report.add(path, f"'{unit}' is no part of a time; accepted here: {one_of(_UNITS)}")
         return None

@@ -53,6 +53,7 @@ def read_drafts(
         is_damaged = any(c[0] != "columns" for c in own) or any(c in _UNIT_UNKNOWN for c in cut)
         draft = Draft(name, document, path, lost=lost, is_damaged=is_damaged)
         _read_columns(draft, zone, report)
+        _check_local(draft, report)
         _check_ownership(draft, row_unit=row_unit, report=report)
         _check_limits(draft, row_unit=row_unit, report=report)
         drafts[name] = draft
@@ -86,7 +87,9 @@ def _read_columns(draft: Draft, zone: tzinfo, report: Report) -> None:
         twin = by_lower.setdefault(name.lower(), name)
         if twin != name:
             report.add(path, f"differs from column '{twin}' only in case")
-        column = read_column(name, document, path, zone, report, is_unit=name in units, is_public=draft.document.public)
+        is_open = draft.document.public or draft.document.local
+        is_unit = name in units and not draft.document.local
+        column = read_column(name, document, path, zone, report, is_unit=is_unit, is_public=is_open)
         if column is None:
             draft.lost.add(name)
         else:
@@ -95,11 +98,9 @@ def _read_columns(draft: Draft, zone: tzinfo, report: Report) -> None:
 
 # --- ownership ------------------------------------------------------------------------------------
 
+_UNIT_KEYS = ("unit", "unit_unique", "unit_constant", "unit_filter")
 _PRIVATE_KEYS = (
-    "unit",
-    "unit_unique",
-    "unit_constant",
-    "unit_filter",
+    *_UNIT_KEYS,
     "max_rows_per_unit",
     "max_rows_per_group",
     "max_groups_per_unit",
@@ -109,16 +110,13 @@ _PRIVATE_KEYS = (
 
 
 def _check_ownership(draft: Draft, *, row_unit: bool, report: Report) -> None:
-    document, given = draft.document, draft.document.model_fields_set
-    if document.public:
-        for name in _PRIVATE_KEYS:
-            if name in given:
-                report.add((*draft.path, name), "a public table belongs to nobody; remove the line, or 'public: true'")
-    elif row_unit:
-        for name in ("unit", "unit_unique", "unit_constant", "unit_filter"):
-            if name in given:
-                report.add((*draft.path, name), "with 'privacy.unit: row' each row is a unit; remove the line")
-    elif document.unit is None and not draft.is_damaged:
+    document = draft.document
+    keys, reason = _keys_without_meaning(document, row_unit=row_unit)
+    for name in keys:
+        if name in document.model_fields_set:
+            report.add((*draft.path, name), reason)
+    is_told = document.public or document.local or row_unit or document.unit is not None
+    if not is_told and not draft.is_damaged:
         report.add(
             draft.path,
             "says nothing about whose rows these are; give 'unit: column', "
@@ -132,6 +130,17 @@ def _check_ownership(draft: Draft, *, row_unit: bool, report: Report) -> None:
     _check_unit_constant(draft, units, report)
 
 
+def _keys_without_meaning(document: TableDocument, *, row_unit: bool) -> tuple[tuple[str, ...], str]:
+    """Keys that say nothing of a table like this, and why."""
+    if document.public:
+        return _PRIVATE_KEYS, "a public table belongs to nobody; remove the line, or 'public: true'"
+    if document.local:
+        return _PRIVATE_KEYS[1:], "nothing of a local table is bounded; remove the line"
+    if row_unit:
+        return _UNIT_KEYS, "with 'privacy.unit: row' each row is a unit; remove the line"
+    return (), ""
+
+
 def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: Report) -> None:
     for i, name in enumerate(draft.document.unit_constant):
         path: Path = (*draft.path, "unit_constant", i)
@@ -141,12 +150,46 @@ def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: Report) -
             report.add(path, "is listed already")
         elif name not in draft.columns and name not in draft.lost:
             report.add(path, missing_column(report.show(path, name), name, draft))
+        elif name in draft.columns and draft.columns[name].is_randomized:
+            report.add(path, "is randomized, each row by itself, so rows of a unit differ; remove it")
 
 
 def missing_column(quoted: str, name: str, draft: Draft) -> str:
     """Words for a column that a table does not have."""
     known = draft.columns
     return f"table '{draft.name}' has no column {quoted}{did_you_mean(name, known)}; it has: {one_of(known)}"
+
+
+# --- what was randomized --------------------------------------------------------------------------
+
+
+def _check_local(draft: Draft, report: Report) -> None:
+    """Each column of a local table is randomized, or public and declared so; nowhere else is one declared public."""
+    document = draft.document
+    for name, column in document.columns.items():
+        path: Path = (*draft.path, "columns", name)
+        if document.public and column.randomized is not None:
+            report.add((*path, "randomized"), "rows of a public table are shown as they are; write 'local: true' there")
+        if not document.local and column.public:
+            report.add((*path, "public"), "only columns of a table with 'local: true' are declared public")
+        if document.local and column.randomized is None and not column.public and name not in draft.lost:
+            words = "each column of a local table is randomized or public; give 'randomized: {keep: 0.75}' or "
+            report.add(path, f"{words}'public: true', which shows it to everybody")
+    if document.local:
+        _check_local_table(draft, report)
+
+
+def _check_local_table(draft: Draft, report: Report) -> None:
+    document, path = draft.document, (*draft.path, "unit")
+    if document.public:
+        report.add((*draft.path, "local"), "a public table hides nothing; remove the line, or 'public: true'")
+    if isinstance(document.unit, UnitPath):
+        report.add(path, "a local table names a person in a public column of its own, or nowhere")
+    for name in unit_columns(document):
+        if name not in draft.columns and name not in draft.lost:
+            report.add(path, missing_column(report.show(path, name), name, draft))
+    if all(c.randomized is None for c in document.columns.values()) and not draft.is_damaged and not draft.lost:
+        report.add((*draft.path, "local"), "no column is randomized; write 'public: true' if all is public")
 
 
 # --- contribution bounds --------------------------------------------------------------------------
@@ -156,7 +199,7 @@ _ROWS, _GROUP_ROWS, _GROUPS = "max_rows_per_unit", "max_rows_per_group", "max_gr
 
 def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
     document = draft.document
-    if document.public:
+    if document.public or document.local:
         return
     given = {name: _number(getattr(document, name)) for name in (_ROWS, _GROUP_ROWS, _GROUPS)}
     is_unique = document.unit_unique and not isinstance(document.unit, UnitPath)

@@ -138,7 +138,9 @@ def measures(table: Table) -> tuple[str, ...]:
     """The columns whose sums are likely to be asked for: numbers with bounds that neither tell rows apart nor join."""
     joining = _joining(table)
     return tuple(
-        c.name for c in table.columns if not c.hidden and c.name not in joining and largest_value(table, c.name)
+        c.name
+        for c in table.columns
+        if not (c.hidden or c.is_randomized or c.name in joining) and largest_value(table, c.name)
     )
 
 
@@ -162,7 +164,7 @@ def _ends(table: Table, name: str) -> tuple[float, float]:
 
 def filters(table: Table) -> tuple[str, ...]:
     """The columns that are likely to be filtered by: those whose cells follow from the policy."""
-    return tuple(c.name for c in table.columns if not c.hidden and not c.key and cells_of(c).are_told)
+    return tuple(c.name for c in table.columns if not (c.hidden or c.key or c.is_randomized) and cells_of(c).are_told)
 
 
 def unlisted(table: Table) -> tuple[str, ...]:

@@ -234,7 +234,7 @@ def _premises(version: Version) -> Premises:
 def _nameable(table: Table) -> Table:
     """A table whose unit an administrator's statement may name, though clients may not, with any number of rows."""
     columns = tuple(replace(c, hidden=False) for c in table.columns)
-    if table.is_public or not has_several_rows(table):
+    if not table.is_promised or not has_several_rows(table):
         return replace(table, columns=columns)
     return replace(
         table, columns=columns, rows_per_unit=_ANY_ROWS, rows_per_group=NotGiven(), groups_per_unit=NotGiven()

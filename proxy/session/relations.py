@@ -20,7 +20,18 @@ from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import told_of
 from proxy.plan.outputs import OutputNoise
-from proxy.policy.model import Accounting, Bounded, Column, Listed, PublicTable, RowUnit, Table, UnitColumns, UnitVia
+from proxy.policy.model import (
+    Accounting,
+    Bounded,
+    Column,
+    Listed,
+    LocalTable,
+    PublicTable,
+    RowUnit,
+    Table,
+    UnitColumns,
+    UnitVia,
+)
 from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
 from proxy.session.windows import refreshes, window_ends
@@ -201,6 +212,8 @@ def _unit(table: Table, visible: Mapping[str, Table]) -> str | None:
     match table.ownership:
         case PublicTable():
             return None
+        case LocalTable():
+            return "none: randomized before it was stored"
         case RowUnit():
             return "each row"
         case UnitColumns(columns):
