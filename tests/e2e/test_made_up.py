@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -57,13 +55,13 @@ def refused(client: Client, text: str) -> str:
 
 
 def spent(client: Client) -> list[tuple[object, ...]]:
-    return client.execute("SELECT account, spent_epsilon, spent_rho FROM hush.budget ORDER BY 1").fetchall()
+    return client.execute("SELECT kind, rho_spent FROM hush.budget ORDER BY 1").fetchall()
 
 
 @pytest.mark.parametrize("text, count", [
     ("SELECT * FROM users LIMIT 100", 100), ("SELECT * FROM users", 100), ("TABLE orders", 300),
     ("SELECT u.* FROM users u LIMIT 10 OFFSET 95", 5), ("SELECT city, age + 1 AS older FROM users LIMIT 1", 1),
-    ('SELECT "public"."users"."city" AS "city" FROM "public"."users" WHERE "public"."users"."user_id" < 8 LIMIT 200', 7),
+    ('SELECT "public"."users"."city" AS "c" FROM "public"."users" WHERE "public"."users"."user_id" < 8 LIMIT 200', 7),
     ("SELECT u.user_id, o.order_id FROM users u JOIN orders o ON o.user_id = u.user_id", 300),
     ("SELECT i.price FROM users u JOIN orders o USING (user_id) JOIN items i ON i.order_id = o.order_id", 300),
     ("SELECT o.order_id, s.name FROM orders o JOIN stores s ON s.store_id = o.store_id", 300),
@@ -143,24 +141,19 @@ def test_an_aggregate_gives_a_release_and_never_counts_made_up_rows(ann: Client)
     "SELECT * FROM (SELECT city FROM users) t", "WITH t AS (SELECT city FROM users) SELECT * FROM t",
     "SELECT city FROM users WHERE EXISTS (SELECT 1 FROM orders)", "SELECT EXISTS (SELECT 1 FROM users)",
     "SELECT city, (SELECT count(*) FROM users) FROM users", "SELECT (SELECT city FROM users LIMIT 1)",
-    "SELECT city, n FROM users, (SELECT count(*) AS n FROM orders) t", "SELECT u.city, b.account FROM users u, hush.budget b",
-    "SELECT u.count FROM users u", "SELECT u FROM users u", "SELECT ctid FROM users", "SELECT array_agg(city) FROM users",
-    "SELECT string_agg(city, ',') FROM users", "SELECT generate_series(1, 3), city FROM users",
-    "SELECT city FROM users, LATERAL (SELECT 1) t", "SELECT city FROM users FOR UPDATE",
-    "SELECT city FROM users, pg_class", "SELECT city FROM users TABLESAMPLE SYSTEM (10)", "SELECT city FROM ONLY users",
-    "SELECT city FROM users u (a, b, c)", "SELECT s.name FROM stores s WHERE s.store_id IN (SELECT store_id FROM orders)",
+    "SELECT city, n FROM users, (SELECT count(*) AS n FROM orders) t", "SELECT city, kind FROM users, hush.budget",
+    "SELECT u.count FROM users u", "SELECT u FROM users u", "SELECT ctid FROM users",
+    "SELECT array_agg(age) FROM users", "SELECT string_agg(city, ',') FROM users",
+    "SELECT generate_series(1, 3), city FROM users", "SELECT city FROM users, LATERAL (SELECT 1) t",
+    "SELECT city FROM users FOR UPDATE", "SELECT city FROM users, pg_class",
+    "SELECT city FROM users TABLESAMPLE SYSTEM (10)", "SELECT city FROM ONLY users",
+    "SELECT a FROM users u (a, b, c)", "SELECT name FROM stores WHERE store_id IN (SELECT store_id FROM orders)",
     "CREATE TEMP TABLE kept AS SELECT * FROM users", "SELECT * INTO TEMP kept FROM users",
     "CREATE TEMP TABLE kept AS SELECT * FROM users LIMIT 1", "COPY users TO STDOUT", "DELETE FROM users",
 ])  # fmt: skip
 def test_what_could_compute_from_made_up_rows_or_mix_them_is_refused(ann: Client, text: str) -> None:
     before = spent(ann)
-    rows, notices = list[tuple[object, ...]](), list[str]()
-    try:
-        rows, notices = said(ann, text)
-    except psycopg.Error as error:
-        assert (error.sqlstate or "")[:2] in ("DP", "42", "0A"), error
-    assert not rows
-    assert SAYS not in notices
+    assert refused(ann, text)[:2] in ("DP", "42", "0A")
     assert spent(ann) == before
 
 
@@ -186,10 +179,3 @@ def test_a_role_sees_made_up_rows_of_its_own_tables_alone(shown: Served) -> None
 def test_values_lie_where_the_policy_says(ann: Client) -> None:
     outside = "age NOT BETWEEN 0 AND 110 OR plan NOT IN ('free', 'pro', 'team')"
     assert said(ann, f"SELECT user_id FROM users WHERE {outside}")[0] == []
-    prices = [float(row[0]) for row in said(ann, "SELECT price FROM items")[0] if row[0] is not None]
-    assert all(map(math.isfinite, prices))
-    assert max(prices) - min(prices) > 1
-
-
-def test_rows_asked_for_are_refused_unless_the_policy_asks(tmp_path: Path) -> None:
-    assert "raw_select" not in str(shop_policy())
