@@ -17,12 +17,12 @@ from tests.wire.raw import RawClient
 LOGINS = {"ann": "analyst", "clerk": "clerk"}
 ASKED = (
     "SELECT * FROM users", "SELECT * FROM orders LIMIT 100", "TABLE items", 'SELECT * FROM "Odd ""Table"',
-    "SELECT * FROM users u JOIN orders o ON o.user_id = u.user_id JOIN items i ON i.order_id = o.order_id ORDER BY 1, 2",
+    "SELECT * FROM users JOIN orders USING (user_id) JOIN items i USING (order_id) ORDER BY 1, 2",
     "SELECT o.order_id, s.* FROM orders o JOIN stores s ON s.store_id = o.store_id WHERE o.amount > 500",
     "SELECT age / (age - 30) FROM users", "SELECT 1 / (user_id - 7) FROM users",
     "SELECT * FROM users WHERE user_id = 777", "COPY (SELECT * FROM orders) TO STDOUT",
     "SELECT count(*) FROM users WHERE false", "SELECT u.count FROM users u",
-    "SELECT max(city) FROM (SELECT city FROM users) t", "SELECT DISTINCT city FROM users",
+    "SELECT max(city) FROM (SELECT city FROM users) t",
 )  # fmt: skip
 
 

@@ -107,9 +107,9 @@ def test_a_server_that_takes_no_session_costs_nothing(far: Site, there: Outside)
         assert client.execute(COUNT).rowcount == 1
 
 
-def test_made_up_rows_are_the_same_while_the_engine_is_away(far: Site, there: Outside) -> None:
+def test_made_up_rows_are_the_same_while_the_engine_is_away(template: Site, there: Outside, tmp_path: Path) -> None:
     privacy = {"unit": "person", "delta": 1e-6, "query_epsilon": 1, "time_grid": "0ms", "raw_select": "made_up"}
-    shown = served_from(far, there, far.folder / "shown", privacy=privacy)
+    shown = served_from(template, there, tmp_path / "shown", privacy=privacy)
     with running(shown) as proxied, proxied.connect() as client:
         before = client.execute("SELECT * FROM people").fetchall()
         there.stop()

@@ -21,7 +21,8 @@ PLAIN = (
     "SELECT age FROM users WHERE age IN (1, 2) AND city LIKE 'a%' ESCAPE '!' OR NOT newsletter IS TRUE",
     "SELECT age::bigint + $1, lower(city) || 'x' FROM users WHERE user_id = ANY ($2) OFFSET 3 FETCH FIRST 4 ROWS ONLY",
     "SELECT CASE WHEN age > 3 THEN 1 ELSE coalesce(kids, 0) END FROM users NATURAL JOIN orders CROSS JOIN stores",
-    "SELECT date_trunc('month', joined), extract(year FROM joined) FROM users WHERE joined > current_date - interval '1 day'",
+    "SELECT date_trunc('month', joined), extract(year FROM joined) FROM users WHERE joined > current_date - 1",
+    "SELECT city FROM users WHERE joined > current_date - interval '1 day'",
 )  # fmt: skip
 OTHERS = (
     "SELECT * FROM stores", "SELECT 1", "VALUES (1)", "SELECT city FROM users GROUP BY city",
