@@ -14,6 +14,7 @@ from proxy.pipeline.outline import Cuts, Outline, outline_of
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.settings import check_setting
 from proxy.pipeline.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
+from proxy.policy.model import RawSelect
 from proxy.sql.inert import is_inert
 from proxy.sql.lifted import split_lifted
 from proxy.sql.parse import NO_STATEMENT, Statement, limited_depth, split_statements
@@ -201,6 +202,8 @@ class _Reader:
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
         self._check_shadow(wrapped.creates)
+        if isinstance(cut, Probe) and cut.is_made_up and wrapped.wrapper is Wrapper.CREATE_TABLE:
+            raise NotAggregate("made-up rows cannot be kept in a table", hint=_SHOW_INSTEAD)
         is_explain = wrapped.wrapper in EXPLAINS
         shown = wrapped.text if wrapped.is_call else inner.text
         asked = shown if cut.text == lifted.statement.text else cut.text
@@ -235,9 +238,10 @@ class _Reader:
             cut, lifted = self._split(inner)
         except HushError as error:
             may_hide = isinstance(error, NotAggregate)
-            found = probe(inner, self._catalog, may_hide=may_hide, hides_all=self._premises.privacy.raw_select_empty)
+            raw = self._premises.privacy.raw_select
+            found = probe(inner, self._catalog, may_hide=may_hide, raw=raw)
             if found is None:
-                raise
+                raise (_with_made_up(error) if may_hide and raw is RawSelect.MADE_UP else error) from None
             return found, Expanded(inner)
         is_probe = bool(cut.blocks) and not cut.system and is_without_rows(cut.root)
         return (emptied(cut.text, cut.root, self._catalog) if is_probe else None) or cut, lifted
@@ -275,6 +279,16 @@ class _Reader:
 
 
 _FUNCTIONS = frozenset(("low", "high", "sd", *CALLS))
+
+
+_MADE_UP = "Made-up rows are shown by one SELECT of columns, with joins, WHERE, ORDER BY and LIMIT, and nothing else."
+_SHOW_INSTEAD = "Run the SELECT alone, or keep aggregates, which are answered from the private rows."
+
+
+def _with_made_up(error: HushError) -> HushError:
+    """The refusal of rows, where the policy has made-up ones for other statements."""
+    detail = " ".join(part for part in (error.detail, _MADE_UP) if part)
+    return type(error)(error.message, detail=detail, hint=error.hint, position=error.position)
 
 
 def _moved(error: HushError, placed: Placed) -> HushError:

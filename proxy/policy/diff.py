@@ -28,6 +28,7 @@ from proxy.policy.model import (
     Policy,
     Privacy,
     PublicTable,
+    RawSelect,
     Refresh,
     RowUnit,
     Table,
@@ -90,13 +91,19 @@ def _whole(old: Policy, new: Policy) -> Iterator[Change]:
 _LESS_IS_SAFER = ("delta", "delta_pool", "max_query_epsilon")
 _MORE_IS_SAFER = ("group_size", "min_units", "time_grid_s")
 
+_RAW_SELECT = {
+    RawSelect.REFUSE: "asking for rows themselves is an error",
+    RawSelect.EMPTY: "rows that are asked for themselves are no error, there are none",
+    RawSelect.MADE_UP: "rows that are asked for themselves are made up from this policy, with a notice that says so",
+}
+
 
 def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
     for name in (f.name for f in fields(Privacy)):
         before, after = getattr(old, name), getattr(new, name)
         if before == after or name == "questions":
             continue
-        where = f"privacy.{name.removesuffix('_s').removesuffix('_empty')}"
+        where = f"privacy.{name.removesuffix('_s')}"
         if name in (*_LESS_IS_SAFER, *_MORE_IS_SAFER):
             is_opening = (after > before) == (name in _LESS_IS_SAFER)
             yield Change(_opens(is_opening), where, _becomes(name, before, after))
@@ -109,10 +116,8 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
             yield Change(effect, where, f"{before} becomes {after}: is the same protected as before?")
         elif name == "accounting":
             yield Change(Effect.CHANGES, where, f"{_becomes(name, before, after)}: {accounting_words(new)}")
-        elif name == "raw_select_empty":
-            words = "rows that are asked for themselves are no error, there are none" if after else (
-                "asking for rows themselves is an error")  # fmt: skip
-            yield Change(Effect.CHANGES, where, words)
+        elif name == "raw_select":
+            yield Change(Effect.CHANGES, where, _RAW_SELECT[new.raw_select])
         else:
             yield Change(Effect.CHANGES, where, _becomes(name, before, after))
 

@@ -2,7 +2,8 @@
 
 It covers what answers depend on: dataset, place of the data, promise, tables. Left out are comments and
 spelling of the file, secrets, the data version (a reuse key names it beside the digest), and what only
-says who may ask how much: budgets, limits, logins, the usual price of a query, which is in a release's own name.
+says who may ask how much, or what stands for rows that are not shown: budgets, limits, logins, the usual price
+of a query, which is in a release's own name.
 So raising a budget keeps stored answers usable.
 """
 
@@ -25,8 +26,8 @@ from proxy.policy.response import NotRandomized
 # everything up to the last @ may hold a password
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
-# said to readers; by the data; by the price in the name of a release
-_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions"})
+# said to readers; by the data; by the price in the name of a release; of what is no answer
+_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions", "raw_select"})
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 

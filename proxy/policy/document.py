@@ -105,8 +105,9 @@ class PrivacyDocument(Document):
         default=False,
         description="Refuse what is expected to be all noise until it is asked again, unless hush.confirm is off.",
     )
-    raw_select: Literal["refuse", "empty"] = Field(
-        default="refuse", description="SELECT of private rows: an error, or an empty result for tools that insist."
+    raw_select: Literal["refuse", "empty", "made_up"] = Field(
+        default="refuse",
+        description="SELECT of private rows: an error, no rows, or rows that are made up from this policy alone.",
     )
     time_zone: str = Field(
         default="UTC", description="Time zone in which dates and times are understood, as Europe/Zurich."

@@ -31,6 +31,14 @@ class Neighbors(enum.Enum):
     REPLACE_ONE = "replace_one"
 
 
+class RawSelect(enum.Enum):
+    """What answers a SELECT of private rows themselves: an error, no rows, or rows made from the policy alone."""
+
+    REFUSE = "refuse"
+    EMPTY = "empty"
+    MADE_UP = "made_up"
+
+
 @dataclass(frozen=True, slots=True)
 class Promise:
     """What a release hides: so many units together, each of them there or not, or exchanged for another."""
@@ -301,7 +309,7 @@ class Privacy:
     questions: tuple[tuple[float, int], ...] = ()
     max_query_epsilon: float = 100.0
     confirm: bool = False
-    raw_select_empty: bool = False
+    raw_select: RawSelect = RawSelect.REFUSE
     time_zone: str = "UTC"
     time_grid_s: float = 0.010
     min_units: int = 0

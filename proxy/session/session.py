@@ -24,6 +24,7 @@ from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_interv
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
+from proxy.plan.charge import Cost
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, answer_statement, is_paid
 from proxy.session.asker import Asker
@@ -34,6 +35,7 @@ from proxy.session.doubt import Doubt, doubt_of
 from proxy.session.estimate import Foreseen, estimate, foresee_all
 from proxy.session.explain import explain_json, explain_text
 from proxy.session.grid import Clock, GridRunner, LoopClock, Work
+from proxy.session.made_up import made_up_rows, said_of_made_up
 from proxy.session.notices import (
     charge_notices,
     clamp_notices,
@@ -211,7 +213,7 @@ class ClientSession:
             if is_explain:
                 return await self._explained(progress, (), asker, settings, len(parameters), piece.text)
             self._metrics.statement(StatementKind.PROBE)
-            return probed(handle, handle.query, len(parameters))
+            return await self._without_release(handle, handle.query, asker, len(parameters))
         progress, query = await self._read(progress, parameters, settings), handle.query
         if query.stages:
             await self._rehearse(progress, asker, settings)
@@ -233,6 +235,14 @@ class ClientSession:
         if settings.must_confirm and settings.target == NO_TARGET and not (is_known or progress.stage.tickets):
             self._confirmations.check(planned, asker.version.policy.privacy, is_first=not progress.earlier)
         return await self._answered(progress, query, planned, asker, settings, piece)
+
+    async def _without_release(self, handle: Understood, query: Probe, asker: Asker, count: int) -> Spliced:
+        """A statement about the shape of its answer, or about made-up rows."""
+        if not query.is_made_up:
+            return probed(handle, query, count)
+        found = await self._wait(lambda: made_up_rows(handle, query, asker.version, self._login, count))
+        self._last = (LastQuery(outputs=(), cost=Cost(0, 0), is_reused=False, notices=found.notices),)
+        return found
 
     async def _read(self, progress: Progress, parameters: tuple[Parameter, ...], settings: Settings) -> Progress:
         """The statement with its parameters in canonical form; PostgreSQL is asked for it once. Raises HushError."""
@@ -371,7 +381,9 @@ class ClientSession:
             found = ready(progress, together(asked_about), asker, settings)
             return explain(found, asked_now(progress, found, asker, text), asker, viewer, settings)
 
-        lines = await self._wait(work)
+        lines, query = await self._wait(work), progress.handle.query
+        if isinstance(query, Probe) and query.is_made_up:
+            lines = said_of_made_up(lines, is_json=is_json)
         return explained(lines, "json" if is_json else "text", count)
 
     # --- threads ----------------------------------------------------------------------------------------

@@ -41,9 +41,15 @@ def probed(handle: Understood, query: Probe, count: int) -> Spliced:
         columns = tuple(InjectedColumn(c.name, c.type, ()) for c in empty.table.columns if not c.hidden)
         template, marker = system_template(empty.table.name, columns, needs_alias=empty.needs_alias)
         patches.append(Patch(empty.span, template, marker, columns))
+    patches += without_schemas(query)
     notice = Notice(severity="NOTICE", sqlstate="00000", message="rows of private tables are not shown",
                     detail="Ask for aggregates, such as count(*).")  # fmt: skip
     return spliced(handle, tuple(patches), count, (notice,) if query.hides_rows else ())
+
+
+def without_schemas(query: Probe) -> tuple[Patch, ...]:
+    """Columns with the name of their table alone: what stands in its place is in no schema."""
+    return tuple(Patch(span, "", '"hush_nothing"', ()) for span in query.schemas)
 
 
 def with_notes(found: Spliced, said: Sequence[Notice]) -> Spliced:

@@ -2,21 +2,23 @@
 
 Tools learn columns from `SELECT * FROM t LIMIT 0`, `LIMIT 1` or `WHERE 1=0`, of aggregates too. Such a statement is
 answered from an empty relation in the place of every private table, free of charge. One whose answer the rows could
-change is left alone: an answer computed from empty tables would be false.
+change is left alone: an answer computed from empty tables would be false. Where the policy says so, a statement that
+only shows rows is answered from made-up ones.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlglot import exp
 
-from proxy.policy.model import Table
+from proxy.policy.model import RawSelect, Table
 from proxy.sql.inner_queries import is_aggregate
 from proxy.sql.locate import TextSpan
-from proxy.sql.names import table_name
+from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse
+from proxy.sql.plain_rows import shows_plain_rows
 from proxy.sql.scope import Catalog
 
 
@@ -31,22 +33,31 @@ class EmptyTable:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A statement whose private tables are all empty relations. hides_rows: rows were asked for that are not shown."""
+    """A statement whose private tables are all empty relations. hides_rows: rows were asked for that are not shown.
+
+    is_made_up: made-up rows stand in these relations. schemas: where columns name the schema of their table, which the
+    relation in its place has none of.
+    """
 
     text: str
     tables: tuple[EmptyTable, ...]
     hides_rows: bool
+    is_made_up: bool = False
+    schemas: tuple[TextSpan, ...] = ()
 
 
-def probe(statement: Statement, catalog: Catalog, *, may_hide: bool, hides_all: bool) -> Probe | None:
+def probe(statement: Statement, catalog: Catalog, *, may_hide: bool, raw: RawSelect) -> Probe | None:
     """The probe, or None when the statement asks for more. may_hide: it is refused only because it shows rows.
 
-    hides_all: the policy answers every SELECT of rows with none.
+    raw: what the policy answers a SELECT of rows with.
     """
     tree = parse(statement.text)
     if is_without_rows(tree):
         return emptied(statement.text, tree, catalog)
-    if not may_hide or not isinstance(tree, exp.Select) or not (hides_all or _limit(tree) == "1"):
+    if may_hide and raw is RawSelect.MADE_UP and shows_plain_rows(tree, catalog):
+        found = emptied(statement.text, tree, catalog)
+        return None if found is None else replace(found, is_made_up=True)
+    if not may_hide or not isinstance(tree, exp.Select) or not (raw is RawSelect.EMPTY or _limit(tree) == "1"):
         return None
     return emptied(statement.text, tree, catalog) if _shows_rows(tree, catalog) else None
 
@@ -63,7 +74,19 @@ def emptied(text: str, tree: exp.Expression, catalog: Catalog) -> Probe | None:
         if not isinstance(start, int) or not isinstance(end, int):
             return None
         found.append(EmptyTable(table, TextSpan(start, end + 1), node.args.get("alias") is None))
-    return Probe(text, tuple(found), hides_rows=not any(is_aggregate(s) for s in tree.find_all(exp.Select)))
+    hides_rows = not any(is_aggregate(s) for s in tree.find_all(exp.Select))
+    return Probe(text, tuple(found), hides_rows, schemas=_schemas(tree, frozenset(e.table.name for e in found)))
+
+
+def _schemas(tree: exp.Expression, names: frozenset[str]) -> tuple[TextSpan, ...]:
+    """Where a column of one of these tables is written with the schema before the table's name."""
+    found = []
+    for column in tree.find_all(exp.Column):
+        table, schema = column.args.get("table"), column.args.get("db")
+        if table is not None and schema is not None and identifier(schema) == "public" and identifier(table) in names:
+            first = column.args.get("catalog") or schema
+            found.append(TextSpan(first.meta["start"], table.meta["start"]))
+    return tuple(found)
 
 
 def is_without_rows(query: exp.Expression) -> bool:

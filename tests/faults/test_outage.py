@@ -107,6 +107,21 @@ def test_a_server_that_takes_no_session_costs_nothing(far: Site, there: Outside)
         assert client.execute(COUNT).rowcount == 1
 
 
+def test_made_up_rows_are_the_same_while_the_engine_is_away(template: Site, there: Outside, tmp_path: Path) -> None:
+    privacy = {"unit": "person", "delta": 1e-6, "query_epsilon": 1, "time_grid": "0ms", "raw_select": "made_up"}
+    shown = served_from(template, there, tmp_path / "shown", privacy=privacy)
+    with running(shown) as proxied, proxied.connect() as client:
+        before = client.execute("SELECT * FROM people").fetchall()
+        there.stop()
+        assert client.execute("SELECT * FROM people").fetchall() == before
+        assert len(before) == 100
+        with pytest.raises(psycopg.Error):
+            client.execute(COUNT)
+        there.start()
+        assert client.execute("SELECT * FROM people").fetchall() == before
+    assert shown.spent() == 0
+
+
 def test_a_way_that_is_lost_in_the_middle_is_paid_for_once_in_three_attempts(far: Site, there: Outside) -> None:
     with running(far) as proxied:
         told = [lost_at_the_gate(proxied, there, gated(1)) for _ in range(3)]

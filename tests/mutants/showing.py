@@ -7,6 +7,9 @@ from tests.mutants.mistake import Seeded
 _GRID = "tests/unit/session/test_grid.py"
 _TIME_GRID = "tests/unit/session/test_time_grid.py"
 _ERRORS = "tests/unit/test_errors.py"
+_PLAIN_ROWS = "tests/unit/sql/test_plain_rows.py"
+_MADE_UP = "tests/unit/policy/test_made_up.py"
+_MADE_UP_ROWS = "tests/unit/session/test_made_up.py"
 _EDITS = "tests/attacks/test_refused_edits.py"
 
 SHOWING = (
@@ -42,4 +45,24 @@ SHOWING = (
            "    error = error.told()\n",
            "",
            _ERRORS),
+    Seeded("showing", "made-up rows are counted by a column that is none", "sql/plain_rows.py",
+           "return of is not None and is_here and _has(of, name)",
+           "return of is not None and is_here",
+           _PLAIN_ROWS),
+    Seeded("showing", "made-up rows are aggregated", "sql/plain_rows.py",
+           "        exp.TimestampTrunc,",
+           "        exp.TimestampTrunc, exp.Max, exp.JSONArrayAgg,",
+           _PLAIN_ROWS),
+    Seeded("showing", "made-up rows are within what was found of the data", "session/made_up.py",
+           "visible, patches = version.visible_tables(login), []",
+           "visible, patches = version.premises(login).named, []",
+           _MADE_UP_ROWS),
+    Seeded("showing", "made-up rows are kept in tables", "pipeline/statements.py",
+           "cut.is_made_up and wrapped.wrapper is Wrapper.CREATE_TABLE",
+           "cut.is_made_up and wrapped.wrapper is Wrapper.COPY",
+           _MADE_UP_ROWS),
+    Seeded("showing", "columns that are not shown have made-up values", "policy/made_up.py",
+           " for c in table.columns if not c.hidden)",
+           " for c in table.columns)",
+           _MADE_UP),
 )  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
+from proxy.policy.model import RawSelect
 from proxy.session.contract import Piece, Refusal
 from proxy.sql.block import bind_block
 from proxy.sql.constants import Constants
@@ -287,7 +288,7 @@ def test_other_statements_are_not_widened(text: str) -> None:
 
 def test_raw_select_may_be_answered_empty_by_policy() -> None:
     served = policy()
-    lenient = version(replace(served, privacy=replace(served.privacy, raw_select_empty=True)))
+    lenient = version(replace(served, privacy=replace(served.privacy, raw_select=RawSelect.EMPTY)))
     premises = lenient.premises("ann")
     (rows,) = understand(Cuts(), Asked(premises=premises, text="SELECT age, city FROM users", has_intervals=False))
     assert isinstance(handle(rows).query, Probe)

@@ -139,6 +139,8 @@ _SPOKEN = (
      "[0, 50], where no bounds were: the sum of a unit beyond counts as the end"),
     ("unit: customer,", "unit: customer, raw_select: empty,", "changes privacy.raw_select",
      "rows that are asked for themselves are no error, there are none"),
+    ("unit: customer,", "unit: customer, raw_select: made_up,", "changes privacy.raw_select",
+     "rows that are asked for themselves are made up from this policy, with a notice that says so"),
     ("version: 1\n", "version: 1\nlimits: {statement_timeout: 5s}\n", "changes limits.statement_timeout",
      "60 s becomes 5 s"),
 )  # fmt: skip

@@ -245,7 +245,8 @@ def test_every_privacy_key() -> None:
     assert repr(policy.privacy) == (
         "Privacy(unit='customer', neighbors=<Neighbors.REPLACE_ONE: 'replace_one'>, group_size=3, "
         "accounting=<Accounting.PURE: 'pure'>, delta=0.0, delta_pool=0.0, query_epsilon=0.25, questions=(), "
-        "max_query_epsilon=2.0, confirm=True, raw_select_empty=True, time_zone='UTC', time_grid_s=0.0, min_units=20, "
+        "max_query_epsilon=2.0, confirm=True, raw_select=<RawSelect.EMPTY: 'empty'>, time_zone='UTC', "
+        "time_grid_s=0.0, min_units=20, "
         "reuse_factor=3.0)"
     )
 
