@@ -23,8 +23,8 @@ from proxy.policy.model import Privacy, Table
 # everything up to the last @ may hold a password
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
-# said to readers; by the data; by the price in the name of a release
-_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions"})
+# said to readers; by the data; by the price, or the SQL, in the name of a release
+_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions", "tell_cut"})
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 

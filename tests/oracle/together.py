@@ -41,13 +41,20 @@ class TogetherOracle:
     def exact(self) -> list[Exact]:
         """The vector of each set."""
         found: list[dict[Key, list[int]]] = [defaultdict(lambda: [0] * len(self._moments)) for _ in self._plans]
-        for sets in self._units():
+        cut = every = 0
+        for (_, held), sets in zip(self._cells(), self._units(), strict=True):
             factor = min(self._factor(plan, sums) for plan, sums in zip(self._plans, sets, strict=True))
+            cut += factor < 1.0 or any(map(self._rows.is_short, held.values()))
+            every += 1
             for plan, sums, cells in zip(self._plans, sets, found, strict=True):
                 for key, values in sums.items():
                     for index, value in enumerate(self._weighted(plan, values, plan.scale)):
                         cells[key][index] += math.trunc(value * factor)
-        return [Exact(cells={k: tuple(v) for k, v in cells.items()}, parts={}) for cells in found]
+        each = [math.floor(plan.cut_weight * plan.scale) for plan in self._plans]
+        return [
+            Exact(cells={k: tuple(v) for k, v in cells.items()}, parts={}, units=(cut * e, (every - cut) * e))
+            for cells, e in zip(found, each, strict=True)
+        ]
 
     def changes_nothing(self) -> bool:
         """Whether no unit is over any of its bounds."""
