@@ -16,6 +16,7 @@ from proxy.plan.terms import Statement, Terms
 CUT, WHOLE = 2, 3  # the first column of their two rows, among those of the cells
 COUNTED = "counted"  # the relation that they are read from: its columns are cut_units and units
 CLIPPED = "clipped"  # the column of a cell that tells whether a total of it is not whole
+_NEARLY_ALL = 1.0 - 2.0**-21  # a factor above it is that of a unit at its bound, whose norm was rounded up
 _PARTS = 50  # of the charge, one of which they take
 
 
@@ -89,10 +90,14 @@ def counted_by_cells(statement: Statement, terms: Terms, scored: str) -> str:
     )
 
 
-def counted_by_units(statement: Statement, terms: Terms, cells: str, cut: list[str]) -> str:
-    """`COUNTED` of cells and of relations that hold units which are cut."""
+def counted_by_units(statement: Statement, terms: Terms, cells: str, heavy: str, many: str = "") -> str:
+    """`COUNTED` of the names of three relations. heavy: of units with their factor. many: of those that lose keys."""
     units = ", ".join(terms.units)
-    every = [f"SELECT {units} FROM {cells} WHERE {is_cut(statement)}", *(f"SELECT {units} FROM {c}" for c in cut)]
+    every = [
+        f"SELECT {units} FROM {cells} WHERE {is_cut(statement)}",
+        f"SELECT {units} FROM {heavy} WHERE f < {terms.dialect.double(_NEARLY_ALL)}",
+        *([f"SELECT {units} FROM {many}"] if many else []),
+    ]
     return (
         f"{COUNTED} AS MATERIALIZED (SELECT\n"
         f"  (SELECT count(*) FROM ({' UNION '.join(every)}) AS cut) AS cut_units,\n"

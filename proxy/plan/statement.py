@@ -191,8 +191,8 @@ class _Writer:
         if self._is_mixed:
             body += f"\nUNION ALL\n{self._parts()}"
         if self._statement.cut_weight:
-            cut = ["heavy", *(["many"] if self._private() else [])]
-            ctes.append(counted_by_units(self._statement, self._terms, "scored", cut))
+            many = "many" if self._private() else ""
+            ctes.append(counted_by_units(self._statement, self._terms, "scored", "heavy", many))
             body += pair_rows(self._statement, self._terms)
         return "WITH " + ",\n".join(ctes) + f"\n{body}"
 

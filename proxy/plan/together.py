@@ -74,7 +74,7 @@ class _Writer:
         ]
         counted = ""
         if of.statement.cut_weight:
-            ctes.append(counted_by_units(self._finest, self._terms, "cell", ["above"]))
+            ctes.append(counted_by_units(self._finest, self._terms, "cell", "above"))
             counted = pair_rows(of.statement, Terms(of.statement))
         return (
             "WITH " + ",\n".join(ctes) + f"\nSELECT {', '.join(chosen)}\n"

@@ -41,6 +41,7 @@ from tests.oracle.values import Stored, Value, order
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40
+NEARLY_ALL = 1.0 - 2.0**-21  # of a unit, which is then not called cut
 
 Key = tuple[Value, ...]
 
@@ -88,7 +89,7 @@ class Oracle:
             every = self.cells_of(rows)
             held = self._kept(unit, every)
             factor = self._factor(held)
-            cut += factor < 1.0 or len(held) < len(every) or any(map(self.is_short, held.values()))
+            cut += factor < NEARLY_ALL or len(held) < len(every) or any(map(self.is_short, held.values()))
             for key, cell in held.items():
                 for index, value in enumerate(self._on_grid(cell, factor)):
                     cells[key][index] += value

@@ -15,7 +15,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import RowCount, UnitCount, UnitTotal
 from proxy.plan.release_plan import ReleasePlan
-from tests.oracle.bounded import NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
+from tests.oracle.bounded import NEARLY_ALL, NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
 from tests.oracle.rows import Tables, Unit
 
 Sums = dict[Key, tuple[int, ...]]  # of one unit, by group
@@ -44,7 +44,7 @@ class TogetherOracle:
         cut = every = 0
         for (_, held), sets in zip(self._cells(), self._units(), strict=True):
             factor = min(self._factor(plan, sums) for plan, sums in zip(self._plans, sets, strict=True))
-            cut += factor < 1.0 or any(map(self._rows.is_short, held.values()))
+            cut += factor < NEARLY_ALL or any(map(self._rows.is_short, held.values()))
             every += 1
             for plan, sums, cells in zip(self._plans, sets, found, strict=True):
                 for key, values in sums.items():
