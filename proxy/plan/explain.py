@@ -10,6 +10,7 @@ from typing import assert_never
 from proxy.analysis.keys import PublicKey
 from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.bound_choice import Bound, FromPolicy, FromProfile
+from proxy.plan.cut_units import norm_up
 from proxy.plan.describe import counted, describe_moment, describe_part, limits_of
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.left_out import About, Complete, LeftOut, Untold, told
@@ -97,7 +98,7 @@ def _left_out(of: LeftOut, unit: str) -> Json | None:
         case Complete():
             return None
         case Untold():
-            return {"words": told(of, unit)}
+            return {"words": told(of, unit), "noise_grows_by": of.growth}
         case About():
             return {"words": told(of, unit), "share": of.share, "least": of.least, "most": of.most, "units": of.units}
         case _ as never:
@@ -147,7 +148,7 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     bounds, allocation = plan.analysed.bounds, plan.allocation
     if allocation.is_chosen:
         text = f"B = {figure(allocation.unit_norm)}, chosen; what a unit has is scaled down to it in all groups alike"
-        return text + _factors(privacy)
+        return text + _beside(plan) + _factors(privacy)
     units = [w for m, w in zip(plan.vector.moments, allocation.weights, strict=True) if isinstance(m, UnitCount)]
     parts = []
     if allocation.row_norm > 0:
@@ -165,7 +166,15 @@ def _derivation(plan: ReleasePlan, privacy: Privacy, *, pure: bool) -> str:
     spread = f"{bounds.groups}" if pure else f"sqrt({bounds.groups})"
     text += f"; {counted(bounds.groups, 'group')} and {counted(bounds.rows, 'row')} in all,"
     text += f" so B = {figure(allocation.unit_norm)}, at most {spread} * W"
-    return text + _factors(privacy)
+    return text + _beside(plan) + _factors(privacy)
+
+
+def _beside(plan: ReleasePlan) -> str:
+    """What a unit weighs among those that are cut, or whole, beside its vector."""
+    if not plan.cut_weight:
+        return ""
+    whole = figure(norm_up(plan.allocation.unit_norm, plan.cut_weight, plan.distribution))
+    return f"; {whole} with {figure(plan.cut_weight)} beside it for whether rows of it are left out"
 
 
 def _factors(privacy: Privacy) -> str:

@@ -33,10 +33,16 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """There is no profile that would tell. rows, per_group: what counts of a unit, in all and in a group."""
+    """There is no profile that would tell. rows, per_group: what counts of a unit, in all and in a group.
+
+    groups: of which a unit counts, where units are counted; else 0. growth: how much larger the noise is because the
+    answer tells of how many units something is left out; 0 where it does not.
+    """
 
     rows: int
     per_group: int
+    groups: int = 0
+    growth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +86,9 @@ def left_out(
     is_one_row = isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit
     if is_one_row and not allocation.is_chosen:
         return COMPLETE
+    is_told = profile is not None and profile.rows.is_told
     if not any(is_linear(m) or isinstance(m, UnitTotal) for m in moments):
-        return COMPLETE  # units are counted
+        return COMPLETE if is_told else _of_counted_units(moments, analysed, groups)
     if profile is None or not profile.rows.is_told:
         return Untold(bounds.rows, bounds.rows_per_group)
     tail, is_filtered = thinned(profile.rows.tail, kept), bool(kept.untold)
@@ -99,6 +106,15 @@ def left_out(
     alone = even if bounds.declared.per_group else min(float(bounds.rows), float(bounds.rows_per_group), rows)
     least, most = tail.share_above(even), tail.share_above(alone)
     return _about(least, (least + most) / 2.0, most, tail.units_above(alone) / tail.units, is_filtered=is_filtered)
+
+
+def _of_counted_units(moments: tuple[Moment, ...], analysed: Analysed, groups: int) -> LeftOut:
+    """Units that are counted lose nothing but groups. groups: that are shown, if public."""
+    bounds = analysed.bounds
+    if not moments or analysed.has_constant_keys or not (analysed.private_keys or bounds.groups < groups):
+        return COMPLETE
+    most = min(bounds.groups, bounds.keys) if analysed.private_keys else bounds.groups
+    return Untold(bounds.rows, bounds.rows_per_group, most)
 
 
 def _about(least: float, share: float, most: float, units: float, *, is_filtered: bool) -> LeftOut:
@@ -128,9 +144,15 @@ def told(of: LeftOut, unit: str) -> str:
     match of:
         case Complete():
             return ""
-        case Untold(rows, per_group):
+        case Untold(rows, per_group, groups, growth):
             within = f"{rows:,} rows" + (f", {per_group:,} in a group" if per_group < rows else "")
-            return f"of a {unit} count as much as {within}, at most; without a profile nothing tells what is left out"
+            limit = f"a {unit} counts in {groups:,} groups" if groups else f"of a {unit} count as much as {within}"
+            if not growth:
+                return f"{limit}, at most; without a profile nothing tells what is left out"
+            return (
+                f"{limit}, at most; the answer tells how many {unit}s have rows left out,"
+                f" which makes its noise {100 * growth:.1g} % larger"
+            )
         case About():
             whole = "all rows, before WHERE" if of.is_filtered else "the whole"
             if not of.is_worth_saying:

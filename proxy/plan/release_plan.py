@@ -23,9 +23,10 @@ from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
 from proxy.plan.asked import asked_of
 from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose, tells_keys
 from proxy.plan.charge import Cost
+from proxy.plan.cut_units import growth, norm_up, weight_beside
 from proxy.plan.kept import Filters
 from proxy.plan.learned import noise_of_one
-from proxy.plan.left_out import COMPLETE, LeftOut, left_out
+from proxy.plan.left_out import COMPLETE, LeftOut, Untold, left_out
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
 from proxy.plan.parts import Part, identity, plan_part, shares
 from proxy.plan.profile import TableProfile
@@ -64,7 +65,8 @@ class PlanContext:
 
     pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use. shares: how much each
     aggregate matters, () for all alike. may_choose: a bound by the profile; sets are bounded alike. bound: imposed on
-    each unit's vector, with weights of 1; 0 where none is.
+    each unit's vector, with weights of 1; 0 where none is. may_count_cut: units of which rows are left out, where nothing
+    else tells; of several sets that are bounded together, one counts them for all.
     """
 
     tables: Mapping[str, Table]
@@ -79,6 +81,7 @@ class PlanContext:
     profiles: tuple[TableProfile, ...] = ()
     may_choose: bool = True
     bound: float = 0.0
+    may_count_cut: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,7 @@ class ReleasePlan:
     public_keys: the product of the public keys' values, emitted for every kept private part.
     usual: what is expected of its groups, None where nothing is told.
     added: cells of a release that are added up for each of the answer's, see `plan.derive`.
+    cut_weight: of a unit among those that are cut, or that are whole; 0 where these are not counted.
     """
 
     analysed: Analysed
@@ -113,6 +117,12 @@ class ReleasePlan:
     usual: Usual | None = None
     added: int = 1
     agreed: tuple[float, ...] = ()
+    cut_weight: float = 0.0
+
+    @property
+    def cut_sd(self) -> float:
+        """The noise of the number of units that are cut, and of those that are not."""
+        return noise_sd(self.distribution, self.scale * self.cut_weight)
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -173,15 +183,17 @@ def plan_analysed(
     if chosen.is_chosen:
         selecting = _selecting(by_choice, analysed)
         vector, allocation, totals = by_choice, chosen, NO_TOTALS
-    sensitivity = allocation.unit_norm * factor
+    groups = analysed.bounds.groups if analysed.private_keys else len(public)
+    told = left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups, filters.kept)
+    cut_weight = _cut_weight(told, allocation, distribution, context)
+    sensitivity = norm_up(allocation.unit_norm, cut_weight, distribution) * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
     statement = Statement(
-        analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution,
-        scale=scale, salt=context.salt, time_zone=privacy.time_zone, dialect=context.dialect,
+        analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution, scale=scale,
+        salt=context.salt, time_zone=privacy.time_zone, dialect=context.dialect, cut_weight=cut_weight,
     )  # fmt: skip
     selection = _selection(selecting, allocation, distribution, scale, analysed, context)
     is_thresholded = isinstance(selection, Threshold)
-    groups = analysed.bounds.groups if analysed.private_keys else len(public)
     noise_unit = noise_sd(distribution, scale) / allocation.unit_norm if vector.moments else 0.0
     beside = replace(statement, analysed=of_parts or analysed)
     parts = tuple(plan_part(one, beside, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
@@ -201,8 +213,9 @@ def plan_analysed(
         salt=context.salt,
         fingerprint="",
         bound=bound,
-        left_out=left_out(vector.moments, allocation, bound, analysed, profile, distribution, groups, filters.kept),
+        left_out=_counted(told, cut_weight, allocation, distribution),
         usual=usual_of(vector, analysed, profile, filters, len(public)),
+        cut_weight=cut_weight,
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 
@@ -217,7 +230,7 @@ def statement_of(plan: ReleasePlan, context: PlanContext) -> Statement:
     return Statement(
         analysed=plan.analysed, moments=plan.vector.moments, allocation=plan.allocation,
         distribution=plan.distribution, scale=plan.scale, salt=plan.salt,
-        time_zone=context.privacy.time_zone, dialect=context.dialect,
+        time_zone=context.privacy.time_zone, dialect=context.dialect, cut_weight=plan.cut_weight,
     )  # fmt: skip
 
 
@@ -225,6 +238,19 @@ def with_sql(plan: ReleasePlan, sql: str) -> ReleasePlan:
     """The plan with another statement for its vector."""
     changed = replace(plan, sql=sql)
     return replace(changed, fingerprint=_fingerprint(changed))
+
+
+def _cut_weight(of: LeftOut, allocation: Allocation, distribution: Distribution, context: PlanContext) -> float:
+    """Of the units that are cut, and of the others, where nothing else tells how many there are."""
+    is_wanted = context.may_count_cut and context.privacy.tell_cut and isinstance(of, Untold)
+    return weight_beside(allocation.unit_norm, distribution) if is_wanted and not allocation.is_chosen else 0.0
+
+
+def _counted(of: LeftOut, weight: float, allocation: Allocation, distribution: Distribution) -> LeftOut:
+    """With what it costs that the answer tells of it."""
+    if not weight or not isinstance(of, Untold):
+        return of
+    return replace(of, growth=growth(weight, allocation.unit_norm, distribution))
 
 
 def _allocated(

@@ -160,7 +160,11 @@ def _plans(
     pico = shares(context.pico, len(sets), has_vector=False)[1]
     atto = context.atto_for_keys // max(1, sum(bool(a.private_keys) for a in analysed))
     # a bound that is chosen for one set would cut a unit otherwise than that of another
-    contexts = [replace(context, pico=p, atto_for_keys=atto, may_choose=False) for p in pico]
+    others = finest.numbers[1:] if finest is not None else ()  # the first counts cut units for all of them
+    contexts = [
+        replace(context, pico=p, atto_for_keys=atto, may_choose=False, may_count_cut=n not in others)
+        for n, p in enumerate(pico)
+    ]
     bounded = [finest.bounded(n, a) if finest is not None else a for n, a in enumerate(analysed)]
     each = list(zip(bounded, contexts, analysed, strict=True))
     plans = [plan_analysed(b, of, possible_totals(b, of.lowered.learned), a) for b, of, a in each]
@@ -208,7 +212,8 @@ class _Finest:
             return plans
         texts = render_together(replace(of[0], analysed=self.analysed), list(map(Summed, self.places, of)))
         changed = dict(zip(self.numbers, texts, strict=True))
-        return [with_sql(p, changed[n]) if n in changed else p for n, p in enumerate(plans)]
+        told = plans[self.numbers[0]].left_out
+        return [replace(with_sql(p, changed[n]), left_out=told) if n in changed else p for n, p in enumerate(plans)]
 
 
 def _finest(

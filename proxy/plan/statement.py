@@ -12,6 +12,7 @@ from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
 from proxy.plan.allocation import is_within_by_cells
+from proxy.plan.cut_units import CLIPPED, COUNTED, counted_by_cells, counted_by_units, has_clipped, is_cut, pair_rows
 from proxy.plan.moments import (
     ROW_UNITS,
     HalfSum,
@@ -36,7 +37,8 @@ def render(statement: Statement) -> str:
     """The statement's SQL for its engine.
 
     Result rows: is_part (0 a cell, 1 a private part with its unit count), the keys, one exact
-    integer for each moment on the final grid.
+    integer for each moment on the final grid. Where units that are cut are counted, 2 and 3 are two rows more: how many
+    are, and how many are not, in the place of the first moment.
     """
     return _Writer(statement).write()
 
@@ -112,8 +114,14 @@ class _Writer:
         return f"SELECT {', '.join(['0 AS is_part', *terms.keys, *sums])}\nFROM ({factored}) AS factored{group}"
 
     def _light_cells(self) -> str:
-        chosen = ["0 AS is_part", *self._terms.keys, *self._light_sums()]
-        return f"SELECT {', '.join(chosen)}\n{self._from_light(self.cell())}"
+        chosen = ", ".join(["0 AS is_part", *self._terms.keys, *self._light_sums()])
+        if not self._statement.cut_weight:
+            return f"SELECT {chosen}\n{self._from_light(self.cell())}"
+        counted = counted_by_cells(self._statement, self._terms, "scored")
+        return (
+            f"WITH scored AS MATERIALIZED (SELECT *, {self._terms.row_factor()} AS r FROM (\n{self.cell()}) AS cell),\n"
+            f"{counted}\nSELECT {chosen}\nFROM scored{self._by_keys()}{pair_rows(self._statement, self._terms)}"
+        )
 
     def _are_all_light(self) -> bool:
         """Whether no unit can be above B, so that no norm is needed."""
@@ -127,13 +135,27 @@ class _Writer:
         return [f"sum({self._terms.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._statement.moments)]
 
     def _from_light(self, cell: str) -> str:
-        group = f"\nGROUP BY {', '.join(self._terms.keys)}" if self._terms.keys else ""
-        return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell}) AS cell) AS scored{group}"
+        return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell}) AS cell) AS scored{self._by_keys()}"
+
+    def _by_keys(self) -> str:
+        return f"\nGROUP BY {', '.join(self._terms.keys)}" if self._terms.keys else ""
 
     def _with_parts(self, chosen: list[str], rest: str) -> str:
-        """A SELECT over rows that stand for one unit each; private parts are counted from its groups."""
-        if not self._is_mixed:
+        """A SELECT over rows that stand for one unit each; private parts, and cut units, are counted from its groups."""
+        counts_cut = bool(self._statement.cut_weight)
+        if not self._is_mixed and not counts_cut:
             return f"SELECT {', '.join(['0 AS is_part', *chosen])}\n{rest}"
+        every = ["0 AS is_part", *chosen, "count(*) AS units"]
+        every += [f"count(*) FILTER (WHERE {is_cut(self._statement)}) AS cut_units"] if counts_cut else []
+        ctes = [f"summed AS MATERIALIZED (SELECT {', '.join(every)}\n{rest})"]
+        shown = ", ".join(["is_part", *self._terms.keys, *(f"m{i}" for i in range(len(self._statement.moments)))])
+        body = f"SELECT {shown} FROM summed{self._parts_of_summed() if self._is_mixed else ''}"
+        if counts_cut:
+            ctes.append(f"{COUNTED} AS (SELECT sum(cut_units) AS cut_units, sum(units) AS units FROM summed)")
+            body += pair_rows(self._statement, self._terms)
+        return "WITH " + ",\n".join(ctes) + f"\n{body}"
+
+    def _parts_of_summed(self) -> str:
         private = self._private()
         columns = [k if k in private else f"NULL AS {k}" for k in self._terms.keys]
         for index, moment in enumerate(self._statement.moments):
@@ -141,13 +163,7 @@ class _Writer:
             counted = isinstance(moment, UnitCount) and moment.per_part
             huge = self._dialect.huge
             columns.append(f"sum(units) * {each}::{huge} AS m{index}" if counted else f"NULL AS m{index}")
-        every = ", ".join(["0 AS is_part", *chosen, "count(*) AS units"])
-        shown = ", ".join(["is_part", *self._terms.keys, *(f"m{i}" for i in range(len(self._statement.moments)))])
-        return (
-            f"WITH summed AS MATERIALIZED (SELECT {every}\n{rest})\n"
-            f"SELECT {shown} FROM summed\nUNION ALL\n"
-            f"SELECT 1 AS is_part, {', '.join(columns)}\nFROM summed\nGROUP BY {', '.join(private)}"
-        )
+        return f"\nUNION ALL\nSELECT 1 AS is_part, {', '.join(columns)}\nFROM summed\nGROUP BY {', '.join(private)}"
 
     def _cells(self) -> str:
         units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
@@ -174,6 +190,10 @@ class _Writer:
         )
         if self._is_mixed:
             body += f"\nUNION ALL\n{self._parts()}"
+        if self._statement.cut_weight:
+            many = "many" if self._private() else ""
+            ctes.append(counted_by_units(self._statement, self._terms, "scored", "heavy", many))
+            body += pair_rows(self._statement, self._terms)
         return "WITH " + ",\n".join(ctes) + f"\n{body}"
 
     def _parts(self) -> str:
@@ -205,6 +225,9 @@ class _Writer:
         chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
         chosen.append(f"{terms.rows_used()} AS n")
         chosen += [f"{_cell_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
+        if has_clipped(self._statement):
+            totals = [m for m in self._statement.moments if isinstance(m, UnitTotal)]
+            chosen.append(f"({' OR '.join(_is_clipped(terms, m) for m in totals)}) AS {CLIPPED}")
         group = range(len(units) if constant else len(units) + len(keys))
         return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
 
@@ -260,7 +283,8 @@ class _Writer:
         kinds = [(n, k.scalar.type) for n, k in zip(self._terms.keys, self._analysed.keys, strict=True) if n in private]
         order = f"{salted(self._statement, self._terms, kinds)}, {', '.join(private)}"
         moments = (f"m{i}" for i in range(len(self._statement.moments)))
-        columns = ", ".join([*self._terms.units, *self._terms.keys, "n", *moments])
+        clipped = [CLIPPED] if has_clipped(self._statement) else []
+        columns = ", ".join([*self._terms.units, *self._terms.keys, "n", *moments, *clipped])
         held = f"count(DISTINCT row({', '.join(private)}))" if self._is_mixed else "count(*)"
         absent, present = (self._dialect.matched("cell", "many", self._terms.units, is_there=i) for i in (False, True))
         return [
@@ -291,12 +315,21 @@ def _cell_moment(terms: Terms, moment: Moment) -> str:
             return f"count(*){terms.filter(moment)}"
         case UnitCount(per_part=True):
             return "0"
-        case UnitTotal(scaled, least, most):
-            total = f"coalesce({terms.dialect.exact_sum(terms.row_integer(scaled))}{terms.filter(moment)}, 0)"
-            return f"greatest(least({total}, {most}), {least})"
+        case UnitTotal(_, least, most):
+            return f"greatest(least({_total(terms, moment)}, {most}), {least})"
         case UnitCount(where):
             return "1" if where == TRUE else terms.dialect.one_if(f"count(*){terms.filter(moment)} > 0")
         case ScaledSum() | HalfSum() | QuarterSum() | SquareSum() | ProductSum():  # 2^33 rows fit
             return f"coalesce({terms.dialect.exact_sum(terms.row_integer(moment))}{terms.filter(moment)}, 0)"
         case _ as never:
             assert_never(never)
+
+
+def _total(terms: Terms, moment: UnitTotal) -> str:
+    """The sum of a cell's rows as it is."""
+    return f"coalesce({terms.dialect.exact_sum(terms.row_integer(moment.scaled))}{terms.filter(moment)}, 0)"
+
+
+def _is_clipped(terms: Terms, moment: UnitTotal) -> str:
+    total = _total(terms, moment)
+    return f"{total} > {moment.most} OR {total} < {moment.least}"

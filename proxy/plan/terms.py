@@ -53,7 +53,8 @@ _LARGEST_NORM = 2.0**61  # in these units, of a cell whose sums over rows and un
 class Statement:
     """What to render: the analysed block, its moments and weights, and the grid.
 
-    scale: S, grid units per weighted unit. salt: hexadecimal, orders keys above K.
+    scale: S, grid units per weighted unit. salt: hexadecimal, orders keys above K. cut_weight: of a unit among those
+    that are cut, or that are whole; 0 where these are not counted.
     """
 
     analysed: Analysed
@@ -64,6 +65,7 @@ class Statement:
     salt: str
     time_zone: str
     dialect: Dialect = DUCKDB
+    cut_weight: float = 0.0
 
 
 class Terms:

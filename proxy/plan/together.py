@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import Key, PublicKey
+from proxy.plan.cut_units import counted_by_units, pair_rows
 from proxy.plan.moments import ROW_UNITS, Moment, RowCount, UnitCount, is_linear
 from proxy.plan.statement import unit_cells
 from proxy.plan.terms import Statement, Terms
@@ -71,9 +72,13 @@ class _Writer:
             *(f"set{n} AS MATERIALIZED ({self._set(s)})" for n, s in enumerate(self._sets)),
             f"above AS ({self._above()})",
         ]
+        counted = ""
+        if of.statement.cut_weight:
+            ctes.append(counted_by_units(self._finest, self._terms, "cell", "above"))
+            counted = pair_rows(of.statement, Terms(of.statement))
         return (
             "WITH " + ",\n".join(ctes) + f"\nSELECT {', '.join(chosen)}\n"
-            f"FROM set{number} LEFT JOIN above USING ({self._units}){group}"
+            f"FROM set{number} LEFT JOIN above USING ({self._units}){group}{counted}"
         )
 
     def _keys(self, of: Summed) -> list[str]:

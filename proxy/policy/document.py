@@ -105,6 +105,10 @@ class PrivacyDocument(Document):
         default=False,
         description="Refuse what is expected to be all noise until it is asked again, unless hush.confirm is off.",
     )
+    tell_cut: bool = Field(
+        default=True,
+        description="Where no profile tells it, tell how many units have rows left out, for 2 % of the charge.",
+    )
     raw_select: Literal["refuse", "empty", "made_up"] = Field(
         default="refuse",
         description="SELECT of private rows: an error, no rows, or rows that are made up from this policy alone.",

@@ -296,7 +296,7 @@ class Privacy:
 
     query_epsilon: of a query that says none, unless `questions` decide it: for accounts of an epsilon each, how many
     queries it is to pay for. See `dp.accounting.usual_epsilon`. confirm: what is expected to say nothing is refused
-    once, unless the client turns that off.
+    once, unless the client turns that off. tell_cut: of how many units rows are left out is told, where no profile does.
     """
 
     unit: str
@@ -309,6 +309,7 @@ class Privacy:
     questions: tuple[tuple[float, int], ...] = ()
     max_query_epsilon: float = 100.0
     confirm: bool = False
+    tell_cut: bool = True
     raw_select: RawSelect = RawSelect.REFUSE
     time_zone: str = "UTC"
     time_grid_s: float = 0.010

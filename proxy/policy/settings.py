@@ -149,6 +149,7 @@ def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Rep
         query_epsilon=query,
         max_query_epsilon=most,
         confirm=document.confirm,
+        tell_cut=document.tell_cut,
         raw_select=RawSelect(document.raw_select),
         time_zone=document.time_zone,
         time_grid_s=_duration(document.time_grid, ("privacy", "time_grid"), 0.0, _LONGEST_GRID_S, report),

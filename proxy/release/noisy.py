@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
 from proxy.analysis.keys import KeyValue, PrivateKey
 from proxy.dp.samplers import Noise
 from proxy.errors import BadGroups
+from proxy.plan.cut_units import CUT, WHOLE
 from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import AllKeys, ReleasePlan, Threshold
 from proxy.release.keys import decode, encode, identity, order, read_integer, read_key
@@ -41,25 +42,42 @@ class NoisyCell:
 
 
 @dataclass(frozen=True, slots=True)
+class NoisyCut:
+    """Of one grouping set, by its number, the noisy numbers of units that are cut and of those that are not.
+
+    In units of the grid.
+    """
+
+    number: int
+    cut: int
+    whole: int
+
+
+@dataclass(frozen=True, slots=True)
 class NoisyCells:
-    """All cells of one release, in key order."""
+    """All cells of one release, in key order. cut: how many units bounds have cut, where that is counted."""
 
     cells: tuple[NoisyCell, ...]
+    cut: tuple[NoisyCut, ...] = ()
 
     def payload(self) -> bytes:
-        """Canonical bytes for the store of releases."""
-        content = [[[encode(k) for k in c.key], c.moments, *([c.parts] if c.parts else ())] for c in self.cells]
+        """Canonical bytes for the store of releases: the cells, as before units were counted, or both by name."""
+        cells = [[[encode(k) for k in c.key], c.moments, *([c.parts] if c.parts else ())] for c in self.cells]
+        cut = [[c.number, c.cut, c.whole] for c in self.cut]
+        content = {"cells": cells, "cut": cut} if cut else cells
         return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
     @staticmethod
     def of_payload(payload: bytes) -> NoisyCells:
         """The cells that `payload` was made of."""
         content = json.loads(payload)
+        cells, cut = (content["cells"], content["cut"]) if isinstance(content, dict) else (content, [])
         return NoisyCells(
             tuple(
                 NoisyCell(tuple(decode(k) for k in key), tuple(moments), tuple(tuple(p) for ps in parts for p in ps))
-                for key, moments, *parts in content
-            )
+                for key, moments, *parts in cells
+            ),
+            tuple(NoisyCut(*c) for c in cut),
         )
 
 
@@ -72,7 +90,15 @@ def publish(plan: ReleasePlan, raw: RawResult, noise: Noise, check: Check = lamb
 
     check: called again and again; what it raises ends the work. Noise that was taken by then is lost.
     """
-    return in_order(_emitted(plan, _Exact(plan, raw, check), noise, check))
+    exact = _Exact(plan, raw, check)
+    cells = in_order(_emitted(plan, exact, noise, check))
+    return replace(cells, cut=_counted(exact, noise, check)) if plan.cut_weight else cells
+
+
+def _counted(exact: _Exact, noise: Noise, check: Check) -> tuple[NoisyCut, ...]:
+    """The numbers of units that are cut and that are not, which are released whatever keys are."""
+    cut, whole = (number + draw for number, draw in zip(exact.units(), draws(noise, 2, check), strict=True))
+    return (NoisyCut(0, cut, whole),)
 
 
 def every_public_key(plan: ReleasePlan) -> NoisyCells:
@@ -116,8 +142,12 @@ class _Exact:
         self._is_private = tuple(isinstance(k, PrivateKey) for k in plan.analysed.keys)
         self._cells: dict[tuple[object, ...], tuple[int, ...]] = {}
         self.parts: dict[tuple[object, ...], tuple[tuple[KeyValue, ...], tuple[int, ...]]] = {}
+        self._units: dict[object, int] = {}
         is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments)
         for row in _checked(raw.rows, check):
+            if row[0] in (CUT, WHOLE):
+                self._units[row[0]] = read_integer(row[1 + len(self._is_private)])
+                continue
             key = tuple(read_key(v) for v in row[1 : 1 + len(self._is_private)])
             moments = tuple(read_integer(v) for v in row[1 + len(self._is_private) :])
             if row[0] == 0:
@@ -128,6 +158,10 @@ class _Exact:
 
     def _private_part(self, key: tuple[KeyValue, ...]) -> tuple[KeyValue, ...]:
         return tuple(k for k, p in zip(key, self._is_private, strict=True) if p)
+
+    def units(self) -> tuple[int, int]:
+        """How many units are cut, and how many are not, on the grid."""
+        return self._units[CUT], self._units[WHOLE]
 
     def cell(self, key: tuple[KeyValue, ...]) -> tuple[int, ...]:
         """The moments of a key; zeros for one without rows."""

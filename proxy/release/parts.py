@@ -50,7 +50,7 @@ def publish_release(
         for part, stage in zip(plan.parts, waiting, strict=True)
     ]
     together = zip(cells.cells, zip(*results, strict=True), strict=True)
-    return NoisyCells(tuple(replace(cell, parts=parts) for cell, parts in together))
+    return NoisyCells(tuple(replace(cell, parts=parts) for cell, parts in together), cells.cut)
 
 
 def _kept(plan: ReleasePlan, cells: NoisyCells) -> Kept:

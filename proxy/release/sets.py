@@ -14,7 +14,7 @@ from proxy.dp.samplers import choose as drawn
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
 from proxy.release.consistent import Adjusted, make_consistent
 from proxy.release.finish import Release, Released, finish, vectors_of
-from proxy.release.noisy import Check, NoisyCell, NoisyCells, check_size
+from proxy.release.noisy import Check, NoisyCell, NoisyCells, NoisyCut, check_size
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.block import Carries, Injected
@@ -32,14 +32,15 @@ def publish_plan(
     """`publish_release` of each set of a plan, or of the whole."""
     if not isinstance(plan, SetsPlan):
         return publish_release(plan, run, noise, check, choose)
-    first, cells = 0, list[NoisyCell]()
+    first, cells, cut = 0, list[NoisyCell](), list[NoisyCut]()
     for number, one in enumerate(plan.plans):
         start = first
         found = publish_release(one, lambda stage, kept, start=start: run(start + stage, kept), noise, check, choose)  # type: ignore[misc]
         first += len(one.stages)
         cells += (NoisyCell((number, *c.key), c.moments, c.parts) for c in found.cells)
+        cut += (replace(c, number=number) for c in found.cut)
         check_size([c.key for c in cells], 1)
-    return NoisyCells(tuple(cells))
+    return NoisyCells(tuple(cells), tuple(cut))
 
 
 def finish_plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent
@@ -19,6 +20,8 @@ from proxy.plan.sets import Plan, SetsPlan
 from proxy.plan.wide import too_wide
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
+from proxy.release.cut_units import CutShare, cut_share, cut_words
+from proxy.release.noisy import NoisyCells
 from proxy.session.contract import Notice
 from proxy.session.windows import left_of
 from proxy.sqltypes import SqlType
@@ -28,9 +31,14 @@ _SMALLEST_KNOB = 0.001
 _UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal"))
 _INCLUDED = "hush.low and hush.high of counts and sums include it; averages and ratios may be off either way."
 _ONCE = "The administrator can have it told for all statements: hushql profile. This is said once in a session."
+_COUNTED = (
+    "Counts and sums are smaller by these rows, averages and ratios may be off either way. With a profile it is told by"
+    " how much, and bounds are chosen by it: the administrator runs hushql profile."
+)
 _HIDDEN = (
     "Another epsilon lowers it, a coarser GROUP BY makes larger groups; listed values are always shown: see EXPLAIN."
 )
+NO_ANSWER: Mapping[str, NoisyCells] = MappingProxyType({})
 _REPEAT = "Statements that were answered before can be repeated at no charge."
 
 
@@ -104,13 +112,37 @@ def threshold_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=_HIDDEN),)
 
 
-def left_out_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
-    """A NOTICE of what bounding leaves out, or that nothing tells.
+def left_out_notices(
+    plans: Sequence[Plan], unit: str, cells: Mapping[str, NoisyCells] = NO_ANSWER
+) -> tuple[Notice, ...]:
+    """A NOTICE of what bounding leaves out, of how many units, or that nothing tells. cells: of an answer, by plan.
 
-    Claim: a function of the profiles, the price, the policy and the text.
+    Claim: a function of the profiles, the price, the policy, the text and noisy numbers of the answer.
     """
     every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
-    return tuple(n for of in dict.fromkeys(p.left_out for p in every) for n in _left_out(of, unit))
+    counted = [_cut(of, unit) for of in _cut_shares(plans, cells) if of.is_worth_saying]
+    untold = (of for of in dict.fromkeys(p.left_out for p in every) if not (cells and _is_counted(of)))
+    return (*dict.fromkeys(counted), *(n for of in untold for n in _left_out(of, unit)))
+
+
+def left_out_words(plans: Sequence[Plan], unit: str, cells: Mapping[str, NoisyCells]) -> str:
+    """The same for hush.last_query, where also little is told."""
+    little = (cut_words(of, unit) for of in _cut_shares(plans, cells) if not of.is_worth_saying)
+    return "; ".join((*(n.message for n in left_out_notices(plans, unit, cells)), *dict.fromkeys(little)))
+
+
+def _is_counted(of: LeftOut) -> bool:
+    return isinstance(of, Untold) and of.growth > 0
+
+
+def _cut_shares(plans: Iterable[Plan], cells: Mapping[str, NoisyCells]) -> Iterator[CutShare]:
+    for plan in {p.fingerprint: p for p in plans}.values():
+        if plan.fingerprint in cells and (found := cut_share(plan, cells[plan.fingerprint])) is not None:
+            yield found
+
+
+def _cut(of: CutShare, unit: str) -> Notice:
+    return Notice(severity="NOTICE", sqlstate="00000", message=cut_words(of, unit), detail=_COUNTED)
 
 
 def forecast(plans: Sequence[Plan], privacy: Privacy) -> str:

@@ -25,6 +25,7 @@ from proxy.pipeline.statements import Asked, Understood, private_words, understa
 from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.plan.charge import Cost
+from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, answer_statement, is_paid
 from proxy.session.asker import Asker
@@ -42,6 +43,7 @@ from proxy.session.notices import (
     doubt_notices,
     empty_notices,
     left_out_notices,
+    left_out_words,
     rank_notices,
     repeat_notices,
     reuse_notices,
@@ -298,8 +300,10 @@ class ClientSession:
                 return answer, None, asking(progress.asked, query, patches, count, replace(piece, handle=now, told=()))
             receipt = charged(answer.next, asker)
             whole = together((*progress.earlier, now_planned))
-            notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings)
-            last = _last_query(whole, receipt, notices, asker.version.policy.privacy.unit)
+            cells = answer.next.cells
+            notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings, cells)
+            left_out = left_out_words(whole.plans, asker.version.policy.privacy.unit, cells)
+            last = _last_query(whole, receipt, notices, left_out)
             patches = (*patches, *self._system(query, asker, settings, (last,), calls))
             heard = [n for n in notices if n.severity not in settings.muted]
             found = spliced(progress.handle, patches, count, unsaid(heard, self._said))
@@ -420,20 +424,21 @@ def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given]
 # --- what a statement leaves behind -----------------------------------------------------------------------
 
 
-def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...], unit: str) -> LastQuery:
+def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...], left_out: str) -> LastQuery:
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
-    left_out = "; ".join(n.message for n in left_out_notices(planned.plans, unit))
     return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices, left_out=left_out)
 
 
-def _notices(planned: Planned, receipt: Receipt, doubt: Doubt, asker: Asker, settings: Settings) -> tuple[Notice, ...]:
+def _notices(
+    planned: Planned, receipt: Receipt, doubt: Doubt, asker: Asker, settings: Settings, cells: Mapping[str, NoisyCells]
+) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
     return (*charge_notices(receipt, privacy, is_admin=is_admin),
             *zone_notices(planned.types, settings.time_zone, privacy),
             *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
-            *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit),
+            *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit, cells),
             *threshold_notices(planned.plans, privacy.unit), *clamp_notices(planned.plans, privacy.unit),
             *doubt_notices(doubt.lost, doubt.all), *empty_notices(doubt.empty, doubt.averages))  # fmt: skip
 

@@ -15,7 +15,7 @@ from proxy.plan.distinct import DistinctPart
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Neighbors
-from tests.fuzz.checks import SLACK, Broken, Raw, spelled
+from tests.fuzz.checks import SLACK, UNITS, Broken, Raw, spelled
 from tests.fuzz.duck import Databases
 from tests.fuzz.worlds import World
 from tests.oracle.bounded import Oracle
@@ -98,7 +98,7 @@ class Parts:
         if not places or not self.plan.parts:
             return []
         rows = self.databases.run(self.plan.sql, self.databases.everybody())
-        keys = {tuple(spelled(row[i]) for i in places): [row[i] for i in places] for row in rows}
+        keys = {tuple(spelled(row[i]) for i in places): [row[i] for i in places] for row in rows if row[0] not in UNITS}
         chosen = [keys[k] for k in sorted(keys, key=repr)]
         chosen = chosen[:-1] if len(chosen) > 1 else chosen
         return [list(column) for column in zip(*chosen, strict=True)] or [[] for _ in places]

@@ -189,6 +189,7 @@ class _Maker:
             delta=0.0 if pure else 1e-6,
             delta_pool=0.0 if pure else 5e-7,
             time_zone=rng.choice(("UTC", "UTC", "Europe/Berlin", "America/New_York")),
+            tell_cut=own.random() < 0.9,
         )
 
     # --- schema ---------------------------------------------------------------------------------------

@@ -41,24 +41,30 @@ from tests.oracle.values import Stored, Value, order
 
 ROW_UNITS = 2**30
 NORM_UNITS = 2**40
+NEARLY_ALL = 1.0 - 2.0**-21  # of a unit, which is then not called cut
 
 Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A unit's rows in one group: how many are used, and the exact sum of each moment."""
+    """A unit's rows in one group: how many are used, the exact sum of each moment, and whether one was clipped."""
 
     used: int
     sums: tuple[int, ...]
+    is_clipped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """A release before noise: moments by key, and unit counts by private part where those are apart."""
+    """A release before noise: moments by key, and unit counts by private part where those are apart.
+
+    units: how many are cut, and how many are not, on the grid; 0 and 0 where they are not counted.
+    """
 
     cells: Mapping[Key, tuple[int, ...]]
     parts: Mapping[Key, int]
+    units: tuple[int, int] = (0, 0)
 
 
 class Oracle:
@@ -78,9 +84,12 @@ class Oracle:
         """The vector of the whole database."""
         cells: dict[Key, list[int]] = defaultdict(lambda: [0] * len(self._plan.vector.moments))
         parts: dict[Key, int] = defaultdict(int)
+        cut = 0
         for unit, rows in self.rows_by_unit.items():
-            held = self._kept(unit, self.cells_of(rows))
+            every = self.cells_of(rows)
+            held = self._kept(unit, every)
             factor = self._factor(held)
+            cut += factor < NEARLY_ALL or len(held) < len(every) or any(map(self.is_short, held.values()))
             for key, cell in held.items():
                 for index, value in enumerate(self._on_grid(cell, factor)):
                     cells[key][index] += value
@@ -88,7 +97,13 @@ class Oracle:
                 weight = self._plan.allocation.weights[self._per_part.index(True)] * self._plan.scale
                 for part in {self._part(key) for key in held}:
                     parts[part] += math.trunc(weight * factor)
-        return Exact(cells={k: tuple(v) for k, v in cells.items()}, parts=dict(parts))
+        each = math.floor(self._plan.cut_weight * self._plan.scale)
+        units = (cut * each, (len(self.rows_by_unit) - cut) * each)
+        return Exact(cells={k: tuple(v) for k, v in cells.items()}, parts=dict(parts), units=units)
+
+    def is_short(self, cell: Cell) -> bool:
+        """Whether a unit's rows in one group do not count in full, by themselves."""
+        return cell.used > self._analysed.bounds.rows_per_group or cell.is_clipped
 
     def changes_nothing(self) -> bool:
         """Whether no unit is over any of its bounds, so that all factors are 1."""
@@ -168,14 +183,18 @@ class Oracle:
         moments = self._plan.vector.moments
         linear = [m for m in moments if not isinstance(m, (UnitCount, UnitTotal))]
         used = sum(any(self.uses(m, row) for m in linear) for row in rows)
-        return Cell(used, tuple(self._sum(m, rows) for m in moments))
+        totals = [m for m in moments if isinstance(m, UnitTotal)]
+        is_clipped = any(not m.least <= self._whole_total(m, rows) <= m.most for m in totals)
+        return Cell(used, tuple(self._sum(m, rows) for m in moments), is_clipped)
+
+    def _whole_total(self, moment: UnitTotal, rows: list[Row]) -> int:
+        return sum(self.row_integer(moment.scaled, row) for row in rows if self.uses(moment.scaled, row))
 
     def _sum(self, moment: Moment, rows: list[Row]) -> int:
         if isinstance(moment, UnitCount):
             return int(not moment.per_part and any(self.uses(moment, row) for row in rows))
         if isinstance(moment, UnitTotal):
-            total = sum(self.row_integer(moment.scaled, row) for row in rows if self.uses(moment.scaled, row))
-            return min(max(total, moment.least), moment.most)
+            return min(max(self._whole_total(moment, rows), moment.least), moment.most)
         return sum(self.row_integer(moment, row) for row in rows if self.uses(moment, row))
 
     # --- one row ----------------------------------------------------------------------------------------

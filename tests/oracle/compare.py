@@ -37,14 +37,19 @@ def engine_exact(plan: ReleasePlan, raw: Sequence[tuple[object, ...]]) -> Exact:
     is_private = [isinstance(k, PrivateKey) for k in plan.analysed.keys]
     cells: dict[Key, tuple[int, ...]] = {}
     parts: dict[Key, int] = {}
+    units = {2: 0, 3: 0}  # that are cut, and that are not
     for row in raw:
+        if isinstance(row[0], int) and row[0] in units:
+            value = row[1 + size]
+            units[row[0]] = value if isinstance(value, int) else -1
+            continue
         key = tuple(key_value(k) for k in row[1 : 1 + size])
         moments = tuple(m if isinstance(m, int) else 0 for m in row[1 + size :])
         if row[0] == 1:
             parts[tuple(k for k, p in zip(key, is_private, strict=True) if p)] = moments[per_part.index(True)]
         else:
             cells[key] = moments
-    return Exact(cells=cells, parts=parts)
+    return Exact(cells=cells, parts=parts, units=(units[2], units[3]))
 
 
 def differences(engine: Exact, oracle: Exact, *, are_keys_public: bool) -> list[str]:
@@ -52,7 +57,7 @@ def differences(engine: Exact, oracle: Exact, *, are_keys_public: bool) -> list[
 
     are_keys_public: every key is shown whatever is found, so that a cell of zeros is the same as none.
     """
-    found = []
+    found = [f"units cut and whole: engine {engine.units}, oracle {oracle.units}"] * (engine.units != oracle.units)
     nothing: tuple[int, ...] = ()
     for key in engine.cells.keys() | oracle.cells.keys():
         ours, theirs = engine.cells.get(key, nothing), oracle.cells.get(key, nothing)

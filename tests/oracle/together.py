@@ -15,7 +15,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.moments import RowCount, UnitCount, UnitTotal
 from proxy.plan.release_plan import ReleasePlan
-from tests.oracle.bounded import NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
+from tests.oracle.bounded import NEARLY_ALL, NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
 from tests.oracle.rows import Tables, Unit
 
 Sums = dict[Key, tuple[int, ...]]  # of one unit, by group
@@ -41,13 +41,20 @@ class TogetherOracle:
     def exact(self) -> list[Exact]:
         """The vector of each set."""
         found: list[dict[Key, list[int]]] = [defaultdict(lambda: [0] * len(self._moments)) for _ in self._plans]
-        for sets in self._units():
+        cut = every = 0
+        for (_, held), sets in zip(self._cells(), self._units(), strict=True):
             factor = min(self._factor(plan, sums) for plan, sums in zip(self._plans, sets, strict=True))
+            cut += factor < NEARLY_ALL or any(map(self._rows.is_short, held.values()))
+            every += 1
             for plan, sums, cells in zip(self._plans, sets, found, strict=True):
                 for key, values in sums.items():
                     for index, value in enumerate(self._weighted(plan, values, plan.scale)):
                         cells[key][index] += math.trunc(value * factor)
-        return [Exact(cells={k: tuple(v) for k, v in cells.items()}, parts={}) for cells in found]
+        each = [math.floor(plan.cut_weight * plan.scale) for plan in self._plans]
+        return [
+            Exact(cells={k: tuple(v) for k, v in cells.items()}, parts={}, units=(cut * e, (every - cut) * e))
+            for cells, e in zip(found, each, strict=True)
+        ]
 
     def changes_nothing(self) -> bool:
         """Whether no unit is over any of its bounds."""

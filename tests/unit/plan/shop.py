@@ -101,9 +101,9 @@ UNIQUE = UniqueKeys(frozenset({("stores", "store_id"), ("orders", "order_id")}))
 
 def context(
     *, pure: bool = False, neighbors: Neighbors = Neighbors.ADD_REMOVE, group_size: int = 1, min_units: int = 0,
-    lowered: Lowered = Lowered(), time_zone: str = "UTC",  # noqa: B008  # frozen
+    lowered: Lowered = Lowered(), time_zone: str = "UTC", tell_cut: bool = False,  # noqa: B008  # frozen
 ) -> PlanContext:  # fmt: skip
-    """Planning facts at rho 0.01 (epsilon 0.1 in pure accounting)."""
+    """Planning facts at rho 0.01 (epsilon 0.1 in pure accounting). tell_cut: count units that are cut; few tests do."""
     privacy = Privacy(
         unit="customer",
         accounting=Accounting.PURE if pure else Accounting.ZCDP,
@@ -113,6 +113,7 @@ def context(
         group_size=group_size,
         min_units=min_units,
         time_zone=time_zone,
+        tell_cut=tell_cut,
     )
     return PlanContext(
         tables=TABLES,
