@@ -6,10 +6,11 @@ docs/claims/modes.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from proxy.analysis.analyse import Analysed
-from proxy.analysis.key_values import MOST_KEYS, KeyValues
+from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, KeyValue, PublicKey, public_product, public_values
 from proxy.analysis.units import UnitOf
 from proxy.dp.accounting import of_pico_down
@@ -21,8 +22,9 @@ from proxy.plan.grid import cells_left
 from proxy.plan.histogram import weighed
 from proxy.plan.part_rows import part_rows
 from proxy.plan.terms import Statement, Terms
-from proxy.policy.model import Bounded, Neighbors, Promise
+from proxy.policy.model import Bounded, Domain, Neighbors, Promise
 from proxy.sql.algebra import TRUE, ColumnRef, Scalar, Stored, columns_of, conjuncts
+from proxy.sql.intervals import number_range, time_range
 from proxy.sql.names import spelled
 from proxy.sqltypes import SqlType
 
@@ -71,15 +73,12 @@ def _candidates(asked: MostFrequent, analysed: Analysed) -> tuple[KeyValue, ...]
     found = public_values(asked.of, domains, KeyValues(domains))
     groups = max(1, len(public_product(analysed.keys, analysed.joints)))
     most = cells_left(groups, has_private_keys=bool(analysed.private_keys))
-    if found is None and not (isinstance(domains.of(asked.of), Bounded) and _is_counted(asked.of)):
+    number = _between(asked.of, domains.of(asked.of)) if found is None else len(found)
+    if number > most:
+        raise _too_many(asked.of, number, most)
+    if found is None:
         raise _not_listed(asked, analysed)
-    if found is None or len(found) > most:
-        raise _too_many(asked.of, MOST_KEYS if found is None else len(found), most)
     return found or (NULL_KEY,)
-
-
-def _is_counted(of: Scalar) -> bool:
-    return of.type.is_integer or of.type is SqlType.DATE
 
 
 def _counted(asked: MostFrequent, statement: Statement, groups: int) -> str:
@@ -114,13 +113,28 @@ def _listing(of: Scalar) -> str:
 
 
 def _too_many(of: Scalar, number: int, most: int) -> HushError:
-    about = f"more than {number:,}" if number == MOST_KEYS else f"{number:,}"
-    coarser = f"ORDER BY {_shown(of)} / 10" if of.type.is_integer else f"ORDER BY date_trunc('month', {_shown(of)})"
+    x = _shown(of)
+    times = 10 ** len(str(-(-number // most) - 1))
+    if of.type.is_integer:
+        coarser = f"{x} / {times}"
+    else:
+        coarser = f"floor({x} / {times})" if of.type.is_number else f"date_trunc('month', {x})"
     return MissingBounds(
-        f"mode() is drawn from at most {most:,} values here, and these are {about}",
+        f"mode() is drawn from at most {most:,} values here, and these are {number:,}",
         detail=_DETAIL,
-        hint=f"Take coarser values, mode() WITHIN GROUP ({coarser}), or narrower bounds in WHERE.",
+        hint=f"Take coarser values, mode() WITHIN GROUP (ORDER BY {coarser}), or narrower bounds in WHERE.",
     )
+
+
+def _between(of: Scalar, domain: Domain) -> int:
+    """How many whole numbers or days there are between bounds; 0 where these do not tell."""
+    if not isinstance(domain, Bounded):
+        return 0
+    if of.type.is_integer and (ends := number_range(domain)) is not None:
+        return math.floor(ends[1]) - math.ceil(ends[0]) + 1
+    if of.type is SqlType.DATE and (days := time_range(domain)) is not None:
+        return (days[1].date() - days[0].date()).days + 1
+    return 0
 
 
 def _shown(of: Scalar) -> str:
@@ -147,7 +161,7 @@ def _counting(asked: MostFrequent, analysed: Analysed) -> str:
     if not keys:
         return f"SELECT {x}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC LIMIT 1.{more}"
     numbers, last = ", ".join(str(i) for i in range(1, len(keys) + 1)), len(keys) + 1
+    names = ", ".join((*keys, x))
     return (
-        f"SELECT DISTINCT ON ({numbers}) {', '.join(keys)}, {x}, count(*) FROM {table}"
-        f" GROUP BY {numbers}, {last} ORDER BY {numbers}, {last + 1} DESC.{more}"
+        f"SELECT {names}, count(*) FROM {table} GROUP BY {numbers}, {last} ORDER BY {numbers}, {last + 1} DESC.{more}"
     )
