@@ -7,6 +7,7 @@ and FILTER. They decide accuracy and which keys are public; every bound is enfor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import assert_never
 
@@ -77,6 +78,12 @@ class Domains:
     def __setstate__(self, state: tuple[dict[int, Table], tuple[Scalar, ...]]) -> None:
         self._tables, self._where = state
         self._known, self._anywhere, self._seen = {}, {}, _Seen()
+
+    def passing(self, where: Scalar) -> Domains:
+        """Those of rows that pass `where` as well."""
+        found = copy(self)
+        found._where = (*self._where, *conjuncts(where)[:_MOST_CONDITIONS])
+        return found
 
     def column(self, reference: ColumnRef) -> Column:
         """The policy's column behind a reference."""

@@ -262,16 +262,16 @@ def choose(scores: Weights, draw: Draw) -> int:
     """The number of one candidate, drawn by its score.
 
     Claim: for GAUSSIAN candidate i is chosen with probability proportional to exp(scores[i] / draw.scale), and scores
-    that move by at most draw.sensitivity each make this draw.charge-zCDP; for LAPLACE it is draw.charge-DP (the
-    permute-and-flip law). Assumes OpenDP's mechanism and the system's random source. Everything that OpenDP would let
-    through is checked first: a scale of 0 returns the best candidate itself. ValueError for impossible arguments,
-    RuntimeError if the library grants another charge.
+    that move by at most draw.sensitivity each, all of them the same way if draw.is_monotone, make this
+    draw.charge-zCDP; for LAPLACE it is draw.charge-DP (the permute-and-flip law). Assumes OpenDP's mechanism and the
+    system's random source. Everything that OpenDP would let through is checked first: a scale of 0 returns the best
+    candidate itself. ValueError for impossible arguments, RuntimeError if the library grants another charge.
     """
     if scores.ndim != 1 or len(scores) == 0 or scores.dtype.name != "int64":
         raise ValueError("scores are a list of 64-bit integers")
     if draw.sensitivity < 1 or not (math.isfinite(draw.scale) and draw.scale > 0):
         raise ValueError(f"a choice of scale {draw.scale} protects nobody")
-    mechanism = _noisy_max(draw.distribution, draw.scale)
+    mechanism = _noisy_max(draw.distribution, draw.scale, draw.is_monotone)
     granted = mechanism.map(draw.sensitivity)  # type: ignore[no-untyped-call]  # as above
     if not draw.charge * _SPENT <= granted <= draw.charge:
         raise RuntimeError(f"the noise library grants {granted} where {draw.charge} is charged")
@@ -282,10 +282,10 @@ def choose(scores: Weights, draw: Draw) -> int:
 
 
 @lru_cache(maxsize=256)
-def _noisy_max(distribution: Distribution, scale: float) -> opendp.Measurement:
+def _noisy_max(distribution: Distribution, scale: float, is_monotone: bool) -> opendp.Measurement:
     """Gumbel noise and the zCDP measure: for permute-and-flip epsilon^2/8 does not hold."""
     opendp.enable_features("contrib")
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.linf_distance(T="i64")
+    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.linf_distance(T="i64", monotonic=is_monotone)
     return opendp.m.make_noisy_max(*space, _measure(distribution), scale=scale)
 
 

@@ -34,14 +34,23 @@ class Quantiles:
     bracketed: tuple[Fraction, ...] = ()
 
 
-Asked = DistinctValues | Quantiles
+@dataclass(frozen=True, slots=True)
+class MostFrequent:
+    """The value of `of` that most of the rows that pass `where` have, NULL aside."""
+
+    where: Scalar
+    of: Scalar
+
+
+Asked = DistinctValues | Quantiles | MostFrequent
 
 
 def asked_of(aggregates: tuple[Aggregate, ...]) -> tuple[Asked, ...]:
     """What is computed apart, each once, in an order that does not depend on the order of the select list."""
     distinct = (_distinct(a) for a in aggregates if a.kind is AggregateKind.COUNT_DISTINCT)
     ranked = (_quantiles(a, aggregates) for a in aggregates if a.kind.is_quantile)
-    return tuple(sorted(dict.fromkeys((*distinct, *ranked)), key=repr))
+    modes = (_most_frequent(a) for a in aggregates if a.kind is AggregateKind.MODE)
+    return tuple(sorted(dict.fromkeys((*distinct, *ranked, *modes)), key=repr))
 
 
 def apart(aggregate: Aggregate, asked: tuple[Asked, ...]) -> Apart:
@@ -54,6 +63,15 @@ def ranked(aggregate: Aggregate, asked: tuple[Asked, ...], number: Linear) -> Ra
     rows = (aggregate.where, aggregate.argument)
     place, one = next((i, a) for i, a in enumerate(asked) if isinstance(a, Quantiles) and (a.where, a.of) == rows)
     return Ranked(place, one.fractions.index(aggregate.fraction), number)
+
+
+def elected(aggregate: Aggregate, asked: tuple[Asked, ...], number: Linear) -> Ranked:
+    """The same for the most frequent value. number: of its rows."""
+    return Ranked(asked.index(_most_frequent(aggregate)), 0, number)
+
+
+def _most_frequent(aggregate: Aggregate) -> MostFrequent:
+    return MostFrequent(aggregate.where, aggregate.argument)
 
 
 def _distinct(aggregate: Aggregate) -> DistinctValues:

@@ -10,6 +10,7 @@ from proxy.dp.quantiles import ROW_WEIGHT, is_near_end
 from proxy.plan.asked import Quantiles
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.grid import describe as describe_grid
+from proxy.plan.modes import ModePart
 from proxy.plan.moments import (
     ROW_UNITS,
     HalfSum,
@@ -86,6 +87,8 @@ def describe_part(part: Part) -> str:
             return f"{_looked_for(asked)}{_condition(asked.where)}"
         case DistinctPart(asked=asked):
             return f"number of different values of {describe_scalar(asked.of)}{_condition(asked.where)}"
+        case ModePart(asked=asked):
+            return f"most frequent value of {describe_scalar(asked.of)}{_condition(asked.where)}"
         case _ as never:
             assert_never(never)
 
@@ -98,6 +101,10 @@ def limits_of(part: Part) -> str:
         case DistinctPart(limits=limits):
             values, groups = counted(limits.values, "value"), counted(limits.groups, "group")
             return f"{values} per unit in a group, {groups}, {limits.in_all} in all"
+        case ModePart(poll=poll):
+            moved = "up or down alike" if poll.is_monotone else "up and down"
+            rows, groups = counted(poll.move, "row"), counted(poll.groups, "full group")
+            return f"numbers move by {rows} {moved} in a group, {groups}; {counted(poll.candidates, 'public value')}"
         case _ as never:
             assert_never(never)
 
@@ -125,3 +132,12 @@ def describe_choice(part: QuantilePart, fraction: Fraction) -> str:
     if fraction in part.ladder.bracketed:
         text += f"; interval from cells {-(-reach_of(part.ladder, fraction) // ROW_WEIGHT)} rows before and behind"
     return text
+
+
+def describe_draw(part: ModePart) -> str:
+    """How the answer to a mode comes about."""
+    poll = part.poll
+    return (
+        f"drawn from {counted(poll.candidates, 'public value')}; the chance falls with k rows as"
+        f" exp(-{figure(poll.steepness)} k); NULL where the noisy count is below {max(1, poll.least)}"
+    )

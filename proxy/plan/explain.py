@@ -14,6 +14,7 @@ from proxy.plan.cut_units import norm_up
 from proxy.plan.describe import counted, describe_moment, describe_part, limits_of
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.left_out import About, Complete, LeftOut, Untold, told
+from proxy.plan.modes import ModePart
 from proxy.plan.moments import UnitCount, UnitTotal, size_in_cell
 from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.parts import Part
@@ -106,6 +107,8 @@ def _left_out(of: LeftOut, unit: str) -> Json | None:
 
 
 def _accuracy(output: OutputNoise) -> Json:
+    if output.is_of_mode:
+        return {"rows_short_5": output.half_width_95}
     if output.is_of_ranks:
         return {"rank_error_95": output.half_width_95}
     ending = "_times_rows" if output.is_per_row else ""
@@ -130,6 +133,8 @@ def _noise_of_part(part: Part, *, pure: bool) -> Json:
             return {"sensitivity": sensitivity, "norm": "l1" if pure else "l2", "sd": sd}
         case QuantilePart(ladder=ladder):
             return {"draws": ladder.draws, "epsilon_of_a_draw": ladder.epsilon}
+        case ModePart(poll=poll):
+            return {"draws": 1, "epsilon_of_a_draw": poll.epsilon}
         case _ as never:
             assert_never(never)
 

@@ -104,6 +104,9 @@ def repeated_lines(block: Json) -> list[str]:
 
 def _stated(output: Json) -> str:
     """The accuracy of an output."""
+    if "rows_short_5" in output:
+        rows = counted(output["rows_short_5"], "row")
+        return f"an element {rows} short of the best is given with a chance of at most 5 %"
     if "rank_error_95" in output:
         return f"rank 95 % within {figure(output['rank_error_95'])} rows"
     if "sd" in output:

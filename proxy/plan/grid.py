@@ -125,9 +125,14 @@ class Moments:
 Grid = Wholes | Reals | Days | Moments
 
 
+def cells_left(groups: int, *, has_private_keys: bool) -> int:
+    """How many cells each group may have, however few. groups: of the public domain."""
+    return min(_PRIVATE_CELLS if has_private_keys else MOST_CELLS, _ALL_CELLS // groups)
+
+
 def most_cells(groups: int, *, has_private_keys: bool) -> int:
-    """How many cells each group may have. groups: of the public domain. Raises BadGroups."""
-    most = min(_PRIVATE_CELLS if has_private_keys else MOST_CELLS, _ALL_CELLS // groups)
+    """The same where few cells are no answer. Raises BadGroups."""
+    most = cells_left(groups, has_private_keys=has_private_keys)
     if most < _FEWEST_CELLS:
         raise BadGroups(
             "the grouping has too many possible keys for quantiles, MIN and MAX",

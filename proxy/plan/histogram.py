@@ -31,7 +31,11 @@ def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, grou
     unit's shares in the bound of a group add up to at most this.
     """
     terms = Terms(statement)
-    counted = part_rows(terms, terms.condition(rows), _Cells(terms, of).number(grid))
+    return weighed(statement, terms, part_rows(terms, terms.condition(rows), _Cells(terms, of).number(grid)), groups)
+
+
+def weighed(statement: Statement, terms: Terms, counted: str, groups: int) -> str:
+    """The SQL of a histogram over given rows: unit, keys and `x`, which says where a row is. groups: as above."""
     keys = terms.keys
     if statement.analysed.owned.is_one_row_per_unit:
         by = ", ".join([*keys, "x"])

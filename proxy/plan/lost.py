@@ -65,12 +65,12 @@ def _sd(noise: OutputNoise, recipe: Finish, plan: ReleasePlan) -> float:
     """Of what is compared with the usual size: of averages and statistics that of their number of rows."""
     if isinstance(recipe, (Mean, Spread, Relation)):
         return sd_of(recipe.number, plan.sds)
-    return noise.half_width_95 / _OF_95 if noise.is_of_ranks else noise.sd
+    return noise.half_width_95 / _OF_95 if noise.is_of_rows else noise.sd
 
 
 def _words(noise: OutputNoise, recipe: Finish, size: float, sd: float, usual: Usual) -> str:
     where = " in a usual group" if usual.groups > 1 else ""
-    is_of_rows = noise.is_of_ranks or isinstance(recipe, (Mean, Spread, Relation))
+    is_of_rows = noise.is_of_rows or isinstance(recipe, (Mean, Spread, Relation))
     what = f"of about {_about(size)} rows{where}" if is_of_rows else f"about {_about(size)}{where}"
     return f"{noise.aggregate} is expected to be all noise: {what}, with a noise of {_about(sd)}"
 

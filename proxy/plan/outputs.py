@@ -8,9 +8,10 @@ from typing import assert_never
 
 from proxy.dp.accuracy import half_width_95
 from proxy.plan.bound_choice import FromProfile
-from proxy.plan.describe import describe_choice, limits_of
+from proxy.plan.describe import describe_choice, describe_draw, limits_of
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.left_out import About
+from proxy.plan.modes import ModePart
 from proxy.plan.noise import noise_of
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
@@ -42,8 +43,10 @@ class OutputNoise:
     """Public accuracy of one aggregate.
 
     is_per_row: sd and half_width_95 are those of an average times its number of rows, which is not public.
-    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer. missing: about what
-    the unit's bounds leave out of the number, or move an average, usual: about its size, as far as a profile tells.
+    is_of_ranks: half_width_95 is the number of rows between the wanted rank and that of the answer; is_of_mode: that by
+    which a value falls short of the most frequent which is given in its place with a chance of at most 5 %. missing:
+    about what the unit's bounds leave out of the number, or move an average, usual: about its size, as far as a profile
+    tells.
     """
 
     aggregate: str
@@ -55,6 +58,12 @@ class OutputNoise:
     is_of_ranks: bool = False
     missing: float = 0.0
     usual: float = 0.0
+    is_of_mode: bool = False
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether half_width_95 is a number of rows, and sd means nothing."""
+        return self.is_of_ranks or self.is_of_mode
 
 
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
@@ -63,7 +72,7 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     found, usual = [], plan.usual.sizes if plan.usual is not None else (0.0,) * len(plan.vector.finishes)
     for aggregate, recipe, size in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, usual, strict=True):
         if isinstance(recipe, Ranked):
-            found.append(_ranks(aggregate, recipe, plan))
+            found.append(_chosen(aggregate, recipe, plan))
             continue
         sd = _counting(plan.parts[recipe.part]).sd if isinstance(recipe, Apart) else noise_of(recipe, sds)
         reach = half_width_95(plan.distribution, sd)
@@ -84,12 +93,14 @@ def _missing(recipe: Stated, size: float, plan: ReleasePlan) -> float:
             return 0.0
 
 
-def _ranks(aggregate: Aggregate, recipe: Ranked, plan: ReleasePlan) -> OutputNoise:
-    part = plan.parts[recipe.part]
+def _chosen(aggregate: Aggregate, recipe: Ranked, plan: ReleasePlan) -> OutputNoise:
+    part, text, mechanism = plan.parts[recipe.part], describe_aggregate(aggregate), "exponential mechanism"
+    if isinstance(part, ModePart):
+        short = part.poll.short_up(0.05)
+        return OutputNoise(text, mechanism, describe_draw(part), math.inf, short, False, is_of_mode=True)
     assert isinstance(part, QuantilePart), "what is ranked is computed by such a part"
-    error = part.ladder.rank_error_up(aggregate.fraction, 0.95)
-    mechanism, bound = "exponential mechanism", describe_choice(part, aggregate.fraction)
-    return OutputNoise(describe_aggregate(aggregate), mechanism, bound, math.inf, error, False, is_of_ranks=True)
+    error, bound = part.ladder.rank_error_up(aggregate.fraction, 0.95), describe_choice(part, aggregate.fraction)
+    return OutputNoise(text, mechanism, bound, math.inf, error, False, is_of_ranks=True)
 
 
 def _counting(part: Part) -> DistinctPart:

@@ -13,21 +13,25 @@ from __future__ import annotations
 from typing import assert_never
 
 from proxy.errors import PolicyForbids
-from proxy.plan.asked import Asked, DistinctValues, Quantiles
+from proxy.plan.asked import Asked, DistinctValues, MostFrequent, Quantiles
 from proxy.plan.distinct import DistinctPart, plan_distinct
+from proxy.plan.modes import ModePart, plan_mode
 from proxy.plan.quantiles import QuantilePart, plan_quantiles
 from proxy.plan.terms import Statement
+from proxy.policy.model import Promise
 
-Part = DistinctPart | QuantilePart
+Part = DistinctPart | QuantilePart | ModePart
 
 
-def plan_part(asked: Asked, statement: Statement, pico: int, factor: int) -> Part:
-    """One part over the rows of `statement`. factor: by how many units neighbours differ. Raises HushError."""
+def plan_part(asked: Asked, statement: Statement, pico: int, promise: Promise) -> Part:
+    """One part over the rows of `statement`. promise: in which units neighbours differ. Raises HushError."""
     match asked:
         case DistinctValues():
-            return plan_distinct(asked, statement, pico, factor)
+            return plan_distinct(asked, statement, pico, promise.reach)
         case Quantiles():
-            return plan_quantiles(asked, statement, pico, factor)
+            return plan_quantiles(asked, statement, pico, promise.reach)
+        case MostFrequent():
+            return plan_mode(asked, statement, pico, promise)
         case _ as never:
             assert_never(never)
 
@@ -39,6 +43,8 @@ def identity(part: Part) -> list[str]:
             return [part.sql]
         case QuantilePart(grid=grid, ladder=ladder):
             return [part.sql, repr(grid), repr(ladder)]
+        case ModePart(candidates=candidates, poll=poll):
+            return [part.sql, repr(candidates), repr(poll)]
         case _ as never:
             assert_never(never)
 

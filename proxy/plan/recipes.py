@@ -141,7 +141,10 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A quantile: the cell that stands at `place` in the results of the release's part `part`. number: of its rows."""
+    """A quantile or a mode: the cell or the value that stands at `place` in the results of the release's part `part`.
+
+    number: of its rows.
+    """
 
     part: int
     place: int

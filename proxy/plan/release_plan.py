@@ -196,7 +196,7 @@ def plan_analysed(
     is_thresholded = isinstance(selection, Threshold)
     noise_unit = noise_sd(distribution, scale) / allocation.unit_norm if vector.moments else 0.0
     beside = replace(statement, analysed=of_parts or analysed)
-    parts = tuple(plan_part(one, beside, p, factor) for one, p in zip(asked, pico_of_parts, strict=True))
+    parts = tuple(plan_part(one, beside, p, privacy.promise) for one, p in zip(asked, pico_of_parts, strict=True))
     plan = ReleasePlan(
         analysed=analysed,
         vector=vector,

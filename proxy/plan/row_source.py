@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
-from proxy.analysis.keys import domain_filters
+from proxy.analysis.keys import Key, domain_filters
 from proxy.plan.unit_values import unit_value
 from proxy.policy.model import Column, UnitColumns, Unknown
 from proxy.sql.algebra import (
@@ -163,13 +163,19 @@ class RowSource:
     def where(self) -> str:
         """The block's conditions, and that public keys lie in their domains."""
         conditions = self._conditions(self._a.owned.block)
-        for column, domain, keeps_null in domain_filters((*self._a.keys, *self._a.beside), self._a.domains):
+        conditions += self.in_domains((*self._a.keys, *self._a.beside))
+        return " AND ".join(dict.fromkeys(conditions)) or "TRUE"
+
+    def in_domains(self, keys: tuple[Key, ...]) -> list[str]:
+        """That the columns of keys lie in their domains."""
+        conditions = []
+        for column, domain, keeps_null in domain_filters(keys, self._a.domains):
             inside = self._renderer.in_domain(column, domain)
             raw = f"s{column.scan}.{quote(column.name)}"
             if isinstance(domain, Unknown):
                 inside = f"{raw} IS NOT NULL"
             conditions.append(f"({inside} OR {raw} IS NULL)" if keeps_null else f"({inside})")
-        return " AND ".join(dict.fromkeys(conditions)) or "TRUE"
+        return conditions
 
     def _row_condition(self, condition: Scalar) -> str:
         pair = link(condition)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.keys import NULL_KEY, KeyValue, PrivateKey, key_identity
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.modes import ModePart
 from proxy.plan.moments import UnitCount, UnitTotal, condition_of
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
@@ -130,6 +131,10 @@ def _gives(part: Part, wanted: Part, asking: ReleasePlan, source: ReleasePlan) -
             is_bounded = (part.ladder.move, part.ladder.groups) == (wanted.ladder.move, wanted.ladder.groups)
             is_alike = (ours.where, ours.of, wanted.grid) == (theirs.where, theirs.of, part.grid)
             return is_alike and is_there and (is_free or (is_same and is_bounded))
+        case ModePart(), ModePart():
+            is_bounded = (part.poll.move, part.poll.groups) == (wanted.poll.move, wanted.poll.groups)
+            is_alike = (part.asked, part.candidates) == (wanted.asked, wanted.candidates)
+            return is_alike and (is_free or (is_same and is_bounded))
         case _:
             return False
 
@@ -141,6 +146,8 @@ def placed(finish: Finish, wanted: ReleasePlan, source: ReleasePlan, parts: Sequ
             return Apart(parts[part], place)
         case Ranked(part, place, number):
             ours, theirs = wanted.parts[part], source.parts[parts[part]]
+            if isinstance(ours, ModePart):
+                return Ranked(parts[part], place, number)
             assert isinstance(ours, QuantilePart)
             assert isinstance(theirs, QuantilePart)
             return Ranked(parts[part], theirs.asked.fractions.index(ours.asked.fractions[place]), number)
@@ -154,6 +161,9 @@ def error_ratios(wanted: ReleasePlan, source: ReleasePlan, parts: Iterable[int])
         if isinstance(ours, DistinctPart):
             assert isinstance(theirs, DistinctPart)
             yield theirs.sd / ours.sd
+        elif isinstance(ours, ModePart):
+            assert isinstance(theirs, ModePart)
+            yield ours.poll.steepness / theirs.poll.steepness
         else:
             assert isinstance(theirs, QuantilePart)
             for fraction in ours.asked.fractions:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed, measure_bounds
-from proxy.plan.asked import apart, asked_of, ranked
+from proxy.plan.asked import apart, asked_of, elected, ranked
 from proxy.plan.moments import (
     HalfSum,
     Moment,
@@ -62,8 +62,8 @@ _RELATIONS = {
 }  # fmt: skip
 _SQUARES_OF_Y = (RelationKind.CORRELATION, RelationKind.DETERMINATION)
 _SQUARES_OF_X = (*_SQUARES_OF_Y, RelationKind.SLOPE, RelationKind.INTERCEPT)
-_QUANTILES = (Kind.MIN, Kind.MAX, Kind.PERCENTILE_CONT, Kind.PERCENTILE_DISC)
-_COUNTS = (Kind.COUNT_ROWS, Kind.COUNT, Kind.REGR_COUNT, *_QUANTILES)  # the moments of which are counts of rows
+_CHOSEN = (Kind.MIN, Kind.MAX, Kind.PERCENTILE_CONT, Kind.PERCENTILE_DISC, Kind.MODE)
+_COUNTS = (Kind.COUNT_ROWS, Kind.COUNT, Kind.REGR_COUNT, *_CHOSEN)  # the moments of which are counts of rows
 _MEANS = (Kind.AVG, Kind.REGR_AVGX, Kind.REGR_AVGY)
 _FIRST_MOMENTS = (Kind.SUM, *_MEANS)
 _NO_COUNT = (Kind.COUNT_DISTINCT, Kind.COUNT_UNITS, Kind.BOOL_AND, Kind.BOOL_OR)  # count not the rows of their FILTER
@@ -119,6 +119,8 @@ class _Vector:
                 return apart(aggregate, self._asked)
             case Kind.MIN | Kind.MAX | Kind.PERCENTILE_CONT | Kind.PERCENTILE_DISC:
                 return ranked(aggregate, self._asked, self._number(aggregate.where, self._needed(aggregate)))
+            case Kind.MODE:
+                return elected(aggregate, self._asked, self._number(aggregate.where, self._needed(aggregate)))
             case Kind.COUNT_UNITS:
                 return Count(Linear(((self._add(UnitCount(aggregate.where)), 1.0),)))
             case Kind.COUNT_ROWS | Kind.COUNT | Kind.REGR_COUNT:

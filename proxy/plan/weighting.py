@@ -23,7 +23,7 @@ def shares_of(wanted: Shares, aggregates: tuple[Aggregate, ...], accounting: Acc
     if asked_of(aggregates):
         raise PolicyForbids(
             "hush.weights is for counts, sums and what is computed of them",
-            detail="Quantiles, MIN, MAX and COUNT(DISTINCT x) each have an equal share of the charge.",
+            detail="Quantiles, MIN, MAX, mode() and COUNT(DISTINCT x) each have an equal share of the charge.",
             hint="RESET hush.weights, or ask for them in another statement.",
         )
     if len(wanted) != len(aggregates):

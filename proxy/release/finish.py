@@ -18,6 +18,7 @@ from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, pr
 from proxy.plan.bound_choice import FromProfile
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.left_out import About
+from proxy.plan.modes import ModePart
 from proxy.plan.moments import UnitCount
 from proxy.plan.noise import sd_of
 from proxy.plan.quantiles import QuantilePart
@@ -26,6 +27,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.release.combined import combined_figures
 from proxy.release.digits import decimal_text, last_digit, rounded, rounded_up
 from proxy.release.figure import Figure
+from proxy.release.modes import mode_column
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
@@ -77,8 +79,7 @@ def finish(
     for recipe in plan.vector.finishes:
         check()
         if isinstance(recipe, Ranked):
-            part = _quantiles(recipe, plan)
-            ranked[len(figures)] = ranked_column(recipe, part, cells, _linear(recipe.number, vectors, plan))
+            ranked[len(figures)] = _ranked(recipe, plan, cells, _linear(recipe.number, vectors, plan))
             figures.append([])
             continue
         if isinstance(recipe, Apart):
@@ -132,10 +133,12 @@ def _apart(recipe: Apart, plan: ReleasePlan, cells: NoisyCells, *, nonnegative: 
     return _counts([Noisy(r / part.scale, part.sd) for r in results], plan, nonnegative=nonnegative)
 
 
-def _quantiles(recipe: Ranked, plan: ReleasePlan) -> QuantilePart:
+def _ranked(recipe: Ranked, plan: ReleasePlan, cells: NoisyCells, numbers: list[Noisy]) -> RankedColumn:
     part = plan.parts[recipe.part]
+    if isinstance(part, ModePart):
+        return mode_column(recipe, part, cells, numbers)
     assert isinstance(part, QuantilePart), "what is ranked is computed by such a part"
-    return part
+    return ranked_column(recipe, part, cells, numbers)
 
 
 def _figures(

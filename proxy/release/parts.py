@@ -14,10 +14,12 @@ from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
 from proxy.dp.samplers import choose as drawn
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.modes import ModePart
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.keys import identity, read_integer, read_key
+from proxy.release.modes import drawn_values
 from proxy.release.noisy import Check, NoisyCells, draws, every_public_key, publish
 from proxy.release.ranks import check_sizes, chosen
 from proxy.release.raw import Kept, RawResult
@@ -67,6 +69,8 @@ def _results(part: Part, cells: NoisyCells, raw: RawResult, noise: Noise, check:
             return _counted(cells, raw, noise, check)
         case QuantilePart():
             return chosen(part, cells, raw, choose, check)
+        case ModePart():
+            return drawn_values(part, cells, raw, choose, check)
         case _ as never:
             assert_never(never)
 

@@ -15,6 +15,7 @@ from proxy.dp.accuracy import Noisy
 from proxy.dp.brackets import brackets
 from proxy.dp.quantiles import Choose, Weights, is_near_end, select
 from proxy.errors import BadGroups
+from proxy.plan.modes import ModePart
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Ranked
 from proxy.plan.release_plan import ReleasePlan
@@ -30,10 +31,12 @@ Rows = list[tuple[object, ...]]
 
 def check_sizes(plan: ReleasePlan, cells: NoisyCells) -> None:
     """Refuse histograms that would take the memory of all sessions. Looks at keys that are shown, at nothing else."""
-    most = max((p.ladder.cells for p in plan.parts if isinstance(p, QuantilePart)), default=0)
+    of_ranks = (p.ladder.cells for p in plan.parts if isinstance(p, QuantilePart))
+    of_modes = (p.poll.candidates for p in plan.parts if isinstance(p, ModePart))
+    most = max((*of_ranks, *of_modes), default=0)
     if len(cells.cells) * most > MOST_CELLS:
         raise BadGroups(
-            "the answer has too many groups for quantiles, MIN and MAX",
+            "the answer has too many groups for quantiles, MIN, MAX and mode()",
             detail=f"At most {MOST_CELLS // most} groups can each have one. What was reserved stays charged.",
             hint="Group by fewer or coarser expressions.",
         )

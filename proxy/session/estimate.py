@@ -204,6 +204,8 @@ def _refused(error: HushError) -> _Refused:
 
 def _expected_error(output: OutputNoise) -> str:
     """Half of the 95 % interval, as far as it is public."""
+    if output.is_of_mode:
+        return f"{output.aggregate}: at most 5 % for a value {math.ceil(output.half_width_95)} rows short"
     if output.is_of_ranks:
         return f"{output.aggregate}: rank within {math.ceil(output.half_width_95)} rows"
     rows = " / number of rows" if output.is_per_row else ""

@@ -69,12 +69,14 @@ def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy)
 
 def rank_notices(outputs: tuple[OutputNoise, ...]) -> tuple[Notice, ...]:
     """A NOTICE that answers are approximate which look like somebody's own value."""
-    errors = [o.half_width_95 for o in outputs if o.is_of_ranks]
-    if not errors:
-        return ()
-    rows = f"{math.ceil(max(errors)):,} rows or fewer off (95 %)"
-    text = f"min, max and percentiles are approximate: public values, chosen by ranks that are {rows}"
-    return (Notice(severity="NOTICE", sqlstate="00000", message=text),)
+    found = []
+    if errors := [o.half_width_95 for o in outputs if o.is_of_ranks]:
+        rows = f"{math.ceil(max(errors)):,} rows or fewer off (95 %)"
+        found.append(f"min, max and percentiles are approximate: public values, chosen by ranks that are {rows}")
+    if short := [o.half_width_95 for o in outputs if o.is_of_mode]:
+        rows = f"{math.ceil(max(short)):,} rows short of the most frequent"
+        found.append(f"mode() is drawn from public values: one that is {rows} is given with a chance of at most 5 %")
+    return tuple(Notice(severity="NOTICE", sqlstate="00000", message=text) for text in found)
 
 
 def reuse_notices(derived: Iterable[Derived]) -> tuple[Notice, ...]:

@@ -174,9 +174,7 @@ def _messages(viewer: Viewer) -> Sequence[Row]:
 
 def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
     """sd and half width; NULL for an average, whose noise depends on how many rows it is over."""
-    return (
-        (None, None) if output.is_per_row or output.is_of_ranks else (number(output.sd), number(output.half_width_95))
-    )
+    return (None, None) if output.is_per_row or output.is_of_rows else (number(output.sd), number(output.half_width_95))
 
 
 def _policy(viewer: Viewer) -> Sequence[Row]:

@@ -162,9 +162,10 @@ _ROWS: tuple[tuple[Template, str], ...] = (
         "approx_count_distinct approx_distinct count_distinct countd ndv uniq uniqexact",
     ),
     ("Write count(DISTINCT {x}).", "hll_cardinality approximate_count_distinct uniqcombined"),
+    ("Write mode() WITHIN GROUP (ORDER BY {x}).", "mode"),
     (
         "Count the values: SELECT {x}, count(*) FROM {table} GROUP BY 1 ORDER BY 2 DESC LIMIT 1.",
-        "mode approx_top_k topk",
+        "approx_top_k topk",
     ),
     ("Write count(*) FILTER (WHERE {x}).", "count_if countif"),
     ("Write sum({x}) FILTER (WHERE {y}).", "sumif sum_if"),

@@ -239,6 +239,7 @@ class AggregateKind(enum.Enum):
     MAX = "max"
     PERCENTILE_CONT = "percentile_cont"
     PERCENTILE_DISC = "percentile_disc"
+    MODE = "mode"
 
     @property
     def is_quantile(self) -> bool:

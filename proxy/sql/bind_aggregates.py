@@ -24,6 +24,7 @@ from proxy.sql.algebra import (
     conjunction,
     conjuncts,
 )
+from proxy.sql.bind_modes import bind_mode, is_mode
 from proxy.sql.bind_quantiles import Several, bind_end, bind_within, is_end
 from proxy.sql.bind_rows import row_of, text_of_row
 from proxy.sql.bind_waits import measured
@@ -49,7 +50,7 @@ _OF_ONE_CONDITION = MappingProxyType({"bool_and": AggregateKind.BOOL_AND, "every
 _ACCEPTED = (
     "Accepted: count(*), count(x), count(DISTINCT x), sum(x), avg(x), variance(x), stddev(x), covar_pop(y, x),"
     " corr(y, x), regr_slope(y, x) and the others of their families, bool_and(x), bool_or(x), min(x),"
-    " max(x), percentile_cont(f) WITHIN GROUP (ORDER BY x), each with FILTER."
+    " max(x), percentile_cont(f) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x), each with FILTER."
 )
 
 
@@ -72,7 +73,7 @@ def bind_aggregate(node: exp.Expr, binder: Binder, source: str) -> Aggregate | S
     assert isinstance(node, exp.Expression)
     name = output_name(node, source)
     if isinstance(node, exp.WithinGroup):
-        return bind_within(node, binder, where, name)
+        return bind_mode(node, binder, where) if is_mode(node) else bind_within(node, binder, where, name)
     if is_end(name):
         return bind_end(node, binder, where, name)
     if name in _OF_ONE_NUMBER:

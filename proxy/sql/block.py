@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.errors import BadGroups, HushError, NotAggregate
-from proxy.sql.algebra import Aggregate, Block, Literal, Null, Scalar, columns_of
+from proxy.sql.algebra import Aggregate, AggregateKind, Block, Literal, Null, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.bind_quantiles import Several
 from proxy.sql.bind_waits import as_seconds, spelled
@@ -425,6 +425,8 @@ class _Above:
         found = bind_aggregate(node, self._binder, self._source)
         if isinstance(found, Several):
             raise refuse(node, f"hush.{carries.value} takes one aggregate", "Write one call for each fraction.")
+        if found.kind is AggregateKind.MODE:
+            raise refuse(node, "mode() has no interval: EXPLAIN says how often another value is given", "Leave it out.")
         return self._injected(carries, found, node), found.type is SqlType.INTERVAL
 
     def _injected(self, carries: Carries, aggregate: Aggregate, node: exp.Expr) -> Injected:

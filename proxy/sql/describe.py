@@ -68,6 +68,8 @@ def describe_aggregate(aggregate: Aggregate) -> str:
     elif aggregate.kind in (AggregateKind.PERCENTILE_CONT, AggregateKind.PERCENTILE_DISC):
         order = f"WITHIN GROUP (ORDER BY {describe_scalar(aggregate.argument)})"
         text = f"{aggregate.kind.value}({float(aggregate.fraction):g}) {order}"
+    elif aggregate.kind is AggregateKind.MODE:
+        text = f"mode() WITHIN GROUP (ORDER BY {describe_scalar(aggregate.argument)})"
     else:
         text = f"{aggregate.kind.value}({', '.join(map(describe_scalar, aggregate.arguments))})"
     return text if aggregate.where == TRUE else f"{text} FILTER (WHERE {describe_scalar(aggregate.where)})"

@@ -21,7 +21,7 @@ CUT_OFF = "//"
 _FRACTIONS = (exp.DataType.Type.DECIMAL, exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
 _Signed = exp.Add | exp.Sub | exp.Mul | exp.Div
 _AROUND = (exp.Paren, exp.Neg, exp.Cast)
-_OTHERS = {AggregateKind.BOOL_AND, AggregateKind.BOOL_OR}
+_OTHERS = {AggregateKind.BOOL_AND, AggregateKind.BOOL_OR, AggregateKind.MODE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from proxy.sql.bind_modes import is_mode
 from proxy.sql.dialect import quote, text_literal
 from proxy.sql.formula import is_aggregate_value, is_formula
 from proxy.sql.locate import locate_expression
@@ -74,12 +75,14 @@ class _Calls:
 
 
 def _calls(node: exp.Expr, text: str, tokens: tuple[Token, ...]) -> _Calls:
-    """None of an array that is not written out."""
+    """None of an array that is not written out, nor of a mode, which has none."""
     where = locate_expression(node, text, tokens)
     call = text[where.start : where.end]
     within = node.this if isinstance(node, exp.Filter) else node
     if not isinstance(within, exp.WithinGroup):
         return _Calls((call,))
+    if is_mode(within):
+        return _Calls(())
     fractions = within.this.this
     array = fractions.this if isinstance(fractions, exp.Cast) else fractions
     if not isinstance(array, exp.Array) or not array.expressions:

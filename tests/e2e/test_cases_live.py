@@ -23,6 +23,7 @@ from tests.unit.sql.corpus import Case, cases
 
 CASES = cases()
 Row = tuple[object, ...]
+_OF_ROWS = {"rank_error_95", "rows_short_5"}
 Explained = dict[str, Any]  # JSON
 DEVIATIONS = 6.0
 #: Every average is over more rows than this, where the case does not say its own "rows_of_average".
@@ -119,7 +120,7 @@ def stated_noise(explained: Explained, case: Case) -> Mapping[str, float]:
     rows = float(str(case.facts.get("rows_of_average", ROWS_OF_AN_AVERAGE)))
     found: dict[str, float] = {}
     outputs = [o for release in explained["releases"] for o in release["outputs"]]
-    for output in (o for o in outputs if "rank_error_95" not in o):  # how far values are apart is not stated
+    for output in (o for o in outputs if not _OF_ROWS & {*o}):  # how far values are apart is not stated
         function = output["aggregate"].partition("(")[0]
         # an average is a noisy sum over a noisy count, whose noise is at most that of the sum
         sd = output["sd"] if "sd" in output else 2 * output["sd_times_rows"] / rows

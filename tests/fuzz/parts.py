@@ -12,6 +12,7 @@ from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import PICO
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.plan.distinct import DistinctPart
+from proxy.plan.modes import ModePart
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Neighbors
@@ -49,8 +50,8 @@ class Parts:
                         _check_alone(part, alone, unit)
                         if unit < 2:
                             _check_without(whole, self._counts(number, everybody - {unit}, kept), alone, unit)
-                case QuantilePart():
-                    pass  # examined by tests.fuzz.ranked
+                case QuantilePart() | ModePart():
+                    pass  # examined by tests.fuzz.ranked and tests.fuzz.elected
                 case _ as never:
                     assert_never(never)
 
@@ -83,8 +84,8 @@ class Parts:
                     expected = DistinctOracle(oracle, self.plan, part, salt, keeps).counts()
                     if engine != expected:
                         raise Broken(f"distinct values: engine {engine}, oracle {expected}")
-                case QuantilePart():
-                    pass  # examined by tests.fuzz.ranked
+                case QuantilePart() | ModePart():
+                    pass  # examined by tests.fuzz.ranked and tests.fuzz.elected
                 case _ as never:
                     assert_never(never)
 

@@ -146,7 +146,7 @@ def ranks_of(world: World, databases: Databases, query: str, context: PlanContex
         for name, t in world.tables.items()
     }
     oracle = Oracle(plan, tables, world.privacy.time_zone, SALT)
-    return Ranks(world, plan, bound, databases, oracle, _all_keys(plan, databases))
+    return Ranks(world, plan, bound, databases, oracle, all_keys(plan, databases))
 
 
 def columns(kept: Kept) -> list[list[object]]:
@@ -154,7 +154,7 @@ def columns(kept: Kept) -> list[list[object]]:
     return [list(column) for column in kept.columns]
 
 
-def _all_keys(plan: ReleasePlan, databases: Databases) -> Kept:
+def all_keys(plan: ReleasePlan, databases: Databases) -> Kept:
     """The private parts of all keys that anybody holds."""
     is_private = [isinstance(k, PrivateKey) for k in plan.analysed.keys]
     if not any(is_private):

@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.fuzz import elected
 from tests.fuzz.bin_queries import make_bin_query
 from tests.fuzz.constant_queries import make_constant_query
 from tests.fuzz.different_queries import make_different_query
+from tests.fuzz.elected import run_modes
 from tests.fuzz.elsewhere import (
     PLAIN_RANKS,
     RANKS,
@@ -40,6 +42,7 @@ OTHERS: tuple[Make, ...] = (make_bin_query, make_constant_query, make_different_
                             make_sibling_query, make_unit_query)  # fmt: skip
 SETS = (("sensitivity", PostgresSetsExaminer), ("meaning", PlainPostgresSetsExaminer))
 QUANTILES = ((check_bounds, RANKS), (check_meaning, PLAIN_RANKS))
+MODES = ((elected.check_bounds, RANKS), (elected.check_meaning, PLAIN_RANKS))
 
 
 def test_one_unit_moves_the_vector_within_its_bound() -> None:
@@ -77,6 +80,13 @@ def test_quantiles_keep_all_promises_there_too() -> None:
         assert tally.planned > 4, "the engine computes too few of these queries"
 
 
+def test_modes_keep_all_promises_there_too() -> None:
+    for check, engine in MODES:
+        tally = run_modes((91_300, 91_301), check, engine=engine)
+        assert not tally.failures, report(tally)
+        assert tally.planned > 4, "the engine computes too few of these queries"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("how", "of"), SETS)
 def test_many_grouping_sets(how: str, of: type[SetsExaminer]) -> None:
@@ -88,6 +98,13 @@ def test_many_grouping_sets(how: str, of: type[SetsExaminer]) -> None:
 @pytest.mark.parametrize(("check", "engine"), QUANTILES)
 def test_many_quantiles(check: Callable[[Ranks], None], engine: Engine) -> None:
     tally = run_quantiles(range(92_200, 92_300), check, stop=True, engine=engine)
+    assert not tally.failures, report(tally)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("check", "engine"), MODES)
+def test_many_modes(check: Callable[[Ranks], None], engine: Engine) -> None:
+    tally = run_modes(range(92_300, 92_400), check, stop=True, engine=engine)
     assert not tally.failures, report(tally)
 
 

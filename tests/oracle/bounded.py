@@ -155,6 +155,10 @@ class Oracle:
         """The canonical key of a row."""
         return tuple(self._key(k.scalar, row, is_private=isinstance(k, PrivateKey)) for k in self._analysed.keys)
 
+    def public_value(self, scalar: Scalar, row: Row) -> Value:
+        """What a row is told by, as if it were grouped by it."""
+        return self._key(scalar, row, is_private=False)
+
     def _key(self, scalar: Scalar, row: Row, *, is_private: bool) -> Value:
         value = self.evaluator.value(scalar, row, Reading.KEY)
         if (

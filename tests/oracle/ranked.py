@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from datetime import datetime
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.mechanisms import Distribution
@@ -27,16 +27,24 @@ from tests.oracle.scalars import Reading, Row
 
 _LESS = 1.0 - 2.0**-40
 
+Place = TypeVar("Place", bound=Hashable)
 Histograms = Mapping[Key, Mapping[int, int]]
 
 
 def histograms(oracle: Oracle, plan: ReleasePlan, part: QuantilePart, kept: Collection[Key]) -> Histograms:
     """Weights by key and cell. kept: the private parts of keys that were released; of no importance without them."""
-    found: dict[Key, Counter[int]] = defaultdict(Counter)
+    return weighed(held_cells(oracle, plan, part, kept), plan, part.ladder.groups)
+
+
+def weighed(
+    units: Mapping[Unit, Mapping[Key, Counter[Place]]], plan: ReleasePlan, groups: int
+) -> Mapping[Key, Mapping[Place, int]]:
+    """Weights by key and place of units within their bounds. groups: so many full ones count."""
+    found: dict[Key, Counter[Place]] = defaultdict(Counter)
     bounds = plan.analysed.bounds
-    for held in held_cells(oracle, plan, part, kept).values():
+    for held in units.values():
         shares = [_norm(c.total(), bounds.rows_per_group, plan.distribution) for c in held.values()]
-        norm, most = sum(shares), part.ladder.groups * NORM_UNITS
+        norm, most = sum(shares), groups * NORM_UNITS
         everywhere = 1.0
         if norm > most:
             everywhere = math.sqrt(most / norm) if plan.distribution is Distribution.GAUSSIAN else most / norm

@@ -92,7 +92,7 @@ def _answer(oracle: Oracle, plan: ReleasePlan, aggregate: Aggregate, rows: list[
     """By name, the sums that make the aggregate over one group's rows, and how far rounding may lead away from each."""
     passing = [r for r in rows if aggregate.where == TRUE or oracle.evaluator.passes(aggregate.where, r)]
     size = max(_TOLERANCE, *plan.units_per_grid) * (1 + len(rows))
-    if aggregate.kind.is_quantile:  # the cell is chosen apart
+    if aggregate.kind.is_quantile or aggregate.kind is AggregateKind.MODE:  # the cell is chosen apart
         return {"n": (float(sum(_is_counted(oracle, plan, aggregate.argument, r) for r in passing)), size)}
     match aggregate.kind:
         case AggregateKind.COUNT_UNITS:

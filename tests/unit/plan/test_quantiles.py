@@ -226,7 +226,6 @@ def test_quantiles_in_pure_accounting_leave_averages_as_they_are() -> None:
         ("select percentile_cont(array[0.5, 2]) within group (order by age) from users", "from 0 to 1"),
         ("select percentile_cont(array[]::float8[]) within group (order by age) from users", "1 to 100 fractions"),
         ("select median(age) from users", "median"),
-        ("select mode() within group (order by age) from users", "mode"),
         ("select rank(3) within group (order by age) from users", "rank"),
         ("select hush.low(percentile_cont(array[0.5]) within group (order by age)) from users", "takes one aggregate"),
         ("select percentile_cont(0.5, 0.6) within group (order by age) from users", "percentile_cont"),

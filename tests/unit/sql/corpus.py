@@ -26,6 +26,7 @@ from proxy.pipeline.stages import next_part, resumed
 from proxy.pipeline.statements import Understood
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.explain_sets import label
+from proxy.plan.modes import ModePart
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
@@ -217,7 +218,10 @@ def facts_of(plan: ReleasePlan) -> dict[str, object]:
 
 
 def _limits(part: Part) -> str:
-    """Values in a group, groups, and values in all, of one unit; of quantiles fractions, values, rows and groups."""
+    """Values in a group, groups, and values in all, of one unit; of quantiles fractions, values, rows and groups.
+
+    Of modes the candidates, rows and groups.
+    """
     match part:
         case DistinctPart(limits=limits):
             return f"{limits.values}/{limits.groups}/{limits.in_all}"
@@ -225,6 +229,8 @@ def _limits(part: Part) -> str:
             fractions = " ".join(f"{float(f):g}" for f in ladder.fractions)
             ends = "".join(f", ends of {float(f):g}" for f in ladder.bracketed)
             return f"{fractions} of {grid.cells} values, {ladder.move}/{ladder.groups}{ends}"
+        case ModePart(poll=poll):
+            return f"mode of {poll.candidates} values, {poll.move}/{poll.groups}"
         case _ as never:
             assert_never(never)
 
