@@ -2,7 +2,7 @@
 
 In one file for each dataset in the state directory. A profile is kept with what it was made of: whose rows they are,
 and what the policy says of a column. Where it says something else now, that part is left out, and that is said. Other
-data are no reason: an older profile is as private, and nearly as good; EXPLAIN tells which.
+data are no reason: an older profile is as private; EXPLAIN and notices tell which it is.
 """
 
 from __future__ import annotations
@@ -117,6 +117,7 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             said.append(f'the profile of table "{kept.table}" is of data version {kept.data_version}')
         found.append(TableProfile(
             table=kept.table, allowed=allowed_rows(policy.tables[kept.table]), rows=_of(kept.rows),
+            newer=policy.data_version if kept.data_version != policy.data_version else "",
             sums=tuple((s.column, s.largest, _of(s.sizes)) for s in sums), data_version=kept.data_version,
             shares=tuple(
                 ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares

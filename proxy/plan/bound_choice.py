@@ -48,7 +48,8 @@ class FromProfile:
 
     rows: what B is worth in rows of the heaviest moment. loss: the share of a sum over all groups that bounding is
     expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
-    policy's bound. data_version: of the data that the profile was made from. kept: what WHERE is taken to keep.
+    policy's bound. data_version: of the data that the profile was made from; newer: that of the data now, "" if it
+    is the same. kept: what WHERE is taken to keep.
     moved: by how much each average of all groups is expected to be off because units are cut.
     """
 
@@ -57,6 +58,7 @@ class FromProfile:
     error: float
     by_policy: float
     data_version: str
+    newer: str = ""
     kept: Kept = EVERYTHING
     moved: tuple[tuple[Mean, float], ...] = ()
 
@@ -136,8 +138,8 @@ def choose(
         return vector, natural, FROM_POLICY
     chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
-                       data_version=situation.profile.data_version, kept=situation.filters.kept,
-                       moved=forecast.moved(weights, loss))  # fmt: skip
+                       data_version=situation.profile.data_version, newer=situation.profile.newer,
+                       kept=situation.filters.kept, moved=forecast.moved(weights, loss))  # fmt: skip
     return centred, chosen, told
 
 

@@ -86,6 +86,7 @@ def _chosen(bound: Bound) -> Json | None:
                 "expected_error": bound.error,
                 "expected_error_by_policy": bound.by_policy,
                 "data_version": bound.data_version,
+                "newer_data_version": bound.newer,
                 "kept": bound.kept.share,
                 "untold": ", ".join(f'"{name}"' for name in bound.kept.untold),
             }

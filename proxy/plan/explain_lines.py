@@ -89,9 +89,10 @@ def _chosen(bound: Json) -> str:
     kept, untold = float(str(bound["kept"])), bound["untold"]
     passing = f"; WHERE keeps about {100 * kept:.2g} % of a unit's rows" if kept < _NEARLY_ALL else ""
     passing += f"; no profile of {untold}: bound of the whole table" if untold else ""
+    newer = f", while the data are of version {bound['newer_data_version']}" if bound["newer_data_version"] else ""
     return (
         f"  Bound: what a unit has counts up to that of {figure(bound['rows'])} rows, by the profile of data"
-        f" version {bound['data_version']}; expected error {error}, with the policy's bounds {other}{passing}"
+        f" version {bound['data_version']}{newer}; expected error {error}, with the policy's bounds {other}{passing}"
     )
 
 

@@ -21,7 +21,9 @@ from proxy.plan.passed import passed
 from proxy.plan.profile import ColumnShares, Doubles, TableProfile
 from proxy.sql.algebra import TRUE, Call, ColumnRef, Scalar, Stored, columns_of, conjunction
 
-_TOLD = 5.0  # standard deviations of shares that all units together must exceed
+_TOLD = 5.0  # standard deviations of one share that all units together must exceed
+_LEAST_TOLD = 0.1  # of how far shares are from their mean, that they keep whatever their noise
+_WARY = 0.5  # standard deviations by which rows of a unit are taken to be more alike than was told
 _LEAST = 2.0**-30  # no share is smaller
 
 
@@ -161,8 +163,9 @@ class Filters:
         of = scan.table.column(column.name)
         if profile is None or found is None or of is None or cells_of(of).number != len(found.rows):
             return None
-        several = profile.rows.tail.above[0]
-        return _known(found, several, cells_of(of), is_constant=column.scan in self._owned.constant_scans)
+        tail = profile.rows.tail
+        units = tail.units if profile.rows.is_told else sum(found.rows)
+        return _known(found, units, tail.above[0], cells_of(of), is_constant=column.scan in self._owned.constant_scans)
 
 
 def _joins(columns: Sequence[ColumnRef]) -> bool:
@@ -171,27 +174,46 @@ def _joins(columns: Sequence[ColumnRef]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _known(of: ColumnShares, several: float, cells: Cells, *, is_constant: bool) -> _Known | None:
+def _known(of: ColumnShares, units: float, several: float, cells: Cells, *, is_constant: bool) -> _Known | None:
     """Shares of the average unit, or None if there are too few units to tell them from noise.
 
-    several: units of more than one row.
+    units: of any number of rows, each of which adds 1 to all cells together. several: units of more than one row.
     """
-    units = sum(of.rows)
-    if units <= _TOLD * of.sd * math.sqrt(len(of.rows)):
+    if units <= _TOLD * of.sd:
         return None
-    rows = np.maximum(np.array(of.rows), 0.0)
-    rows /= rows.sum()
+    noise = of.sd / units
+    rows, slack = _evened(np.array(of.rows) / units, noise)
     if is_constant or several <= _TOLD * of.sd:
-        return _Known(cells, rows, rows, of.sd / units, 1.0)  # as if all rows of a unit had one value: nothing is lost
+        return _Known(cells, rows, rows, slack, 1.0)  # as if all rows of a unit had one value: nothing is lost
     pairs, noise = np.array(of.pairs) / several, of.sd / several
-    likeness = _likeness(of, float(pairs.sum()), units) + noise * math.sqrt(len(rows))
-    likeness = min(1.0, max(0.0, likeness))
+    likeness = _likeness(rows, pairs, noise)
     usual = rows * rows + likeness * rows * (1.0 - rows)  # where the number of a cell is noise, that of all cells tells
     pairs = (usual * usual * pairs + noise * noise * usual) / (usual * usual + noise * noise)
-    return _Known(cells, rows, np.clip(pairs, 0.0, 1.0), of.sd / units, likeness)
+    return _Known(cells, rows, np.clip(pairs, 0.0, 1.0), slack, likeness)
 
 
-def _likeness(of: ColumnShares, pairs: float, units: float) -> float:
-    """How much more often two rows of a unit share a cell than those of two units do, from -1 to 1 but for noise."""
-    chance = (math.fsum(r * r for r in of.rows) - len(of.rows) * of.sd * of.sd) / (units * units)
-    return (pairs - chance) / (1.0 - chance) if chance < 1.0 else 1.0
+def _evened(noisy: Doubles, noise: float) -> tuple[Doubles, float]:
+    """Shares that add up to 1, as far from their mean as stands out of their noise, and what is left of the noise.
+
+    The estimate of James and Stein: many cells that hold about as much tell together that they do.
+    """
+    mean = float(noisy.mean())
+    away = noisy - mean
+    square = float(away @ away)
+    told = 1.0 - max(0, len(noisy) - 3) * noise * noise / square if square > 0 else 1.0
+    told = max(told, _LEAST_TOLD)
+    rows = np.maximum(mean + told * away, 0.0)
+    whole = float(rows.sum())
+    rows = rows / whole if whole > 0 else np.full(len(rows), 1.0 / len(rows))
+    return rows, noise * math.sqrt(told)
+
+
+def _likeness(rows: Doubles, pairs: Doubles, noise: float) -> float:
+    """How much more often two rows of a unit share a cell than those of two units do, from 0 to 1.
+
+    Each cell counts as much as it can tell. noise: of the pairs of one cell.
+    """
+    weights = rows * (1.0 - rows)
+    whole = float(weights @ weights)
+    found = float(weights @ (pairs - rows * rows)) + _WARY * noise * math.sqrt(whole)
+    return min(1.0, max(0.0, found / whole)) if whole > 0 else 1.0

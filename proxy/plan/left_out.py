@@ -7,7 +7,7 @@ alone. See docs/claims/left-out.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
@@ -51,6 +51,7 @@ class About:
 
     share: about what is left out of counts and sums; least, most: its range. units: the share of units of which
     something is. is_filtered: forecast for more rows than are asked for, since nothing is known of some condition.
+    outdated: data versions, of the profile and now, where they differ.
     """
 
     share: float
@@ -58,10 +59,11 @@ class About:
     most: float
     units: float
     is_filtered: bool
+    outdated: tuple[str, str] | None = None
 
     @property
     def is_worth_saying(self) -> bool:
-        return self.share >= WORTH_SAYING
+        return self.share >= WORTH_SAYING or self.outdated is not None
 
     @property
     def missing(self) -> float:
@@ -74,6 +76,17 @@ COMPLETE = Complete()
 
 
 def left_out(
+    moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
+    profile: TableProfile | None, distribution: Distribution, groups: int, kept: Kept,
+) -> LeftOut:  # fmt: skip
+    """What the bounds leave out, and whether other data than are asked for tell it. See `_forecast`."""
+    found = _forecast(moments, allocation, bound, analysed, profile, distribution, groups, kept)
+    if profile is None or not profile.newer or not isinstance(found, About):
+        return found
+    return replace(found, outdated=(profile.data_version, profile.newer))
+
+
+def _forecast(
     moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
     profile: TableProfile | None, distribution: Distribution, groups: int, kept: Kept,
 ) -> LeftOut:  # fmt: skip
@@ -155,11 +168,14 @@ def told(of: LeftOut, unit: str) -> str:
             )
         case About():
             whole = "all rows, before WHERE" if of.is_filtered else "the whole"
-            if not of.is_worth_saying:
-                return f"bounds leave out less than 1 % of {whole}"
+            by = ""
+            if of.outdated is not None:
+                by = f", by a profile of data version {of.outdated[0]}, while the data are of version {of.outdated[1]}"
+            if of.share < WORTH_SAYING:
+                return f"bounds leave out less than 1 % of {whole}{by}"
             return (
                 f"bounds leave out about {_percent(of.share)} % ({_percent(of.least)} to {_percent(of.most)} %)"
-                f" of {whole}, of about {_percent(of.units)} % of {unit}s"
+                f" of {whole}, of about {_percent(of.units)} % of {unit}s{by}"
             )
         case _ as never:
             assert_never(never)

@@ -201,7 +201,8 @@ class TableProfile:
     allowed: rows of a unit by the policy, None if it does not say, 1 where there cannot be more. rows: of a unit.
     sums: by column, the largest size of one value by the policy, and the sums of the sizes of a unit's values, in
     multiples of it. shares: of rows with the values of a column. means: averages of units, by column. groups: how many
-    different values of a column units have. data_version: of the data that was looked at.
+    different values of a column units have. data_version: of the data that was looked at. newer: that of the data now,
+    "" if it is the same.
     """
 
     table: str
@@ -212,6 +213,7 @@ class TableProfile:
     shares: tuple[ColumnShares, ...] = ()
     means: tuple[UnitMeans, ...] = ()
     groups: tuple[tuple[str, Sizes], ...] = ()
+    newer: str = ""
 
     @property
     def most_rows(self) -> int:

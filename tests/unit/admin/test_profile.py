@@ -305,6 +305,7 @@ def test_what_fits_the_policy_no_longer_is_left_out_and_said(
     for line, words in zip(lines, said, strict=True):
         assert words in line
         assert line.endswith("; hushql profile makes a new one")
+    assert [p.newer for p in found] == (["2"] * len(found) if "data_version" in old else [""] * len(found))
 
 
 def test_a_new_profile_takes_the_place_of_the_old(tmp_path: Path, folder: Path) -> None:

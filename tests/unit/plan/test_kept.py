@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from proxy.analysis.units import UniqueKeys
@@ -233,13 +234,43 @@ def test_how_alike_rows_of_a_unit_are_is_told_by_all_cells_where_each_is_noise(l
     for _ in range(20):
         of = ColumnShares(column="amount", sd=sd, rows=tuple(units * p + rng.gauss(0, sd) for p in rows),
                           pairs=tuple(p + rng.gauss(0, sd) for p in pairs))  # fmt: skip
-        known = kept._known(of, units, AMOUNT, is_constant=False)
+        known = kept._known(of, units, units, AMOUNT, is_constant=False)
         assert known is not None
         assert abs(known.likeness - likeness) < reach
         found.append(known.likeness)
         assert (known.pairs >= 0.0).all()
         assert (known.pairs <= 1.0).all()
-    assert sum(found) / 20 - likeness < 0.2, "a standard deviation is added, and the noise of single cells is not"
+    assert sum(found) / 20 - likeness < 0.1, "half a standard deviation is added, and the noise of single cells is not"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tenth_of_many_cells_is_told_where_the_noise_of_each_hides_it(seed: int) -> None:
+    """Shares that add up to less than their noise are known too: how many units there are other numbers tell."""
+    rng, sd = random.Random(seed), UNITS / 20
+    of = even("amount", 0.0)
+    noisy = replace(of, sd=sd, rows=tuple(r + rng.gauss(0, sd) for r in of.rows))
+    known = replace(context(), profiles=(replace(PROFILE, shares=(noisy,)),))
+    where = "amount > 100"  # seven of 64 cells, even by the logarithm
+    found = Filters(plan(f"select count(*) from orders where {where}", known).analysed.owned, known.profiles).kept
+    told = filters(f"select count(*) from orders where {where}").kept.share
+    assert not found.untold
+    assert found.share == pytest.approx(told, abs=0.1)
+
+
+def test_shares_that_stand_out_of_their_noise_stay_what_they_are() -> None:
+    rng, noise = random.Random(3), 0.004
+    rows = np.array([0.0, 0.5, 0.25, 0.125, *([0.125 / 60] * 60)])
+    found, left = kept._evened(rows + np.array([rng.gauss(0, noise) for _ in rows]), noise)
+    assert found[:4] == pytest.approx(rows[:4], abs=4 * noise)
+    assert 0.95 * noise < left <= noise
+    assert found.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("noisy", [[0.5, 0.5], [0.25] * 8, [-1.0, -1.0, -2.0, -1.0, -1.0]])
+def test_whatever_shares_say_they_add_up_to_one(noisy: list[float]) -> None:
+    found, left = kept._evened(np.array(noisy), 0.3)
+    assert found.sum() == pytest.approx(1.0)
+    assert 0.0 < left <= 0.3
 
 
 def test_a_sum_of_uneven_values_is_longer_than_one_of_even_values() -> None:

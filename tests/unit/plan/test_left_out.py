@@ -144,3 +144,24 @@ def test_sums_of_what_was_not_profiled_are_not_told() -> None:
         query = "select sum(amount) from orders" if not profile.sums else "select sum(amount * 2) from orders"
         found = plan(query, replace(of, profiles=(profile,))).left_out
         assert isinstance(found, Untold if not profile.sums else About)
+
+
+def test_a_profile_of_older_data_is_told_in_notices_and_in_explain() -> None:
+    """Also where bounds leave out next to nothing, since more rows of units would not be seen."""
+    words = "by a profile of data version 7, while the data are of version 9"
+    for query in (COUNT, AVERAGE, "select status, sum(amount) from orders group by status"):
+        fresh, old = (plan(query, replace(context(), profiles=(p,))) for p in (PROFILE, replace(PROFILE, newer="9")))
+        assert isinstance(old.left_out, About)
+        (notice,) = left_out_notices((old,), "customer")
+        assert words in notice.message
+        assert not any(words in n.message for n in left_out_notices((fresh,), "customer"))
+        assert fresh.sql == old.sql, "it is as private, and the same is asked"
+    lines = " ".join(" ".join(plan_lines(explain_plan(plan(COUNT, _old()), context().privacy))).split())
+    assert "by the profile of data version 7, while the data are of version 9" in lines
+    assert words in told(
+        About(share=0.001, least=0.0, most=0.01, units=0.01, is_filtered=False, outdated=("7", "9")), "u"
+    )
+
+
+def _old() -> PlanContext:
+    return replace(context(), profiles=(replace(PROFILE, newer="9"),))
