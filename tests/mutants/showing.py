@@ -51,7 +51,7 @@ SHOWING = (
            _PLAIN_ROWS),
     Seeded("showing", "made-up rows are aggregated", "sql/plain_rows.py",
            "        exp.TimestampTrunc,",
-           "        exp.TimestampTrunc, exp.Max, exp.JSONArrayAgg,",
+           "        exp.TimestampTrunc, exp.Max,",
            _PLAIN_ROWS),
     Seeded("showing", "made-up rows are within what was found of the data", "session/made_up.py",
            "visible, patches = version.visible_tables(login), []",
