@@ -134,7 +134,7 @@ def _gives(part: Part, wanted: Part, asking: ReleasePlan, source: ReleasePlan) -
         case ModePart(), ModePart():
             is_bounded = (part.poll.move, part.poll.groups) == (wanted.poll.move, wanted.poll.groups)
             is_alike = (part.asked, part.candidates) == (wanted.asked, wanted.candidates)
-            return is_alike and (is_free or (is_same and is_bounded))
+            return is_alike and (is_free or (is_bounded and is_same))
         case _:
             return False
 

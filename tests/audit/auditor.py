@@ -51,6 +51,11 @@ def rows_and_side(numbers: Numbers) -> Scores:
     return numbers[:, -2] + 3 * (numbers[:, -1] > MIDDLE)
 
 
+def rows_and_vote(numbers: Numbers) -> Scores:
+    """The number of rows, and whether the mode is the person's value: both are in the charge."""
+    return numbers[:, -2] + 3 * (numbers[:, -1] > 0)
+
+
 def total_and_part(numbers: Numbers) -> Numbers:
     """Of the three rows of a place, those that the person is in: the part with large v, and the total behind it."""
     return last(numbers).reshape(-1, 3)[:, 1:]
@@ -85,6 +90,9 @@ KINDS = (
          score=(rows_and_side, rows_and_side), times=2,
          sql="SELECT place, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY score) FROM scores GROUP BY 1"
              " ORDER BY 1"),
+    Kind(name="mode(), with its count", promises=(Promise.RHO, Promise.EPSILON), epsilon=(2.75, 2),
+         score=(rows_and_vote, rows_and_vote), times=2,
+         sql="SELECT place, count(*), mode() WITHIN GROUP (ORDER BY vote) FROM votes GROUP BY 1 ORDER BY 1"),
 )  # fmt: skip
 NAMED = "SELECT count(*) FROM (SELECT name, count(*) FROM named GROUP BY name) AS shown WHERE name LIKE 'name %'"
 

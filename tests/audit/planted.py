@@ -10,8 +10,10 @@ import sys
 from typing import Any
 
 from proxy.dp import quantiles, samplers
+from proxy.dp.modes import elect
 from proxy.dp.selection import threshold
 from proxy.plan import release_plan
+from proxy.release import modes
 
 
 def half_the_noise() -> None:
@@ -19,6 +21,7 @@ def half_the_noise() -> None:
     take, scores = samplers.NoisePool.take, quantiles.scores
     setattr(samplers.NoisePool, "take", lambda self, n: tuple(v // 2 for v in take(self, n)))  # noqa: B010  # for mypy
     quantiles.scores = lambda *arguments: scores(*arguments) * 2
+    setattr(modes, "elect", lambda poll, weights, choose: elect(poll, 2 * weights, choose))  # noqa: B010  # for mypy
 
 
 def half_the_threshold() -> None:

@@ -19,7 +19,7 @@ VISITORS, PLACES_OF_ONE = 10_000, 4  # persons in `visits`, and places of each
 TAGS_OF_ONE = 3  # in `tags`
 KEYS = 20_000
 TOP, MIDDLE = 199, 180  # of the scores: that of the person, and that of the one in the middle of the others
-ON_A_SIDE = 20  # of those
+ON_A_SIDE = 20  # of those; in `votes`, for each of two values
 MODES = ("zcdp", "pure")
 WITH, WITHOUT = "with", "without"
 DELTA = 0.01
@@ -31,6 +31,8 @@ create table people as select i::integer as pid, i::integer as place, 0.0::doubl
 create table scores as select (i * 100 + j)::integer as pid, i::integer as place,
   case when j < {ON_A_SIDE} then 0 when j > {ON_A_SIDE} then {TOP} else {MIDDLE} end::integer as score
   from range({PLACES}) t(i), range({2 * ON_A_SIDE + 1}) u(j);
+create table votes as select (i * 100 + j)::integer as pid, i::integer as place, (j % 2)::integer as vote
+  from range({PLACES}) t(i), range({2 * ON_A_SIDE}) u(j);
 create table visits as select i::integer as pid, i::integer as place from range({PLACES_OF_ONE * VISITORS}) t(i);
 create table tags as select i::integer as pid, i::integer as place, 1000 as tag from range({PLACES}) t(i);
 create table named as select i::integer as pid, 'everybody' as name from range(1000) t(i);
@@ -39,6 +41,7 @@ _PERSON = f"""
 insert into lone values (1000000);
 insert into people select 1000000 + i, i, 10.0 from range({PLACES}) t(i);
 insert into scores select 1000000 + i, i, {TOP} from range({PLACES}) t(i);
+insert into votes select 1000000 + i, i, 1 from range({PLACES}) t(i);
 insert into visits select 1000000 + i // {PLACES_OF_ONE}, i from range({PLACES_OF_ONE * VISITORS}) t(i);
 insert into tags select 1000000 + i // {TAGS_OF_ONE}, i // {TAGS_OF_ONE}, i % {TAGS_OF_ONE}
   from range({TAGS_OF_ONE * PLACES}) t(i);
@@ -83,6 +86,9 @@ def _tables() -> dict[str, object]:
         }},
         "scores": {**once, "columns": {
             "pid": pid, "place": here, "score": {"type": "integer", "bounds": [0, TOP], "nullable": False},
+        }},
+        "votes": {**once, "columns": {
+            "pid": pid, "place": here, "vote": {"type": "integer", "bounds": [0, 1], "nullable": False},
         }},
         "visits": {
             "unit": "pid", "max_rows_per_unit": PLACES_OF_ONE, "max_rows_per_group": 1,

@@ -327,6 +327,8 @@ def test_intervals_leave_a_statement_what_it_is(case: Case) -> None:
             ),
         ),
         ("percentile_disc('{0.5}'::float8[]) WITHIN GROUP (ORDER BY age)", ""),
+        ("mode() WITHIN GROUP (ORDER BY age)", ""),
+        ("mode() WITHIN GROUP (ORDER BY age) FILTER (WHERE age > 5)", ""),
         ("percentile_disc(ARRAY[]::float8[]) WITHIN GROUP (ORDER BY age)", ""),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.plan.derive import Derived, derive
+from proxy.plan.modes import ModePart
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.recipes import Ranked
 from proxy.policy.model import Bounded, Column, FromPolicy
@@ -157,6 +158,52 @@ def test_parts_are_those_of_the_release(source: str, wanted: str, parts: tuple[i
     ]
     assert found.noise > 1.0 or not errors
     assert math.isfinite(found.noise)
+
+
+MODE = "mode() within group (order by {})"
+
+
+@pytest.mark.parametrize("group", ["", "plan"])
+def test_modes_are_those_of_the_release(group: str) -> None:
+    made, asked = (
+        f"select {group + ', ' * bool(group)}{s} from users{' group by 1' * bool(group)}"
+        for s in (f"min(age), {MODE.format('age')}, {MODE.format('plan')}", MODE.format("plan"))
+    )
+    found = derived(made, asked)
+    assert found is not None
+    (recipe,) = (f for f in found.shown.vector.finishes if isinstance(f, Ranked))
+    part = found.shown.parts[recipe.part]
+    assert isinstance(part, ModePart)
+    assert (part.candidates, recipe.place) == (("free", "pro"), 0)
+    (new,) = plan(asked, OF).parts
+    assert isinstance(new, ModePart)
+    assert found.noise >= new.poll.steepness / part.poll.steepness > 1.0
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted", "why"),
+    [
+        (f"select {MODE.format('age')} from users", f"select {MODE.format('plan')} from users", "another value"),
+        (f"select {MODE.format('age')} from users", "select min(age) from users", "another kind"),
+        (f"select {MODE.format('age')} from users",
+         f"select {MODE.format('age')} filter (where plan = 'pro') from users", "other rows"),
+        (f"select plan, {MODE.format('age')} from users group by plan", f"select {MODE.format('age')} from users",
+         "modes do not add up"),
+        (f"select {MODE.format('age')} from users where age > 3", f"select {MODE.format('age')} from users", "fewer"),
+        (f"select {MODE.format('status')}, count(*) from orders",
+         f"select {MODE.format('status')} from orders where amount > 3", "other rows of a person"),
+    ],
+)  # fmt: skip
+def test_other_modes_do_not_follow(source: str, wanted: str, why: str) -> None:
+    assert derived(source, wanted) is None, why
+
+
+def test_modes_of_several_rows_need_the_same_bounds() -> None:
+    text = f"select status, {MODE.format('amount > 3')} from wide group by status"
+    lowered = replace(OF, lowered=Lowered(rows_per_group=3))
+    asked = plan(text, OF)
+    assert derive(asked, [asked], 1)
+    assert not derive(asked, [plan(text, lowered)], 1000)
 
 
 @pytest.mark.parametrize(

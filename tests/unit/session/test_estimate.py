@@ -49,6 +49,13 @@ def test_every_statement_has_its_row_for_every_account(tmp_path: Path) -> None:
         assert ledger.all_accounts() == ()
 
 
+def test_of_a_mode_is_told_how_seldom_another_value_is_given(tmp_path: Path) -> None:
+    text = "select * from hush.estimate('SELECT mode() WITHIN GROUP (ORDER BY age) FROM users') x"
+    with session_with(Slow(), tmp_path / "state") as (session, _ledger, _workers):
+        *_, error, _refusal, _told = (array.text for array in asked(session, text).arrays)
+    assert "mode() WITHIN GROUP (ORDER BY age): at most 5 % for a value " in error
+
+
 def test_settings_decide_what_statements_cost(tmp_path: Path) -> None:
     text = f"select * from hush.estimate(({RANKS!r}::text))"
     with session_with(Slow(), tmp_path / "state") as (session, _ledger, _workers):

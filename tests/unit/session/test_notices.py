@@ -85,6 +85,17 @@ def test_quantiles_are_said_to_be_approximate() -> None:
     assert rank_notices(output_noise(plan("select count(*), avg(height) from users"))) == ()
 
 
+def test_modes_are_said_to_be_drawn() -> None:
+    found = output_noise(plan("select mode() within group (order by age), min(age) from users"))
+    ranks, modes = rank_notices(found)
+    assert "rows or fewer off" in ranks.message
+    (short,) = (math.ceil(o.half_width_95) for o in found if o.is_of_mode)
+    assert modes.message == (
+        f"mode() is drawn from public values: one that is {short:,} rows short of the most frequent is given with a"
+        " chance of at most 5 %"
+    )
+
+
 def test_the_size_from_which_unlisted_groups_are_shown_is_told() -> None:
     of = plan("select city, count(*) from users group by city")
     assert isinstance(of.selection, Threshold)

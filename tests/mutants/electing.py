@@ -1,0 +1,44 @@
+"""Seeded mistakes about the most frequent value."""
+
+from __future__ import annotations
+
+from tests.mutants.mistake import Seeded
+
+_DP = "tests/unit/dp/test_modes.py"
+_PLAN = "tests/unit/plan/test_modes.py"
+_RELEASE = "tests/unit/release/test_modes.py"
+
+ELECTING = (
+    Seeded("modes", "a replaced unit is charged as one that goes", "plan/modes.py",
+           "is_monotone=promise.neighbors is Neighbors.ADD_REMOVE",
+           "is_monotone=True",
+           _PLAN),
+    Seeded("modes", "scores that move both ways are drawn as if they moved one", "dp/modes.py",
+           "apart = sensitivity if self.is_monotone else 2 * sensitivity",
+           "apart = sensitivity",
+           _DP),
+    Seeded("modes", "the group of units does not make scores move more", "plan/modes.py",
+           "move = bounds.rows_per_group * promise.group_size",
+           "move = bounds.rows_per_group",
+           _PLAN),
+    Seeded("modes", "modes of many groups are charged as one", "dp/modes.py",
+           "return self.amount / self.groups * _DOWN",
+           "return self.amount * _DOWN",
+           _DP),
+    Seeded("modes", "values outside of their domain are counted", "plan/modes.py",
+           "    tests += terms.source.in_domains((PublicKey(asked.of, ()),))\n",
+           "",
+           _PLAN),
+    Seeded("modes", "a value that occurs becomes a candidate", "release/modes.py",
+           "if place is not None:",
+           "if (place := place or 0) is not None:",
+           _RELEASE),
+    Seeded("modes", "a group of few rows has a mode", "release/modes.py",
+           "is_there = number.value >= max(least, 2 * number.sd)",
+           "is_there = number.value >= 1.0",
+           _RELEASE),
+    Seeded("modes", "the library is told that all scores move one way", "dp/samplers.py",
+           "monotonic=is_monotone",
+           "monotonic=True",
+           _DP),
+)  # fmt: skip
