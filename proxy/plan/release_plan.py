@@ -65,8 +65,8 @@ class PlanContext:
 
     pico: rho or epsilon of this release. atto_for_keys: delta a private-key release may use. shares: how much each
     aggregate matters, () for all alike. may_choose: a bound by the profile; sets are bounded alike. bound: imposed on
-    each unit's vector, with weights of 1; 0 where none is. may_count_cut: units of which rows are left out, where nothing
-    else tells; of several sets that are bounded together, one counts them for all.
+    each unit's vector, with weights of 1; 0 where none is. may_count_cut: units of which rows are left out, where
+    nothing else tells; of several sets that are bounded together, one counts them for all.
     """
 
     tables: Mapping[str, Table]

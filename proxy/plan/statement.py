@@ -141,7 +141,7 @@ class _Writer:
         return f"\nGROUP BY {', '.join(self._terms.keys)}" if self._terms.keys else ""
 
     def _with_parts(self, chosen: list[str], rest: str) -> str:
-        """A SELECT over rows that stand for one unit each; private parts, and cut units, are counted from its groups."""
+        """A SELECT over rows that stand for one unit each; private parts and cut units are counted from its groups."""
         counts_cut = bool(self._statement.cut_weight)
         if not self._is_mixed and not counts_cut:
             return f"SELECT {', '.join(['0 AS is_part', *chosen])}\n{rest}"

@@ -296,7 +296,8 @@ class Privacy:
 
     query_epsilon: of a query that says none, unless `questions` decide it: for accounts of an epsilon each, how many
     queries it is to pay for. See `dp.accounting.usual_epsilon`. confirm: what is expected to say nothing is refused
-    once, unless the client turns that off. tell_cut: of how many units rows are left out is told, where no profile does.
+    once, unless the client turns that off. tell_cut: where no profile tells, answers tell of how many units rows are
+    left out.
     """
 
     unit: str

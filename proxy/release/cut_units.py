@@ -69,7 +69,11 @@ def cut_words(of: CutShare, unit: str) -> str:
     if of.least <= 0:
         return f"less than {_percent(of.most, up=True)} % {whose}"
     ends = f"{_percent(of.least, up=False)} to {_percent(of.most, up=True)} %"
-    return f"about {100 * of.share:.2g} % {whose} ({ends})" if of.share < 0.995 else f"nearly all {unit}s have rows left out"
+    return (
+        f"about {100 * of.share:.2g} % {whose} ({ends})"
+        if of.share < 0.995
+        else f"nearly all {unit}s have rows left out"
+    )
 
 
 def _percent(share: float, *, up: bool) -> str:

@@ -39,9 +39,48 @@ _WIRE_SCREEN = "tests/unit/wire/test_screen.py"
 _WORKERS_TURNS = "tests/unit/workers/test_turns.py"
 _POLICY_LOAD = "tests/unit/policy/test_load.py"
 _ANALYSIS_PATTERNS = "tests/unit/analysis/test_patterns.py"
+_PLAN_CUT_UNITS = "tests/unit/plan/test_cut_units.py"
+_RELEASE_CUT_UNITS = "tests/unit/release/test_cut_units.py"
 _ANALYSIS_JOINT_KEYS = "tests/unit/analysis/test_joint_keys.py"
 
 ONE_LINE = (
+    # --- units that are cut ------------------------------------------------------------------------------------------
+    Seeded("bounding", "the pair of cut units is left out of the norm", "plan/release_plan.py",
+           "    sensitivity = norm_up(allocation.unit_norm, cut_weight, distribution) * factor",
+           "    sensitivity = allocation.unit_norm * factor",
+           _PLAN_CUT_UNITS),
+    Seeded("bounding", "a unit weighs twice among those that are cut", "plan/cut_units.py",
+           "math.floor(statement.cut_weight * statement.scale)",
+           "math.floor(2 * statement.cut_weight * statement.scale)",
+           _PLAN_CUT_UNITS),
+    Seeded("bounding", "a unit is counted as cut or whole once for each of its groups", "plan/cut_units.py",
+           "(SELECT DISTINCT {units} FROM {cells}) AS present",
+           "(SELECT {units} FROM {cells}) AS present",
+           _PLAN_CUT_UNITS),
+    Seeded("bounding", "units that lose keys are not called cut", "plan/statement.py",
+           "self._terms, \"scored\", \"heavy\", many)",
+           "self._terms, \"scored\", \"heavy\")",
+           _PLAN_CUT_UNITS),
+    Seeded("bounding", "units that are scaled are not called cut", "plan/cut_units.py",
+           "FROM {heavy} WHERE f < {terms.dialect.double(_NEARLY_ALL)}",
+           "FROM {heavy} WHERE f < {terms.dialect.double(0.0)}",
+           _PLAN_CUT_UNITS),
+    Seeded("bounding", "clipped totals are not called cut", "plan/statement.py",
+           '    return f"{total} > {moment.most} OR {total} < {moment.least}"',
+           '    return f"{total} < {moment.least}"',
+           _PLAN_CUT_UNITS),
+    Seeded("grouping sets", "each of the sets that are bounded together counts cut units", "plan/sets.py",
+           "may_count_cut=n not in others",
+           "may_count_cut=n not in pico",
+           _PLAN_CUT_UNITS),
+    Seeded("noise", "the numbers of cut and of whole units have one noise", "release/noisy.py",
+           "(number + draw for number, draw in zip(exact.units(), draws(noise, 2, check), strict=True))",
+           "(number + draw for number, draw in zip(exact.units(), [*draws(noise, 1, check)] * 2, strict=True))",
+           _RELEASE_CUT_UNITS),
+    Seeded("intervals", "the interval of cut units is of half their noise", "release/cut_units.py",
+           "half_width_95(plan.distribution, plan.cut_sd))",
+           "half_width_95(plan.distribution, plan.cut_sd / 2))",
+           _RELEASE_CUT_UNITS),
     # --- joins -----------------------------------------------------------------------------------------------------
     Seeded("joins", "a join by a column that is not unique repeats no rows", "analysis/units.py",
            "        if (scan.table.name, key.ref_column) not in unique.columns:",

@@ -236,8 +236,11 @@ def test_public_keys_that_need_no_factor_are_told_too() -> None:
     assert cut_and_whole(of, orders((4,), (5,), (1,), (9,))) == (2, 2)
 
 
-@pytest.mark.parametrize("query", ["select sum(amount) from orders", "select status, sum(amount) from orders group by 1",
-                                   "select store_id, sum(amount) from orders group by 1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    ["select sum(amount) from orders", "select status, sum(amount) from orders group by 1",
+     "select store_id, sum(amount) from orders group by 1"],
+)  # fmt: skip
 def test_a_clipped_total_is_cut_and_one_at_its_end_is_not(query: str) -> None:
     of = narrow(60, 60, 12)
     tables = {**of.tables, "orders": with_bounds(of.tables["orders"], "amount", Bounded(0, 30))}

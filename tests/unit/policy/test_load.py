@@ -239,7 +239,8 @@ def test_sum_bounds(written: str, expected: object) -> None:
 def test_every_privacy_key() -> None:
     keys = (
         "neighbors: replace_one, group_size: 3, accounting: pure, query_epsilon: 0.25, max_query_epsilon: 2, "
-        "confirm: true, tell_cut: false, raw_select: empty, time_zone: UTC, time_grid: 0, min_units: 20, reuse_factor: 3"
+        "confirm: true, tell_cut: false, raw_select: empty, time_zone: UTC, time_grid: 0, "
+        "min_units: 20, reuse_factor: 3"
     )
     policy = edited(("  delta: 1e-6", "  " + keys.replace(", ", "\n  ")))
     assert repr(policy.privacy) == (
