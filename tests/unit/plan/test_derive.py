@@ -15,6 +15,7 @@ from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import Bounded, Column, FromPolicy, Listed
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan
+from tests.unit.plan.test_profile import PROFILE
 
 #: orders of which all rows of a unit count in each group, users with more keys
 WIDE = replace(ORDERS, rows_per_group=FromPolicy(60), groups_per_unit=FromPolicy(60))
@@ -480,3 +481,15 @@ def test_rows_that_met_other_rows_are_other_rows(source: str, wanted: str) -> No
     made = plan(f"select u.plan, count(*) from users u {source} group by u.plan", OF)
     found = derive(plan(f"select count(*) from users u {wanted}", OF), made, 1000)
     assert (found is not None) == (source == wanted)
+
+
+def test_bounds_that_a_profile_chose_answer_nothing_else() -> None:
+    """One factor for all of a unit's groups: its cells do not add up to what a coarser question would have counted."""
+    chosen = replace(OF, profiles=(PROFILE,))
+    fine, coarse = "select status, count(*) from orders group by status", "select count(*) from orders"
+    given, asked = plan(fine, chosen), plan(coarse, chosen)
+    assert given.allocation.is_chosen
+    assert asked.allocation.is_chosen
+    for source in (given, plan(fine, OF)):
+        assert derive(asked, source, 10**6) is None
+    assert derive(plan(coarse, OF), given, 10**6) is None

@@ -17,7 +17,7 @@ from proxy.plan.cells import Cells, cells_of
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.kept import Filters
 from proxy.plan.left_out import About
-from proxy.plan.profile import ColumnShares, TableProfile
+from proxy.plan.profile import ColumnShares, TableProfile, UnitMeans
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra import TRUE, ColumnRef, conjunction
 from proxy.sqltypes import SqlType
@@ -289,3 +289,24 @@ def test_a_sum_of_uneven_values_is_longer_than_one_of_even_values() -> None:
         assert isinstance(found.bound, FromProfile)
         chosen.append(found.bound.rows)
     assert chosen[1] > 1.3 * chosen[0]
+
+
+def test_parts_of_a_profile_about_other_columns_enter_nothing() -> None:
+    """So a role that cannot name a column is shown nothing that its part of a profile tells."""
+    every = replace(
+        FILTERED, groups=(("store_id", counted(ROWS)),),
+        means=(UnitMeans("amount", tuple(map(float, range(0, 1100, 100))), (0.0, 9e3, *([0.0] * 8)), 2.0),),
+    )  # fmt: skip
+    bare = replace(every, sums=(), shares=(), groups=(), means=())
+    only_status = replace(bare, shares=tuple(s for s in FILTERED.shares if s.column == "status"))
+    for query, known in (
+        ("select count(*) from orders", bare),
+        ("select count(distinct user_id) from orders", bare),
+        ("select status, count(*) from orders group by status", only_status),
+        ("select count(*) from orders where status = 'refunded'", only_status),
+        ("select sum(amount), avg(amount) from orders", replace(every, groups=(), shares=())),
+    ):
+        whole, part = (plan(query, replace(context(), profiles=(p,))) for p in (every, known))
+        assert whole.fingerprint == part.fingerprint, query
+        assert (whole.bound, whole.left_out, whole.usual) == (part.bound, part.left_out, part.usual), query
+        assert explain_plan(whole, KNOWN.privacy) == explain_plan(part, KNOWN.privacy), query
