@@ -93,6 +93,12 @@ class InvalidSetting(HushError):
     sqlstate = "22023"
 
 
+class UnknownUnit(HushError):
+    """A text names no unit of time that PostgreSQL knows."""
+
+    sqlstate = "22023"
+
+
 class InvalidParameter(HushError):
     """A bind parameter cannot be read as its type."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.analysis.domains import Domains
+from proxy.analysis.implied import implied_rows
 from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import Joint, Key, PrivateKey, classify_key, few_enough, public_size
@@ -40,7 +41,7 @@ class ContributionBounds:
     rows: T, of a unit in all groups; rows_per_group: C; groups: G; keys: K, private keys of a unit.
     source: who set T, C and G, in words for EXPLAIN. ceiling: rows of a unit that no bound by a profile exceeds, 0 for
     any. is_fixed: no profile raises C or G, since an administrator or the client says so. declared: what the policy
-    says of rows with the same values, which units are taken not to exceed.
+    says of rows with the same values, which units are taken not to exceed. is_implied: no unit can have more.
     """
 
     rows: int
@@ -51,6 +52,7 @@ class ContributionBounds:
     ceiling: int = 0
     is_fixed: bool = False
     declared: DeclaredRows = NOTHING_DECLARED
+    is_implied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,8 @@ def analyse(
     constant = all(is_constant(k.scalar, owned) for k in keys)
     joints = () if every_key else joints_of(keys, domains, listed, owned.enforced_constants)
     declared = declared_rows(owned, block.keys, domains, listed)
-    bounds = _bounds(owned, keys, joints, declared, constant=constant, lowered=lowered)
+    implied = implied_rows(owned, domains)
+    bounds = _bounds(owned, keys, joints, declared, implied, constant=constant, lowered=lowered)
     return Analysed(owned=owned, domains=domains, keys=keys, bounds=bounds, has_constant_keys=constant, joints=joints,
                     beside=tuple(k for s, k in classified.items() if s not in block.keys))  # fmt: skip
 
@@ -109,8 +112,8 @@ def is_constant(scalar: Scalar, owned: Owned) -> bool:
 
 
 def _bounds(
-    owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], declared: DeclaredRows, *, constant: bool,
-    lowered: Lowered,
+    owned: Owned, keys: tuple[Key, ...], joints: tuple[Joint, ...], declared: DeclaredRows, implied: int, *,
+    constant: bool, lowered: Lowered,
 ) -> ContributionBounds:  # fmt: skip
     table = owned.bounds_from
     if isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit:
@@ -118,14 +121,18 @@ def _bounds(
     rows, source = _rows(owned, table, lowered.learned)
     if 0 < declared.rows < rows:
         rows, source = declared.rows, f"{source}, max_rows_per"
+    if 0 < implied < rows:
+        rows, source = implied, "by the statement"
     per_group = min(rows, limit_or(table.rows_per_group, rows))
     if 0 < declared.per_group < per_group and not constant:
         per_group, source = declared.per_group, f"{source}, max_rows_per in a group"
     groups = min(rows, limit_or(table.groups_per_unit, rows))
+    in_branch = in_one_branch(owned, (k.scalar for k in keys))
     if constant:
         per_group, groups = rows, 1
-    elif in_branch := in_one_branch(owned, (k.scalar for k in keys)):
+    elif in_branch:
         per_group = min(per_group, in_branch)
+    is_implied = implied == rows and (constant or (groups == rows and per_group in (rows, in_branch)))
     if lowered.rows_per_group and lowered.rows_per_group < per_group:
         per_group, source = lowered.rows_per_group, f"{source}, lowered by hush.max_rows_per_group"
         rows = min(rows, per_group) if groups == 1 else rows
@@ -135,7 +142,9 @@ def _bounds(
         groups = min(groups, public_size(keys, joints))
     lowest = lowered.rows_per_group or lowered.groups
     return ContributionBounds(
-        rows=rows, rows_per_group=per_group, groups=groups, keys=1 if constant else table.keys_per_unit, source=source,
+        rows=rows, rows_per_group=per_group, groups=groups, source=source,
+        keys=1 if constant else min(table.keys_per_unit, implied or table.keys_per_unit),
+        is_implied=is_implied and not lowest,
         ceiling=limit_or(table.rows_per_unit, 0) if _is_ceiling(table.rows_per_unit) else 0,
         is_fixed=bool(lowest) or _is_ceiling(table.rows_per_group) or _is_ceiling(table.groups_per_unit),
         declared=declared,

@@ -68,7 +68,7 @@ def _check_join(join: Join, before: Mapping[int, Scan], unique: UniqueKeys, adde
     while waiting:
         scan = next((s for s in waiting if _is_met(s, reached, pairs)), None)
         if scan is None:
-            raise _unmet(waiting[0], tuple(reached.values()), added)
+            raise _unmet(waiting[0], tuple(reached.values()), added, pairs)
         key = declared_key(scan, reached, pairs)
         if scan.table.is_public and (key is None or (scan.table.name, key.ref_column) not in unique.columns):
             fan_out.append(scan)
@@ -123,11 +123,11 @@ def _parent_key(parent: Scan, child: Scan) -> ColumnRef:
     return column_of(parent, child.table.ownership.parent_key)
 
 
-def _unmet(scan: Scan, others: tuple[Scan, ...], added: Set[int]) -> UnitNotJoined:
+def _unmet(scan: Scan, others: tuple[Scan, ...], added: Set[int], pairs: Pairs) -> UnitNotJoined:
     if scan.table.is_public:
         return UnitNotJoined(
             f'public table "{scan.table.name}" is not joined on a declared key',
-            hint=join_hint(scan.table, others, added),
+            hint=join_hint(scan, others, added, pairs),
         )
     other = next(s for s in others if not s.table.is_public)
     return UnitNotJoined(
@@ -165,16 +165,30 @@ def declared_key(scan: Scan, reached: Mapping[int, Scan], pairs: Pairs) -> JoinK
     return None
 
 
-def join_hint(table: Table, private: tuple[Scan, ...], added: Set[int]) -> str:
-    """What to write for a public table that is not joined. added: see `declared_advice`."""
+def join_hint(scan: Scan, private: tuple[Scan, ...], added: Set[int], pairs: Pairs) -> str:
+    """What to write for a public table that is not joined. added: see `declared_advice`. pairs: that are equated."""
+    table = scan.table
     found = declared_advice(table, private, added)
     if found:
         return f"Join it on {found}." if ", " not in found else f"Join it on one of: {found}."
     names = " and ".join(dict.fromkeys(spelled(s.table.name) for s in private if s.number not in added))
     return (
         f"The policy's joins name no column of {names or 'a private table'} for {spelled(table.name)}. Aggregate first "
-        f"and join the groups: FROM (SELECT x, count(*) AS n ... GROUP BY x) g JOIN {spelled(table.name)} ON ..."
+        f"and join the groups: {_groups_joined(scan, private, pairs)}"
     )
+
+
+def _groups_joined(scan: Scan, private: tuple[Scan, ...], pairs: Pairs) -> str:
+    """Groups of a private table with the public one, by the columns that the statement equates."""
+    other = spelled(scan.table.name)
+    for pair in pairs:
+        for ours, theirs in (pair, pair[::-1]):
+            of = next((s for s in private if s.number == ours.scan and isinstance(s.rows, Stored)), None)
+            if of is not None and theirs.scan == scan.number:
+                key, name = spelled(ours.name), spelled(of.table.name)
+                groups = f"SELECT {key}, count(*) AS n FROM {name} GROUP BY {key}"
+                return f"SELECT * FROM ({groups}) AS g JOIN {other} ON g.{key} = {other}.{spelled(theirs.name)}."
+    return f"FROM (SELECT x, count(*) AS n ... GROUP BY x) g JOIN {other} ON ..."
 
 
 def declared_advice(table: Table, private: tuple[Scan, ...], added: Set[int]) -> str:
@@ -191,10 +205,16 @@ def unit_advice(left: Table, right: Table) -> str:
         if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
             ours = _column_name(child.name, child.ownership.on)
             return f"{ours} = {_column_name(parent.name, child.ownership.parent_key)}"
+    for child, met in ((left, right), (right, left)):
+        if isinstance(child.ownership, UnitVia):
+            through = child.ownership
+            parent = _column_name(through.parent, through.parent_key)
+            rest = f"{spelled(met.name)} with {spelled(through.parent)}"
+            return f"{_column_name(child.name, through.on)} = {parent}, and {rest} on the unit"
     mine, theirs = ((t.ownership.columns if isinstance(t.ownership, UnitColumns) else ()) for t in (left, right))
     names = ("a", "b") if left.name == right.name else (left.name, right.name)
     same = (f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in zip(mine, theirs, strict=False))
-    return (" AND ".join(same) or "a common key of the unit") + (", a and b being the two" if names[0] == "a" else "")
+    return " AND ".join(same) + (", a and b being the two" if names[0] == "a" else "")
 
 
 def _column_name(table: str, column: str) -> str:

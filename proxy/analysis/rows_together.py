@@ -44,7 +44,9 @@ def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan
         keys_per_unit=whole(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
     )  # fmt: skip
     most = max(_limited(o, o.bounds_from.rows_per_group) for o in owned)
-    return replace(scan, table=table, rows=replace(rows, branches=branches, most_in_branch=most))
+    rows = replace(rows, branches=branches, most_in_branch=most,
+                   is_one_row_in_branch=all(o.is_one_row_per_unit for o in owned))  # fmt: skip
+    return replace(scan, table=table, rows=rows)
 
 
 def in_one_branch(owned: Owned, keys: Iterable[Scalar]) -> int:

@@ -38,12 +38,14 @@ from proxy.sql.algebra import (
     JoinKind,
     Scalar,
     Scan,
+    Stored,
     columns_of,
     conjunction,
     conjuncts,
     is_present,
 )
 from proxy.sql.links import equality, link
+from proxy.sql.names import spelled
 from proxy.sqltypes import SqlType
 
 
@@ -210,7 +212,7 @@ def _check_public_joins(
         if found is None:
             raise UnitNotJoined(
                 f'public table "{waiting[0].table.name}" is not joined on a declared key',
-                hint=join_hint(waiting[0].table, private, added),
+                hint=join_hint(waiting[0], private, added, pairs),
             )
         scan, key = found
         if (scan.table.name, key.ref_column) not in unique.columns:
@@ -254,7 +256,7 @@ def _check_unit_unused(block: Block) -> None:
             if is_unit_value(block, reference):
                 raise BadGroups(
                     f'grouping by "{reference.name}" would show one group per unit',
-                    hint="Group by attributes that many units share.",
+                    hint=_shared_instead(block, reference),
                 )
     for aggregate in block.aggregates:
         check_condition(block, aggregate.where)
@@ -262,6 +264,16 @@ def _check_unit_unused(block: Block) -> None:
             AggregateKind.COUNT, AggregateKind.COUNT_DISTINCT)  # fmt: skip
         for argument in () if plain else aggregate.arguments:
             check_condition(block, argument)
+
+
+def _shared_instead(block: Block, unit: ColumnRef) -> str:
+    """What to write where each group would be of one unit: of a stored table, with its names."""
+    scan, column = block.scan(unit.scan), spelled(unit.name)
+    hint = "Group by attributes that many units share"
+    if not isinstance(scan.rows, Stored):
+        return f"{hint}."
+    inner = f"SELECT {column}, count(*) AS n FROM {spelled(scan.table.name)} GROUP BY {column}"
+    return f"{hint}, or by how much each has: SELECT v.n, count(*) FROM ({inner}) AS v GROUP BY v.n."
 
 
 def _counted(aggregate: Aggregate, owned: Owned) -> Aggregate:

@@ -96,8 +96,8 @@ def _forecast(
     Claim: a function of the profile, the price, the policy and the text.
     """
     owned, bounds = analysed.owned, analysed.bounds
-    is_one_row = isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit
-    if is_one_row and not allocation.is_chosen:
+    is_whole = isinstance(owned.unit, EveryRow) or owned.is_one_row_per_unit or bounds.is_implied
+    if is_whole and not allocation.is_chosen:
         return COMPLETE
     is_told = profile is not None and profile.rows.is_told
     if not any(is_linear(m) or isinstance(m, UnitTotal) for m in moments):

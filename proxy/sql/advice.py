@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from proxy.sql.advised_calls import instead_of_call
+from proxy.sql.instead import tile_ends
 from proxy.sql.words import construct
 from proxy.sql.written_calls import WrittenCall, call_at, call_of
 
@@ -46,9 +47,10 @@ def shares_instead(node: exp.Expression) -> str:
     number = max(2, int(str(tiles.this))) if isinstance(tiles, exp.Literal) and str(tiles.this).isdigit() else 4
     ordered = order.expressions[0].this.sql(dialect="postgres") if order is not None else "x"
     shares = ", ".join(f"{n / number:.4g}" for n in range(1, min(number, _MOST_SHARES)))
+    asked = tile_ends(node, shares, ordered) or f"percentile_cont(ARRAY[{shares}]) WITHIN GROUP (ORDER BY {ordered})"
     return (
-        f"Tiles of all rows end at percentiles: percentile_cont(ARRAY[{shares}]) WITHIN GROUP (ORDER BY {ordered})."
-        f" Their numbers are constants of your next statement: width_bucket({ordered}, ...) or CASE."
+        f"Tiles of all rows end at percentiles: {asked}. Their numbers are constants of your next statement:"
+        f" width_bucket({ordered}, ...) or CASE."
     )
 
 

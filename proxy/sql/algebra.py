@@ -440,14 +440,15 @@ class Branch:
 class Together:
     """The rows of several blocks. columns: names of those beside the unit's.
 
-    is_unit_in_one_branch: whether no unit has rows in two of them. most_in_branch: rows of a unit in one group of one
-    of them, once that is analysed.
+    is_unit_in_one_branch: whether no unit has rows in two of them. most_in_branch, is_one_row_in_branch: rows of a unit
+    in one group of one of them, and whether it has one in each at most, once that is analysed.
     """
 
     columns: tuple[str, ...]
     branches: tuple[Branch, ...]
     is_unit_in_one_branch: bool = False
     most_in_branch: int = 0
+    is_one_row_in_branch: bool = False
 
 
 STORED = Stored()

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from proxy.errors import HushError, UnknownUnit
 from proxy.sql.algebra import Literal, Scalar, Span
 from proxy.sql.bind_durations import is_time_of_day, time_of_day
 from proxy.sql.bind_intervals import bind_interval
@@ -30,6 +31,8 @@ _FIELDS = (
     "microseconds, epoch, decade, century and millennium."
 )
 _UNITS = f"Accepted: {', '.join(TRUNCATION_UNITS)}."
+_OF_POSTGRES = frozenset({"julian", "timezone", "timezone_hour", "timezone_minute"})  # and has no meaning here
+_LONGEST_UNIT = 30  # that a message repeats
 _EXTRACTION = re.compile(r"\b(extract|date_part)\s*\(", re.IGNORECASE)  # sqlglot reads both as EXTRACT
 
 
@@ -113,7 +116,7 @@ def _field(binder: Binder, node: exp.Expression, field: str, part: exp.Expressio
     if field == "epoch" and bound.type is SqlType.TIMESTAMPTZ and policy_zone(binder) != UNIVERSAL:
         bound = universal(binder, node, bound)
     if f"extract {field}" not in FUNCTIONS:
-        raise refuse(node, f"{field} is not a field that is taken of a time here", _FIELDS)
+        raise _not_taken(node, field, f"{field} is not a field that is taken of a time here", _FIELDS)
     return binder.call(node, f"extract {field}", bound)
 
 
@@ -121,10 +124,17 @@ def _date_trunc(binder: Binder, node: exp.Expression) -> Scalar:
     only(node, "this", "unit", "zone")
     unit = unit_of(word(binder, node, node.args["unit"]))
     if f"date_trunc {unit}" not in FUNCTIONS:
-        raise refuse(node, f"{unit} is not a unit that a time is cut to here", _UNITS)
+        raise _not_taken(node, unit, f"{unit} is not a unit that a time is cut to here", _UNITS)
     if node.args.get("zone") is not None:
         return truncated_there(binder, node, unit)
     return binder.call(node, f"date_trunc {unit}", binder.scalar(node.this))
+
+
+def _not_taken(node: exp.Expression, unit: str, what: str, hint: str) -> HushError:
+    """DP006 for a unit that PostgreSQL has, what PostgreSQL says for all others."""
+    if unit in _OF_POSTGRES or f"date_trunc {unit}" in FUNCTIONS or f"extract {unit}" in FUNCTIONS:
+        return refuse(node, what, hint)
+    return UnknownUnit(f'unit "{unit[:_LONGEST_UNIT]}" not recognized', hint=hint, position=position_of(node))
 
 
 def scaled(node: exp.Expression, span: Span, factor: Scalar) -> Span:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from proxy.errors import BadGroups, HushError, NotAggregate
+from proxy.policy.model import UnitColumns
 from proxy.sql.algebra import Aggregate, AggregateKind, Block, Literal, Null, Scalar, columns_of
 from proxy.sql.bind_aggregates import bind_aggregate, is_aggregate_call
 from proxy.sql.bind_quantiles import Several
@@ -27,6 +28,7 @@ from proxy.sql.dialect import quote
 from proxy.sql.formula import Formula, is_aggregate_value, read_formula
 from proxy.sql.grouping import grouping_sets
 from proxy.sql.inner_queries import is_aggregate
+from proxy.sql.instead import first_rows
 from proxy.sql.kept_groups import check_aggregate, check_keys, combinations_of, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
 from proxy.sql.names import identifier
@@ -193,13 +195,13 @@ def _keys(select: exp.Select, scope: Scope, names: tuple[str, ...]) -> tuple[_Ke
     return keys, tuple(dict.fromkeys(sets) if group.args.get("all") is False else sets), meanings
 
 
-def _instead_of_on(select: exp.Select, distinct: exp.Expression) -> str:
-    """One row of each group is somebody's own: what aggregates its columns."""
-    kept = [e.sql(dialect="postgres") for e in distinct.args["on"].expressions]
-    others = (_unaliased(item).sql(dialect="postgres") for item in select.expressions)
-    keys = ", ".join(kept)
-    shown = ", ".join(f"max({text})" for text in others if text not in kept and text != "*")
-    return f"Which row comes first is private. Write SELECT {keys}, {shown or 'count(*)'} ... GROUP BY {keys}."
+def _instead_of_on(select: exp.Select, distinct: exp.Expression, scope: Scope) -> str:
+    on = distinct.args["on"].expressions
+    owners = {s.number: s.table.ownership for s in scope.joined.scans}
+    units = {(n, c) for n, o in owners.items() if isinstance(o, UnitColumns) for c in o.columns}
+    read = [c for node in on for c in columns_of(scope.binder.scalar(node))]
+    return first_rows(select, on, lambda node: scope.binder.scalar(node).type,
+                      is_of_unit=any((c.scan, c.name) in units for c in read))  # fmt: skip
 
 
 def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[_Keys, _Meanings]:
@@ -208,7 +210,9 @@ def _distinct_keys(select: exp.Select, scope: Scope) -> tuple[_Keys, _Meanings]:
     if distinct is None or is_aggregate(select):
         return (), {}
     if distinct.args.get("on") is not None:
-        raise refuse(distinct, "DISTINCT ON over private rows is not supported", _instead_of_on(select, distinct))
+        raise refuse(
+            distinct, "DISTINCT ON over private rows is not supported", _instead_of_on(select, distinct, scope)
+        )
     found = {id(node): scope.binder.scalar(node) for node in map(_unaliased, select.expressions)}
     return tuple(dict.fromkeys(k for k in found.values() if columns_of(k))), found
 

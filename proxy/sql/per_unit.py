@@ -29,7 +29,7 @@ from proxy.sql.binder import Binder, Bound, Rule
 from proxy.sql.describe import describe_unit_value
 from proxy.sql.group_items import group_items, grouping
 from proxy.sql.inner_values import KINDS, bind_unit_value, stored_type
-from proxy.sql.names import identifier
+from proxy.sql.names import identifier, spelled
 from proxy.sql.parse import position_of
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Rows, unused_column
@@ -127,9 +127,15 @@ class GroupedRows:
                     return unit
         raise BadGroups(
             "a sub-select over private rows must group by the whole privacy unit",
-            hint="Group by all columns of the unit, and by other keys beside them.",
+            hint=self._unit_instead(),
             position=position_of(group),
         )
+
+    def _unit_instead(self) -> str:
+        owners = (s.table.ownership for s in self._rows.scans)
+        units = dict.fromkeys(", ".join(map(spelled, o.columns)) for o in owners if isinstance(o, UnitColumns))
+        named = f" ({' or '.join(units)})" if units else ""
+        return f"Group by all columns of the unit{named}, and by other keys beside them."
 
     def resolve(self, node: exp.Column) -> Scalar:
         bound = self._binder.resolve(node)

@@ -28,6 +28,7 @@ from proxy.sql.inner_queries import (
     part_of,
     sources_of,
 )
+from proxy.sql.instead import unions, windows
 from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, spelled, table_name
 from proxy.sql.output_names import output_name
@@ -39,7 +40,7 @@ from proxy.sql.stages import StageText, joined_stage, stage_of
 from proxy.sql.subqueries import conditions, is_single_row, membership
 from proxy.sql.system_calls import Argument, system_call
 from proxy.sql.unions import in_instead
-from proxy.sql.unit_groups import groups_by_unit
+from proxy.sql.unit_groups import groups_by_unit, units_of
 from proxy.sql.windows import has_window
 from proxy.sql.words import construct
 
@@ -326,9 +327,9 @@ class _Walker:
         if Kind.PRIVATE in kinds:
             word = query.key.upper()
             if id(query) not in self._sources:
-                hint = "Put them together with UNION ALL in a sub-select, and aggregate its rows."
+                hint = f"Put them together with UNION ALL in a sub-select, and aggregate its rows. {unions(query)}"
                 raise refuse(query, f"{word} of private rows is not supported",
-                             hint if isinstance(query, exp.Union) else in_instead(query))  # fmt: skip
+                             hint.rstrip() if isinstance(query, exp.Union) else in_instead(query))  # fmt: skip
             if len(kinds) > 1:
                 what = "UNION ALL" if isinstance(query, exp.Union) else word
                 raise refuse(query, f"{what} of private rows with others is not supported",
@@ -361,7 +362,7 @@ class _Walker:
             if not self._is_set(select, inner, ctes) and not (is_below and self._is_value(inner, ctes)):
                 self._refuse_private_inside(inner, ctes, _INNER, JOINED_INSTEAD)
         if not is_released:
-            return self._rows(select)
+            return self._rows(select, named)
         emptied_before = len(self.emptied)
         for inner in above:
             self._subquery_above(inner, ctes)
@@ -485,10 +486,11 @@ class _Walker:
             raise refuse(inner, f"a relation of the schema {SYSTEM_SCHEMA} inside a private SELECT is not supported",
                          "Join it with the aggregates in a SELECT around them.")  # fmt: skip
 
-    def _rows(self, select: exp.Select) -> Kind:
+    def _rows(self, select: exp.Select, ctes: Ctes) -> Kind:
         if has_window(select) and id(select) not in self._sources:
-            raise refuse(select, "a window function over private rows is not supported",
-                         "In a sub-select it may run over rows of each unit, above the line over groups.")  # fmt: skip
+            hint = "In a sub-select it may run over rows of each unit, above the line over groups."
+            instead = windows(select, units_of(select, self._catalog, ctes))
+            raise refuse(select, "a window function over private rows is not supported", f"{hint} {instead}".rstrip())
         return Kind.PRIVATE
 
     def _source(self, node: exp.Expression, ctes: _Names) -> Kind:

@@ -21,7 +21,7 @@ def groups_by_unit(select: exp.Select, catalog: Catalog, ctes: Ctes) -> bool:
     """
     if is_distinct(select):
         return bool(_shown(select, catalog, ctes))
-    units, distinct = _units_of(select, catalog, ctes), select.args.get("distinct")
+    units, distinct = units_of(select, catalog, ctes), select.args.get("distinct")
     kept = [] if distinct is None or distinct.args.get("on") is None else distinct.args["on"].expressions
     return any(_is_unit(unwrapped(node), units) for node in kept or group_items(select))
 
@@ -38,7 +38,7 @@ def _is_unit(node: exp.Expression, units: frozenset[str]) -> bool:
     return isinstance(node, exp.Column) and identifier(node.this) in units
 
 
-def _units_of(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
+def units_of(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
     """Names of columns that hold units in what a SELECT reads."""
     clause = select.args.get("from_")
     sources = [] if clause is None else [clause.this, *(j.this for j in select.args.get("joins") or ())]
@@ -65,7 +65,7 @@ def _shown_by(query: exp.Expression, catalog: Catalog, ctes: Ctes) -> frozenset[
 
 def _shown(select: exp.Select, catalog: Catalog, ctes: Ctes) -> frozenset[str]:
     """Output columns of a sub-select that hold units."""
-    units, found = _units_of(select, catalog, ctes), set[str]()
+    units, found = units_of(select, catalog, ctes), set[str]()
     for item in select.expressions:
         inner = item.this if isinstance(item, exp.Alias) else item
         if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):

@@ -32,7 +32,8 @@ class WrittenCall:
     def argument(self, place: int, default: str) -> str:
         """The text of an argument, counted from 0; what stands for it if there is none, or one that is too long."""
         given = self.arguments[place] if place < len(self.arguments) else ""
-        return re.split(r"(?i) separator ", given)[0] or default  # group_concat(x SEPARATOR ',')
+        plain = re.sub(r"(?i)^distinct\s+", "", given)
+        return re.split(r"(?i)\s+(?:separator|order\s+by)\s", plain)[0] or default  # group_concat(x SEPARATOR ',')
 
     @property
     def subject(self) -> str:

@@ -15,7 +15,7 @@ IN_OWN_WORDS = {
     "InvalidSetting", "MissingBounds", "NoParameter", "NotAggregate",
     "NotConfirmed", "NotEncrypted", "NotReadable", "PolicyForbids",
     "ProtocolViolation", "QueryCanceled", "SessionLimit", "ShuttingDown", "ThinkerLost", "TooManyConnections",
-    "TooMuch", "UndefinedName", "UnitNotJoined", "UnknownDatabase", "Unsupported", "Untranslatable",
+    "TooMuch", "UndefinedName", "UnitNotJoined", "UnknownDatabase", "UnknownUnit", "Unsupported", "Untranslatable",
 }  # fmt: skip
 
 

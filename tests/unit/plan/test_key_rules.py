@@ -149,7 +149,8 @@ SHAPES = {
     "a total of a unit": (
         "select s, count(*) from (select user_id, sum(amount) as s from orders group by user_id) t group by 1", 1, 0,
     ),
-    "a window": (f"select store_id, count(*) from ({ORDERED}) t where r < 3 group by 1", 7, 0),
+    "a window": (f"select store_id, count(*) from ({ORDERED}) t where r < 100 group by 1", 7, 0),
+    "the first rows": (f"select store_id, count(*) from ({ORDERED}) t where r < 3 group by 1", 2, 0),
 }  # fmt: skip
 TABLES_HERE: dict[str, Table] = {
     **TABLES,
