@@ -45,8 +45,8 @@ def test_the_answer_is_a_function_of_the_drawn_candidate() -> None:
 
 def test_what_is_no_candidate_does_not_exist() -> None:
     of = plan(PLAN, PRECISE)
-    cells = answered(of, vector_of(of, 50), [("gold", 90 * 1024), (None, 99 * 1024), ("free", 1024)])
-    assert shown(of, cells, SqlType.TEXT) == [("free",)]
+    cells = answered(of, vector_of(of, 50), [("gold", 90 * 1024), (None, 99 * 1024), ("pro", 1024)])
+    assert shown(of, cells, SqlType.TEXT) == [("pro",)]
 
 
 @pytest.mark.parametrize(
