@@ -16,9 +16,18 @@ from proxy.plan.outputs import output_noise
 from proxy.plan.release_plan import Threshold
 from proxy.policy.figures import figure
 from proxy.policy.model import Refresh
-from proxy.session.notices import budget_spent, charge_notices, rank_notices, threshold_notices, zone_notices
+from proxy.release.noisy import NoisyCells, NoisyCut
+from proxy.session.notices import (
+    budget_spent,
+    charge_notices,
+    left_out_notices,
+    left_out_words,
+    rank_notices,
+    threshold_notices,
+    zone_notices,
+)
 from proxy.sqltypes import SqlType
-from tests.unit.plan.shop import plan
+from tests.unit.plan.shop import context, plan
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
 
 CHARGE = LIMIT // 10
@@ -166,3 +175,23 @@ def test_the_epsilon_that_would_fit_is_what_counts_no_more_than_is_left() -> Non
 def test_other_time_zone_is_told(kinds: set[SqlType], session: str, policy: str, is_told: bool) -> None:
     found = zone_notices(frozenset(kinds), session, replace(PRIVACY, time_zone=policy))
     assert [policy in n.message and session in n.message for n in found] == [True] * is_told
+
+
+def test_of_how_many_units_rows_are_left_out_is_told_with_the_answer() -> None:
+    """Before, that it will be told; then the noisy share alone, and of a small one nothing but in hush.last_query."""
+    of = plan("select count(*) from orders", context(tell_cut=True))
+    (before,) = left_out_notices([of], "customer")
+    assert before.message.endswith("tells how many customers have rows left out, which makes its noise 1 % larger")
+    unit = of.scale * of.cut_weight
+
+    def after(cut: int, whole: int) -> tuple[list[str], str]:
+        cells = {of.fingerprint: NoisyCells((), (NoisyCut(0, round(cut * unit), round(whole * unit)),))}
+        found = [n.message for n in left_out_notices([of, of], "customer", cells)]
+        return found, left_out_words([of], "customer", cells)
+
+    told = "about 28 % of customers have rows left out (27 to 30 %)"
+    assert after(2842, 7158) == ([told], told)
+    assert after(-60, 10_060) == ([], "less than 1 % of customers have rows left out")
+    untold = plan("select count(*) from orders")
+    (as_before,) = left_out_notices([of, untold], "customer", {of.fingerprint: NoisyCells(())})
+    assert as_before.message.endswith("without a profile nothing tells what is left out")
