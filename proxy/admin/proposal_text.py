@@ -27,6 +27,7 @@ _NAMES = {kind: name for name, kind in reversed(TYPE_NAMES.items())} | {
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?")
+_ID = re.compile(r"_?id\Z", re.IGNORECASE)  # at the end of a column's name
 _YAML_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _MOST_VALUES = 200
 
@@ -57,8 +58,7 @@ def _head(proposal: Proposal, dataset: str, source: PlacedSource) -> Iterator[st
     yield '  data_version: "1" # another label whenever the data change: stored answers are not given again then'
     yield ""
     yield "privacy:"
-    yield f"  unit: {yaml_text(_singular(proposal.unit_table))} # {MARK}: who is protected? Here the rows of"
-    yield f"  # {_shown(proposal.unit_table)} are, and a person with several of them is several.{_perhaps(others)}"
+    yield from _unit(proposal, others)
     yield f"  delta: 1e-6 # {MARK}: the chance that the promise fails; well below one in the number of units"
     yield ""
     yield "budgets:"
@@ -74,6 +74,18 @@ def _perhaps(others: list[str]) -> str:
 def _foot() -> Iterator[str]:
     yield "access:"
     yield "  users_file: users.yaml # made by `hushql user add`"
+
+
+def _unit(proposal: Proposal, others: list[str]) -> Iterator[str]:
+    """Who is protected: the rows of a table, or whom a column of it names in several rows."""
+    table = next(t for t in proposal.tables if t.name == proposal.unit_table)
+    if isinstance(table.owner, Own) and len(table.owner.columns) == 1 and not table.is_one_row_per_unit:
+        (column,) = table.owner.columns
+        yield f"  unit: {yaml_text(_singular(_ID.sub('', column) or column))} # {MARK}: who is protected? Here whom"
+        yield f"  # {_shown(column)} of {_shown(proposal.unit_table)} names; all rows with the same value are of one."
+        return
+    yield f"  unit: {yaml_text(_singular(proposal.unit_table))} # {MARK}: who is protected? Here the rows of"
+    yield f"  # {_shown(proposal.unit_table)} are, and a person with several of them is several.{_perhaps(others)}"
 
 
 def _tables(proposal: Proposal) -> Iterator[str]:

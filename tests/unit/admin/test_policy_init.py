@@ -148,6 +148,8 @@ def test_files_say_names_and_a_person_says_whose_rows_they_are(command: CommandL
     assert command("policy", "init", *files) == 2
     assert "no table can be told" in command.err
     policy = _made(command, tmp_path / "p.yaml", *files[2:], "--unit", "stays.patient")
+    assert policy.privacy.unit == "patient", "stays of one patient are those of one unit, which has that name"
+    assert "all rows with the same value are of one." in (tmp_path / "p.yaml").read_text()
     assert policy.tables["stays"].ownership == UnitColumns(("patient",))
     # of CSV the rows alone know the types, and they are not read: texts that are no unit of the other's kind
     assert command("policy", "init", *files, "--unit", "visits.patient") == 0
