@@ -208,9 +208,9 @@ def unit_advice(left: Table, right: Table) -> str:
     for child, met in ((left, right), (right, left)):
         if isinstance(child.ownership, UnitVia):
             through = child.ownership
-            parent = _column_name(through.parent, through.parent_key)
+            key = _column_name(through.parent, through.parent_key)
             rest = f"{spelled(met.name)} with {spelled(through.parent)}"
-            return f"{_column_name(child.name, through.on)} = {parent}, and {rest} on the unit"
+            return f"{_column_name(child.name, through.on)} = {key}, and {rest} on the unit"
     mine, theirs = ((t.ownership.columns if isinstance(t.ownership, UnitColumns) else ()) for t in (left, right))
     names = ("a", "b") if left.name == right.name else (left.name, right.name)
     same = (f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in zip(mine, theirs, strict=False))
