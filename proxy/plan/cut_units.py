@@ -41,12 +41,11 @@ def norm_up(unit_norm: float, weight: float, distribution: Distribution) -> floa
         return unit_norm
     match distribution:
         case Distribution.GAUSSIAN:
-            whole = math.hypot(unit_norm, weight)
+            return math.nextafter(math.hypot(unit_norm, weight), math.inf)
         case Distribution.LAPLACE:
-            whole = unit_norm + weight
+            return math.nextafter(unit_norm + weight, math.inf)
         case _ as never:
             assert_never(never)
-    return math.nextafter(whole, math.inf)
 
 
 def growth(weight: float, unit_norm: float, distribution: Distribution) -> float:

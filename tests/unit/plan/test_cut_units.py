@@ -267,11 +267,11 @@ def test_one_unit_moves_all_by_no_more_than_delta(query: str, *, pure: bool) -> 
         return  # keys that nobody listed need a delta
     of = plan(query, narrow(4, 2, 2, 2, context(pure=pure, tell_cut=True)))
     slack = 1 + Fraction(1, 2**30)
-    longest = Fraction(0)
+    longest, length, limit = Fraction(0), Fraction(0), Fraction(1)
     for unit in ((1,), (4,), (2, 2), (60, 60, 60), (1, 1, 1, 1, 1), (2, 2, 2), (1000,)):
         (rows,) = engine_rows(of, orders(unit))
         size = 1 + len(of.analysed.keys)
-        vector = [v for row in rows if row[0] < 2 for v in row[size:] if isinstance(v, int)]
+        vector = [v for row in rows if row[0] in (0, 1) for v in row[size:] if isinstance(v, int)]
         pair = [v for row in rows if row[0] in (CUT, WHOLE) for v in row[size:] if isinstance(v, int)]
         assert sorted(pair) == [0, math.floor(of.cut_weight * of.scale)]
         for values, most in ((vector, of.allocation.unit_norm), ([*vector, *pair], of.sensitivity)):
