@@ -365,7 +365,7 @@ ANSWERING = (
            "if self._s.allocation.is_chosen and self._s.scale < 0:\n            most = CELL_REACH",
            _CHOSEN_SHAPES),
     Seeded("profiles", "a chosen bound takes part in sets that are bounded together", "plan/sets.py",
-           "atto_for_keys=atto, may_choose=False)",
-           "atto_for_keys=atto)",
+           "atto_for_keys=atto, may_choose=False,",
+           "atto_for_keys=atto,",
            _CHOSEN),
 )  # fmt: skip
