@@ -17,6 +17,7 @@ from proxy.admin import ledger_commands, policy_commands, profile_command, serve
 from proxy.admin.demo_data_command import demo_data
 from proxy.admin.output import print_error
 from proxy.admin.profile_command import Run
+from proxy.admin.randomize_command import randomize
 from proxy.admin.serve_commands import Runners
 from proxy.errors import ConfigError, HushError
 
@@ -53,6 +54,7 @@ def build(runners: Runners, profile: Run) -> typer.Typer:
     app.add_typer(user_commands.app, name="user")
     app.add_typer(ledger_commands.app, name="ledger")
     app.command("demo-data")(demo_data)
+    app.command("randomize")(randomize)
     return app
 
 

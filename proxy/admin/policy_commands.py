@@ -13,6 +13,7 @@ import typer
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
 from proxy.admin.ledger_place import LedgerOption, Place, StateOption, foretell, place_of
+from proxy.admin.local_words import local_lines
 from proxy.admin.output import print_error, print_json, print_table
 from proxy.admin.proposal_text import MARK
 from proxy.dp.accounting import questions_held, usual_epsilon
@@ -117,8 +118,8 @@ def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
     except LedgerFailed as error:
         fault = _Fault(line=0, path=(), message=error.message, text=f"{path}: {error.text()}")
         return _Finding(str(path), (fault,), "")
-    lines = (_summary(policy), *_left_to_profiles(policy), _questions(policy), *worst_case_lines(policy), *said,
-             *_open_decisions(path))  # fmt: skip
+    lines = (_summary(policy), *local_lines(policy), *_left_to_profiles(policy), _questions(policy),
+             *worst_case_lines(policy), *said, *_open_decisions(path))  # fmt: skip
     return _Finding(str(path), (), "\n".join(lines))
 
 
@@ -160,9 +161,11 @@ def _questions(policy: Policy) -> str:
 
 def _summary(policy: Policy) -> str:
     private = len(policy.private_tables())
+    local = sum(t.is_local for t in policy.tables.values())
+    local_words = f", {local} local" if local else ""
     limit = policy.budgets.dataset
     budget = figure(limit.epsilon, 6) if isinstance(limit, EpsilonLimit) else "unlimited"
     return (
-        f"{policy.dataset}: {private} private and {len(policy.tables) - private} public tables, "
+        f"{policy.dataset}: {private} private{local_words} and {len(policy.tables) - private - local} public tables, "
         f"epsilon {budget} at delta {policy.privacy.delta:g}, digest {policy.digest[:12]}"
     )

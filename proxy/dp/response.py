@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from proxy.dp.accounting import conversion_delta_down, epsilon_of_rho
+from proxy.dp.accounting import epsilon_of_rho
 from proxy.policy.model import Privacy
 from proxy.policy.response import (
     GaussianNoise,
@@ -28,6 +28,7 @@ from proxy.policy.response import (
 )
 
 __all__ = [
+    "ApproximateRow",
     "GaussianNoise",
     "KeptOrUniform",
     "LaplaceNoise",
@@ -52,14 +53,21 @@ class PureRow:
 
 @dataclass(frozen=True, slots=True)
 class RhoRow:
-    """Replacing the randomized values of one row is hidden by this rho, or by (epsilon, delta)."""
+    """Replacing the randomized values of one row is hidden by this rho. Without a delta it has no epsilon."""
+
+    rho: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateRow:
+    """Replacing the randomized values of one row is hidden by this rho, and so by (epsilon, delta)."""
 
     rho: float
     epsilon: float
     delta: float
 
 
-def of_row(mechanisms: Sequence[Randomized], privacy: Privacy) -> PureRow | RhoRow:
+def of_row(mechanisms: Sequence[Randomized], privacy: Privacy) -> PureRow | RhoRow | ApproximateRow:
     """The sum of a row's randomized columns, rounded up.
 
     Claim: for two rows of any values in the randomized columns, each drawn on its own, the chances of any outcome are
@@ -69,8 +77,9 @@ def of_row(mechanisms: Sequence[Randomized], privacy: Privacy) -> PureRow | RhoR
     if len(pure) == len(mechanisms):
         return PureRow(_sum_up(pure))
     rho = _sum_up([m.rho for m in mechanisms])
-    delta = conversion_delta_down(privacy)
-    return RhoRow(rho, epsilon_of_rho(rho, delta), delta)
+    if privacy.delta == 0:
+        return RhoRow(rho)
+    return ApproximateRow(rho, epsilon_of_rho(rho, privacy.delta), privacy.delta)
 
 
 def _sum_up(numbers: Sequence[float]) -> float:

@@ -15,21 +15,39 @@ import weakref
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol, assert_never
 
+import numpy as np
 import opendp.prelude as opendp
+from numpy.typing import NDArray
 
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.dp.quantiles import Draw, Weights
+from proxy.policy.response import KeptOrUniform, Response, TwoCoins
 
-__all__ = ["Distribution", "Noise", "NoisePool", "PoolCounts", "batches_of", "choose", "salt_bytes"]
+__all__ = [
+    "Distribution",
+    "Noise",
+    "NoisePool",
+    "PoolCounts",
+    "batches_of",
+    "choose",
+    "noised",
+    "order_keys",
+    "responded",
+    "salt_bytes",
+]
 
 _BATCH = 4096  # values per call of the sampler: about 50 ms
 _LOW = 8  # below an eighth of a full pool the background draws without a pause
 _PAUSE_S = 2.0  # else after each batch: a proxy that just began should not look busy
 _CLOSE_TIMEOUT_S = 5.0
 _SPENT = 1.0 - 2.0**-30  # of what a choice is charged, it spends at least this part
+_ALMOST = 2.0**-20  # a chance as a double moves what the library grants by less
+_WIDER = 1.0 + 2.0**-40  # of declared noise: what the library rounds up stays within what is declared
+_FAR = 2**61  # noise beyond it is cut, so that no sum leaves 64 bits
 
 _Draw = Callable[[int], list[int]]
 
@@ -297,6 +315,108 @@ def _measure(distribution: Distribution) -> opendp.Measure:
             return opendp.max_divergence()
         case _ as never:
             assert_never(never)
+
+
+# --- rows that are randomized one by one ----------------------------------------------------------------
+
+Numbers = NDArray[np.int64]
+
+
+def responded(values: Numbers, response: Response) -> Numbers:
+    """One answer for each value: both are numbers of listed values; of coins 1 is yes and 0 no.
+
+    Claim: each answer has the law of `response`, independent of all others, to 2**-50 of a chance, and a value is kept
+    no more often than declared. Assumes OpenDP's bits and the system's random source. ValueError for a value that is
+    not listed, RuntimeError if the library grants another epsilon.
+    """
+    match response:
+        case KeptOrUniform(keep, choices):
+            _check_listed(values, choices)
+            _check_granted(response)
+            return np.where(_coins(keep, len(values)), values, _below(choices, len(values)))
+        case TwoCoins(truth, yes):
+            _check_listed(values, 2)
+            return np.where(_coins(truth, len(values)), values, _coins(yes, len(values)))
+        case _ as never:
+            assert_never(never)
+
+
+def noised(values: Numbers, distribution: Distribution, scale: float, *, lo: int, hi: int, most: float) -> Numbers:
+    """Whole numbers from lo to hi, each with noise of its own.
+
+    Claim: for two values of one number this is `most`-DP for LAPLACE and `most`-zCDP for GAUSSIAN. Assumes OpenDP's
+    mechanism. ValueError for a value outside or a scale below 1, RuntimeError if the library does not grant it.
+    """
+    if len(values) and not (lo <= values.min() and values.max() <= hi and max(-lo, hi) <= _FAR):
+        raise ValueError("a number to be randomized lies outside its bounds")
+    if not (math.isfinite(scale) and scale >= 1):
+        raise ValueError(f"a noise scale of {scale} protects nobody")
+    opendp.enable_features("contrib")
+    mechanism, _ = _mechanism(distribution, scale * _WIDER)
+    granted = mechanism.map(hi - lo)  # type: ignore[no-untyped-call]  # as above
+    if not granted <= most:
+        raise RuntimeError(f"the noise library grants {granted} where {most} is declared")
+    noise = np.array(mechanism([0] * len(values)), dtype=np.int64)
+    return values + np.clip(noise, -_FAR, _FAR)
+
+
+def order_keys(count: int) -> NDArray[np.uint64]:
+    """Numbers by which rows are sorted into a random order."""
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+def _check_listed(values: Numbers, choices: int) -> None:
+    if len(values) and not (values.min() >= 0 and values.max() < choices):
+        raise ValueError("a value to be randomized is not listed")
+
+
+@lru_cache(maxsize=256)
+def _check_granted(response: KeptOrUniform) -> None:
+    opendp.enable_features("contrib")
+    categories = list(range(response.choices))
+    mechanism = opendp.m.make_randomized_response(categories, prob=float(response.p))
+    granted = mechanism.map(1)  # type: ignore[no-untyped-call]  # as above
+    if abs(granted - response.epsilon) > _ALMOST * response.epsilon + _ALMOST**2:
+        raise RuntimeError(f"the noise library grants {granted} where {response.epsilon} is declared")
+
+
+def _coins(chance: Fraction, count: int) -> Numbers:
+    """Ones with this chance, rounded down to a double, and zeros."""
+    is_rare = 2 * chance <= 1
+    flipped = _double(2 * chance, is_up=False) if is_rare else _double(2 * (1 - chance), is_up=True)
+    bits = _bits(flipped)(bytes(-(-count // 8)))
+    drawn = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count)
+    return (drawn if is_rare else 1 - drawn).astype(np.int64)
+
+
+@lru_cache(maxsize=256)
+def _bits(flipped: float) -> opendp.Measurement:
+    """Randomized response of many bits at once: each is another one with the chance flipped/2."""
+    opendp.enable_features("contrib")
+    space = opendp.bitvector_domain(max_weight=1), opendp.discrete_distance()
+    mechanism = opendp.m.make_randomized_response_bitvec(*space, f=flipped)
+    granted, expected = mechanism.map(1), 2.0 * math.log((2.0 - flipped) / flipped)  # type: ignore[no-untyped-call]
+    if abs(granted - expected) > _ALMOST * expected + _ALMOST**2:
+        raise RuntimeError(f"the noise library grants {granted} where {expected} is expected")
+    return mechanism
+
+
+def _below(choices: int, count: int) -> Numbers:
+    """Whole numbers below `choices`, all equally likely: what would make some likelier is drawn again."""
+    most = np.uint64(2**64 // choices * choices - 1)
+    found = order_keys(count)
+    found = found[found <= most]
+    while len(found) < count:
+        more = order_keys(count - len(found))
+        found = np.concatenate((found, more[more <= most]))
+    return (found % np.uint64(choices)).astype(np.int64)
+
+
+def _double(number: Fraction, *, is_up: bool) -> float:
+    value = float(number)
+    if is_up:
+        return math.nextafter(value, 2.0) if Fraction(value) < number else value
+    return math.nextafter(value, 0.0) if Fraction(value) > number else value
 
 
 def _renew_after_fork(pool: NoisePool) -> None:
