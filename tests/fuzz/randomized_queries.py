@@ -85,9 +85,11 @@ class _RandomizedWriter(Writer):
         listed = name.domain.values if isinstance(name.domain, Listed) else (True, False)
         values = [self._written(v) for v in listed]
         one = rng.choice(values)
-        forms = [f"{column} = {one}", f"{column} <> {one}", f"not ({column} = {one})",
-                 f"{column} is distinct from {one}", f"{column} in ({', '.join(values[:2])})", f"{column} is null", f"{column} is not null",
-                 f"coalesce({column}, {one}) = {one}"]  # fmt: skip
+        forms = [
+            f"{column} = {one}", f"{column} <> {one}", f"not ({column} = {one})", f"{column} is distinct from {one}",
+            f"{column} in ({', '.join(values[:2])})", f"{column} is null", f"{column} is not null",
+            f"coalesce({column}, {one}) = {one}",
+        ]  # fmt: skip
         if name.type is SqlType.BOOL:
             forms += [column, f"not {column}", f"{column} is true", f"{column} is not true"]
         return rng.choice(forms)
