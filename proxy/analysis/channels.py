@@ -58,8 +58,9 @@ def channel_of(reference: ColumnRef, column: Column) -> Channel | None:
         case TwoCoins() as response:
             p, q = float(response.p), float(response.q)
             yes, no = ((1.0 - q) / (p - q), -q / (p - q)), (p / (p - q), (p - 1.0) / (p - q))
-            of = [yes if v is True else no for v in values]
-            stays = tuple(p if v is True else 1.0 - q for v in values)
+            told = True if column.type is SqlType.BOOL else values[0]  # by the policy, the first of two values is yes
+            of = [yes if v == told else no for v in values]
+            stays = tuple(p if v == told else 1.0 - q for v in values)
             return Channel(reference, values, stays, tuple(on for on, _ in of), tuple(off for _, off in of))
         case _:
             return None

@@ -64,8 +64,11 @@ def policy(folder: Path, accounting: str) -> Path:
     }  # fmt: skip
     return write_yaml(
         folder / f"{accounting}.yaml",
-        {"version": 1, "dataset": accounting,
-         "source": {"engine": "duckdb", "path": "survey.duckdb", "data_version": "1"}, "privacy": privacy, "budgets": {"dataset": {"epsilon": 100_000}}, "tables": tables},
+        {
+            "version": 1, "dataset": accounting, "privacy": privacy, "tables": tables,
+            "source": {"engine": "duckdb", "path": "survey.duckdb", "data_version": "1"},
+            "budgets": {"dataset": {"epsilon": 100_000}},
+        },
     )  # fmt: skip
 
 

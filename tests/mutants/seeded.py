@@ -7,6 +7,7 @@ The other mutants of the repository exchange functions in a running process and 
 from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
+from tests.mutants.estimating import ESTIMATING
 from tests.mutants.mistake import Seeded
 from tests.mutants.one_line import ONE_LINE
 from tests.mutants.overlooked import OVERLOOKED
@@ -346,6 +347,7 @@ SEEDED = (
            'if {"update", "settings"} <= texts:',
            _SCREEN),
     *ANSWERING,
+    *ESTIMATING,
     *SHOWING,
     *RETRYING,
     *OVERLOOKED,
