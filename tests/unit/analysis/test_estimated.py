@@ -98,7 +98,7 @@ def test_cells_estimate_any_condition_of_several_columns(condition: str, truth: 
         mean = second = 0.0
         for stored in product(*(range(len(channels[n].values)) for n in columns)):  # type: ignore[union-attr]
             each = zip(columns, stored, true, strict=True)
-            chance = math.prod(chances(channels[n], columns[n], t)[y] for n, y, t in each)  # type: ignore[arg-type]
+            chance = math.prod(chances(channels[n], columns[n], t)[y] for n, y, t in each)  # type: ignore[arg-type, misc]
             row = {n: channels[n].values[y] for n, y in zip(columns, stored, strict=True)}  # type: ignore[union-attr]
             (cell,) = [c for c in of.cells if holds(c, row)]
             mean, second = mean + chance * cell.count, second + chance * cell.count**2

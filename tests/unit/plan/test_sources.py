@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.plan.bound_choice import FROM_POLICY
 from proxy.plan.derive import derive
 from proxy.plan.recipes import Count, Mean, Total, response_of
-from proxy.plan.release_plan import FROM_POLICY, ReleasePlan, plan_release
+from proxy.plan.release_plan import ReleasePlan, plan_release
 from proxy.plan.sources import error_sources
 from proxy.plan.unit_totals import possible_totals
 from proxy.plan.usual import Usual
