@@ -23,7 +23,19 @@ from proxy.plan.moments import (
     row_conditions,
     size_in_cell,
 )
-from proxy.plan.recipes import Apart, Count, Finish, Mean, Ranked, Relation, Spread, Total, Verdict, linear_parts
+from proxy.plan.recipes import (
+    Apart,
+    Count,
+    Finish,
+    Mean,
+    Ranked,
+    Relation,
+    Spread,
+    Total,
+    Verdict,
+    linear_parts,
+    response_of,
+)
 
 CELL_REACH = 2.0**10  # a cell keeps so many times a chosen B before its unit's factor is computed
 _ROUNDING = 2.0**-40  # of the doubles that norms are made with; far below what the grid leaves room for
@@ -134,8 +146,10 @@ def uses_of(vector: MomentVector, shares: tuple[float, ...]) -> list[float]:
         for index, coefficient in _scaled_terms(finish):
             uses[index] += (share * coefficient) ** 2
     for finish in vector.finishes:
-        if not isinstance(finish, (Count, Total)):
-            together = {i for i, _ in _scaled_terms(finish)}
+        parts = response_of(finish).parts
+        if parts or not isinstance(finish, (Count, Total)):
+            beside = (form for p in parts for form in (p.second, p.first))
+            together = {i for i, _ in _scaled_terms(finish)} | {i for form in beside for i, _ in form.terms}
             most = max((uses[i] for i in together), default=0.0)
             for index in together:
                 uses[index] = most

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from proxy.analysis.estimated import is_estimated
 from proxy.errors import HushError
 from proxy.plan.expressed import Expressed, NotExpressed
 from proxy.plan.gathered import Gathering, Groups
@@ -99,8 +100,10 @@ def derive(wanted: ReleasePlan, sources: Sequence[Plan], factor: float, if_cheap
     factor: how many times the noise of a fresh release is acceptable. if_cheaper: that of a source which cost less than
     `wanted` would; who asks for more accuracy gets it.
     """
+    if _is_estimate(wanted):
+        return ()
     gathering = Gathering(wanted)
-    fit = [s for plan in sources for s in _fitting(wanted, plan, gathering)]
+    fit = [s for plan in sources for s in _fitting(wanted, plan, gathering) if not _is_estimate(s.of)]
     found = list(_acceptable(wanted, [(s,) for s in fit], factor, if_cheaper))
     if not found:
         public = [s for s in fit if s.chosen is None and not wanted.parts]
@@ -111,6 +114,11 @@ def derive(wanted: ReleasePlan, sources: Sequence[Plan], factor: float, if_cheap
         ]
         found = list(_acceptable(wanted, pairs, factor, if_cheaper))
     return tuple(sorted(found, key=lambda d: d.noise))
+
+
+def _is_estimate(plan: ReleasePlan) -> bool:
+    """Whether weights of stored values are part of its recipes, which no other question shares."""
+    return is_estimated(plan.analysed.owned.block)
 
 
 def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[Source]:

@@ -20,6 +20,7 @@ from proxy.plan.outputs import OutputNoise, output_noise
 from proxy.plan.parts import Part
 from proxy.plan.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.sources import error_sources
 from proxy.plan.unit_totals import SumChoice
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Neighbors, Privacy
@@ -55,6 +56,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
         "moments": [{"moment": describe_moment(m), "weight": w, "sd": sd} for m, w, sd in moments],
         "outputs": [{"aggregate": o.aggregate, "bound": o.bound, **_accuracy(o)} for o in output_noise(plan)],
+        "errors": [{"aggregate": name, "sources": words} for name, words in error_sources(plan)],
         "sum_bounds": [_choice(c) for c in plan.sum_choices],
         "private_sql": plan.shown(plan.sql),
         "parts": [_part(p, plan, privacy) for p in plan.parts],

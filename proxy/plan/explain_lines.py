@@ -63,6 +63,7 @@ def _long_lines(block: Json) -> list[str]:
         for m in list_of(block, "moments")
     ]
     lines += [f"  Output {o['aggregate']}: {_stated(o)}; {o['bound']}" for o in list_of(block, "outputs")]
+    lines += [f"  Errors of {e['aggregate']}: {e['sources']}" for e in list_of(block, "errors")]
     lines += [
         f"  Sum bounds of {c['aggregate']}: noise sd {figure(c['sd_by_total'])} with a unit's total within"
         f" {c['total_within']}, {figure(c['sd_by_rows'])} with its rows bounded; by {c['used']} here"

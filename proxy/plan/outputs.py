@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from proxy.analysis.estimated import key_growth
 from proxy.dp.accuracy import half_width_95
 from proxy.plan.bound_choice import FromProfile
 from proxy.plan.describe import describe_choice, describe_draw, limits_of
@@ -69,6 +70,7 @@ class OutputNoise:
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate of the block."""
     mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
+    sds = tuple(sd * key_growth(plan.analysed.owned.block) for sd in sds)
     found, usual = [], plan.usual.sizes if plan.usual is not None else (0.0,) * len(plan.vector.finishes)
     for aggregate, recipe, size in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, usual, strict=True):
         if isinstance(recipe, Ranked):

@@ -6,6 +6,7 @@ Recipes name moments by number; they hold public numbers only. What is done with
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -32,10 +33,39 @@ NOTHING = Linear(())
 
 
 @dataclass(frozen=True, slots=True)
+class Variance:
+    """A variance over the randomization of stored values: that of `second` with squared weights, less `first`."""
+
+    second: Linear
+    first: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """How far an estimate is from the truth because values were randomized before they were stored.
+
+    parts: its variance is the sum of part k times the k-th power of the ratio, of an average; none: it is no estimate.
+    row_sd: the most that one row adds to its standard deviation.
+    """
+
+    parts: tuple[Variance, ...] = ()
+    row_sd: float = 0.0
+
+    def repeated(self, times: int) -> Response:
+        """The same where one stored value stands in so many rows, which are then off together."""
+        parts = tuple(Variance(p.second.times(times), p.first.times(times)) for p in self.parts)
+        return Response(parts, self.row_sd * math.sqrt(times))
+
+
+NO_RESPONSE = Response()
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
-    """A count: rounded, and non-negative where it goes straight to the client."""
+    """A count: rounded, and non-negative where it goes straight to the client and is no estimate."""
 
     number: Linear
+    response: Response = NO_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +77,7 @@ class Total:
 
     value: Linear
     sign: int = 0
+    response: Response = NO_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +90,7 @@ class Mean:
     half: float
     least: float = -1.0
     most: float = 1.0
+    response: Response = NO_RESPONSE
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -155,6 +187,11 @@ Computed = Mean | Spread | Relation | Verdict  # from several linear forms, not 
 Finish = Count | Total | Computed | Apart | Ranked
 
 
+def response_of(finish: Finish) -> Response:
+    """What the randomization of stored values adds to the error of an answer."""
+    return finish.response if isinstance(finish, (Count, Total, Mean)) else NO_RESPONSE
+
+
 def linear_parts(finish: Computed) -> Iterator[Linear]:
     """Every linear form that a recipe reads."""
     match finish:
@@ -188,13 +225,16 @@ def substituted(finish: Finish, move: Callable[[Linear], Linear]) -> Finish:
     def measure(of: Measured) -> Measured:
         return Measured(move(of.total), move(of.squares), of.middle, of.half)
 
+    def respond(of: Response) -> Response:
+        return replace(of, parts=tuple(Variance(move(p.second), move(p.first)) for p in of.parts))
+
     match finish:
-        case Count(number):
-            return Count(move(number))
-        case Total(value, sign):
-            return Total(move(value), sign)
-        case Mean(number=number, total=total):
-            return replace(finish, number=move(number), total=move(total))
+        case Count(number, response):
+            return Count(move(number), respond(response))
+        case Total(value, sign, response):
+            return Total(move(value), sign, respond(response))
+        case Mean(number=number, total=total, response=response):
+            return replace(finish, number=move(number), total=move(total), response=respond(response))
         case Spread(kind, number, measured, is_sample):
             return Spread(kind, move(number), measure(measured), is_sample)
         case Relation(kind, number, y, x, products, is_sample):

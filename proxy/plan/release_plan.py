@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from proxy.analysis.analyse import Analysed, Lowered, analyse
+from proxy.analysis.estimated import is_estimated
 from proxy.analysis.keys import KeyValue, PublicKey, key_identity, public_product
 from proxy.analysis.learned import is_of_one_table
 from proxy.analysis.units import UniqueKeys
@@ -268,6 +269,8 @@ def _bounded(
 ) -> tuple[MomentVector, Allocation, Bound]:  # fmt: skip
     """The vector and the allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
+    if is_estimated(analysed.owned.block):  # below what one row weighs, it would depend on the row's stored values
+        return vector, natural, FROM_POLICY
     if context.bound and context.may_choose and vector.moments and not analysed.private_keys:
         imposed = with_imposed_bound(
             vector.moments, natural, context.bound, distribution_of(context.privacy.accounting)

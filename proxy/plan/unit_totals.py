@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from proxy.analysis.analyse import Analysed
+from proxy.analysis.estimated import weighted
 from proxy.analysis.learned import NOTHING_LEARNED, Learned
 from proxy.plan.allocation import Allocation
 from proxy.plan.moments import ROW_UNITS, MomentVector, UnitTotal
@@ -53,6 +54,8 @@ def _total(aggregate: Aggregate, analysed: Analysed, learned: Learned) -> UnitTo
     The policy bounds all rows of a unit; the sum of some of them, or none, lies between these bounds and 0.
     """
     if aggregate.kind is not AggregateKind.SUM or not isinstance(aggregate.argument, ColumnRef):
+        return None
+    if weighted(aggregate, analysed.owned.block) is not None:  # clipped, it would be no estimate
         return None
     bounds = analysed.domains.column(aggregate.argument).sum_bounds
     scaled = uncentred(aggregate, analysed)

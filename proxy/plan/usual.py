@@ -97,6 +97,8 @@ def _size(
     groups: int,
 ) -> float:  # fmt: skip
     match finish:
+        case Count() | Total() if finish.response.parts:
+            return rows if isinstance(finish, Count) else 0.0
         case Count(Linear(((index, _), *_))) if isinstance(moment := vector.moments[index], RowCount):
             return whole_of(thinned(profile.rows.tail, filters.kept_with(moment.where)), is_whole=True) / groups
         case Count() | Mean() | Spread() | Relation() | Ranked():

@@ -6,10 +6,12 @@ See docs/claims/joint-moments.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed, measure_bounds
+from proxy.analysis.estimated import Weighted, most_repeated, weighted
 from proxy.plan.asked import apart, asked_of, elected, ranked
 from proxy.plan.moments import (
     HalfSum,
@@ -37,6 +39,14 @@ from proxy.plan.recipes import (
     SpreadKind,
     Total,
     Verdict,
+)
+from proxy.plan.weighing import (
+    Rows,
+    counted,
+    mean_of_constants,
+    mean_of_values,
+    sum_of_constants,
+    sum_of_values,
 )
 from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Call, Scalar, conjunction, conjuncts
 from proxy.sql.canonical import in_order
@@ -94,12 +104,14 @@ class _Vector:
         self._aggregates = analysed.owned.block.aggregates
         of = averaged(self._aggregates)
         self._centres = {measure: centre for measure, centre in centres.items() if measure in of}
-        self._needs = {a: self._look_for_needs(a) for a in self._aggregates}  # read for each beside each other one
+        self._weighted = {a: weighted(a, analysed.owned.block) for a in self._aggregates}
+        plain = [p for a in self._aggregates for p in self._plain(a)]
+        self._needs = {a: self._look_for_needs(a) for a in plain}  # read for each beside each other one
         self._pairs: dict[Scalar, Scalars] = {}
         self._asked = asked_of(self._aggregates)
         self._moments: dict[Moment, int] = {}
         self._filtered: dict[Scalar, list[Aggregate]] = {}  # those that count or measure rows, by their FILTER
-        for a in self._aggregates:
+        for a in plain:
             if a.kind not in _NO_COUNT and a not in totals:
                 self._filtered.setdefault(a.where, []).append(a)
         self._beside_sums: dict[Scalar, frozenset[Scalars]] = {}
@@ -114,6 +126,11 @@ class _Vector:
         return self._moments.setdefault(moment, len(self._moments))
 
     def _finish(self, aggregate: Aggregate) -> Finish:
+        of = self._weighted[aggregate]
+        if of is not None:
+            times = most_repeated(aggregate, self._analysed.owned, self._analysed.bounds.rows)
+            found = self._estimate(aggregate, of)
+            return replace(found, response=found.response.repeated(times))
         match aggregate.kind:
             case Kind.COUNT_DISTINCT:
                 return apart(aggregate, self._asked)
@@ -140,6 +157,33 @@ class _Vector:
                 return self._relation(aggregate)
             case _ as never:
                 assert_never(never)
+
+    # --- rows with weights ------------------------------------------------------------------------------
+
+    def _plain(self, aggregate: Aggregate) -> tuple[Aggregate, ...]:
+        """The aggregates of rows as they are stored that one is computed from."""
+        of = self._weighted[aggregate]
+        if of is None:
+            return (aggregate,)
+        kind = aggregate.kind if of.argument not in (None, TRUE) else Kind.COUNT_ROWS
+        argument = of.argument or TRUE
+        return tuple(replace(aggregate, kind=kind, argument=argument, where=c.where) for c in of.cells)
+
+    def _estimate(self, aggregate: Aggregate, of: Weighted) -> Count | Total | Mean:
+        plain = self._plain(aggregate)
+        numbers = [self._number(p.where, self._needed(p)) for p in plain]
+        is_sum = aggregate.kind is Kind.SUM
+        if aggregate.kind in (Kind.COUNT_ROWS, Kind.COUNT):
+            return counted(of, numbers)
+        if of.argument is None:
+            return sum_of_constants(of, numbers) if is_sum else mean_of_constants(of, numbers)
+        measured = [self._measured(p.where, p.argument, self._needed(p)) for p in plain]
+        rows = [Rows(n, m) for n, m in zip(numbers, measured, strict=True)]
+        lo, hi = measure_bounds(of.argument, self._analysed, of.where)
+        if is_sum:
+            return sum_of_values(of, rows, max(abs(lo), abs(hi)))
+        scaled = self._scaled(of.where, of.argument, ())
+        return mean_of_values(of, rows, (scaled.least, scaled.most))
 
     # --- which rows -------------------------------------------------------------------------------------
 
@@ -193,8 +237,8 @@ class _Vector:
     # --- sums and averages ------------------------------------------------------------------------------
 
     def _is_alone(self, aggregate: Aggregate) -> bool:
-        """A SUM with no count or average of the same rows beside it."""
-        if aggregate.kind is not Kind.SUM:
+        """A SUM with no count or average of the same rows beside it; of an estimate the number tells its error."""
+        if aggregate.kind is not Kind.SUM or aggregate not in self._weighted or self._weighted[aggregate] is not None:
             return False
         needed = self._needed(aggregate)
         is_paired = bool(needed) and needed == self._counting_pair(aggregate.where)

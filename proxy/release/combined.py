@@ -15,11 +15,22 @@ from proxy.dp.accuracy import Noisy, half_width_95, ratio_interval
 from proxy.dp.estimate import Estimate
 from proxy.plan.distinct import DistinctPart
 from proxy.plan.formulas import divisors, related, relation, spread, squares_of
-from proxy.plan.recipes import Apart, Count, Linear, Mean, Relation, RelationKind, Spread, SpreadKind, Total
+from proxy.plan.recipes import (
+    Apart,
+    Count,
+    Linear,
+    Mean,
+    Relation,
+    RelationKind,
+    Spread,
+    SpreadKind,
+    Total,
+    response_of,
+)
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.formula import CUT_OFF, Formula, Number, Operation, Value
+from proxy.sql.formula import CUT_OFF, Formula, Number, Operation, Value, values_in
 
 UNKNOWN = Figure(None, math.inf, -math.inf, math.inf)
 
@@ -36,6 +47,8 @@ def combined_figures(
     formula: Formula, plan: ReleasePlan, cells: NoisyCells, vectors: Sequence[Sequence[float]]
 ) -> list[Figure]:
     """The noise of a formula in each cell."""
+    if any(response_of(plan.vector.finishes[number]).parts for number in values_in(formula)):
+        return [UNKNOWN] * len(cells.cells)  # estimates of one release share the randomization of stored values
     noises = _Noises(plan)
     return [noises.figure(formula, cell, vector) for cell, vector in zip(cells.cells, vectors, strict=True)]
 

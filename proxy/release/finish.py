@@ -26,10 +26,12 @@ from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Rel
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.combined import combined_figures
 from proxy.release.digits import decimal_text, last_digit, rounded, rounded_up
+from proxy.release.estimates import estimated_figures
 from proxy.release.figure import Figure
 from proxy.release.modes import mode_column
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
+from proxy.release.solved import Solved, solved
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
@@ -73,7 +75,8 @@ def finish(
     settled: counts and sums, by aggregate, that are shown as they are. is_rounded: others have the digits that their
     noise leaves.
     """
-    vectors = vectors_of(plan, cells) if vectors is None else vectors
+    of = solved(plan, cells, vectors_of(plan, cells) if vectors is None else vectors)
+    plan, vectors = of.plan, of.vectors
     figures: list[list[Figure]] = []
     ranked: dict[int, RankedColumn] = {}
     for recipe in plan.vector.finishes:
@@ -82,7 +85,9 @@ def finish(
             ranked[len(figures)] = _ranked(recipe, plan, cells, _linear(recipe.number, vectors, plan))
             figures.append([])
             continue
-        if isinstance(recipe, Apart):
+        if isinstance(recipe, (Count, Total, Mean)) and recipe.response.parts:
+            found = _estimates(recipe, of)
+        elif isinstance(recipe, Apart):
             found = _apart(recipe, plan, cells, nonnegative=nonnegative)
         else:
             found = _figures(recipe, plan, vectors, nonnegative=nonnegative)
@@ -97,8 +102,8 @@ def finish(
             case Carries.GROUPING:
                 values = ("0",) * len(cells.cells)
             case _ if column.formula is not None:
-                of = combined_figures(column.formula, plan, cells, vectors)
-                values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in of)
+                combined = combined_figures(column.formula, plan, cells, vectors)
+                values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in combined)
             case _ if column.number in ranked:
                 told = ranked[column.number].shown(column.carries)
                 values = tuple(_key_text(v, column.type, time_zone) for v in told)
@@ -141,6 +146,16 @@ def _ranked(recipe: Ranked, plan: ReleasePlan, cells: NoisyCells, numbers: list[
     return ranked_column(recipe, part, cells, numbers)
 
 
+def _estimates(recipe: Count | Total | Mean, of: Solved) -> list[Figure]:
+    """Estimates over randomized values, which are of either sign."""
+    found = estimated_figures(recipe, of)
+    match recipe:
+        case Count(form) | Total(form):
+            return _widened(found, missing_of(form, of.plan), 0)
+        case Mean():
+            return _moved(found, _lost_of_mean(recipe, of.plan), recipe)
+
+
 def _figures(
     recipe: Count | Total | Computed, plan: ReleasePlan, vectors: list[list[float]], *, nonnegative: bool
 ) -> list[Figure]:
@@ -155,7 +170,7 @@ def _figures(
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             noises = _shared(recipe, plan)
             found = [_mean(recipe, n, t, noises) for n, t in pairs]
-            return _moved(found, plan.bound.missing_of(recipe) if isinstance(plan.bound, FromProfile) else 0.0, recipe)
+            return _moved(found, _lost_of_mean(recipe, plan), recipe)
         case Spread() | Relation() | Verdict():
             return _computed(recipe, plan, vectors)
 
@@ -217,6 +232,11 @@ def _widened(figures: list[Figure], missing: float, sign: int) -> list[Figure]:
         high = figure.high if sign < 0 else figure.high + more
         found.append(replace(figure, low=low, high=high))
     return found
+
+
+def _lost_of_mean(recipe: Mean, plan: ReleasePlan) -> float:
+    """What an average is expected to be moved by, where units are cut."""
+    return plan.bound.missing_of(recipe) if isinstance(plan.bound, FromProfile) else 0.0
 
 
 def _moved(figures: list[Figure], lost: float, recipe: Mean) -> list[Figure]:

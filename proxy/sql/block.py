@@ -31,6 +31,7 @@ from proxy.sql.inner_queries import is_aggregate
 from proxy.sql.instead import first_rows
 from proxy.sql.kept_groups import check_aggregate, check_keys, combinations_of, groups_of
 from proxy.sql.locate import TextSpan, locate_expression
+from proxy.sql.measured import with_measures
 from proxy.sql.names import identifier
 from proxy.sql.outer import Clauses, Edit, find_clauses, rewrite, unused_name
 from proxy.sql.output_names import output_name
@@ -121,7 +122,7 @@ def _bound(text: BlockText, catalog: Catalog, constants: Consulted, source: str)
     above.visit_select(select, names)
     rows, aggregates = scope.rows, above.all_aggregates()
     asked = Block(scans=rows.scans, joins=rows.joins, where=rows.where, keys=keys, aggregates=aggregates, sets=sets)
-    block = canonical(asked)
+    block = canonical(with_measures(asked))
     columns = tuple(dict.fromkeys(above.columns))
     if not columns:
         raise NotAggregate("the query asks for no aggregate", hint="Add count(*).", position=position_of(select))

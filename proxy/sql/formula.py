@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -48,6 +49,19 @@ class Operation:
 
 
 Formula = Number | Value | Operation
+
+
+def values_in(formula: Formula) -> tuple[int, ...]:
+    """The aggregates that a formula reads, by their numbers."""
+    match formula:
+        case Number():
+            return ()
+        case Value(number):
+            return (number,)
+        case Operation(_, left, right):
+            return (*values_in(left), *values_in(right))
+        case _ as never:
+            assert_never(never)
 
 
 def is_aggregate_value(node: object) -> bool:

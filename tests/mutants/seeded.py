@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.answering import ANSWERING
 from tests.mutants.electing import ELECTING
+from tests.mutants.estimating import ESTIMATING
 from tests.mutants.mistake import Seeded
 from tests.mutants.one_line import ONE_LINE
 from tests.mutants.overlooked import OVERLOOKED
@@ -348,6 +349,7 @@ SEEDED = (
            _SCREEN),
     *ANSWERING,
     *ELECTING,
+    *ESTIMATING,
     *SHOWING,
     *RETRYING,
     *OVERLOOKED,

@@ -15,7 +15,7 @@ AREAS = {
     "showing", "retry", "thresholds", "edges", "promises",
     "accounts", "time grid", "joins", "inferred bounds", "missing values", "unit norm", "windows", "quantiles",
     "grouping sets", "derived releases", "kept answers", "rounding", "intervals", "delta", "spending",
-    "screens", "workers", "policy values", "patterns", "modes",
+    "screens", "workers", "policy values", "patterns", "modes", "estimates",
 }  # fmt: skip
 
 

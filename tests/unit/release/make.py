@@ -19,9 +19,14 @@ def planned(query: str, of: PlanContext | None = None) -> tuple[ReleasePlan, Bou
     return plan_release(found.block, of or context()), found
 
 
-def bound(query: str) -> BoundBlock:
+def planned_over(query: str, of: PlanContext) -> tuple[ReleasePlan, BoundBlock]:
+    """The same over the context's own tables."""
+    found = bound(query, Catalog(of.tables))
+    return plan_release(found.block, of), found
+
+
+def bound(query: str, catalog: Catalog = Catalog(TABLES)) -> BoundBlock:  # noqa: B008  # holds no state
     """The one block of a statement."""
-    catalog = Catalog(TABLES)
     (block,) = split(split_statements(query)[0], catalog, frozenset()).blocks
     return bind_block(block, catalog, Constants(MappingProxyType({}), NOW), query)
 

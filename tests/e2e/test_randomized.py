@@ -1,0 +1,160 @@
+"""Are answers over randomized columns near the truth for a client, in either accounting?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pytest
+
+from tests.e2e.served import Client, Served, serving, write_users, write_yaml
+
+PEOPLE, VISITS = 4_000, 2
+VOTES = ("red", "green", "blue")
+WIDTHS = 4.0  # of a 95 % interval's half: a false alarm in 10^14 answers
+
+
+def truth(i: int) -> tuple[bool, str, int]:
+    return i % 5 == 0, VOTES[0 if i % 2 else 1 + i % 4 // 2], 20 + i % 50
+
+
+def write_survey(path: Path) -> None:
+    """Rows that were randomized by two coins, and by keeping one value in 0.75."""
+    drawn = random.Random(5)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table people (id integer, ill boolean, vote varchar, age integer, city varchar)")
+        connection.execute("create table visits (id integer, paid boolean)")
+        people, visits = [], []
+        for i in range(PEOPLE):
+            ill, vote, age = truth(i)
+            told = ill if drawn.random() < 0.5 else drawn.random() < 0.5
+            kept = vote if drawn.random() < 0.75 else drawn.choice(VOTES)
+            people.append((i, told, kept, age, f"c{i % 3}"))
+            paid = [ill if drawn.random() < 0.6 else drawn.choice((True, False)) for _ in range(VISITS)]
+            visits += [(i, p) for p in paid]
+        connection.executemany("insert into people values (?, ?, ?, ?, ?)", people)
+        connection.executemany("insert into visits values (?, ?)", visits)
+
+
+def policy(folder: Path, accounting: str) -> Path:
+    privacy: dict[str, object] = {"unit": "person", "query_epsilon": 20, "time_grid": "0ms", "accounting": accounting}
+    if accounting == "zcdp":
+        privacy["delta"] = 1e-6
+    tables = {
+        "people": {
+            "unit": "id", "unit_unique": True,
+            "columns": {
+                "id": {"type": "integer", "key": True},
+                "ill": {"type": "boolean", "randomized": {"truth": 0.5, "yes": 0.5}},
+                "vote": {"type": "text", "values": list(VOTES), "randomized": {"keep": 0.75}},
+                "age": {"type": "integer", "bounds": [0, 100]},
+                "city": {"type": "text"},
+            },
+        },
+        "visits": {
+            "unit": "id", "max_rows_per_unit": VISITS, "joins": {"id": "people.id"},
+            "columns": {
+                "id": {"type": "integer", "key": True},
+                "paid": {"type": "boolean", "randomized": {"keep": 0.6}},
+            },
+        },
+    }  # fmt: skip
+    return write_yaml(
+        folder / f"{accounting}.yaml",
+        {
+            "version": 1, "dataset": accounting, "privacy": privacy, "tables": tables,
+            "source": {"engine": "duckdb", "path": "survey.duckdb", "data_version": "1"},
+            "budgets": {"dataset": {"epsilon": 100_000}},
+        },
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("survey")
+    write_survey(folder / "survey.duckdb")
+    write_users(folder / "users.yaml", {"ann": "analyst"})
+    with serving(folder, [policy(folder, "zcdp"), policy(folder, "pure")]) as served:
+        yield served
+
+
+@pytest.fixture(params=["zcdp", "pure"])
+def client(survey: Served, request: pytest.FixtureRequest) -> Iterator[Client]:
+    with survey.connect(request.param) as connection:
+        yield connection
+
+
+def rows(client: Client, sql: str) -> list[tuple[object, ...]]:
+    return client.execute(sql.encode()).fetchall()
+
+
+EVERY = [truth(i) for i in range(PEOPLE)]
+ILL = sum(ill for ill, _, _ in EVERY)
+RED_ILL = sum(ill and vote == "red" for ill, vote, _ in EVERY)
+AGE_OF_ILL = sum(age for ill, _, age in EVERY if ill) / ILL
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "where", "exact"),
+    [
+        ("count(*)", "ill", ILL),
+        ("count(*)", "not ill", PEOPLE - ILL),
+        ("count(*)", "ill and vote = 'red'", RED_ILL),
+        ("count(*) filter (where vote <> 'green' and ill)", "true", sum(i and v != VOTES[1] for i, v, _ in EVERY)),
+        ("avg(ill::int)", "true", ILL / PEOPLE),
+        ("sum(case when ill then 1 else 0 end)", "age < 45", sum(i and a < 45 for i, _, a in EVERY)),
+        ("avg(age)", "ill", AGE_OF_ILL),
+        ("sum(age) filter (where ill)", "true", AGE_OF_ILL * ILL),
+    ],
+)  # fmt: skip
+def test_estimates_are_near_the_truth(client: Client, aggregate: str, where: str, exact: float) -> None:
+    """Within four half-widths of the stated interval, which the stored rows are not."""
+    ((value, low, high),) = rows(
+        client, f"SELECT {aggregate}, hush.low({aggregate}), hush.high({aggregate}) FROM people WHERE {where}"
+    )
+    half = (float(str(high)) - float(str(low))) / 2
+    assert half > 0
+    assert abs(float(str(value)) - exact) < WIDTHS * half
+
+
+def test_groups_of_true_values_are_near_the_truth(client: Client) -> None:
+    found = rows(client, "SELECT vote, count(*), hush.sd(count(*)) FROM people GROUP BY vote ORDER BY vote")
+    assert [v for v, _, _ in found] == sorted(VOTES)
+    for vote, number, sd in found:
+        assert abs(float(str(number)) - sum(v == vote for _, v, _ in EVERY)) < 8 * float(str(sd))
+
+
+def test_private_groups_and_joins_have_estimates(client: Client) -> None:
+    if client.info.dbname == "zcdp":
+        found = rows(client, "SELECT city, count(*), hush.sd(count(*)) FROM people WHERE ill GROUP BY city ORDER BY 1")
+        assert [c for c, _, _ in found] == ["c0", "c1", "c2"]
+        assert all(abs(float(str(n)) - ILL / 3) < 8 * float(str(sd)) for _, n, sd in found)
+    ((number, sd),) = rows(
+        client, "SELECT count(*), hush.sd(count(*)) FROM people JOIN visits USING (id) WHERE paid AND vote = 'red'"
+    )
+    assert abs(float(str(number)) - VISITS * RED_ILL) < 8 * float(str(sd))
+
+
+def test_explain_tells_both_sources_of_error(client: Client) -> None:
+    plan = "\n".join(str(row[0]) for row in rows(client, "EXPLAIN SELECT count(*) FROM people WHERE ill"))
+    assert "Errors of count(*)" in plan
+    assert "the randomization dominates from" in " ".join(plan.split())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(DISTINCT id) FROM people WHERE ill",
+        "SELECT max(age) FROM people WHERE ill",
+        "SELECT count(*) FROM people WHERE EXISTS (SELECT FROM visits v WHERE v.id = people.id AND paid)",
+        "SELECT vote, count(*) FROM people WHERE vote = 'red' GROUP BY vote",
+    ],
+)
+def test_what_has_no_estimate_is_refused_with_a_hint(client: Client, sql: str) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        rows(client, sql)
+    assert refused.value.sqlstate == "DP006"
+    assert refused.value.diag.message_hint

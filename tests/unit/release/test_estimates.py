@@ -1,0 +1,228 @@
+"""Are estimates over randomized columns right on average, and do their intervals hold as often as they say?
+
+Draws are of whole answers: values are randomized anew, their moments get the noise of the plan, and the answer is
+finished. Over 8,000 draws a coverage has a standard deviation of 0.24 %, so that one that is 95 % is outside of 94 to
+96 % once in 25,000 checks, and a bias of a tenth of a standard deviation is 9 of its own. For groups, 2,000 draws and
+93.4 to 96.6 % have one false alarm in 1,000. Seeds are fixed, so that a test that passed passes again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from proxy.analysis.evaluate import choices
+from proxy.plan.moments import HalfSum, Moment, RowCount, UnitCount, UnitTotal, measures_of, rows_of
+from proxy.plan.release_plan import ReleasePlan
+from proxy.policy.model import Listed
+from proxy.policy.response import KeptOrUniform, TwoCoins
+from proxy.release.finish import finish
+from proxy.release.noisy import NoisyCell, NoisyCells
+from proxy.sql.algebra import Scalar, columns_of, conjuncts
+from proxy.sql.block import Carries
+from proxy.sqltypes import Value
+from tests.unit.plan.survey import LARGE, PEOPLE, SMALL, of_survey
+from tests.unit.release.make import planned_over
+
+DRAWS = 8_000
+BASE_SEED = 20_260
+Row = Mapping[str, Value]
+SIZES = (-10.0, 30.0)
+
+
+def people() -> list[tuple[Row, int]]:
+    """How many have which true values, which go together."""
+    found: list[tuple[Row, int]] = []
+    votes, towns = (0.4, 0.3, 0.2, 0.07, 0.03), [0.5**i for i in range(1, 5)]
+    for ill, smokes, vote, town, size, plan in product((0, 1), (0, 1), range(5), range(4), (0, 1), (0, 1)):
+        share = abs(1 - ill - (0.15 + 0.1 * plan)) * abs(1 - smokes - (0.2 + 0.4 * ill)) * votes[vote]
+        share *= towns[town] * abs(1 - size - (0.3 + 0.3 * ill)) * 0.5
+        row: Row = {"ill": bool(ill), "smokes": bool(smokes), "vote": SMALL[vote], "town": LARGE[town],
+               "size": SIZES[size], "plan": ("free", "pro")[plan]}  # fmt: skip
+        rows = round(5_000 * share)
+        if rows:
+            found.append((row, rows))
+    return found
+
+
+def chance(column: str, true: Value, stored: Value) -> float:
+    """What becomes of a value, by the definition of each way to randomize."""
+    match PEOPLE.column(column).randomized:  # type: ignore[union-attr]
+        case TwoCoins(truth, yes):
+            return float(truth) * (true == stored) + (1 - float(truth)) * (float(yes) if stored else 1 - float(yes))
+        case KeptOrUniform(keep, size):
+            return float(keep) * (true == stored) + (1 - float(keep)) / int(size)
+        case _:
+            return float(true == stored)
+
+
+def domain(column: str) -> tuple[Value, ...]:
+    if column == "size":
+        return SIZES
+    of = PEOPLE.column(column)
+    assert of is not None
+    assert isinstance(of.domain, Listed)
+    return of.domain.values
+
+
+def stored_rows(columns: list[str], draws: int, random: np.random.Generator) -> tuple[list[Row], np.ndarray]:
+    """Rows by their stored values, and how many there are in each draw."""
+    true: dict[tuple[Value, ...], int] = {}
+    for row, rows in PEOPLE_ROWS:
+        key = tuple(row[c] for c in columns)
+        true[key] = true.get(key, 0) + rows
+    stored = list(product(*map(domain, columns)))
+    found = np.zeros((draws, len(stored)))
+    for values, rows in true.items():
+        chances = [math.prod(chance(*each) for each in zip(columns, values, s, strict=True)) for s in stored]
+        found += random.multinomial(rows, np.array(chances) / math.fsum(chances), size=draws)
+    return [dict(zip(columns, s, strict=True)) for s in stored], found
+
+
+def read(plan: ReleasePlan) -> list[str]:
+    """The columns that a plan reads."""
+    scalars = [*plan.analysed.owned.block.keys]
+    for moment in plan.vector.moments:
+        scalars += [where_of(moment), *(m.of for m in measures_of(moment))]
+    return sorted({c.name for s in scalars for c in columns_of(s)})
+
+
+def where_of(moment: Moment) -> Scalar:
+    assert not isinstance(moment, (UnitCount, UnitTotal))
+    return moment.where if isinstance(moment, RowCount) else rows_of(moment).where
+
+
+def added(moment: Moment, row: Row) -> float:
+    """What one row adds to a moment."""
+    if not all(passes(c, row) for c in conjuncts(where_of(moment))):
+        return 0.0
+    if isinstance(moment, RowCount):
+        return 1.0
+    (scaled,) = measures_of(moment)
+    z = (float(row["size"]) - scaled.middle) / scaled.half  # type: ignore[arg-type]
+    return (1.0 + moment.sign * z) / 2.0 if isinstance(moment, HalfSum) else z
+
+
+def passes(condition: Scalar, row: Row) -> bool:
+    return choices(condition, {c: row[c.name] for c in columns_of(condition)}) == (True,)
+
+
+def answers(query: str, *, pure: bool = False, is_noisy: bool = True, draws: int = DRAWS) -> np.ndarray:
+    """What is shown: of each draw and group, the number of each column."""
+    plan, bound = planned_over(query, of_survey(pure=pure))
+    random = np.random.default_rng(BASE_SEED)
+    rows, counts = stored_rows(read(plan), draws, random)
+    keys = [next(iter(columns_of(k))).name for k in plan.analysed.owned.block.keys]
+    adds = np.array([[added(m, row) for m in plan.vector.moments] for row in rows])
+    groups = [
+        np.array([all(row[n] == v for n, v in zip(keys, key, strict=True)) for row in rows]) for key in plan.public_keys
+    ]
+    exact = np.stack([counts @ (adds * inside[:, None]) for inside in groups], axis=1)
+    sds = np.array(plan.sds)
+    noise = random.laplace(0.0, sds / math.sqrt(2.0), exact.shape) if pure else random.normal(0.0, sds, exact.shape)
+    grid = np.rint((exact + noise * is_noisy) / np.array(plan.units_per_grid))
+    shown = plan if is_noisy else replace(plan, agreed=(1e-9,) * len(plan.sds))
+    columns = tuple(c for c in bound.columns if c.carries is not Carries.KEY)
+    found = []
+    for draw in [grid[:, 0]] if len(groups) == 1 else grid:  # groups of one draw are finished together
+        names = plan.public_keys if len(groups) > 1 else [()] * draws
+        cells = tuple(NoisyCell(k, tuple(map(int, m))) for k, m in zip(names, draw, strict=True))
+        release = finish(shown, NoisyCells(cells), columns, nonnegative=True, time_zone="UTC")
+        found.append([[float("nan" if v is None else v) for v in column.values] for column in release.columns])
+    return np.swapaxes(np.array(found), 1, 2).reshape(draws, len(groups), len(columns))
+
+
+PEOPLE_ROWS = tuple(people())
+
+
+def number(*tests: str) -> float:
+    """How many have these true values."""
+    return sum(
+        rows for row, rows in PEOPLE_ROWS if all(f"{n}={row[n]}" in tests for n in {t.split("=")[0] for t in tests})
+    )
+
+
+def mean_size(*tests: str) -> float:
+    chosen = [(row["size"], rows) for row, rows in PEOPLE_ROWS
+              if all(f"{n}={row[n]}" in tests for n in {t.split("=")[0] for t in tests})]  # fmt: skip
+    return math.fsum(float(s) * n for s, n in chosen) / sum(n for _, n in chosen)  # type: ignore[arg-type]
+
+
+def with_interval(aggregate: str) -> str:
+    return f"{aggregate}, hush.low({aggregate}), hush.high({aggregate}), hush.sd({aggregate})"
+
+
+def check(found: np.ndarray, truth: float, most: float) -> None:
+    value, low, high, sd = found.T
+    spread = value.std()
+    held = ((low <= truth) & (truth <= high)).mean()
+    assert abs(value.mean() - truth) < 0.1 * spread
+    assert 0.94 <= held <= most
+    assert sd.mean() == pytest.approx(spread, rel=0.05 if most == 0.96 else 1.0)
+
+
+ALL = number()
+
+
+@pytest.mark.parametrize(("pure", "is_noisy"), [(False, True), (True, True), (False, False)])
+@pytest.mark.parametrize(
+    ("aggregate", "truth", "most"),
+    [
+        ("count(*) filter (where ill)", number("ill=True"), 0.96),
+        ("count(*) filter (where not ill and plan = 'pro')", number("ill=False", "plan=pro"), 0.96),
+        ("count(*) filter (where smokes)", number("smokes=True"), 0.96),
+        ("count(*) filter (where vote = 'a')", number("vote=a"), 0.96),
+        ("count(*) filter (where vote in ('a', 'b'))", number("vote=a", "vote=b"), 0.96),
+        ("count(*) filter (where town = 'v00')", number("town=v00"), 0.96),
+        ("count(*) filter (where ill and smokes)", number("ill=True", "smokes=True"), 0.96),
+        ("count(*) filter (where ill or smokes)", ALL - number("ill=False", "smokes=False"), 0.96),
+        ("count(*) filter (where vote <> 'a' and not smokes)",
+         number("smokes=False") - number("smokes=False", "vote=a"), 0.96),
+        ("count(*) filter (where town = 'v01' and ill)", number("town=v01", "ill=True"), 0.96),
+        ("avg(ill::int)", number("ill=True") / ALL, 0.96),
+        ("avg(case when vote = 'a' then 3 when vote = 'b' then 1 else 0 end)",
+         (3 * number("vote=a") + number("vote=b")) / ALL, 0.96),
+        ("sum(case when smokes then 2 end)", 2 * number("smokes=True"), 0.96),
+        ("avg(smokes::int) filter (where ill)", number("ill=True", "smokes=True") / number("ill=True"), 0.96),
+        ("sum(size) filter (where smokes)", mean_size("smokes=True") * number("smokes=True"), 1.0),
+        ("avg(size) filter (where smokes)", mean_size("smokes=True"), 0.96),
+        ("avg(size) filter (where ill and smokes)", mean_size("ill=True", "smokes=True"), 0.96),
+    ],
+)  # fmt: skip
+def test_estimates_are_right_on_average_and_their_intervals_hold(
+    aggregate: str, truth: float, most: float, pure: bool, is_noisy: bool
+) -> None:
+    """8,000 draws; bias below a tenth of the standard deviation, coverage 94 to 96 %.
+
+    Sums of values take each square for the largest, so that their intervals may hold more often.
+    """
+    check(answers(f"select {with_interval(aggregate)} from people", pure=pure, is_noisy=is_noisy)[:, 0], truth, most)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    ("query", "place", "truth"),
+    [
+        (f"select ill, {with_interval('count(*)')} from people group by 1", 1, number("ill=True")),
+        (f"select vote, {with_interval('count(*)')} from people group by 1", 0, number("vote=a")),
+        (f"select town, {with_interval('count(*)')} from people group by 1", 0, number("town=v00")),
+        (f"select vote, smokes, {with_interval('count(*)')} from people group by 1, 2", 1,
+         number("vote=a", "smokes=True")),
+        (f"select plan, smokes, {with_interval('count(*)')} from people where ill group by 1, 2", 3,
+         number("plan=pro", "smokes=True", "ill=True")),
+        (f"select vote, {with_interval('avg(size)')} from people group by 1", 0, mean_size("vote=a")),
+        (f"select vote, {with_interval('avg(ill::int)')} from people group by 1", 1,
+         number("vote=b", "ill=True") / number("vote=b")),
+    ],
+)  # fmt: skip
+def test_groups_of_true_values_are_right_on_average(query: str, place: int, truth: float, pure: bool) -> None:
+    """2,000 draws of whole answers, of which one group is looked at; coverage 93.4 to 96.6 %."""
+    value, low, high, sd = answers(query, pure=pure, draws=2_000)[:, place].T
+    assert abs(value.mean() - truth) < 0.1 * value.std()
+    assert 0.934 <= ((low <= truth) & (truth <= high)).mean() <= 0.966
+    assert sd.mean() == pytest.approx(value.std(), rel=0.1)
