@@ -139,6 +139,7 @@ def _batches(source: Path, table: Table, columns: Sequence[Column]) -> Iterator[
     try:
         with contextlib.closing(duckdb.connect()) as connection:
             connection.execute(f"set memory_limit = {text_literal(_MEMORY)}")
+            connection.execute("set enable_progress_bar = false")
             there = {row[0] for row in connection.execute(f"describe select * from {reader}").fetchall()}
             missing = [c.name for c in columns if c.name not in there]
             if missing:

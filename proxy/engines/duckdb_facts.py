@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import duckdb
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
+from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sql.dialect import quote, text_literal
@@ -53,12 +54,23 @@ def check_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Facts:
         problems += _duplicate_units(connection, policy)
         problems += _duplicate_parents(connection, policy)
         problems += _incomplete_joins(connection, policy)
+        problems += not_randomized_so(
+            policy, lambda t: quote_relation(t.relation), lambda sql: _counts(connection, sql)
+        )
     if problems:
         raise ConfigError(
             "the data do not keep what the policy declares: " + "; ".join(problems),
             hint="Correct the policy or the data; the dataset is not served until they agree.",
         )
     return Facts(columns=tuple(columns), joins=tuple(_join_facts(connection, policy)))
+
+
+def _counts(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[int, int]:
+    """Rows by place. Raises ConfigError without the engine's words, which may hold a value."""
+    try:
+        return {int(place): int(rows) for place, rows in connection.execute(sql).fetchall()}
+    except duckdb.Error:
+        raise ConfigError("the values of a randomized column cannot be counted") from None
 
 
 def accepts(wanted: SqlType, engine_type: str) -> bool:

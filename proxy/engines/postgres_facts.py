@@ -1,7 +1,8 @@
 """Does a PostgreSQL database keep what the policy declares about it?
 
 Its rows may change while they are served, so a fact that privacy rests on must be one that the database keeps by
-itself: a unique index, or the precision of a type. Problems name tables and columns; no row is read.
+itself: a unique index, or the precision of a type. Problems name tables and columns; rows are read to count the values
+of randomized columns alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.engines.postgres_open import Connection
+from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sql.dialect import quote, text_literal
@@ -179,6 +181,7 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
     if not problems:
         problems += _not_unique(policy, found)
         problems += _incomplete_joins(connection, policy)
+        problems += not_randomized_so(policy, lambda t: POSTGRES.relation(t.relation), lambda s: _counts(connection, s))
     if problems:
         raise ConfigError(
             "the data do not keep what the policy declares: " + "; ".join(problems),
@@ -190,6 +193,11 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
     )
     relied_on = ReliedOn(_keys(policy, facts), _types(policy, facts, found), json.dumps(_complete(policy)), names)
     return Checked(facts, tuple(_warnings(found)), relied_on)
+
+
+def _counts(connection: Connection, sql: str) -> dict[int, int]:
+    """Rows by place."""
+    return {int(str(place)): int(str(rows)) for place, rows in connection.execute(sql).fetchall()}
 
 
 def _warnings(found: dict[str, _Found]) -> Iterator[str]:
