@@ -24,6 +24,8 @@ from proxy.session.profiling import Wish
 
 _Number = Field(ge=-1e300, le=1e300, allow_inf_nan=False)
 _Positive = Field(gt=0, le=1e300, allow_inf_nan=False)
+_Count = Field(ge=-1e12, le=1e12, allow_inf_nan=False)  # of units, and of their noise: forecasts multiply them
+_Noise = Field(ge=1e-6, le=1e12, allow_inf_nan=False)
 
 
 class _Kept(BaseModel):
@@ -32,8 +34,8 @@ class _Kept(BaseModel):
 
 class _Sizes(_Kept):
     least: float = _Positive
-    counts: list[Annotated[float, _Number]] = Field(min_length=BUCKETS, max_length=BUCKETS)
-    sd: float = _Positive
+    counts: list[Annotated[float, _Count]] = Field(min_length=BUCKETS, max_length=BUCKETS)
+    sd: float = _Noise
 
 
 class _Sum(_Kept):
@@ -52,8 +54,8 @@ class _Groups(_Kept):
 class _Means(_Kept):
     column: str
     ends: list[Annotated[float, _Number]] = Field(min_length=2, max_length=MOST_CELLS + 1)
-    counts: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS)
-    sd: float = _Positive
+    counts: list[Annotated[float, _Count]] = Field(min_length=1, max_length=MOST_CELLS)
+    sd: float = _Noise
     of: str
 
     @model_validator(mode="after")
@@ -64,9 +66,9 @@ class _Means(_Kept):
 
 class _Shares(_Kept):
     column: str
-    rows: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS + 1)
-    pairs: list[Annotated[float, _Number]] = Field(min_length=1, max_length=MOST_CELLS + 1)
-    sd: float = _Positive
+    rows: list[Annotated[float, _Count]] = Field(min_length=1, max_length=MOST_CELLS + 1)
+    pairs: list[Annotated[float, _Count]] = Field(min_length=1, max_length=MOST_CELLS + 1)
+    sd: float = _Noise
     of: str
 
     @model_validator(mode="after")

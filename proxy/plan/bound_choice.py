@@ -394,7 +394,8 @@ class _Forecast:
         steps = math.ceil(_STEPS * math.log2(top / bottom))
         bounds = np.maximum(bottom, top * 2.0 ** (-np.arange(steps + 1) / _STEPS))
         losses = self._lost(sizes, bounds, spread)
-        errors = self._squared(bounds, losses * missed, relative)
+        # what cannot be forecast promises nothing, so that the policy's bound is kept
+        errors = np.nan_to_num(self._squared(bounds, losses * missed, relative), nan=math.inf)
         at = int(np.argmax(errors <= _ALIKE * errors.min()))
         return float(bounds[at]), float(losses[at]) / whole, float(errors[at])
 

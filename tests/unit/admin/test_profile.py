@@ -329,7 +329,10 @@ UNLIKE = json.dumps({
 })  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"tables": [{}]}', UNLIKE, '{"tables": [], "more": 1}', "\x00"])
+HUGE = UNLIKE.replace('"counts": [0.0,', '"counts": [1e13,').replace('"pairs": [1.0]', '"pairs": [1.0, 1.0]')
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"tables": [{}]}', UNLIKE, HUGE, '{"tables": [], "more": 1}', "\x00"])
 def test_a_damaged_file_is_an_error(tmp_path: Path, folder: Path, text: str) -> None:
     path = tmp_path / "b.json"
     path.write_text(text)
