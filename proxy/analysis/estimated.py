@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from proxy.analysis.channels import Channel, channel_of, column_of, randomized_in
 from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
+from proxy.analysis.own_noise import own_sd
 from proxy.analysis.owned import Owned
 from proxy.errors import Unsupported
 from proxy.sql.algebra import (
@@ -64,6 +65,7 @@ class Weighted:
 
     where: what else a row must pass. argument: what is aggregated, None for a constant of each true value, which lies
     in `ends`. row_sd: the most that the randomization of one row moves the number of rows, or the sum of constants.
+    own_sd: of the noise that each value of the argument had before it was stored.
     """
 
     where: Scalar
@@ -71,6 +73,7 @@ class Weighted:
     cells: tuple[Cell, ...]
     ends: tuple[float, float] = (0.0, 0.0)
     row_sd: float = 0.0
+    own_sd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,10 @@ def weighted(aggregate: Aggregate, block: Block) -> Weighted | None:
     if not read and not any(keys):
         return None
     outcomes = _outcomes(aggregate, finite)
-    return _weighted(aggregate, finite, outcomes, [c for c in keys if c is not None])
+    found = _weighted(aggregate, finite, outcomes, [c for c in keys if c is not None])
+    if found.argument is None or aggregate.kind is AggregateKind.COUNT:
+        return found
+    return replace(found, own_sd=own_sd(found.argument, block))
 
 
 def key_channels(block: Block) -> tuple[Channel | None, ...]:

@@ -2,7 +2,8 @@
 
 Rows are told apart by their stored values, see `analysis.estimated`; a row is in one cell, and the estimate is a sum of
 the cells' moments, each with the cell's weight. What the randomization of those values adds to the error follows from
-the same moments: the variance of an estimate T is that of the sum with squared weights, less T. See
+the same moments: the variance of an estimate T is that of the sum with squared weights, less T. Noise that a summed
+number had before it was stored adds its own variance for each row, times the square of the row's weight. See
 docs/claims/local-answers.md.
 """
 
@@ -52,8 +53,9 @@ def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
     for cell, one in zip(of.cells, rows, strict=True):
         value = one.number.times(one.measured.middle).plus(one.measured.total, one.measured.half)
         total = total.plus(value, cell.count)
-    spread = _squared(of, [r.number for r in rows], largest * largest)
-    return Total(total, 0, Response((spread,), of.row_sd * largest))
+    numbers = [r.number for r in rows]
+    spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), of.own_sd)
+    return Total(total, 0, Response((spread,), _row_sd(of, largest)))
 
 
 def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
@@ -89,10 +91,23 @@ def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]
     measured = rows[0].measured if rows else Measured(NOTHING, NOTHING, 0.0, 0.0)
     number, total = (summed(of.cells, forms, lambda c: c.count) for forms in (numbers, totals))
     spread, crossed = _squared(of, numbers, 1.0), _squared(of, totals, -2.0)
-    response = Response((spread, crossed, spread), of.row_sd * measured.half * 2.0)
+    own_sd = of.own_sd / measured.half if measured.half else 0.0
+    parts = (_with_own_noise(of, numbers, spread, own_sd), crossed, spread)
+    response = Response(parts, _row_sd(of, measured.half * 2.0))
     return Mean(number, total, measured.middle, measured.half, *ends, response)
 
 
 def _squared(of: Weighted, forms: Sequence[Linear], factor: float) -> Variance:
     second, first = (summed(of.cells, forms, weight) for weight in (lambda c: c.count * c.count, lambda c: c.count))
     return Variance(second.times(factor), first.times(factor))
+
+
+def _with_own_noise(of: Weighted, numbers: Sequence[Linear], spread: Variance, own_sd: float) -> Variance:
+    """A variance with that of the noise of stored numbers; own_sd: of one, in the units of the sum."""
+    rows = summed(of.cells, numbers, lambda c: c.count * c.count)
+    return Variance(spread.second.plus(rows, own_sd * own_sd), spread.first)
+
+
+def _row_sd(of: Weighted, largest: float) -> float:
+    """What one row of a value of at most `largest` adds at most. A weight's mean square is at most 1 + row_sd^2."""
+    return math.hypot(of.row_sd * largest, of.own_sd * math.hypot(1.0, of.row_sd))

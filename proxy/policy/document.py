@@ -15,6 +15,7 @@ from proxy.sqltypes import TYPE_NAMES
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
 
 Scalar = Annotated[object, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Listable = Annotated[object, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]  # null: if randomized
 
 
 def _as_text(value: object) -> object:
@@ -170,7 +171,9 @@ class ColumnDocument(Document):
     type: str = Field(description="PostgreSQL type.", json_schema_extra={"examples": [*sorted(TYPE_NAMES)]})
     key: bool | None = Field(default=None, description="The unit or a join key: usable in joins, never shown.")
     bounds: list[Scalar] | None = Field(default=None, description="[low, high]: measures are clamped to it.")
-    values: list[Scalar] | None = Field(default=None, description="Every value the column may have; public.")
+    values: list[Listable] | None = Field(
+        default=None, description="Every value the column may have; public. null may be one of a randomized column's."
+    )
     nullable: bool = Field(default=True, description="false: NULL counts as the middle of the bounds.")
     hidden: bool = Field(default=False, description="Used to find the unit, but not there for clients.")
     case_blind: bool = Field(default=False, description="Text groups are compared in lower case.")

@@ -127,6 +127,9 @@ def _check_beside(document: ColumnDocument, path: Path, report: Report, *, is_un
     if document.nullable and not has_null and "nullable" in document.model_fields_set:
         words = "a missing value would tell that it is missing; list null among the values, or remove the line"
         report.add((*path, "nullable"), words)
+    nulls = [i for i, value in enumerate(document.values or ()) if value is None]
+    for i in nulls[1:]:
+        report.add((*path, "values", i), "null is listed already")
     if has_null and not document.nullable:
         report.add((*path, "nullable"), "null is listed among the values; remove the line")
 
@@ -135,7 +138,7 @@ def _response(
     said: RandomizedDocument, document: ColumnDocument, domain: Domain, path: Path, report: Report
 ) -> Response | NotRandomized:
     if not isinstance(domain, Listed):
-        if not report.names((*path[:-1], "values")):
+        if not (report.names((*path[:-1], "values")) or document.key or document.hidden):
             report.add(path, "needs the 'values' among which one is drawn, or a boolean")
         return NotRandomized()
     choices = len(domain.values) + lists_null(document)

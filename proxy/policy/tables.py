@@ -188,6 +188,8 @@ def _check_local_table(draft: Draft, report: Report) -> None:
     for name in unit_columns(document):
         if name not in draft.columns and name not in draft.lost:
             report.add(path, missing_column(report.show(path, name), name, draft))
+        elif name in draft.columns and draft.columns[name].is_randomized:
+            report.add(path, f"column {report.show(path, name)} is randomized, so it names nobody")
     if all(c.randomized is None for c in document.columns.values()) and not draft.is_damaged and not draft.lost:
         report.add((*draft.path, "local"), "no column is randomized; write 'public: true' if all is public")
 

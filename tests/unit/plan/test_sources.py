@@ -49,6 +49,15 @@ def test_where_nobody_counts_there_is_one_source() -> None:
     assert "dominates" not in words
 
 
+@pytest.mark.parametrize("query", ["select {} from people", "select plan, {} from people group by 1"])
+def test_the_noise_of_stored_numbers_is_a_source(query: str) -> None:
+    for aggregate in ("sum(pay)", "avg(pay)", "sum(pay) filter (where plan = 'pro')"):
+        plan = planned(query.format(aggregate))
+        assert response_of(plan.vector.finishes[0]).row_sd == pytest.approx(10.0 * math.sqrt(2.0))
+        ((_, words),) = error_sources(plan)
+        assert "the randomization dominates from" in words
+
+
 def test_groups_have_more_noise_than_their_cells() -> None:
     ((_, by_key),) = error_sources(planned("select vote, count(*) from people group by 1"))
     assert "noise of the release sd" in by_key
