@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from proxy.analysis.keys import PublicKey
+from proxy.plan.cut_units import CUT, WHOLE
 from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.noisy import publish
@@ -48,4 +49,6 @@ def _shows(plan: ReleasePlan, count: int) -> bool:
     keys = [k.values[0] if isinstance(k, PublicKey) else "somewhere" for k in plan.analysed.keys]
     has_parts = any(isinstance(m, UnitCount) and m.per_part for m in plan.vector.moments)
     row = (int(has_parts), *keys, *(count for _ in plan.vector.moments))
-    return bool(publish(plan, RawResult(len(row), (row,)), _Quiet()).cells)
+    nothing = (*(None for _ in keys), 0, *(None for _ in plan.vector.moments[1:]))
+    counted = ((CUT, *nothing), (WHOLE, *nothing)) if plan.cut_weight else ()
+    return bool(publish(plan, RawResult(len(row), (row, *counted)), _Quiet()).cells)

@@ -13,6 +13,7 @@ import pytest
 
 from proxy.dp.accounting import ATTO
 from proxy.dp.selection import shown_atto_up
+from proxy.plan.cut_units import norm_up
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets import Plan, SetsPlan
 from proxy.policy.model import Bounded, Neighbors, Policy, Privacy, Table
@@ -62,9 +63,16 @@ def first_share(pico: int, takers: int) -> int:
     return pico // takers + pico % takers
 
 
+def in_groups(release: ReleasePlan) -> float:
+    """Which part of a unit's length is in groups at most: all but where it is counted whether units are cut."""
+    whole = release.allocation.unit_norm
+    return whole / norm_up(whole, release.cut_weight, release.distribution)
+
+
 def check(release: ReleasePlan, few: Few, atto: int) -> None:
     """Its charge of delta is the chance to show a few units' groups, neither less nor much more."""
     assert release.cost.atto == atto
+    few = replace(few, length=few.length * in_groups(release))
     (rule,) = release.key_rules
     each, least = each_of(release), least_shown(release)
     chance = few.chance(each, least)
