@@ -23,7 +23,8 @@ SD = 10.0 * math.sqrt(2.0)  # of pay
     [
         ("sum(pay)", SD), ("avg(pay)", SD), ("sum(pay + 3)", SD), ("avg(2 - pay / 4)", SD / 4),
         ("sum(-3 * pay)", 3 * SD), ("sum((pay - 1) * 2)", 2 * SD), ("sum(0 * pay)", 0.0),
-        ("sum(pay / 0)", 0.0), ("count(pay)", 0.0), ("sum(pay) filter (where ill)", SD), ("sum(size) filter (where ill)", 0.0), ("avg(ill::int)", 0.0),
+        ("sum(pay / 0)", 0.0), ("count(pay)", 0.0), ("sum(pay) filter (where ill)", SD),
+        ("sum(size) filter (where ill)", 0.0), ("avg(ill::int)", 0.0),
     ],
 )  # fmt: skip
 def test_noise_grows_with_the_factor_of_its_column(aggregate: str, sd: float) -> None:

@@ -55,7 +55,7 @@ def drawn(noise: Noised, rows: np.ndarray, random: np.random.Generator) -> np.nd
     """The noise of so many rows together."""
     if isinstance(noise, LaplaceNoise):
         return float(noise.scale) * (random.gamma(rows) - random.gamma(rows))
-    return float(noise.sd) * np.sqrt(rows) * random.normal(size=rows.shape)
+    return random.normal(0.0, float(noise.sd) * np.sqrt(rows))
 
 
 def of_row(moment: Moment, row: Row, size: float) -> float:
