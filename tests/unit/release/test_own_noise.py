@@ -54,8 +54,10 @@ def survey(noise: Noised, *, pure: bool) -> PlanContext:
 def drawn(noise: Noised, rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The noise of so many rows together."""
     if isinstance(noise, LaplaceNoise):
-        return float(noise.scale) * (random.gamma(rows) - random.gamma(rows))
-    return float(noise.sd) * np.sqrt(rows) * random.normal(size=rows.shape)
+        scale = float(noise.scale)
+        return random.gamma(rows, scale) - random.gamma(rows, scale)
+    found: np.ndarray = random.normal(0.0, float(noise.sd) * np.sqrt(rows))
+    return found
 
 
 def of_row(moment: Moment, row: Row, size: float) -> float:
