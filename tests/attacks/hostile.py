@@ -125,7 +125,7 @@ def outcome(client: Client, sql: str) -> float | str:
 
 
 def is_comparable(reply: Reply) -> bool:
-    """Not whether noisy numbers are small, nor the noisy number of units that are cut: that differs from answer to answer."""
+    """Not whether noisy numbers are small, nor how many units are cut: that differs from one answer to the next."""
     words = reply.fields["M"] if reply.kind == "N" else ""
     of_noise = ("averages are NULL", "have rows left out")
     return not words.startswith("the noise is larger than ") and not any(part in words for part in of_noise)
