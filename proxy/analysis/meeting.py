@@ -200,21 +200,15 @@ def declared_advice(table: Table, private: tuple[Scan, ...], added: Set[int]) ->
 
 
 def unit_advice(left: Table, right: Table) -> str:
-    """A condition that would join two private tables."""
+    """A condition that would join two private tables; of tables that the statement names, as others may be hidden."""
     for child, parent in ((left, right), (right, left)):
         if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
             ours = _column_name(child.name, child.ownership.on)
             return f"{ours} = {_column_name(parent.name, child.ownership.parent_key)}"
-    for child, met in ((left, right), (right, left)):
-        if isinstance(child.ownership, UnitVia):
-            through = child.ownership
-            key = _column_name(through.parent, through.parent_key)
-            rest = f"{spelled(met.name)} with {spelled(through.parent)}"
-            return f"{_column_name(child.name, through.on)} = {key}, and {rest} on the unit"
     mine, theirs = ((t.ownership.columns if isinstance(t.ownership, UnitColumns) else ()) for t in (left, right))
     names = ("a", "b") if left.name == right.name else (left.name, right.name)
     same = (f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in zip(mine, theirs, strict=False))
-    return " AND ".join(same) + (", a and b being the two" if names[0] == "a" else "")
+    return (" AND ".join(same) or "a common key of the unit") + (", a and b being the two" if names[0] == "a" else "")
 
 
 def _column_name(table: str, column: str) -> str:

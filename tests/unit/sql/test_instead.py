@@ -84,5 +84,5 @@ def test_no_hint_is_longer_than_people_read(sql: str) -> None:
 def test_hints_name_what_the_statement_has() -> None:
     inner = "select count(*) from (select city from users except select status from orders) t"
     assert hint(inner) == "Group by all columns of the unit (user_id), and by other keys beside them."
-    way = "Join them with items.order_id = orders.order_id, and users with orders on the unit."
+    way = "Join them with a common key of the unit."  # that of the parent may be hidden
     assert hint("select count(*) from items i join users u on i.qty = u.age") == way
