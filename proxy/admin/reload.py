@@ -48,10 +48,10 @@ _Sight = _Look | _Nothing
 
 @dataclass(slots=True)
 class _Watched:
-    """seen: the last look. settled: the look that was judged last. mode, text: as they were then."""
+    """seen: the last look. settled: the look that was judged last, if any. mode, text: as they were then."""
 
     seen: _Sight
-    settled: _Sight
+    settled: _Sight | None
     mode: int
     text: str | _Unreadable
 
@@ -65,7 +65,7 @@ class FileWatch:
 
     def __init__(self, files: Iterable[Path], on_change: OnChange, *, interval_s: float = 1.0) -> None:
         """What the files hold now is known."""
-        self._files = {path: _Watched(_Nothing(), _Nothing(), _mode(_sight(path)), _text(path)) for path in files}
+        self._files = {path: _Watched(_Nothing(), None, _mode(_sight(path)), _text(path)) for path in files}
         self._awaited: dict[Path, _Watched] = {}
         self._on_change = on_change
         self._interval_s = interval_s
@@ -97,9 +97,13 @@ class FileWatch:
     async def _has_changed(self, path: Path, watched: _Watched, is_poked: bool) -> bool:
         if not await _has_moved(path, watched) and not is_poked:
             return False
+        text = await asyncio.to_thread(_text, path)
+        if not is_poked and await asyncio.to_thread(_sight, path) != watched.seen:
+            watched.settled = None  # written while it was read: told of when it is whole
+            return False
         watched.settled = watched.seen
         before = watched.mode, watched.text
-        watched.mode, watched.text = _mode(watched.seen), await asyncio.to_thread(_text, path)
+        watched.mode, watched.text = _mode(watched.seen), text
         return is_poked or (watched.mode, watched.text) != before
 
 

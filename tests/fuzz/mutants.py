@@ -231,9 +231,8 @@ def questions_are_taken_for_public(patch: pytest.MonkeyPatch) -> None:
 
 
 def measures_of_squares_and_products_are_not_clamped(patch: pytest.MonkeyPatch) -> None:
-    original = Terms._z
-    patch.setattr(Terms, "_z", lambda self, scaled: re.sub(r"greatest\(least\((.*), 1e0\), -1e0\)", r"least(\1, 1e6)",
-                                                           original(self, scaled)))  # fmt: skip
+    original, pattern = Terms._z, re.compile(r"greatest\(least\((.*), [-+.\de]+\), [-+.\de]+\)")
+    patch.setattr(Terms, "_z", lambda self, scaled: pattern.sub(r"least(\1, 1e6)", original(self, scaled)))
 
 
 def squares_weigh_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from proxy.admin import reload
 from proxy.admin.reload import FileWatch, poked_by_hangup
 from proxy.errors import ConfigError
 
@@ -95,6 +96,43 @@ def test_file_that_is_gone_for_one_look_is_told_of_once(path: Path) -> None:
 def test_file_that_grows_is_not_told_until_it_rests(path: Path) -> None:
     growing = [lambda i=i: write(path, "x" * i) for i in range(10, 30)]
     assert looks(path, *growing) == ONCE
+
+
+def test_file_that_is_written_while_it_is_read_is_told_when_it_is_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, told = reload.read_text, []
+
+    def read_between_truncation_and_text(path: Path, what: str) -> str:
+        if told:
+            return read(path, what)
+        told.append("")
+        write(path, "")
+        text = read(path, what)
+        write(path, "whole")
+        return text
+
+    write(path, "new")
+
+    def begin() -> None:
+        write(path, "newer")
+        monkeypatch.setattr(reload, "read_text", read_between_truncation_and_text)
+
+    assert looks(path, begin, wait) == ONCE
+    assert told == [""]
+
+
+def test_file_that_vanishes_before_the_first_look_is_told(path: Path) -> None:
+    heard, gone = Heard(), path.unlink
+
+    async def scenario() -> None:
+        watch = FileWatch([path], heard.change)
+        gone()
+        await watch.look()
+        await watch.look()
+
+    asyncio.run(scenario())
+    assert heard.changes == ONCE
 
 
 def test_text_that_cannot_be_read_is_told_once(path: Path) -> None:
