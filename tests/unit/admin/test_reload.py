@@ -101,14 +101,14 @@ def test_file_that_grows_is_not_told_until_it_rests(path: Path) -> None:
 def test_file_that_is_written_while_it_is_read_is_told_when_it_is_whole(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, told = reload.read_text, []
+    told: list[str] = []
 
     def read_between_truncation_and_text(path: Path, what: str) -> str:
         if told:
-            return read(path, what)
+            return read_text(path, what)
         told.append("")
         write(path, "")
-        text = read(path, what)
+        text = read_text(path, what)
         write(path, "whole")
         return text
 
