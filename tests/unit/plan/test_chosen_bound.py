@@ -81,6 +81,29 @@ def test_a_unit_of_any_size_is_as_long_as_the_bound(
         assert unit == 0 or found > 0.99 * of.allocation.unit_norm, "nothing is lost but what is above"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*), sum(amount) from orders",
+        "select status, count(*), sum(amount), avg(amount) from orders group by status",
+    ],
+)
+def test_a_unit_of_a_billion_rows_is_as_long_as_the_bound(
+    database: duckdb.DuckDBPyConnection, query: str, pure: bool
+) -> None:
+    of = chosen(query, BOUND, pure=pure)
+    paid = "case when range % 2 = 0 then 'paid' else 'refunded' end"
+    database.execute(
+        "create or replace temp view orders as select 1 as user_id, range as order_id, 1000::numeric(8, 2) as amount,"
+        f" {paid} as status from range(1000000000)"
+    )
+    found = length(of, database.execute(of.sql).fetchall())
+    database.execute("drop view temp.orders")
+    assert 0.99 * of.allocation.unit_norm < found <= of.allocation.unit_norm * (1 + 2**-30)
+
+
 @pytest.mark.parametrize("pure", [False, True])
 def test_a_row_that_is_a_unit_is_as_long_as_the_bound(database: duckdb.DuckDBPyConnection, pure: bool) -> None:
     of = chosen("select sum(hours) from census", 0.25, pure=pure)
