@@ -48,7 +48,7 @@ def _merged(kind: type[exp.Expr], operands: Sequence[exp.Expression]) -> list[ex
 
 
 def _column_of(kind: type[exp.Expr], operand: exp.Expression) -> tuple[object, bool] | None:
-    """The column as it is spelled that an operand compares with a constant, and whether that is a string; None for all others."""
+    """Which column, as it is spelled, an operand compares with a constant, and whether that is a string, if it does."""
     node = operand
     while isinstance(node, exp.Paren):
         node = node.this
