@@ -198,9 +198,14 @@ def with_parts(scalar: Scalar, changed: Callable[[Scalar], Scalar | None]) -> Sc
 
 def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
     """Every column a scalar reads."""
-    if isinstance(scalar, ColumnRef):
-        return frozenset((scalar,))
-    return frozenset().union(*(columns_of(c) for c in children(scalar)))
+    found, rest = set[ColumnRef](), [scalar]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, ColumnRef):
+            found.add(part)
+        else:
+            rest.extend(children(part))
+    return frozenset(found)
 
 
 def columns_in_order(scalar: Scalar) -> tuple[ColumnRef, ...]:

@@ -47,8 +47,8 @@ def _merged(kind: type[exp.Expr], operands: Sequence[exp.Expression]) -> list[ex
     return [same[0] if len(same) == 1 else _listed(kind, same) for same in found.values()]
 
 
-def _column_of(kind: type[exp.Expr], operand: exp.Expression) -> tuple[str, bool] | None:
-    """The column that an operand compares with a constant, and whether that is a string; None for all others."""
+def _column_of(kind: type[exp.Expr], operand: exp.Expression) -> tuple[object, bool] | None:
+    """Which column, as it is spelled, an operand compares with a constant, and whether that is a string, if it does."""
     node = operand
     while isinstance(node, exp.Paren):
         node = node.this
@@ -58,7 +58,9 @@ def _column_of(kind: type[exp.Expr], operand: exp.Expression) -> tuple[str, bool
     if not isinstance(constant, exp.Literal):
         return None
     is_string = bool(constant.args.get("is_string"))
-    return (node.this.sql(dialect="postgres"), is_string) if is_string or str(constant.this).isdigit() else None
+    if not is_string and not str(constant.this).isdigit():
+        return None
+    return tuple((part.name, part.args.get("quoted")) for part in node.this.parts), is_string
 
 
 def _listed(kind: type[exp.Expr], same: Sequence[exp.Expression]) -> exp.Expression:

@@ -61,22 +61,25 @@ class _Places:
         first, last = (start, start) if isinstance(start, int) else (math.inf, -math.inf)
         clause, before = node.args.get("with_"), list[exp.Select]()
         inside = list[tuple[float, list[exp.Select]]]()
-        own = math.inf, -math.inf
-        around = math.inf, -math.inf
+        least, most = math.inf, -math.inf
         for child in node.iter_expressions():
             low, high, selects = self.of(child)
             if child is clause:
-                around, before = (low, high), selects
+                first, last, before = min(first, low), max(last, high), selects
                 continue
-            own = min(own[0], low), max(own[1], high)
+            if low < least:
+                least = low
+            if high > most:
+                most = high
             if selects:
                 inside.append((low, selects))
         if isinstance(node, exp.Select):
-            self.own[id(node)] = own
+            self.own[id(node)] = least, most
             before = [*before, node]
-        inside.sort(key=lambda found: found[0])
-        selects = [*before, *(s for _, found in inside for s in found)]
-        return min(first, own[0], around[0]), max(last, own[1], around[1]), selects
+        if inside:
+            inside.sort(key=lambda found: found[0])
+            before = [*before, *(s for _, found in inside for s in found)]
+        return min(first, least), max(last, most), before
 
 
 def _ends_union(select: exp.Select) -> bool:
