@@ -29,7 +29,7 @@ _FITTED = 8  # buckets that the end of the ladder is guessed from
 _BENDS = 0.06  # how much the logarithm of numbers is expected to bend from bucket to bucket, at most
 _FALLS = 0.4  # and to fall, at least
 _MORE = 0.5  # standard deviations of how many units are behind the last bucket that was seen
-_ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
+ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
 _SEEN = 2.0  # standard deviations of the number of averages in a bucket, above which it counts
 _LEAST_SPREAD = 2.0**-10  # of averages, as a part of the column's range
 _FEWEST = 0.3  # units; fewer are nobody
@@ -62,7 +62,7 @@ class Sizes:
     @property
     def is_told(self) -> bool:
         """Whether there are enough units for their sizes to be told from noise."""
-        return self.tail.units > _ENOUGH * self.sd
+        return self.tail.units > ENOUGH * self.sd
 
     @cached_property
     def tail(self) -> Tail:
