@@ -121,8 +121,9 @@ class Proxy:
         self._workers = Workers(thinking=thinking, waiting=ThreadPoolExecutor(16, "hushql-wait"))
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
         opener = Opener(
-            state=self._config.state, users=self._config.users, open_engine=_open_engine, secret=self._secret
-        )
+            state=self._config.state, ledger=self._ledger, users=self._config.users, open_engine=_open_engine,
+            secret=self._secret,
+        )  # fmt: skip
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy, opener))
         mock_secret = self._secret("mock.secret")
@@ -360,7 +361,7 @@ def profile(config: ProfileConfig, progress: Progress = untold) -> Profiled:
         undo.callback(ledger.close)
         remove_spilled(config.state)
         opener = Opener(
-            state=config.state, users=config.users, open_engine=_open_engine,
+            state=config.state, ledger=ledger, users=config.users, open_engine=_open_engine,
             secret=lambda name: _secret(config.state, ledger, name),
         )  # fmt: skip
         version = asyncio.run(opener.open(policy))

@@ -90,9 +90,11 @@ def real_table(found: Sequence[Line]) -> str:
         "questions",
         "asked",
         "hushql",
+        "learned bounds",
         "policy's bounds",
         "rows kept",
         "groups kept",
+        "within 10 %, ours / the oracle's",
         "intervals that hold",
     )
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *summary(found)))

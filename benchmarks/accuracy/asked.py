@@ -6,9 +6,11 @@ Everything is the product's own: profile, planner, private SQL, finishing. Noise
 from __future__ import annotations
 
 import math
+import statistics
 import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,11 +25,11 @@ from proxy.config import ProfileConfig
 from proxy.front.relations import RELATIONS
 from proxy.pipeline.alone import read_alone
 from proxy.pipeline.outline import Cuts, Outline
-from proxy.pipeline.plans import Task, plan_statement
+from proxy.pipeline.plans import Task, context_of, plan_statement
 from proxy.pipeline.premises import Terms, as_declared
 from proxy.pipeline.statements import Understood
 from proxy.plan.profile import TableProfile
-from proxy.plan.sets import Plan
+from proxy.plan.sets import Plan, plan_block
 from proxy.policy.model import Policy
 from proxy.release.raw import RawResult
 from proxy.release.sets import finish_plan, publish_plan
@@ -120,9 +122,15 @@ class Table:
                 found.append(told.findings.profiles)
         return found
 
-    def answers(self, question: Question, pico: int, profiles: Sequence[Profiles], draws: int) -> Answers:
-        """Answers at this price, `draws` with each profile."""
-        parts = [self._answered(question, pico, of, draws, number) for number, of in enumerate(profiles)]
+    def answers(
+        self, question: Question, pico: int, profiles: Sequence[Profiles], draws: int, *, is_chosen: bool = True
+    ) -> Answers:
+        """Answers at this price, `draws` with each profile. is_chosen: whether each question chooses its bound.
+
+        If not, the profile makes the policy's bounds narrower, as `learn-bounds` did.
+        """
+        planned = [self._planned(question, pico, of, is_chosen=is_chosen) for of in profiles]
+        parts = [self._answered(*of, draws, number) for number, of in enumerate(planned)]
         truth, sizes = self._truth(question)
         keys = sorted(set(truth).union(*(p.keys() for p in parts)), key=str)
         nothing = np.full((draws, 3), np.nan)
@@ -134,11 +142,8 @@ class Table:
             of[:, :, 0], of[:, :, 1], of[:, :, 2], np.array([truth.get(k, 0.0) for k in keys]), weights, rows
         )
 
-    def _answered(
-        self, question: Question, pico: int, profiles: Profiles, draws: int, seed: int
-    ) -> dict[object, Doubles]:
+    def _answered(self, plan: Plan, block: BoundBlock, draws: int, seed: int) -> dict[object, Doubles]:
         """For each key that is shown its number and the ends of its interval, in each draw."""
-        plan, block = self._planned(question, pico, profiles)
         noise, found = Drawn(np.random.default_rng(seed)), dict[object, Doubles]()
         for draw in range(draws):
             cells = publish_plan(plan, lambda stage, _: self._run(plan, stage), noise)
@@ -151,15 +156,36 @@ class Table:
                 ]
         return found
 
-    def _planned(self, question: Question, pico: int, profiles: Profiles) -> tuple[Plan, BoundBlock]:
+    def _planned(
+        self, question: Question, pico: int, profiles: Profiles, *, is_chosen: bool
+    ) -> tuple[Plan, BoundBlock]:
+        task, cuts = self._task(question, pico, profiles)
+        planned = plan_statement(cuts, task)
+        (plan,), (block,) = planned.plans, planned.blocks
+        if is_chosen or not profiles:
+            return plan, block
+        return plan_block(block.block, replace(context_of(task.premises, task.terms, pico), profiles=())), block
+
+    def planning_ms(self, question: Question, pico: int, profiles: Profiles, times: int) -> tuple[float, float]:
+        """The processor's time for a plan without a profile and with it: medians of so many."""
+        tasks = [self._task(question, pico, of) for of in ((), profiles)]
+        taken: list[list[float]] = [[], []]
+        for _ in range(times):
+            for place, (task, cuts) in enumerate(tasks):
+                started = time.process_time()
+                plan_statement(cuts, task)
+                taken[place].append(1000.0 * (time.process_time() - started))
+        without, with_it = map(statistics.median, taken)
+        return without, with_it
+
+    def _task(self, question: Question, pico: int, profiles: Profiles) -> tuple[Task, Cuts]:
         premises, cuts = as_declared(self.policy, RELATIONS, profiles), Cuts()
         handle = read_alone(cuts, question.text, premises).handle
         assert isinstance(handle, Understood), "it reads a private table"
         assert isinstance(handle.query, Outline), "it asks for an aggregate"
         constants = Constants({}, datetime(2026, 1, 1, tzinfo=UTC))
-        task = Task(query=handle.query, premises=premises, terms=Terms(epsilon=0.0), share=pico, constants=constants)
-        planned = plan_statement(cuts, task)
-        return planned.plans[0], planned.blocks[0]
+        terms = Terms(epsilon=0.0)
+        return Task(query=handle.query, premises=premises, terms=terms, share=pico, constants=constants), cuts
 
     def _run(self, plan: Plan, stage: int) -> RawResult:
         sql = plan.stages[stage]

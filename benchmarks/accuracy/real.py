@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -22,6 +24,7 @@ from proxy.dp.accounting import PICO, knob_pico
 from proxy.policy.model import Privacy
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "accuracy_real.json"
+PLANNING = RESULT.with_name("accuracy_planning.json")
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 QUESTIONS = 50  # which the price of a profile is divided among
 CONDITIONS = ("coin < 50", "coin < 10", "coin = 0", "face < 10", "face = 0")
@@ -30,6 +33,9 @@ MEDIAN = "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)"
 _DRAWS, _FEW_DRAWS = 25, 3  # answers with each profile; of medians, which take long
 _ABOVE_POLICY = {True: 1.2, False: 1.05}  # of its error, with several rows a unit or one
 _ABOVE_ORACLE = {False: 1.5, True: 2.0}  # geometric mean, without a condition and with one
+_SINCE: dict[str, Any] = dict.fromkeys(("learned", "oracle_good"), math.nan)
+_OF_ORACLE_GOOD = 0.95  # of its share of answers within a tenth of the truth
+_MORE_MS = 1.0  # for a plan with a profile
 _HELD = {False: (0.93, 0.97), True: (0.88, 0.97)}
 
 
@@ -37,8 +43,9 @@ _HELD = {False: (0.93, 0.97), True: (0.88, 0.97)}
 class Line:
     """Errors of one question relative to the truth, and how the product's intervals and answers fare.
 
-    oracle, rows, groups: see `ways`; NaN for averages. policy: the product without a profile.
-    shown: the share of rows in groups that have a number.
+    oracle, rows, groups: see `ways`; NaN for averages. policy: the product without a profile. learned: with a profile
+    that makes the policy's bounds narrower, as it was before questions chose theirs. good, oracle_good: the share of
+    answers within a tenth of the truth. shown: the share of rows in groups that have a number.
     """
 
     world: str
@@ -54,6 +61,17 @@ class Line:
     held: float
     good: float
     shown: float
+    learned: float
+    oracle_good: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """The processor's time for a plan of one statement of a world, median over its questions."""
+
+    world: str
+    without_ms: float
+    with_ms: float
 
 
 def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, part: str = "") -> Iterator[Line]:
@@ -68,8 +86,17 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, 
                 continue
             draws = _FEW_DRAWS if question.aggregate == MEDIAN else _DRAWS
             ours = table.answers(question, share, found, draws)
+            learned = table.answers(question, share, found, draws, is_chosen=False)
             policy = table.answers(question, whole, [()], draws * profiles)
-            yield _line(world, table, question, groups, epsilon, ours, policy)
+            yield _line(world, table, question, groups, epsilon, ours, (policy, learned))
+
+
+def planning(world: World, table: Table, times: int = 15) -> Planning:
+    """How much longer a plan takes where a profile chooses its bound."""
+    (found,), pico = table.profiled(1.0, 1), knob_pico(Privacy(unit="person"), 0.5)
+    taken = [table.planning_ms(question, pico, found, times) for _, question in _questions(world, 0.5)]
+    without, beyond = (statistics.median(t) for t in zip(*((a, b - a) for a, b in taken), strict=True))
+    return Planning(world=world.name, without_ms=without, with_ms=without + beyond)
 
 
 def _questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
@@ -90,23 +117,27 @@ def _questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
 
 
 def _line(
-    world: World, table: Table, question: Question, groups: int, epsilon: float, ours: Answers, policy: Answers
+    world: World, table: Table, question: Question, groups: int, epsilon: float, ours: Answers,
+    otherwise: tuple[Answers, Answers],
 ) -> Line:  # fmt: skip
-    others = dict.fromkeys(("oracle", "rows", "groups"), math.nan)
+    """otherwise: with the policy's bounds, and with these made narrower by a profile."""
+    policy, learned = otherwise
+    others = dict.fromkeys(("oracle", "rows", "groups", "oracle_good"), math.nan)
     if question.aggregate in ("count(*)", "sum(x)") and (not question.key or question.key != world.open_key):
         cells = table.cells(question, groups)
         rho = knob_pico(Privacy(unit="person"), epsilon) / PICO
         largest = 1.0 if question.aggregate == "count(*)" else world.most
         size = math.sqrt(float((cells.truth**2).mean()))
-        most = world.per_group
+        most, best = world.per_group, cells.oracle(rho)
         others = {
-            "oracle": cells.oracle(rho) / size,
+            "oracle": best.error / size,
+            "oracle_good": best.good,
             "rows": cells.rows_kept(rho, world.rows, largest) / size,
             "groups": cells.groups_kept(rho, world.groups, most if groups > 1 else world.rows, largest) / size,
         }
     return Line(world=world.name, question=question.name, epsilon=epsilon, is_filtered=bool(question.where),
                 several=world.has_several_rows, ours=ours.error, policy=policy.error, held=ours.held, good=ours.good,
-                shown=ours.shown,
+                shown=ours.shown, learned=learned.error,
                 **others)  # fmt: skip
 
 
@@ -120,6 +151,11 @@ def missed(found: Sequence[Line]) -> Iterator[str]:
         ratios = [o.ours / o.oracle for o in of if o.several]
         if ratios and (mean := _mean(ratios)) > (most := _ABOVE_ORACLE[is_filtered]):
             yield f"{words}: {mean:.2f} times the oracle's error, not {most:g}"
+        told = [o for o in of if not math.isnan(o.oracle_good)]
+        ours, best = sum(o.good for o in told), sum(o.oracle_good for o in told)
+        if told and ours < _OF_ORACLE_GOOD * best:
+            share = f"{ours / best:.2f} of the oracle's, not {_OF_ORACLE_GOOD:g}"
+            yield f"{words}: answers within a tenth of the truth are {share}"
         least, largest = _HELD[is_filtered]
         if of and not least <= (held := sum(o.held for o in of) / len(of)) <= largest:
             yield f"{words}: {held:.1%} of intervals hold the truth, not {least:.0%} to {largest:.0%}"
@@ -127,6 +163,13 @@ def missed(found: Sequence[Line]) -> Iterator[str]:
         if one.policy > 0 and one.ours > (most := _ABOVE_POLICY[one.several]) * one.policy:
             times = f"{one.ours / one.policy:.2f} times the policy's error, not {most:g}"
             yield f"{one.world}, {one.question}, epsilon {one.epsilon:g}: {times}"
+
+
+def too_slow(found: Sequence[Planning]) -> Iterator[str]:
+    """In words, each world whose plans take too much longer with a profile."""
+    for one in found:
+        if (more := one.with_ms - one.without_ms) > _MORE_MS:
+            yield f"{one.world}: a plan with a profile takes {more:.2f} ms more, not {_MORE_MS:g}"
 
 
 def _mean(ratios: Sequence[float]) -> float:
@@ -137,17 +180,34 @@ def _mean(ratios: Sequence[float]) -> float:
 def summary(found: Sequence[Line]) -> Iterator[tuple[str, ...]]:
     """For each table and kind of question: errors relative to the oracle's, or to the policy's where there is none.
 
-    Columns: table, kind, questions asked, errors of the product, the policy, `rows` and `groups`, intervals that hold.
+    Columns: table, kind, questions asked, errors of the product, of its profile without a choice, of the policy, `rows`
+    and `groups`, answers within a tenth of the truth of the product and of the oracle, intervals that hold.
     """
     for world in dict.fromkeys(o.world for o in found):
         for name, of in _kinds([o for o in found if o.world == world]):
             if of and of[0].oracle > 0:
-                ways = ([o.ours for o in of], [o.policy for o in of], [o.rows for o in of], [o.groups for o in of])
-                errors = [f"{_mean([e / o.oracle for e, o in zip(way, of, strict=True)]):.2f}" for way in ways]
+                ways = [[getattr(o, way) for o in of] for way in ("ours", "learned", "policy", "rows", "groups")]
+                errors = [_times([e / o.oracle for e, o in zip(way, of, strict=True)]) for way in ways]
             else:
-                errors = [f"{_mean([o.ours / o.policy for o in of]):.2f} of the policy's", "1", "", ""] if of else []
-            if errors:
-                yield world, name, str(len(of)), *errors, f"{100 * sum(o.held for o in of) / len(of):.0f} %"
+                ways = [[o.ours for o in of], [o.learned for o in of]]
+                errors = [
+                    _times([e / o.policy for e, o in zip(way, of, strict=True)], " of the policy's") for way in ways
+                ]
+                errors += ["1", "", ""]
+            if of:
+                good = f"{_percent([o.good for o in of])} / {_percent([o.oracle_good for o in of])}"
+                yield world, name, str(len(of)), *errors, good, _percent([o.held for o in of])
+
+
+def _times(ratios: Sequence[float], of: str = "") -> str:
+    """Their mean; nothing where one is not known."""
+    return "-" if not ratios or any(map(math.isnan, ratios)) else f"{_mean(ratios):.2f}{of}"
+
+
+def _percent(shares: Sequence[float]) -> str:
+    """The mean; nothing where none is known."""
+    known = [s for s in shares if not math.isnan(s)]
+    return f"{100 * sum(known) / len(known):.0f} %" if known else "-"
 
 
 def _kinds(found: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
@@ -163,16 +223,31 @@ def _kinds(found: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
 
 
 def kept() -> list[Line]:
-    """The figures that were kept."""
+    """The figures that were kept; what is asked for only since then is not known of earlier ones."""
     found = json.loads(RESULT.read_text(encoding="utf-8"))
-    return [Line(**{name: math.nan if value is None else value for name, value in one.items()}) for one in found]
+    return [Line(**(_SINCE | {n: math.nan if v is None else v for n, v in one.items()})) for one in found]
 
 
-def _written(found: Sequence[Line]) -> str:
+def kept_planning() -> list[Planning]:
+    """How long plans took; of no world before it was measured."""
+    if not PLANNING.exists():
+        return []
+    return [Planning(**one) for one in json.loads(PLANNING.read_text(encoding="utf-8"))]
+
+
+def _written(found: Sequence[Line] | Sequence[Planning]) -> str:
     """As JSON, with four digits; what is no number as null."""
     every = [{n: float(f"{v:.4g}") if isinstance(v, float) else v for n, v in asdict(o).items()} for o in found]
     plain = [{n: None if isinstance(v, float) and math.isnan(v) else v for n, v in one.items()} for one in every]
     return "[\n" + ",\n".join(json.dumps(one) for one in plain) + "\n]\n"
+
+
+def _said(line: Line) -> str:
+    ways = ((way, getattr(line, way)) for way in ("ours", "learned", "policy", "oracle", "rows", "groups"))
+    errors = " ".join(f"{way} {error:9.4f}" for way, error in ways)
+    good = f"good {line.good:.2f} / {line.oracle_good:.2f}"
+    of = f"{line.world:8} {line.question:34} eps {line.epsilon:<4g}"
+    return f"{of} {errors} held {line.held:.2f} {good} shown {line.shown:.2f}"
 
 
 def main() -> int:
@@ -183,26 +258,28 @@ def main() -> int:
     parser.add_argument("--question", default="", help="ask those alone that have this in them")
     parser.add_argument("--profiles", type=int, default=4, help="draws of profiles")
     options = parser.parse_args()
-    console, found = Console(width=170), list[Line]()
+    console, found, plans = Console(width=190), list[Line](), list[Planning]()
     with tempfile.TemporaryDirectory() as folder:
         for world in worlds(options.sources):
             if options.world and world.name not in options.world:
                 continue
             table = Table(world, world.made(options.sources, Path(folder)))
+            plans.append(planning(world, table))
+            console.print(
+                f"{world.name}: a plan takes {plans[-1].without_ms:.2f} ms, with a profile {plans[-1].with_ms:.2f}"
+            )
             for line in lines(world, table, options.epsilon or EPSILONS, options.profiles, options.question):
                 found.append(line)
-                console.print(
-                    f"{line.world:8} {line.question:34} eps {line.epsilon:<4g} ours {line.ours:9.4f} policy"
-                    f" {line.policy:9.4f} oracle {line.oracle:9.4f} rows {line.rows:9.4f} groups {line.groups:9.4f}"
-                    f" held {line.held:.2f} good {line.good:.2f} shown {line.shown:.2f}"
-                )
+                console.print(_said(line))
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
     if not (options.epsilon or options.question):
         asked = {o.world for o in found}
         others = [o for o in kept() if o.world not in asked] if RESULT.exists() else []
         RESULT.write_text(_written([*others, *found]), encoding="utf-8")
-    goals = [*missed(found)]
+        earlier = [p for p in kept_planning() if p.world not in asked]
+        PLANNING.write_text(_written([*earlier, *plans]), encoding="utf-8")
+    goals = [*missed(found), *too_slow(plans)]
     console.print("\n".join(f"missed: {g}" for g in goals))
     return int(bool(goals))
 

@@ -18,6 +18,14 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Oracle:
+    """Who knows the rows. error: root mean square over groups. good: share of answers within a tenth of the truth."""
+
+    error: float
+    good: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cells:
     """What units have: for each pair of a unit and a group its number of rows, and what is summed up of them.
 
@@ -37,17 +45,23 @@ class Cells:
     def _totals(self, values: Doubles) -> Doubles:
         return np.bincount(self.numbers, weights=values, minlength=self.groups)
 
-    def oracle(self, rho: float) -> float:
-        """Root mean square error with the best bound of the length of a unit's vector, half an octave apart."""
+    def oracle(self, rho: float) -> Oracle:
+        """With the best bound of the length of a unit's vector, half an octave apart."""
         lengths = np.sqrt(np.bincount(self.units, weights=self.values**2))
         if not len(lengths) or lengths.max() == 0:
-            return 0.0
-        return math.sqrt(min(self._bounded(lengths, b, rho) for b in _grid(float(lengths.max()))))
+            return Oracle(0.0, math.nan)
+        found = [self._bounded(lengths, bound, rho) for bound in _grid(float(lengths.max()))]
+        return min(found, key=lambda one: one.error)
 
-    def _bounded(self, lengths: Doubles, bound: float, rho: float) -> float:
+    def _bounded(self, lengths: Doubles, bound: float, rho: float) -> Oracle:
         factors = np.minimum(1.0, bound / np.maximum(lengths, 1e-300))
-        missing = self.truth - self._totals(self.values * factors[self.units])
-        return float(np.mean(missing**2)) + bound**2 / (2.0 * rho)
+        missing, sd = self.truth - self._totals(self.values * factors[self.units]), bound / math.sqrt(2.0 * rho)
+        error = math.sqrt(float(np.mean(missing**2)) + sd**2)
+        near = [
+            (math.erf((m + within) / (sd * math.sqrt(2.0))) - math.erf((m - within) / (sd * math.sqrt(2.0)))) / 2.0
+            for m, within in zip(missing, 0.1 * np.abs(self.truth), strict=True) if within > 0
+        ]  # fmt: skip
+        return Oracle(error, sum(near) / len(near) if near else math.nan)
 
     def rows_kept(self, rho: float, most_rows: int, largest: float) -> float:
         """With so many rows of a unit, each at most so large."""

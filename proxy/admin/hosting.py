@@ -18,7 +18,7 @@ from pathlib import Path
 
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.open_files import make_room
-from proxy.admin.profile_file import path_of, read_profiles
+from proxy.admin.profile_file import path_of, read_profiles, with_paid
 from proxy.admin.public_values import with_found_values
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
@@ -32,10 +32,11 @@ from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.metrics import Metrics
 from proxy.plan.learned import with_limits, without_limit
+from proxy.plan.profile import TableProfile
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
-from proxy.session.dataset import Dataset, DataStamp, Version
+from proxy.session.dataset import Dataset, DataStamp, Version, dataset_account
 from proxy.session.plancache import PlanCache
 from proxy.session.uses import Uses
 
@@ -47,6 +48,7 @@ class Opener:
     """Opens versions. open_engine: given a policy and where to spill; raises ConfigError. secret: that of a name."""
 
     state: Path
+    ledger: Ledger
     users: UsersSource
     open_engine: Callable[[Policy, Path], Engine]
     secret: Callable[[str], bytes]
@@ -76,10 +78,16 @@ class Opener:
     def with_profiles(self, version: Version) -> Version:
         """The version with the profiles that were made meanwhile, if their file can be read."""
         try:
-            profiles, _ = read_profiles(path_of(self.state, version.policy.dataset), version.policy)
+            profiles, _ = self.profiles(version.policy)
         except HushError:
             return version
         return replace(version, profiles=profiles)
+
+    def profiles(self, policy: Policy) -> tuple[tuple[TableProfile, ...], tuple[str, ...]]:
+        """Those that fit a policy and that its dataset has paid for, and what is said of others. Raises HushError."""
+        fitting, said = read_profiles(path_of(self.state, policy.dataset), policy)
+        served, more = with_paid(fitting, self.ledger, dataset_account(policy))
+        return served, (*said, *more)
 
     def users_path(self, policy: Policy) -> Path:
         return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
@@ -97,7 +105,7 @@ class Opener:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
         salt = self.secret(f"{policy.dataset}.salt").hex()
-        profiles, said = read_profiles(path_of(self.state, policy.dataset), policy)
+        profiles, said = self.profiles(policy)
         for line in said:
             _log.warning("%s: %s", policy.dataset, line)
         for name in without_limit(with_limits(policy.tables, profiles)):

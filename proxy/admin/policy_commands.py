@@ -12,11 +12,12 @@ import typer
 
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.init_command import init
-from proxy.admin.ledger_place import LedgerOption, Place, StateOption, foretell, place_of
+from proxy.admin.ledger_place import InFiles, LedgerOption, Place, StateOption, foretell, place_of
 from proxy.admin.local_words import local_lines
 from proxy.admin.output import print_error, print_json, print_table
+from proxy.admin.profile_file import path_of, read_profiles
 from proxy.admin.proposal_text import MARK
-from proxy.dp.accounting import questions_held, usual_epsilon
+from proxy.dp.accounting import epsilon_spent, questions_held, usual_epsilon
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
@@ -25,7 +26,7 @@ from proxy.policy.diff import Effect, diff
 from proxy.policy.document import schema
 from proxy.policy.figures import figure
 from proxy.policy.load import load_policy
-from proxy.policy.model import EpsilonLimit, Policy
+from proxy.policy.model import EpsilonLimit, Policy, ProfileUse
 from proxy.policy.pledge import pledge_of
 from proxy.policy.problems import FileProblems, Path
 from proxy.session.dataset import dataset_account
@@ -114,7 +115,7 @@ def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
     except ConfigError as error:
         return _Finding(str(path), (_Fault(line=0, path=(), message=error.message, text=error.message),), "")
     try:
-        said = [line for place in books for line in _of_books(policy, place)]
+        said = [line for place in books for line in (*_of_books(policy, place), *_told_by_profiles(policy, place))]
     except LedgerFailed as error:
         fault = _Fault(line=0, path=(), message=error.message, text=f"{path}: {error.text()}")
         return _Finding(str(path), (fault,), "")
@@ -132,6 +133,24 @@ def _of_books(policy: Policy, place: Place) -> Iterator[str]:
         return
     yield from restated_lines(restated, policy.privacy)
     yield from overspent_lines((restated.balance,), policy.privacy)
+
+
+def _told_by_profiles(policy: Policy, place: Place) -> list[str]:
+    """What a login learns beside its account, or pays for. Raises ConfigError if the file of profiles is damaged."""
+    if not isinstance(place, InFiles):
+        return []
+    profiles, said = read_profiles(path_of(place.directory, policy.dataset), policy)
+    if not profiles:
+        return list(said)
+    privacy, names = policy.privacy, ", ".join(p.table for p in profiles)
+    whole = figure(epsilon_spent(privacy, sum(p.all_pico for p in profiles)))
+    if privacy.profile is ProfileUse.KNOWN:
+        beside = f"profiles of {names}: what a login learns is its own account plus epsilon {whole} of these"
+        return [*said, f"{beside}, paid for by the dataset alone"]
+    each = "; ".join(
+        f"{p.table} {figure(epsilon_spent(privacy, sum(one.request.cost.pico for one in p.paid)))}" for p in profiles
+    )
+    return [*said, f"profiles are charged to each login, session and role that asks: epsilon of {each}, once"]
 
 
 def _left_to_profiles(policy: Policy) -> list[str]:

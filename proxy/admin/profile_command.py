@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -13,15 +14,16 @@ import typer
 from rich import progress as bars
 from rich.console import Console
 
-from proxy.admin.files import read_policy
+from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_json
 from proxy.admin.profile_file import path_of, read_profiles
-from proxy.admin.profile_words import lines_of, picture, shares_of, tail_size
+from proxy.admin.profile_price import offers, proposal_lines, proposed
+from proxy.admin.profile_svg import drawn
+from proxy.admin.profile_words import charts_of, lines_of, tail_size
 from proxy.admin.serve_commands import LedgerUrl, State, UsersFile, ledger_of
 from proxy.config import EveryFilter, Filters, ProfileConfig, UsersAt, UsersOfPolicy
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError
-from proxy.plan.cells import cells_of
 from proxy.plan.profile import Sizes, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
@@ -30,6 +32,18 @@ from proxy.session.profiling import Findings, Largest, Progress, Wish
 from proxy.sql.intervals import number_range
 
 _MOST_EPSILON = 100.0
+_ANY = 1.0  # until a price is agreed on
+
+
+FilteredBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="TABLE.COLUMN",
+        help="What people filter by, or none.",
+        show_default="columns with values, ranges",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +77,11 @@ def register(app: typer.Typer, run: Run) -> None:
     def profile(
         policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy.", show_default=False)],
         state: State = Path(".state"),
-        epsilon: Annotated[float, typer.Option("--epsilon", help="What all of it costs the dataset.")] = 1.0,
+        epsilon: Annotated[
+            float | None,
+            typer.Option("--epsilon", help="What all of it costs the dataset.", show_default="proposed, and asked"),
+        ] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="Take the price that is proposed, and do not ask.")] = False,
         table: Annotated[
             list[str] | None, typer.Option("--table", metavar="NAME", help="Whose units.", show_default="all private")
         ] = None,
@@ -73,18 +91,13 @@ def register(app: typer.Typer, run: Run) -> None:
                 "--column", metavar="TABLE.COLUMN", help="Its largest values too, for its bounds.", show_default="none"
             ),
         ] = None,
-        by: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--by",
-                metavar="TABLE.COLUMN",
-                help="What people filter by, or none.",
-                show_default="columns with values, ranges",
-            ),
-        ] = None,
+        by: FilteredBy = None,
         users: UsersFile = None,
         ledger: LedgerUrl = "",
         show: Annotated[bool, typer.Option("--show", help="Show what is kept, free, and ask nothing.")] = False,
+        svg: Annotated[
+            Path | None, typer.Option("--svg", metavar="FILE", help="Show what is kept as a picture in this file.")
+        ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     ) -> None:
         """Count how much people have, by noisy numbers that the dataset's account pays for.
@@ -93,25 +106,41 @@ def register(app: typer.Typer, run: Run) -> None:
         it at once; else its next start does. Everybody who may ask then sees what follows from it, beside what their
         own budget pays for.
         """
-        if show:
-            _show(policy, state, as_json=as_json)
+        if show or svg is not None:
+            _show(policy, state, svg, as_json=as_json)
             return
         config = ProfileConfig(
             policy=policy,
             state=state,
-            epsilon=epsilon,
+            epsilon=_ANY if epsilon is None else epsilon,
             tables=tuple(dict.fromkeys(table or ())),
             columns=tuple(dict.fromkeys(map(_named, column or ()))),
             filters=EveryFilter() if by is None else Filters(_filters(by)),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             ledger=ledger_of(ledger),
         )
+        if epsilon is None:
+            config = replace(config, epsilon=_agreed(config, is_agreed=yes))
         with bar_of("counting") as progress:
             profiled = run(config, progress)
         if as_json:
             print_json(_data(profiled))
         else:
             typer.echo("\n".join(_lines(profiled)))
+
+
+def _agreed(config: ProfileConfig, *, is_agreed: bool) -> float:
+    """The price that is proposed, or chosen at the terminal. Raises ConfigError, with nothing charged, if nobody can be
+    asked."""
+    policy = read_policy(config.policy, os.environ)
+    wishes = wishes_of(config, policy)
+    found = offers(policy, wishes)
+    typer.echo("\n".join(proposal_lines(policy, wishes, found)), err=True)
+    if is_agreed:
+        return proposed(found, policy)
+    if not sys.stdin.isatty():
+        raise ConfigError("a profile has a price, and nobody can be asked here", hint="Say --epsilon, or --yes.")
+    return float(typer.prompt("epsilon", default=proposed(found, policy), type=float, err=True))
 
 
 def _filters(by: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -181,29 +210,25 @@ def _named(text: str, option: str = "--column") -> tuple[str, str]:
     return table, column
 
 
-def _show(path: Path, state: Path, *, as_json: bool) -> None:
-    """What is kept of a policy's tables, with pictures. Raises ConfigError."""
+def _show(path: Path, state: Path, svg: Path | None, *, as_json: bool) -> None:
+    """What is kept of a policy's tables, with pictures, also in a file. Raises ConfigError."""
     policy = read_policy(path, os.environ)
     profiles, said = read_profiles(path_of(state, policy.dataset), policy)
+    if as_json and svg is not None:
+        raise ConfigError("--json and --svg are two ways to show one thing", hint="Say one, then the other.")
     if as_json:
         print_json({"dataset": policy.dataset, "tables": [_table_data(p) for p in profiles]})
         return
     if not profiles:
         raise ConfigError(f"{path_of(state, policy.dataset)} has no profile", hint="hushql profile makes one.")
-    for line in (*said, *(line for one in profiles for line in _shown(one, policy.tables[one.table]))):
+    charts = [(p, chart) for p in profiles for chart in charts_of(p, policy.tables[p.table])]
+    if svg is not None:
+        replace_text(svg, drawn(f"What people have in {policy.dataset}", [(p.table, chart) for p, chart in charts]))
+        typer.echo(f"{svg} has the pictures")
+        return
+    shown = (line for p in profiles for line in (*lines_of(p), *(w for of, c in charts if of is p for w in c.drawn())))
+    for line in (*said, *shown):
         typer.echo(line)
-
-
-def _shown(profile: TableProfile, table: Table) -> Sequence[str]:
-    lines = [*lines_of(profile)]
-    if profile.allowed != 1:
-        lines += ["  units by rows", *picture(profile.rows, 1.0)]
-    for column, largest, sizes in profile.sums:
-        lines += [f"  units by sum of the sizes of {column}", *picture(sizes, largest)]
-    for shares in profile.shares:
-        if (of := table.column(shares.column)) is not None:
-            lines += [f"  share of rows by {shares.column}", *shares_of(shares, cells_of(of))]
-    return lines
 
 
 def _lines(profiled: Profiled) -> list[str]:

@@ -1,8 +1,10 @@
 """Where are profiles kept, and which of them still fit the policy?
 
 In one file for each dataset in the state directory. A profile is kept with what it was made of: whose rows they are,
-and what the policy says of a column. Where it says something else now, that part is left out, and that is said. Other
-data are no reason: an older profile is as private; EXPLAIN and notices tell which it is.
+what is promised, and what the policy says of a column. Where it says something else now, that part is left out, and
+that is said. Other data are no reason: an older profile is as private; EXPLAIN and notices tell which it is. A profile
+is kept with the releases that it was made of too: it serves the dataset whose account has paid for them, and no other
+over the same data.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from proxy.admin.files import read_text, replace_text
 from proxy.errors import ConfigError
+from proxy.ledger.base import Ledger
 from proxy.plan.cells import MOST_CELLS, cells_of
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
+from proxy.plan.charge import Account, Cost, ReleaseKey, Request
+from proxy.plan.profile import BUCKETS, ColumnShares, Paid, Part, Sizes, TableProfile, UnitMeans
 from proxy.policy.model import Policy, UnitVia
+from proxy.release.store import Stored
 from proxy.session.profile_questions import allowed_rows
 from proxy.session.profiling import Wish
 
@@ -78,6 +83,15 @@ class _Shares(_Kept):
         return self
 
 
+class _Paid(_Kept):
+    part: Part
+    column: str
+    fingerprint: str
+    policy_digest: str
+    data_version: str
+    pico: int = Field(gt=0)
+
+
 class _Table(_Kept):
     table: str
     rows: _Sizes
@@ -85,11 +99,14 @@ class _Table(_Kept):
     shares: list[_Shares] = Field(default_factory=list)
     means: list[_Means] = Field(default_factory=list)
     groups: list[_Groups] = Field(default_factory=list)
+    paid: list[_Paid] = Field(default_factory=list)
+    earlier_pico: int = Field(default=0, ge=0)
     data_version: str
     of: str
 
 
 class _File(_Kept):
+    dataset: str = ""
     tables: list[_Table]
 
 
@@ -100,8 +117,11 @@ def path_of(state: Path, dataset: str) -> Path:
 
 def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...], tuple[str, ...]]:
     """What fits the policy, and what is said of the rest. Without a file, nothing. Raises ConfigError if damaged."""
-    found, said = [], []
-    for kept in _read(path).tables:
+    found, said, file = [], [], _read(path)
+    if file.tables and file.dataset != policy.dataset:
+        whose = f'of dataset "{file.dataset}"' if file.dataset else "not told whose account has paid for"
+        return (), (f"the profiles in {path} are {whose} and are not used; hushql profile makes a new one",)
+    for kept in file.tables:
         if kept.of != _facts(policy, kept.table):
             said.append(f'the profile of table "{kept.table}" was made under another policy and is not used')
             continue
@@ -121,6 +141,7 @@ def read_profiles(path: Path, policy: Policy) -> tuple[tuple[TableProfile, ...],
             table=kept.table, allowed=allowed_rows(policy.tables[kept.table]), rows=_of(kept.rows),
             newer=policy.data_version if kept.data_version != policy.data_version else "",
             sums=tuple((s.column, s.largest, _of(s.sizes)) for s in sums), data_version=kept.data_version,
+            paid=tuple(map(_paid, kept.paid)), earlier_pico=kept.earlier_pico,
             shares=tuple(
                 ColumnShares(column=s.column, rows=tuple(s.rows), pairs=tuple(s.pairs), sd=s.sd) for s in shares
             ),
@@ -149,7 +170,8 @@ def is_kept(path: Path, policy: Policy, wishes: Sequence[Wish]) -> bool:
 
 def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) -> None:
     """Put profiles into the file, in place of what it says of the same. Raises ConfigError."""
-    kept = {t.table: t for t in _read(path).tables}
+    file = _read(path)
+    kept = {t.table: t for t in file.tables} if file.dataset == policy.dataset else {}
     for one in profiles:
         old, named = kept.get(one.table), {column for column, _, _ in one.sums}
         left = [s for s in old.sums if s.column not in named] if old is not None else []
@@ -173,10 +195,50 @@ def keep_profiles(path: Path, policy: Policy, profiles: Sequence[TableProfile]) 
                     of=_facts(policy, one.table, s.column, is_cut=True))
             for s in one.shares
         ]  # fmt: skip
+        paid, earlier = _merged(old, one)
         kept[one.table] = _Table(table=one.table, rows=_sizes(one.rows), sums=[*left, *new],
-                                 shares=shares, means=means, groups=groups,
+                                 shares=shares, means=means, groups=groups, paid=paid, earlier_pico=earlier,
                                  data_version=one.data_version, of=_facts(policy, one.table))  # fmt: skip
-    replace_text(path, _File(tables=list(kept.values())).model_dump_json() + "\n")
+    replace_text(path, _File(dataset=policy.dataset, tables=list(kept.values())).model_dump_json() + "\n")
+
+
+def _merged(old: _Table | None, new: TableProfile) -> tuple[list[_Paid], int]:
+    """The releases that a table's profile is made of once a new one is in it, and what those cost that it replaces."""
+    before = {(p.part, p.column): p for p in old.paid} if old is not None else {}
+    now = {(p.part, p.column): _kept_paid(p) for p in new.paid}
+    replaced = sum(before[part].pico for part in now if part in before and before[part] != now[part])
+    return [*{**before, **now}.values()], replaced + (old.earlier_pico if old is not None else 0)
+
+
+def _kept_paid(of: Paid) -> _Paid:
+    key, pico = of.request.key, of.request.cost.pico
+    return _Paid(part=of.part, column=of.column, fingerprint=key.fingerprint, policy_digest=key.policy_digest,
+                 data_version=key.data_version, pico=pico)  # fmt: skip
+
+
+def _paid(of: _Paid) -> Paid:
+    key = ReleaseKey(fingerprint=of.fingerprint, policy_digest=of.policy_digest, data_version=of.data_version)
+    return Paid(of.part, of.column, Request(key=key, cost=Cost(of.pico, 0)))
+
+
+def with_paid(
+    profiles: Sequence[TableProfile], ledger: Ledger, payer: Account
+) -> tuple[tuple[TableProfile, ...], tuple[str, ...]]:
+    """Those whose releases a dataset's account has paid for, and what is said of the others. Raises LedgerFailed.
+
+    Claim (docs/claims/profile.md): of two datasets over one source each is served by what its own account paid for.
+    """
+    served = tuple(p for p in profiles if p.paid and all(_is_stored(one, ledger, payer) for one in p.paid))
+    said = (
+        f'the profile of table "{p.table}" was not paid for by the account of {payer.name} and is not used;'
+        " hushql profile makes a new one"
+        for p in profiles if p not in served
+    )  # fmt: skip
+    return served, tuple(said)
+
+
+def _is_stored(one: Paid, ledger: Ledger, payer: Account) -> bool:
+    return isinstance(ledger.seen((payer,), one.request.key), Stored)
 
 
 def _read(path: Path) -> _File:
@@ -201,7 +263,8 @@ def _facts(policy: Policy, name: str, column: str = "", *, is_cut: bool = False)
     table = policy.tables.get(name)
     if table is None:
         return ""
-    said: list[object] = [table.relation, table.unit_unique]
+    privacy = policy.privacy
+    said: list[object] = [table.relation, table.unit_unique, privacy.unit, privacy.accounting, privacy.promise]
     of = table
     while isinstance(path := of.ownership, UnitVia):
         said.append(path)

@@ -16,14 +16,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from proxy.admin.control import ask
 from proxy.admin.hosting import Hosted
 from proxy.admin.profile_command import wishes_of
-from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.admin.profile_file import keep_profiles, path_of, read_profiles, with_paid
 from proxy.config import EveryFilter, Filters, ProfileConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import Noise
 from proxy.errors import ConfigError, HushError
 from proxy.ledger.base import Ledger
 from proxy.policy.model import Policy
-from proxy.session.dataset import Version
+from proxy.session.dataset import Version, dataset_account
 from proxy.session.profiling import Findings, Wish
 
 _log = logging.getLogger("hushql")
@@ -122,6 +122,8 @@ class Profiling:
         keep_profiles(path, version.policy, findings.profiles)
         # a reload may have come between: what fits the policy that is in force now is used
         now = hosted.dataset.current
-        hosted.dataset.swap(replace(now, profiles=read_profiles(path, now.policy)[0]))
+        fitting, _ = read_profiles(path, now.policy)
+        served, _ = with_paid(fitting, self.ledger, dataset_account(now.policy))
+        hosted.dataset.swap(replace(now, profiles=served))
         _log.info("%s: a profile was made at epsilon %g and is in use", request.dataset, request.epsilon)
         return findings

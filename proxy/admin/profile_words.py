@@ -1,14 +1,16 @@
-"""How is a profile told to people: in sentences, and as a picture in the terminal?"""
+"""How is a profile told to people: in sentences, and as charts?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from proxy.plan.cells import Cells
+from proxy.plan.cells import Cells, cells_of
 from proxy.plan.profile import ColumnShares, Sizes, TableProfile, Tail
+from proxy.policy.model import Table
 
 _WIDTH = 40
 _RANKS = ((2.0, "half"), (10.0, "90 %"), (100.0, "99 %"), (1000.0, "99.9 %"))
@@ -28,27 +30,61 @@ def lines_of(profile: TableProfile) -> Iterator[str]:
         yield f"  sum of the sizes of {column}: {_shares(sizes.tail, largest)}"
 
 
-def picture(sizes: Sizes, unit: float) -> Iterator[str]:
-    """Bars: units by size, from the smallest bucket to the last one that was seen. unit: what a size of 1 is worth."""
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A line of a chart. part: of the longest one, from 0 to 1; words: what stands behind it."""
+
+    label: str
+    part: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Bars under a heading."""
+
+    heading: str
+    bars: tuple[Bar, ...]
+
+    def drawn(self) -> Iterator[str]:
+        """For a terminal."""
+        yield f"  {self.heading}"
+        wide = max((len(bar.label) for bar in self.bars), default=0)
+        for bar in self.bars:
+            block = "█" * max(bar.part > 0, round(_WIDTH * bar.part))
+            yield f"    {bar.label:>{wide}}  {block} {bar.words}"
+
+
+def charts_of(profile: TableProfile, table: Table) -> Iterator[Chart]:
+    """What a profile says of a table, in pictures: units by size, and rows by value."""
+    if profile.allowed != 1:
+        yield Chart("units by rows", tuple(_size_bars(profile.rows, 1.0)))
+    for column, largest, sizes in profile.sums:
+        yield Chart(f"units by sum of the sizes of {column}", tuple(_size_bars(sizes, largest)))
+    for shares in profile.shares:
+        if (of := table.column(shares.column)) is not None:
+            yield Chart(f"share of rows by {shares.column}", tuple(_share_bars(shares, cells_of(of))))
+
+
+def _size_bars(sizes: Sizes, unit: float) -> Iterator[Bar]:
+    """Units by size, from the smallest bucket to the last one that was seen. unit: what a size of 1 is worth."""
     tail = sizes.tail
     numbers = [max(0.0, c) for c in sizes.counts[: tail.seen + 1]]
     most = max(numbers, default=0.0)
     first = next((j for j, n in enumerate(numbers) if n > 2 * sizes.sd), 0)
     for place in range(first, len(numbers)):
-        bar = "█" * round(_WIDTH * numbers[place] / most) if most > 0 else ""
-        yield f"    up to {tail.edges[min(place, len(tail.edges) - 1)] * unit:>10,.3g}  {bar} {_count(numbers[place])}"
+        edge = tail.edges[min(place, len(tail.edges) - 1)] * unit
+        yield Bar(f"up to {edge:,.3g}", numbers[place] / most if most > 0 else 0.0, _count(numbers[place]))
     if tail.seen + 1 < len(sizes.counts) and tail.above[tail.seen] >= 1:
-        yield f"    {'more':>16}  about {_count(tail.above[tail.seen])}"
+        yield Bar("more", 0.0, f"about {_count(tail.above[tail.seen])}")
 
 
-def shares_of(of: ColumnShares, cells: Cells) -> Iterator[str]:
-    """Bars: the share of a unit's rows that have the values of a cell, on average, where it exceeds its noise."""
-    units = max(sum(of.rows), 1.0)
-    most = max(of.rows)
+def _share_bars(of: ColumnShares, cells: Cells) -> Iterator[Bar]:
+    """The share of a unit's rows that have the values of a cell, on average, where it exceeds its noise."""
+    units, most = max(sum(of.rows), 1.0), max(of.rows)
     for number, rows in enumerate(of.rows):
         if rows > 2 * of.sd:
-            bar = "█" * max(1, round(_WIDTH * rows / most))
-            yield f"    {cells.words(number):>24}  {bar} {100 * rows / units:.2g} %"
+            yield Bar(cells.words(number), rows / most, f"{100 * rows / units:.2g} %")
 
 
 def _shares(tail: Tail, unit: float) -> str:

@@ -32,6 +32,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
             ("lifetime_epsilon", SqlType.FLOAT8),
             ("everyone_epsilon", SqlType.FLOAT8),
             ("outside_promise", SqlType.TEXT),
+            ("profile_epsilon", SqlType.FLOAT8),
         ),
         "history": (
             ("at", SqlType.TIMESTAMPTZ),

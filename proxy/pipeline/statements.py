@@ -34,7 +34,8 @@ from proxy.wire.exchange import Piece, Refusal
 class Understood:
     """The handle of a private piece: what it was read under and the outline of its SELECT.
 
-    written: by which constants released sub-queries were replaced in it, in order.
+    written: by which constants released sub-queries were replaced in it, in order. profiled: tables of a profile that
+    it names, or something of their name.
     """
 
     premises: Premises
@@ -43,6 +44,7 @@ class Understood:
     placed: Placed
     told: Answers
     written: tuple[Written, ...] = ()
+    profiled: frozenset[str] = frozenset()
 
     @property
     def size(self) -> int:
@@ -224,8 +226,11 @@ class _Reader:
         if isinstance(cut, Split):
             self._cuts.keep(self._premises, cut)
         query = outline_of(cut) if isinstance(cut, Split) else cut
-        placed = placed.without_texts()
-        return Understood(premises=self._premises, wrapped=wrapped, query=query, placed=placed, told=self._told)
+        words = {t.text.lower() for t in placed.lifted.statement.tokens}
+        return Understood(
+            premises=self._premises, wrapped=wrapped, query=query, placed=placed.without_texts(), told=self._told,
+            profiled=frozenset(p.table for p in self._premises.profiles if p.table.lower() in words),
+        )  # fmt: skip
 
     def _is_taken(self, wrapped: Wrapped) -> bool:
         """Whether the name under which it would keep its rows is one already."""

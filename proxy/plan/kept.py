@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Kept:
 EVERYTHING = Kept()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Known:
     """Of a column, cut into cells. rows, pairs: shares of the rows of an average unit, and of their pairs, by cell.
 
@@ -63,6 +63,11 @@ class _Known:
     slack: float
     likeness: float
 
+    @cached_property
+    def sizes(self) -> Doubles:
+        """About the size of the numbers in each cell."""
+        return np.array(tuple(self.cells.sizes()))
+
 
 class Filters:
     """The columns of a block of which profiles tell how their values are spread, and what its WHERE keeps of them."""
@@ -70,6 +75,9 @@ class Filters:
     def __init__(self, owned: Owned, profiles: Sequence[TableProfile]) -> None:
         self._owned, self._profiles = owned, {p.table: p for p in profiles}
         self._kept: dict[ColumnRef, Doubles] = {}
+        self._columns: dict[ColumnRef, _Known | None] = {}
+        self._values: dict[ColumnRef, tuple[float, float]] = {}
+        self._together: dict[Scalar, float] = {}
         self.kept = self._look(owned.block.where)
 
     def kept_with(self, condition: Scalar) -> Kept:
@@ -126,10 +134,15 @@ class Filters:
 
         Both relative to the mean of all; the latter is what equal values have whose sums vary as much.
         """
+        if column not in self._values:
+            self._values[column] = self._values_of(column)
+        return self._values[column]
+
+    def _values_of(self, column: ColumnRef) -> tuple[float, float]:
         known = self._known(column)
         if known is None:
             return 1.0, 1.0
-        sizes, kept = np.array(tuple(known.cells.sizes())), self._kept.get(column)
+        sizes, kept = known.sizes, self._kept.get(column)
         left = known.rows if kept is None else known.rows * kept
         whole, rows, total = float(known.rows @ sizes), float(left.sum()), float(left @ sizes)
         if not (whole > 0.0 and rows > 0.0 and total > 0.0):
@@ -141,6 +154,11 @@ class Filters:
 
         Rows of one cell are as likely to have the same value as rows of all cells to be in the same one.
         """
+        if key not in self._together:
+            self._together[key] = self._together_of(key)
+        return self._together[key]
+
+    def _together_of(self, key: Scalar) -> float:
         columns = columns_of(key)
         column = next(iter(columns)) if len(columns) == 1 else None
         known = self._known(column) if column is not None else None
@@ -151,12 +169,18 @@ class Filters:
         rows = kept * known.rows
         pairs = kept * (known.likeness + others * kept) * known.pairs
         same = float((known.likeness + others * groups.within) @ pairs)
-        crossed = (groups.shares @ groups.shares.T) * ~np.eye(len(rows), dtype=bool)
-        same += others * float(rows @ crossed @ rows)
+        of_groups = rows @ groups.shares
+        alone = rows * rows @ (groups.shares * groups.shares).sum(axis=1)  # both rows in one cell
+        same += others * float(of_groups @ of_groups - alone)
         every = float(pairs.sum()) + others * float(rows.sum() ** 2 - (rows * rows).sum())
         return min(1.0, same / every) if same > 0 else 1.0
 
     def _known(self, column: ColumnRef) -> _Known | None:
+        if column not in self._columns:
+            self._columns[column] = self._found(column)
+        return self._columns[column]
+
+    def _found(self, column: ColumnRef) -> _Known | None:
         scan = self._owned.block.scan(column.scan)
         profile = self._profiles.get(scan.table.name)
         found = profile.shares_of(column.name) if profile is not None and isinstance(scan.rows, Stored) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -24,8 +25,11 @@ _GAIN = 0.8  # of the error without it, that a narrower bound must promise to st
 
 def usable(profiles: Sequence[TableProfile], privacy: Privacy, pico: int) -> Learned:
     """What a release uses that costs so much. A public choice: of noisy numbers and the price alone."""
-    if not profiles:
-        return Learned()
+    return _usable(tuple(profiles), privacy, pico)
+
+
+@lru_cache(maxsize=256)
+def _usable(profiles: tuple[TableProfile, ...], privacy: Privacy, pico: int) -> Learned:
     noise = noise_of_one(privacy, pico)
     rows, totals = [], []
     for one in profiles:

@@ -6,6 +6,7 @@ and decides about accuracy alone: bounding is right for any bound. See docs/clai
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from proxy.plan.charge import Request
 
 Doubles = npt.NDArray[np.float64]
 
@@ -26,7 +29,7 @@ _FITTED = 8  # buckets that the end of the ladder is guessed from
 _BENDS = 0.06  # how much the logarithm of numbers is expected to bend from bucket to bucket, at most
 _FALLS = 0.4  # and to fall, at least
 _MORE = 0.5  # standard deviations of how many units are behind the last bucket that was seen
-_ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
+ENOUGH = 10.0  # standard deviations of a number, which all units must exceed
 _SEEN = 2.0  # standard deviations of the number of averages in a bucket, above which it counts
 _LEAST_SPREAD = 2.0**-10  # of averages, as a part of the column's range
 _FEWEST = 0.3  # units; fewer are nobody
@@ -59,7 +62,7 @@ class Sizes:
     @property
     def is_told(self) -> bool:
         """Whether there are enough units for their sizes to be told from noise."""
-        return self.tail.units > _ENOUGH * self.sd
+        return self.tail.units > ENOUGH * self.sd
 
     @cached_property
     def tail(self) -> Tail:
@@ -194,6 +197,25 @@ class ColumnShares:
             raise ValueError("shares and their noise are finite")
 
 
+class Part(enum.StrEnum):
+    """What one release of a profile tells of a table's units, or of one of its columns."""
+
+    ROWS = "rows"
+    SUM = "sum"
+    SHARES = "shares"
+    MEANS = "means"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """The release that tells a part of a profile, and what the dataset paid for it. column: "" for rows."""
+
+    part: Part
+    column: str
+    request: Request
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableProfile:
     """What is known of the units of one private table.
@@ -202,7 +224,7 @@ class TableProfile:
     sums: by column, the largest size of one value by the policy, and the sums of the sizes of a unit's values, in
     multiples of it. shares: of rows with the values of a column. means: averages of units, by column. groups: how many
     different values of a column units have. data_version: of the data that was looked at. newer: that of the data now,
-    "" if it is the same.
+    "" if it is the same. paid: for all of this. earlier_pico: what the dataset paid for what it has replaced.
     """
 
     table: str
@@ -214,6 +236,13 @@ class TableProfile:
     means: tuple[UnitMeans, ...] = ()
     groups: tuple[tuple[str, Sizes], ...] = ()
     newer: str = ""
+    paid: tuple[Paid, ...] = ()
+    earlier_pico: int = 0
+
+    @property
+    def all_pico(self) -> int:
+        """What all versions of it cost together: in the unit of the dataset's accounting."""
+        return self.earlier_pico + sum(one.request.cost.pico for one in self.paid)
 
     @property
     def most_rows(self) -> int:

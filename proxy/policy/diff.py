@@ -27,6 +27,7 @@ from proxy.policy.model import (
     Ownership,
     Policy,
     Privacy,
+    ProfileUse,
     PublicTable,
     RawSelect,
     Refresh,
@@ -96,6 +97,10 @@ _RAW_SELECT = {
     RawSelect.EMPTY: "rows that are asked for themselves are no error, there are none",
     RawSelect.MADE_UP: "rows that are asked for themselves are made up from this policy, with a notice that says so",
 }
+_PROFILE = {
+    ProfileUse.KNOWN: (Effect.OPENS, "what profiles tell is charged to the dataset alone, and known to who may ask"),
+    ProfileUse.CHARGED: (Effect.CLOSES, "what profiles tell is charged to each login and session that is told"),
+}
 
 
 def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
@@ -118,6 +123,9 @@ def _privacy(old: Privacy, new: Privacy) -> Iterator[Change]:
             yield Change(Effect.CHANGES, where, f"{_becomes(name, before, after)}: {accounting_words(new)}")
         elif name == "raw_select":
             yield Change(Effect.CHANGES, where, _RAW_SELECT[new.raw_select])
+        elif name == "profile":
+            effect, words = _PROFILE[new.profile]
+            yield Change(effect, where, words)
         else:
             yield Change(Effect.CHANGES, where, _becomes(name, before, after))
 

@@ -27,7 +27,9 @@ from proxy.policy.response import NotRandomized
 _DSN_URL = re.compile(r"[A-Za-z]+://(?:.*@)?(?P<server>[^@/?#]*)(?P<path>/[^@?#]*)?", re.DOTALL)
 _DSN_PART = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
 # said to readers; by the data; by the price, or the SQL, in the name of a release; of what is no answer
-_NOT_MEANT = frozenset({"comment", "confirm", "limited_digits", "query_epsilon", "questions", "raw_select", "tell_cut"})
+_NOT_MEANT = frozenset(
+    {"comment", "confirm", "limited_digits", "profile", "query_epsilon", "questions", "raw_select", "tell_cut"}
+)
 _DSN_PLACE = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 
 

@@ -110,6 +110,10 @@ class PrivacyDocument(Document):
         default=True,
         description="Where no profile tells it, tell how many units have rows left out, for 2 % of the charge.",
     )
+    profile: Literal["known", "charged"] = Field(
+        default="known",
+        description="What profiles tell: known to who may ask a table, or paid for first by each login and session.",
+    )
     raw_select: Literal["refuse", "empty", "made_up"] = Field(
         default="refuse",
         description="SELECT of private rows: an error, no rows, or rows that are made up from this policy alone.",

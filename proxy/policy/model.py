@@ -31,6 +31,13 @@ class Neighbors(enum.Enum):
     REPLACE_ONE = "replace_one"
 
 
+class ProfileUse(enum.Enum):
+    """Who pays for what profiles tell, beside the dataset: nobody, or every other account of whoever is told."""
+
+    KNOWN = "known"
+    CHARGED = "charged"
+
+
 class RawSelect(enum.Enum):
     """What answers a SELECT of private rows themselves: an error, no rows, or rows made from the policy alone."""
 
@@ -311,6 +318,7 @@ class Privacy:
     max_query_epsilon: float = 100.0
     confirm: bool = False
     tell_cut: bool = True
+    profile: ProfileUse = ProfileUse.KNOWN
     raw_select: RawSelect = RawSelect.REFUSE
     time_zone: str = "UTC"
     time_grid_s: float = 0.010

@@ -7,7 +7,7 @@ and at the end one for all statements together. A release that an earlier statem
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,23 +71,24 @@ class _Planned:
 
 
 _Priced = _Released | _Refused | _Exact
+Pay = Callable[[Understood], Awaitable[None]]  # for what is told of a statement beside its own releases
 Foreseen = _Planned | _Refused | _Exact
 
 
 async def foresee_all(
-    argument: Argument, parameters: Bindings, asker: Asker, settings: Settings, waiting: Executor
+    argument: Argument, parameters: Bindings, asker: Asker, settings: Settings, waiting: Executor, pay: Pay
 ) -> tuple[Foreseen, ...]:
-    """What the statements would release, whoever has paid for what. Raises HushError."""
+    """What the statements would release, whoever has paid for what. pay: before one is planned. Raises HushError."""
     text = _text(argument, parameters)
     asked = Asked(premises=asker.premises, text=text, has_intervals=False)
     pieces = await asker.think(len(text), understand, asked)
     if len(pieces) > _MOST_STATEMENTS:
         hint = "Estimate them in several calls."
         raise Unsupported(f"hush.estimate takes at most {_MOST_STATEMENTS} statements", hint=hint)
-    return tuple([await _foreseen(piece, asker, settings, waiting) for piece in pieces])
+    return tuple([await _foreseen(piece, asker, settings, waiting, pay) for piece in pieces])
 
 
-async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Executor) -> Foreseen:
+async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Executor, pay: Pay) -> Foreseen:
     if isinstance(piece.refusal, Refusal):
         return _refused(piece.refusal.error)
     if piece.asks:
@@ -96,6 +97,8 @@ async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Exe
     if isinstance(handle, Understood) and isinstance(handle.query, Outline) and handle.query.spans:
         if handle.wrapped.wrapper in EXPLAINS:
             return _Exact()
+
+        await pay(handle)
 
         async def plan(known: Readings) -> tuple[Progress, Planned]:
             return await foreseen(handle, asker, settings, known, waiting)

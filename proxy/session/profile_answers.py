@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
+from proxy.plan.charge import Request
+from proxy.plan.profile import BUCKETS, ColumnShares, Paid, Part, Sizes, TableProfile, UnitMeans
 from proxy.plan.recipes import Count, Finish, Total
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Policy, Table
 from proxy.release.noisy import NoisyCells
 from proxy.session.profile_questions import Averaging, Sharing, Size, Sizing, UnitQuestion, allowed_rows
 
+_OF_SIZES = {Size.ROWS: Part.ROWS, Size.SUM: Part.SUM, Size.GROUPS: Part.GROUPS}
 Answer = Sizes | UnitMeans | ColumnShares
 
 
@@ -69,8 +71,10 @@ def _moment_of(finish: Finish) -> tuple[int, float]:
     return moment, factor
 
 
-def profile_of(table: Table, found: Sequence[tuple[UnitQuestion, Answer]], policy: Policy) -> TableProfile:
-    """What was found of a table."""
+def profile_of(
+    table: Table, found: Sequence[tuple[UnitQuestion, Answer]], policy: Policy, requests: Mapping[UnitQuestion, Request]
+) -> TableProfile:
+    """What was found of a table. requests: the release of each question, with its price."""
     shares = tuple(a for of, a in found if isinstance(a, ColumnShares) and of.table is table)
     own = [(of, a) for of, a in found if isinstance(of, Sizing) and isinstance(a, Sizes) and of.table is table]
     rows = next((sizes for of, sizes in own if of.of is Size.ROWS), None) or _one_each(own[0][1])
@@ -80,7 +84,22 @@ def profile_of(table: Table, found: Sequence[tuple[UnitQuestion, Answer]], polic
     return TableProfile(
         table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version,
         shares=shares, means=means, groups=groups,
+        paid=tuple(Paid(*part, requests[of]) for of, _ in found if of.table is table and (part := _part_of(of))),
     )  # fmt: skip
+
+
+def _part_of(question: UnitQuestion) -> tuple[Part, str] | None:
+    """Which part of a profile a question is about; what the largest values are is told to administrators alone."""
+    match question:
+        case Averaging():
+            return Part.MEANS, question.column
+        case Sharing():
+            return Part.SHARES, question.column
+        case Sizing():
+            part = _OF_SIZES.get(question.of)
+            return None if part is None else (part, question.column)
+        case _ as never:
+            assert_never(never)
 
 
 def _one_each(of: Sizes) -> Sizes:

@@ -21,7 +21,7 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Task, plan_statement, share_of
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Understood
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Request, Reserved
 from proxy.plan.profile import Sizes, TableProfile
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import FromPolicy, NotGiven, Table
@@ -119,7 +119,7 @@ def profile(
     surveyor = _Surveyor(version, ledger, noise, prices_of(asked, whole, version), _Steps(progress, 2 * len(asked)))
     found = list(zip(asked, surveyor.ask(asked), strict=True))
     return Findings(
-        profiles=tuple(profile_of(w.table, found, version.policy) for w in wishes),
+        profiles=tuple(profile_of(w.table, found, version.policy, surveyor.requests) for w in wishes),
         values=tuple(
             Largest(a.table.name, a.column, a.largest, s)
             for a, s in found if isinstance(a, Sizing) and isinstance(s, Sizes) and a.of is Size.VALUE
@@ -153,18 +153,22 @@ class _Steps:
 
 
 class _Surveyor:
-    """Plans, charges and computes private statements. prices: of each. reused: what had been paid for before."""
+    """Plans, charges and computes private statements.
+
+    prices: of each. reused: what had been paid for before. requests: what was asked of the ledger for each.
+    """
 
     def __init__(
         self, version: Version, ledger: Ledger, noise: Noise, prices: Mapping[UnitQuestion, int], steps: _Steps
     ) -> None:
         self._version, self._ledger, self.prices, self._noise, self._steps = version, ledger, prices, noise, steps
         self._premises, self._cuts = _premises(version), Cuts()
-        self.reused = 0
+        self.reused, self.requests = 0, dict[UnitQuestion, Request]()
 
     def ask(self, questions: Sequence[UnitQuestion]) -> list[Answer]:
         """The noisy numbers that answer each question."""
         asked = [self._planned(of) for of in questions]
+        self.requests = {a.question: request_of(a.plan, self._version) for a in asked}
         each_s = self._version.policy.limits.statement_timeout_s
         attempt = Attempt(
             version=self._version, ledger=self._ledger, cancellation=Cancellation(), timeout_s=len(asked) * each_s,
@@ -200,7 +204,7 @@ class _Surveyor:
         return _Asked(question, text, plan)
 
     def _reserved(self, asked: Sequence[_Asked]) -> Receipt:
-        wanted = tuple(Wanted(request_of(a.plan, self._version), a.plan.stages[0], a.plan.stages[1:]) for a in asked)
+        wanted = tuple(Wanted(self.requests[a.question], a.plan.stages[0], a.plan.stages[1:]) for a in asked)
         who, text = self._version.user_name(_ASKER), "; ".join(a.text for a in asked)
         account = self._version.dataset_account()
         try:

@@ -26,6 +26,7 @@ from proxy.policy.model import (
     Column,
     Listed,
     LocalTable,
+    ProfileUse,
     PublicTable,
     RowUnit,
     Table,
@@ -34,6 +35,7 @@ from proxy.policy.model import (
 )
 from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
+from proxy.session.profile_payment import is_paid
 from proxy.session.windows import refreshes, window_ends
 from proxy.sql.splice import InjectedColumn
 from proxy.sqltypes import SqlType
@@ -113,7 +115,16 @@ def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob
         number(lifetime_epsilon(balance, balances, privacy)) if account.limited else None,
         number(everyone_epsilon(balances, privacy)),
         outside_words(balance, privacy) or None,
+        number(epsilon_spent(privacy, _told_beside(account, viewer))),
     )
+
+
+def _told_beside(account: Account, viewer: Viewer) -> int:
+    """What all versions of the profiles of the viewer's tables cost that its accounts have not paid for."""
+    if account.kind is AccountKind.DATASET or viewer.version.policy.privacy.profile is ProfileUse.CHARGED:
+        return 0
+    visible = viewer.version.visible_tables(viewer.login)
+    return sum(p.all_pico for p in viewer.version.profiles if p.table in visible)
 
 
 def _beyond(balance: Balance) -> int:
@@ -179,7 +190,8 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 
 def _policy(viewer: Viewer) -> Sequence[Row]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
-    (status, loaded), profiles = _standing(viewer), viewer.version.profiles
+    (status, loaded), ledger = _standing(viewer), viewer.dataset.ledger
+    profiles = [p for p in viewer.version.profiles if is_paid(p, viewer.version, viewer.accounts, ledger)]
     visible = viewer.version.visible_tables(viewer.login)
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table, visible),

@@ -25,6 +25,7 @@ from proxy.pipeline.statements import Asked, Understood, private_words, understa
 from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.plan.charge import Cost
+from proxy.policy.model import ProfileUse
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.answer import Answer, answer_statement, is_paid
@@ -55,6 +56,7 @@ from proxy.session.parameters import canonical, read_parameters, unread
 from proxy.session.payment import Wanting, charged
 from proxy.session.plancache import PlanCache
 from proxy.session.planning import plan_asked
+from proxy.session.profile_payment import ProfilesPaid, pay_for_profiles
 from proxy.session.reading import informed
 from proxy.session.relations import LastQuery, Viewer, system_columns
 from proxy.session.spliced import asking, block_patches, explained, probed, spliced, with_notes
@@ -107,6 +109,7 @@ class ClientSession:
         self._said: set[str] = set()  # what is said once in a session
         self._on_grid = GridRunner(workers.waiting, workers.clock)
         self._confirmations = Confirmations(workers.clock.now)
+        self._paid: tuple[ProfilesPaid, ...] = ()  # for profiles, and not said yet
 
     def may_be_private(self, text: str) -> bool:
         """See the contract. Unicode-escaped names are left to the front's guard."""
@@ -139,6 +142,8 @@ class ClientSession:
             settings = self._settings(version, values)
         except HushError:  # it is said when a statement is run
             return await self._asker(version, "").think(size, understand, asked)
+        if version.policy.privacy.profile is ProfileUse.CHARGED:  # what is planned by a profile is paid for first
+            return await self._asker(version, settings.shared_session).think(size, understand, asked)
         asker = self._asker(version, settings.shared_session)
         constants = Constants({}, now_of(version), session_zone=settings.time_zone)
         found = await asker.think(size, foresee, asked, asker.terms(settings), constants)
@@ -182,7 +187,31 @@ class ClientSession:
                 raise piece.refusal.error
             if isinstance(piece.handle, Taken):
                 return Spliced(sql=piece.text, literal_sql=piece.text, arrays=(), notices=())
-            return await self._release(piece, version, parameters, settings)
+            try:
+                found = await self._release(piece, version, parameters, settings)
+            except HushError as error:
+                self._tell_profiles_paid(error)
+                raise
+            return self._saying_profiles_paid(found, self._settings(version, settings))
+
+    async def _pay_for_profiles(self, handle: Understood, asker: Asker, settings: Settings) -> None:
+        """Before anything is planned that may be shown, in which a profile plays a part. Raises HushError."""
+        if handle.profiled:
+            self._paid += await self._wait(lambda: pay_for_profiles(handle.profiled, asker, settings))
+
+    def _tell_profiles_paid(self, error: HushError) -> None:
+        """Say in the error of a statement that profiles were charged for it."""
+        paid, self._paid = self._paid, ()
+        for one in paid:
+            one.tell(error)
+
+    def _saying_profiles_paid(self, found: Spliced | Asking, settings: Settings) -> Spliced | Asking:
+        """What was charged for profiles is said beside what goes to the client next, unless an answer has said it."""
+        if isinstance(found, Asking):
+            return found
+        said, self._paid = tuple(one.notice for one in self._paid), ()
+        heard = tuple(notice for notice in said if notice.severity not in settings.muted)
+        return replace(found, notices=(*heard, *found.notices)) if heard else found
 
     def refused(self, error: HushError) -> None:
         """See the contract."""
@@ -217,6 +246,7 @@ class ClientSession:
             self._metrics.statement(StatementKind.PROBE)
             return await self._without_release(handle, handle.query, asker, len(parameters))
         progress, query = await self._read(progress, parameters, settings), handle.query
+        await self._pay_for_profiles(handle, asker, settings)
         if query.stages:
             await self._rehearse(progress, asker, settings)
             progress, query = await next_part(progress, asker)
@@ -302,6 +332,7 @@ class ClientSession:
             whole = together((*progress.earlier, now_planned))
             cells = answer.next.cells
             notices = _notices(whole, receipt, doubt_of(now_planned, answer), asker, settings, cells)
+            notices = (*(one.notice for one in self._paid), *notices)
             left_out = left_out_words(whole.plans, asker.version.policy.privacy.unit, cells)
             last = _last_query(whole, receipt, notices, left_out)
             patches = (*patches, *self._system(query, asker, settings, (last,), calls))
@@ -312,7 +343,7 @@ class ClientSession:
         step_s = asker.version.policy.privacy.time_grid_s
         answer, last, result = await self._on_grid.run(work(), step_s, cancellation)
         if last is not None:
-            self._last = (last,)
+            self._last, self._paid = (last,), ()
             self._metrics.statement(StatementKind.PRIVATE)
         for item in answer.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
@@ -355,7 +386,11 @@ class ClientSession:
         """What the statements are about that functions of the proxy are called with. Raises HushError."""
         called = [(r, r.argument) for r in query.system if r.argument is not None]
         values = read_parameters(progress.parameters) if called else {}
-        return {r: await foresee_all(a, values, asker, settings, self._workers.waiting) for r, a in called}
+
+        async def pay(handle: Understood) -> None:
+            await self._pay_for_profiles(handle, asker, settings)
+
+        return {r: await foresee_all(a, values, asker, settings, self._workers.waiting, pay) for r, a in called}
 
     def _system(
         self, query: Outline, asker: Asker, settings: Settings, last: tuple[LastQuery, ...], calls: Calls

@@ -127,7 +127,16 @@ def test_a_second_proxy_on_one_state_directory_is_refused_and_the_first_goes_on(
         assert len(lines) == 1
         assert f"is in use by process {first.pid}" in lines[0]
         learned = hushql(
-            "profile", str(site.policy), "--state", str(site.state), "--table", "people", "--column", "people.age"
+            "profile",
+            str(site.policy),
+            "--state",
+            str(site.state),
+            "--table",
+            "people",
+            "--column",
+            "people.age",
+            "--epsilon",
+            "1",
         )
         assert learned.returncode == 0, learned.stderr
         assert (

@@ -30,6 +30,8 @@ _ABSENT = "tests/unit/engines/test_two_engines.py::test_no_row_is_there_and_abse
 _INERT = "tests/unit/sql/test_inert.py"
 _REPEATS = "tests/unit/wire/test_repeats.py"
 _LEARNED = "tests/unit/plan/test_learned.py"
+_PROFILING_PAID = "tests/unit/admin/test_profile_paid.py"
+_PROFILE_PAYMENT = "tests/unit/session/test_profile_payment.py"
 _PROFILING = "tests/unit/admin/test_profile.py"
 _CHOSEN = "tests/fuzz/test_chosen.py"
 _CHOSEN_SHAPES = "tests/unit/plan/test_chosen_bound.py"
@@ -336,6 +338,22 @@ ANSWERING = (
            "if kept.of != _facts(policy, kept.table):",
            "if kept.of == _facts(policy, kept.table) == '':",
            _PROFILING),
+    Seeded("profiles", "a profile serves a dataset that has not paid for it", "admin/profile_file.py",
+           "if p.paid and all(_is_stored",
+           "if p.paid or all(_is_stored",
+           _PROFILING_PAID),
+    Seeded("profiles", "who has not paid is told what a profile says", "session/profile_payment.py",
+           "if privacy.profile is ProfileUse.KNOWN or not named:",
+           "if privacy.profile is not ProfileUse.CHARGED or named:",
+           _PROFILE_PAYMENT),
+    Seeded("profiles", "hush.policy shows a profile that was not paid for", "session/relations.py",
+           "if is_paid(p, viewer.version, viewer.accounts, ledger)]",
+           "if is_paid(p, viewer.version, viewer.accounts[:1], ledger)]",
+           _PROFILE_PAYMENT),
+    Seeded("profiles", "a table whose name is written otherwise is not charged for", "pipeline/statements.py",
+           "if p.table.lower() in words),",
+           "if p.table in placed.lifted.statement.text.split()),",
+           "tests/attacks/test_profiles.py"),
     Seeded("profiles", "each size costs all of epsilon", "session/profiling.py",
            "share_of(whole * weight, sum(weights.values()))",
            "share_of(whole, 1)",

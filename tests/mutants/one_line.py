@@ -299,8 +299,8 @@ ONE_LINE = (
            _DP_ACCOUNTING),
     # --- meaning ---
     Seeded("policy values", "answers mean the same however groups are told apart", "policy/digest.py",
-           'frozenset({"comment", "confirm",',
-           'frozenset({"comment", "case_blind", "confirm",',
+           '{"comment", "confirm", "limited_digits",',
+           '{"comment", "case_blind", "confirm", "limited_digits",',
            f"{_POLICY_DIGEST}::test_every_fact_changes_the_digest"),
     # --- confirming ------------------------------------------------------------------------------------------------
     Seeded("accounts", "a confirmation lasts for ever", "session/confirm.py",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.admin.profile_shop import filled, folder
+
+__all__ = ["filled", "folder"]
 
 
 @pytest.fixture

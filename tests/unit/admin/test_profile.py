@@ -17,17 +17,15 @@ import pytest
 
 from proxy import app
 from proxy.admin import control
-from proxy.admin.files import read_policy
-from proxy.admin.hosting import Hosted, Opener, PublicSource
+from proxy.admin.hosting import Hosted, PublicSource
 from proxy.admin.profile_command import Profiled, wishes_of
 from proxy.admin.profile_file import is_kept, keep_profiles, path_of, read_profiles
 from proxy.admin.profile_request import Profiling
-from proxy.config import EveryFilter, ExplainRequest, Filters, ProfileConfig
+from proxy.config import EveryFilter, ExplainRequest, Filters
 from proxy.dp.accounting import knob_pico
 from proxy.dp.mechanisms import Distribution
 from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
-from proxy.ledger import replay
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.pipeline.alone import read_alone
 from proxy.pipeline.outline import Cuts, Outline
@@ -36,101 +34,21 @@ from proxy.pipeline.premises import Terms
 from proxy.pipeline.statements import Understood
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
-from proxy.policy.model import Policy
 from proxy.session.dataset import Dataset, Version
 from proxy.session.plancache import PlanCache
 from proxy.session.profiling import profile
 from proxy.sql.constants import Constants
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.admin.profile_shop import LARGE, POLICY, UNITS, NoNoise, config, made, opener_of, policy_of, spent
 from tests.unit.session.make import version as others_version
-
-POLICY = """
-version: 1
-dataset: shop
-source: {engine: duckdb, path: shop.duckdb, data_version: "1"}
-privacy: {unit: customer}
-budgets: {dataset: {epsilon: 20}}
-access: {users_file: users.yaml}
-tables:
-  users:
-    unit: user_id
-    unit_unique: true
-    columns: {user_id: {type: bigint, key: true}, age: {type: bigint, bounds: [0, 1000]}}
-  orders:
-    unit: user_id
-    max_rows_per_unit: 1000
-    columns:
-      user_id: {type: bigint, key: true}
-      order_id: {type: bigint}
-      amount: {type: double precision, bounds: [-10000, 10000]}
-      note: {type: text}
-      kind: {type: text, values: [a, b]}
-  items:
-    unit: {via: orders, on: order_id}
-    max_rows_per_unit: 40
-    columns: {order_id: {type: bigint}, price: {type: numeric, bounds: [0, 100]}}
-  stores:
-    public: true
-    columns: {store_id: {type: bigint}}
-"""
-UNITS, LARGE = 3000, 8  # the large ones are fewer than the ranks that are kept from the end
-FILL = f"""
-create table users as select range as user_id, 30 + range % 40 as age from range({UNITS});
-create table orders as
-  select u.range as user_id, u.range * 1000 + o.range as order_id, 25.0::double as amount, 'x' as note,
-    case o.range when 0 then 'a' when 1 then 'b' when 2 then 'b' end as kind
-  from range({UNITS}) u, range(300) o where o.range < case when u.range < {LARGE} then 300 else 4 end;
-create table items as select order_id, 2.5::decimal(6, 2) as price from orders where order_id % 1000 = 0;
-create table stores as select 1 as store_id;
-"""
-
-
-class NoNoise:
-    """Zeros."""
-
-    def take(self, n: int) -> tuple[int, ...]:
-        return (0,) * n
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A policy and logins; answers have no noise."""
-    (tmp_path / "p.yaml").write_text(POLICY, encoding="utf-8")
-    users = tmp_path / "users.yaml"
-    users.write_text("roles: {analyst: {}}\nusers: {}\n", encoding="utf-8")
-    users.chmod(0o600)
-    monkeypatch.setattr(app, "profile_units", lambda v, ledger, _, *wanted: profile(v, ledger, NoNoise(), *wanted))
-    return tmp_path
-
-
-@pytest.fixture
-def filled(folder: Path) -> Path:
-    """The same with data."""
-    with duckdb.connect(folder / "shop.duckdb") as database:
-        database.execute(FILL)
-    return folder
-
-
-def config(folder: Path, **changes: object) -> ProfileConfig:
-    plain = ProfileConfig(policy=folder / "p.yaml", state=folder / "state", epsilon=4.0, filters=Filters(()))
-    return replace(plain, **changes)  # type: ignore[arg-type]  # names of its fields
-
-
-def policy_of(folder: Path) -> Policy:
-    return read_policy(folder / "p.yaml", {})
-
-
-def spent(folder: Path) -> int:
-    return sum(t.spent.pico for t in replay.inspect(folder / "state").totals)
 
 
 @pytest.fixture
 def version(filled: Path) -> Iterator[Version]:
     """As a proxy opens it after `profile`."""
     app.profile(config(filled, epsilon=1.0))
-    opener = Opener(state=filled / "state", users=config(filled).users, open_engine=app._open_engine,
-                    secret=lambda _: bytes(32))  # fmt: skip
-    opened = asyncio.run(opener.open(policy_of(filled)))
+    with closing(SqliteLedger(filled / "state")) as ledger:
+        opened = asyncio.run(opener_of(filled, ledger).open(policy_of(filled)))
     yield opened
     opened.engine.close()
 
@@ -263,13 +181,8 @@ def test_nothing_follows_from_too_few_units(filled: Path, command: CommandLine) 
         database.execute("delete from orders where user_id > 20")
     command.profiled = app.profile(config(filled, epsilon=0.002, tables=("items",)))
     assert [p.rows.tail.units for p in command.profiled.findings.profiles] <= [40.0]
-    assert command("profile", str(filled / "p.yaml")) == 0
+    assert command("profile", str(filled / "p.yaml"), "--epsilon", "0.002") == 0
     assert "charged to the dataset: epsilon 0.002" in command.out
-
-
-def made(*counts: float) -> Sizes:
-    """A ladder of sizes that begins so."""
-    return Sizes(1.0, (*counts, *([0.0] * (BUCKETS - len(counts)))), 2.0)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +234,7 @@ def test_a_new_profile_takes_the_place_of_the_old(tmp_path: Path, folder: Path) 
 
 
 UNLIKE = json.dumps({
+    "dataset": "shop",
     "tables": [{
         "table": "orders", "rows": {"least": 1.0, "counts": [0.0] * BUCKETS, "sd": 1.0}, "sums": [],
         "data_version": "1",
@@ -408,8 +322,7 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
 
     async def serve() -> Dataset:
         with closing(SqliteLedger(folder / "state")) as ledger:
-            opener = Opener(state=folder / "state", users=config(folder).users, open_engine=app._open_engine,
-                            secret=lambda _: bytes(32))  # fmt: skip
+            opener = opener_of(folder, ledger)
             dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
             hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
                             front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine, dataset.uses),

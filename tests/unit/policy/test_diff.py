@@ -141,6 +141,8 @@ _SPOKEN = (
      "rows that are asked for themselves are no error, there are none"),
     ("unit: customer,", "unit: customer, raw_select: made_up,", "changes privacy.raw_select",
      "rows that are asked for themselves are made up from this policy, with a notice that says so"),
+    ("unit: customer,", "unit: customer, profile: charged,", "closes privacy.profile",
+     "what profiles tell is charged to each login and session that is told"),
     ("version: 1\n", "version: 1\nlimits: {statement_timeout: 5s}\n", "changes limits.statement_timeout",
      "60 s becomes 5 s"),
 )  # fmt: skip

@@ -239,14 +239,15 @@ def test_sum_bounds(written: str, expected: object) -> None:
 def test_every_privacy_key() -> None:
     keys = (
         "neighbors: replace_one, group_size: 3, accounting: pure, query_epsilon: 0.25, max_query_epsilon: 2, "
-        "confirm: true, tell_cut: false, raw_select: empty, time_zone: UTC, time_grid: 0, "
+        "confirm: true, tell_cut: false, profile: charged, raw_select: empty, time_zone: UTC, time_grid: 0, "
         "min_units: 20, reuse_factor: 3"
     )
     policy = edited(("  delta: 1e-6", "  " + keys.replace(", ", "\n  ")))
     assert repr(policy.privacy) == (
         "Privacy(unit='customer', neighbors=<Neighbors.REPLACE_ONE: 'replace_one'>, group_size=3, "
         "accounting=<Accounting.PURE: 'pure'>, delta=0.0, delta_pool=0.0, query_epsilon=0.25, questions=(), "
-        "max_query_epsilon=2.0, confirm=True, tell_cut=False, raw_select=<RawSelect.EMPTY: 'empty'>, time_zone='UTC', "
+        "max_query_epsilon=2.0, confirm=True, tell_cut=False, "
+        "profile=<ProfileUse.CHARGED: 'charged'>, raw_select=<RawSelect.EMPTY: 'empty'>, time_zone='UTC', "
         "time_grid_s=0.0, min_units=20, reuse_factor=3.0)"
     )
 
