@@ -15,6 +15,7 @@ import pytest
 from proxy.analysis.keys import NULL_KEY
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import HushError, MissingBounds, PolicyForbids
+from proxy.plan.derive import derive
 from proxy.plan.describe import describe_draw
 from proxy.plan.explain import explain_block
 from proxy.plan.explain_lines import explain_lines
@@ -314,6 +315,14 @@ def test_the_plan_says_how_far_the_largest_noisy_number_may_be_from_the_best() -
     lines = " ".join(line.strip() for line in explain_lines(explain_block(found, context().privacy)))
     assert "of values above the threshold the one with the largest noisy number; NULL where there is none" in lines
     assert "Key city: private: shown above the threshold" in lines
+
+
+def test_the_largest_number_is_read_from_no_other_answer_and_no_other_from_it() -> None:
+    mode = plan(f"select {CITY} from users")
+    counted = plan("select city, count(*) from users where city is not null group by city")
+    assert derive(counted, (counted,), 10.0)
+    assert derive(mode, (counted,), 10.0) == ()
+    assert derive(counted, (mode,), 10.0) == ()
 
 
 # --- values that were randomized ----------------------------------------------------------------------------------
