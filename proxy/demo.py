@@ -25,6 +25,7 @@ from rich.console import Console
 
 from proxy.admin.demo_data_command import generate_with_progress
 from proxy.admin.demo_postgres import filled_server
+from proxy.admin.demo_survey import PEOPLE, generate_survey, survey
 from proxy.admin.demo_truth import CHECKS, DOMAIN, Compared, compared, truth, verdict
 from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_table
@@ -85,6 +86,14 @@ TOUR = (
 )  # fmt: skip
 
 
+_SHARE = "avg(evaded::int)"
+SURVEY = Stop(
+    f"Another database: {PEOPLE:,} people told, after two coins, whether they ever evaded tax. Nobody's answer gives\n"
+    "   them away, and yet the share is estimated, with an interval for coins and noise.",
+    f"SELECT {_SHARE} AS share, hush.low({_SHARE}) AS low, hush.high({_SHARE}) AS high FROM answers",
+)
+
+
 def demo(config: DemoConfig) -> None:
     """Make the data if they are missing, serve them, give the tour, stay until interrupted.
 
@@ -98,6 +107,7 @@ def demo(config: DemoConfig) -> None:
         made.mkdir(mode=0o700, parents=True, exist_ok=True)
     data = _shop(folder, config.scale, console)
     os.environ["SHOP_DATA_VERSION"] = f"{config.scale:g}"
+    os.environ["SURVEY_DUCKDB"] = str(_answers(folder))
     with _served_shop(config, data, folder, console) as shop:
         _serve(config, _Shop(shop, data), folder, console)
 
@@ -141,7 +151,7 @@ def _placed(dsn: str) -> dict[str, str]:
 
 
 def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> None:
-    policies = [shop.policy]
+    policies = [shop.policy, _policy("survey.yaml")]
     if isinstance(config.adult, AdultFile):
         os.environ["ADULT_CSV"] = str(config.adult.path.resolve())
         policies.append(_policy("adult.yaml"))
@@ -193,6 +203,13 @@ def _shop(folder: Path, scale: float, console: Console) -> Path:
     return path
 
 
+def _answers(folder: Path) -> Path:
+    path = folder / "survey.duckdb"
+    if not path.exists():
+        generate_survey(path)
+    return path
+
+
 def _policy(name: str) -> Path:
     """A shipped policy: beside the package in an installation, beside its folder in a checkout."""
     package = Path(__file__).resolve().parent
@@ -212,22 +229,55 @@ def _users(folder: Path) -> Path:
 
 
 def _tour(console: Console, host: str, port: int, data: Path) -> None:
-    with psycopg.connect(
-        host=host, port=port, user=LOGIN, password=PASSWORD, dbname="shop", autocommit=True, application_name="tour"
-    ) as connection:
-
-        def tell(notice: psycopg.errors.Diagnostic) -> None:
-            console.print(f"  {notice.severity}: {notice.message_primary}", style="yellow", soft_wrap=True)
-
-        connection.add_notice_handler(tell)
-        for number, stop in enumerate(TOUR, start=1):
-            console.print(f"\n{number}. {stop.title}", style="bold", soft_wrap=True)
-            console.print(
-                f"shop=> {stop.sql.replace(chr(10), chr(10) + '       ')};", style="cyan", markup=False, soft_wrap=True
-            )
-            _show(console, connection, stop)
-        connection.remove_notice_handler(tell)  # what is asked once more was told of
+    with _connected(host, port, "shop") as connection:
+        with _telling(console, connection):
+            for number, stop in enumerate(TOUR, start=1):
+                _announce(console, number, stop, "shop")
+                _show(console, connection, stop)
         _say_how_far_off(console, connection, data)
+    _announce(console, len(TOUR) + 2, SURVEY, "survey")
+    with _connected(host, port, "survey") as connection, _telling(console, connection):
+        _show_survey(console, connection)
+
+
+def _connected(host: str, port: int, database: str) -> psycopg.Connection[TupleRow]:
+    return psycopg.connect(
+        host=host, port=port, user=LOGIN, password=PASSWORD, dbname=database, autocommit=True, application_name="tour"
+    )
+
+
+@contextlib.contextmanager
+def _telling(console: Console, connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
+    """Notices are shown within; what is asked once more outside of it was told of."""
+
+    def tell(notice: psycopg.errors.Diagnostic) -> None:
+        console.print(f"  {notice.severity}: {notice.message_primary}", style="yellow", soft_wrap=True)
+
+    connection.add_notice_handler(tell)
+    yield
+    connection.remove_notice_handler(tell)
+
+
+def _announce(console: Console, number: int, stop: Stop, database: str) -> None:
+    console.print(f"\n{number}. {stop.title}", style="bold", soft_wrap=True)
+    prompt = f"{database}=> "
+    lines = stop.sql.replace("\n", "\n" + " " * len(prompt))
+    console.print(f"{prompt}{lines};", style="cyan", markup=False, soft_wrap=True)
+
+
+def _show_survey(console: Console, connection: psycopg.Connection[TupleRow]) -> None:
+    """The estimate, beside the share of yes that is stored and the one that only the generator knows."""
+    found = _asked(console, connection, SURVEY)
+    if found is None:
+        return
+    share, low, high = (f"{float(str(number)):.1%}" for number in found.fetchall()[0])
+    made = survey()
+    rows = [
+        ["yes in the stored rows, after coins", f"{made.answered.mean():.1%}", "", ""],
+        ["estimated", share, low, high],
+        ["true, which only the generator knows", f"{made.true.mean():.1%}", "", ""],
+    ]
+    print_table(["share who evaded tax", "share", "low", "high"], rows, right=frozenset({1, 2, 3}))
 
 
 def _say_how_far_off(console: Console, connection: psycopg.Connection[TupleRow], data: Path) -> None:
@@ -252,11 +302,8 @@ def _say_how_far_off(console: Console, connection: psycopg.Connection[TupleRow],
 
 
 def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop) -> None:
-    try:
-        cursor = connection.execute(stop.sql.encode())
-    except psycopg.Error as error:
-        lines = [f"ERROR {error.sqlstate}: {error.diag.message_primary}", f"HINT: {error.diag.message_hint}"]
-        console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False, soft_wrap=True)
+    cursor = _asked(console, connection, stop)
+    if cursor is None:
         return
     rows = cursor.fetchall()
     columns = cursor.description or ()
@@ -264,6 +311,16 @@ def _show(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop
     print_table([c.name for c in columns], [[*map(_cell, row)] for row in rows[: stop.most_lines]], right=numbers)
     if len(rows) > stop.most_lines:
         console.print(f"  ... {len(rows) - stop.most_lines} more lines")
+
+
+def _asked(console: Console, connection: psycopg.Connection[TupleRow], stop: Stop) -> psycopg.Cursor[TupleRow] | None:
+    """The answer, or None where an error is shown instead."""
+    try:
+        return connection.execute(stop.sql.encode())
+    except psycopg.Error as error:
+        lines = [f"ERROR {error.sqlstate}: {error.diag.message_primary}", f"HINT: {error.diag.message_hint}"]
+        console.print("\n".join(f"  {line}" for line in lines), style="red", markup=False, soft_wrap=True)
+        return None
 
 
 def _cell(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -61,13 +62,23 @@ def generate(path: Path, scale: float, progress: Progress, *, replace: bool = Fa
     """
     if not 0.001 <= scale <= 100:
         raise ConfigError(f"scale {scale:g} is out of range", hint="Use 0.001 to 100.")
+    with appearing(path, replace=replace) as temporary:
+        return _write(temporary, scale, progress)
+
+
+@contextmanager
+def appearing(path: Path, *, replace: bool) -> Iterator[Path]:
+    """A path to write a DuckDB file to, which then appears complete or not at all.
+
+    Raises ConfigError if it exists and `replace` is false, or cannot be written.
+    """
     if path.exists() and not replace:
         raise ConfigError(f"{path} exists already", hint="Use --force to replace it, or choose another path.")
     if not path.parent.is_dir():
         raise ConfigError(f"folder {path.parent} does not exist")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        summary = _write(temporary, scale, progress)
+        yield temporary
         temporary.replace(path)
     except (duckdb.Error, OSError) as error:
         raise ConfigError(
@@ -76,7 +87,6 @@ def generate(path: Path, scale: float, progress: Progress, *, replace: bool = Fa
     finally:
         temporary.unlink(missing_ok=True)
         temporary.with_name(temporary.name + ".wal").unlink(missing_ok=True)
-    return summary
 
 
 def _write(path: Path, scale: float, progress: Progress) -> Summary:

@@ -10,14 +10,20 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from proxy.admin.demo_data import Summary, generate
+from proxy.admin.demo_survey import PEOPLE, generate_survey
 
 
 def demo_data(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The DuckDB file to write.", show_default=False)],
     scale: Annotated[float, typer.Option("--scale", help="1: half a million orders; 20: ten million.")] = 1.0,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    is_survey: Annotated[bool, typer.Option("--survey", help="A survey's answers for policies/survey.yaml.")] = False,
 ) -> None:
     """Make up a shop's data for policies/shop.yaml, the same on every machine."""
+    if is_survey:
+        generate_survey(path, replace=force)
+        typer.echo(f"{path}: {PEOPLE} people")
+        return
     summary = generate_with_progress(path, scale, replace=force)
     typer.echo(
         f"{path}: {summary.users} users, {summary.orders} orders, {summary.items} items, {summary.visits} visits"

@@ -87,8 +87,10 @@ class _Outcome:
 def weighted(aggregate: Aggregate, block: Block) -> Weighted | None:
     """The weights of an aggregate; None where neither it nor a key of the block reads a randomized column.
 
-    Raises Unsupported where no weights are known.
+    A mode has none: its rows are counted as they are stored. Raises Unsupported where no weights are known.
     """
+    if aggregate.kind is AggregateKind.MODE:
+        return None
     read = dict.fromkeys(c for s in (aggregate.where, *aggregate.arguments) for c in randomized_in(s, block))
     channels = [channel_of(c, column_of(c, block)) for c in read]
     finite = [c for c in channels if c is not None]

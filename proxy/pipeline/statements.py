@@ -203,8 +203,9 @@ class _Reader:
         placed = replace(placed, lifted=lifted)
         if not isinstance(cut, Probe) and not cut.blocks and not cut.system:
             return _forwarded(statement)
-        self._check_shadow(wrapped.creates)
-        if isinstance(cut, Probe) and cut.is_made_up and wrapped.wrapper is Wrapper.CREATE_TABLE:
+        made = wrapped.creates or wrapped.would_create
+        self._check_shadow(made)
+        if isinstance(cut, Probe) and cut.is_made_up and made:
             raise NotAggregate("made-up rows cannot be kept in a table", hint=_SHOW_INSTEAD)
         is_explain = wrapped.wrapper in EXPLAINS
         shown = wrapped.text if wrapped.is_call else inner.text

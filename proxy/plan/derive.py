@@ -100,10 +100,10 @@ def derive(wanted: ReleasePlan, sources: Sequence[Plan], factor: float, if_cheap
     factor: how many times the noise of a fresh release is acceptable. if_cheaper: that of a source which cost less than
     `wanted` would; who asks for more accuracy gets it.
     """
-    if _is_estimate(wanted):
+    if _is_own(wanted):
         return ()
     gathering = Gathering(wanted)
-    fit = [s for plan in sources for s in _fitting(wanted, plan, gathering) if not _is_estimate(s.of)]
+    fit = [s for plan in sources for s in _fitting(wanted, plan, gathering) if not _is_own(s.of)]
     found = list(_acceptable(wanted, [(s,) for s in fit], factor, if_cheaper))
     if not found:
         public = [s for s in fit if s.chosen is None and not wanted.parts]
@@ -116,9 +116,9 @@ def derive(wanted: ReleasePlan, sources: Sequence[Plan], factor: float, if_cheap
     return tuple(sorted(found, key=lambda d: d.noise))
 
 
-def _is_estimate(plan: ReleasePlan) -> bool:
-    """Whether weights of stored values are part of its recipes, which no other question shares."""
-    return is_estimated(plan.analysed.owned.block)
+def _is_own(plan: ReleasePlan) -> bool:
+    """Whether no other question reads its cells alike: by weights of stored values, or for their largest number."""
+    return is_estimated(plan.analysed.owned.block) or bool(plan.elects)
 
 
 def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[Source]:

@@ -139,5 +139,15 @@ def describe_draw(part: ModePart) -> str:
     poll = part.poll
     return (
         f"drawn from {counted(poll.candidates, 'public value')}; the chance falls with k rows as"
-        f" exp(-{figure(poll.steepness)} k); NULL where the noisy count is below {max(1, poll.least)}"
+        f" exp(-{figure(poll.steepness)} k); NULL where the noisy count is below {max(1, poll.least)}{_stored(part)}"
+    )
+
+
+def _stored(part: ModePart) -> str:
+    """What the randomization of a column means for its mode."""
+    if part.nearer == 1.0:
+        return ""
+    return (
+        f"; rows are counted as they are stored: one more row with a true value is {figure(part.nearer)} of one more"
+        " with it stored, on average"
     )

@@ -1,15 +1,17 @@
 """Among which public values is the most frequent one looked for, and which statement counts them, every unit bounded?
 
-Candidates are the values that a GROUP BY would show whatever the data hold: never those that occur. See
+Candidates are the values that a GROUP BY would show whatever the data hold: never those that occur. Of values that
+nobody listed the rows are counted in groups with private keys, and the answer is read from these. See
 docs/claims/modes.md.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from proxy.analysis.analyse import Analysed
+from proxy.analysis.channels import channel_of, column_of
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, KeyValue, PublicKey, public_product, public_values
 from proxy.analysis.units import UnitOf
@@ -22,27 +24,44 @@ from proxy.plan.grid import cells_left
 from proxy.plan.histogram import weighed
 from proxy.plan.part_rows import part_rows
 from proxy.plan.terms import Statement, Terms
-from proxy.policy.model import Bounded, Domain, Neighbors, Promise
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar, Stored, columns_of, conjuncts
+from proxy.policy.model import Bounded, Domain, Neighbors, Privacy, Promise
+from proxy.sql.algebra import (
+    TRUE,
+    Aggregate,
+    AggregateKind,
+    Block,
+    ColumnRef,
+    Scalar,
+    Stored,
+    columns_of,
+    conjuncts,
+    is_present,
+)
 from proxy.sql.intervals import number_range, time_range
 from proxy.sql.names import spelled
 from proxy.sqltypes import SqlType
 
 _DETAIL = (
     "mode() is drawn from public values: those that the policy or a condition lists, true and false, and whole numbers"
-    " or days between bounds."
+    " or days between bounds. Other texts, whole numbers and days are found if enough units have them, where nothing"
+    " else is asked and the policy has a delta."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModePart:
-    """The most frequent of some public values, for each group. pico: its share of the charge."""
+    """The most frequent of some public values, for each group.
+
+    pico: its share of the charge. nearer: by how much numbers of stored values are apart for each row that those of the
+    true ones are; 1 where nothing was randomized.
+    """
 
     asked: MostFrequent
     candidates: tuple[KeyValue, ...]
     poll: Poll
     pico: int
     sql: str = field(repr=False)
+    nearer: float = 1.0
 
 
 def plan_mode(asked: MostFrequent, statement: Statement, pico: int, promise: Promise) -> ModePart:
@@ -64,7 +83,37 @@ def plan_mode(asked: MostFrequent, statement: Statement, pico: int, promise: Pro
         distribution=statement.distribution, candidates=len(candidates), move=move,
         is_monotone=promise.neighbors is Neighbors.ADD_REMOVE, groups=groups, amount=of_pico_down(pico),
     )  # fmt: skip
-    return ModePart(asked=asked, candidates=candidates, poll=poll, pico=pico, sql=_counted(asked, statement, groups))
+    return ModePart(asked=asked, candidates=candidates, poll=poll, pico=pico, sql=_counted(asked, statement, groups),
+                    nearer=_nearer(asked.of, statement.analysed.owned.block))  # fmt: skip
+
+
+def counted_values(block: Block, analysed: Analysed, privacy: Privacy) -> Block | None:
+    """The block that counts the rows of each value, where all that is asked is the mode() of values nobody listed.
+
+    None for every other block. Before: SELECT plan, mode() WITHIN GROUP (ORDER BY city) FROM users GROUP BY plan.
+    After: SELECT plan, city, count(*) FROM users WHERE city IS NOT NULL GROUP BY plan, city. Its release is one of
+    private keys like any other; `release.modes` reads it.
+    """
+    if len(block.aggregates) != 1 or block.aggregates[0].kind is not AggregateKind.MODE or privacy.delta_pool <= 0:
+        return None
+    where, of = block.aggregates[0].where, block.aggregates[0].argument
+    domains = analysed.domains.passing(where)
+    is_listed = public_values(of, domains, KeyValues(domains)) is not None or _between(of, domains.of(of)) > 0
+    if is_listed or of in block.keys or _is_fine(of.type):
+        return None
+    present = (is_present(of),) if domains.may_be_null(of) else ()
+    rows = Aggregate(AggregateKind.COUNT_ROWS, TRUE, TRUE, SqlType.INT8)
+    return replace(block, where=(*block.where, *conjuncts(where), *present), keys=(*block.keys, of), aggregates=(rows,))
+
+
+def _is_fine(kind: SqlType) -> bool:
+    """Whether hardly two rows have the same value."""
+    return (kind.is_number and not kind.is_integer) or (kind.is_time and kind is not SqlType.DATE)
+
+
+def _nearer(of: Scalar, block: Block) -> float:
+    channel = channel_of(of, column_of(of, block)) if isinstance(of, ColumnRef) else None
+    return 1.0 if channel is None else 1.0 / (channel.on[0] - channel.off[0])
 
 
 def _candidates(asked: MostFrequent, analysed: Analysed) -> tuple[KeyValue, ...]:

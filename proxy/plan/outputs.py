@@ -36,6 +36,7 @@ from proxy.sql.algebra import Aggregate, AggregateKind
 from proxy.sql.describe import describe_aggregate
 
 _EVEN = "noise to first order, for values spread evenly and independently between their bounds"
+_Z_05 = 1.6449  # of the normal law, exceeded once in 20 times; rounded up
 Stated = Count | Total | Computed | Apart  # with the noise of a number
 
 
@@ -70,6 +71,8 @@ class OutputNoise:
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate of the block."""
     mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
+    if plan.elects:
+        return (_elected(plan, mechanism),)
     sds = tuple(sd * key_growth(plan.analysed.owned.block) for sd in sds)
     found, usual = [], plan.usual.sizes if plan.usual is not None else (0.0,) * len(plan.vector.finishes)
     for aggregate, recipe, size in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, usual, strict=True):
@@ -82,6 +85,15 @@ def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
         one = OutputNoise(text, mechanism, bound, sd, reach, _is_per_row(recipe), missing=_missing(recipe, size, plan))
         found.append(replace(one, usual=size) if isinstance(recipe, (Count, Total)) else one)
     return tuple(found)
+
+
+def _elected(plan: ReleasePlan, mechanism: str) -> OutputNoise:
+    """Of the value with the largest noisy number: that of another is larger if the difference of two noises is."""
+    (recipe,), (aggregate,) = plan.vector.finishes, plan.elects
+    assert isinstance(recipe, Count), "rows of each value are counted"
+    short = math.ceil(_Z_05 * math.sqrt(2.0) * noise_of(recipe, plan.sds))
+    bound = "of values above the threshold the one with the largest noisy number; NULL where there is none"
+    return OutputNoise(describe_aggregate(aggregate), mechanism, bound, math.inf, short, False, is_of_mode=True)
 
 
 def _missing(recipe: Stated, size: float, plan: ReleasePlan) -> float:

@@ -28,6 +28,7 @@ from proxy.plan.cut_units import growth, norm_up, weight_beside
 from proxy.plan.kept import Filters
 from proxy.plan.learned import noise_of_one
 from proxy.plan.left_out import COMPLETE, LeftOut, Untold, left_out
+from proxy.plan.modes import counted_values
 from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
 from proxy.plan.parts import Part, identity, plan_part, shares
 from proxy.plan.profile import TableProfile
@@ -39,7 +40,7 @@ from proxy.plan.usual import Usual, usual_of
 from proxy.plan.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, moments_of
 from proxy.plan.weighting import Shares, shares_of
 from proxy.policy.model import Privacy, Table
-from proxy.sql.algebra import TRUE, Block
+from proxy.sql.algebra import TRUE, Aggregate, Block
 from proxy.sql.dialect import DUCKDB, Dialect, text_literal
 
 
@@ -97,6 +98,8 @@ class ReleasePlan:
     usual: what is expected of its groups, None where nothing is told.
     added: cells of a release that are added up for each of the answer's, see `plan.derive`.
     cut_weight: of a unit among those that are cut, or that are whole; 0 where these are not counted.
+    elects: the mode() whose value is the last key of the cell with the largest number of a group; none where cells are
+    shown as they are.
     """
 
     analysed: Analysed
@@ -119,6 +122,7 @@ class ReleasePlan:
     added: int = 1
     agreed: tuple[float, ...] = ()
     cut_weight: float = 0.0
+    elects: tuple[Aggregate, ...] = ()
 
     @property
     def cut_sd(self) -> float:
@@ -159,6 +163,11 @@ class ReleasePlan:
 def plan_release(block: Block, context: PlanContext) -> ReleasePlan:
     """Plan the release of one block. Raises HushError."""
     analysed = analyse(block, context.tables, context.unique, context.privacy, context.lowered)
+    by_value = counted_values(block, analysed, context.privacy)
+    if by_value is not None:
+        counted = analyse(by_value, context.tables, context.unique, context.privacy, context.lowered)
+        plan = replace(plan_analysed(counted, context, NO_TOTALS), elects=block.aggregates)
+        return replace(plan, fingerprint=_fingerprint(plan))
     return plan_analysed(analysed, context, possible_totals(analysed, context.lowered.learned))
 
 
@@ -355,4 +364,5 @@ def _fingerprint(plan: ReleasePlan) -> str:
     stages = [plan.sql, *(identity(p) for p in plan.parts)]
     keys += [[repr(tuple(map(key_identity, v))) for v in joint.values] for joint in plan.analysed.joints]
     content = [stages, keys, tau, plan.distribution.value, plan.cost.pico, plan.cost.atto]
+    content += ["elects"] if plan.elects else []
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -28,7 +28,7 @@ from proxy.release.combined import combined_figures
 from proxy.release.digits import decimal_text, last_digit, rounded, rounded_up
 from proxy.release.estimates import estimated_figures
 from proxy.release.figure import Figure
-from proxy.release.modes import mode_column
+from proxy.release.modes import foremost, mode_column
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
 from proxy.release.solved import Solved, solved
@@ -75,6 +75,8 @@ def finish(
     settled: counts and sums, by aggregate, that are shown as they are. is_rounded: others have the digits that their
     noise leaves.
     """
+    if plan.elects:
+        return _elected(plan, cells, columns, time_zone)
     of = solved(plan, cells, vectors_of(plan, cells) if vectors is None else vectors)
     plan, vectors = of.plan, of.vectors
     figures: list[list[Figure]] = []
@@ -113,6 +115,19 @@ def finish(
                 values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in figures[column.number])
         released.append(Released(column, values))
     return Release(tuple(released), len(cells.cells))
+
+
+def _elected(plan: ReleasePlan, cells: NoisyCells, columns: tuple[Injected, ...], time_zone: str) -> Release:
+    """A row for each group, with the value that most of its rows have as far as noisy numbers tell."""
+    (recipe,) = plan.vector.finishes
+    assert isinstance(recipe, Count), "rows of each value are counted"
+    groups = foremost(plan, cells, _linear(recipe.number, vectors_of(plan, cells), plan))
+    released = []
+    for column in columns:
+        is_key = column.carries is Carries.KEY
+        values = tuple(_key_text(key[column.number] if is_key else v, column.type, time_zone) for key, v in groups)
+        released.append(Released(column, values))
+    return Release(tuple(released), len(groups))
 
 
 def vectors_of(plan: ReleasePlan, cells: NoisyCells) -> Vectors:

@@ -39,7 +39,7 @@ def doubt_of(planned: Planned, answer: Answer) -> Doubt:
     found = [Doubt(0, 0)]
     for place, (plan, release) in enumerate(zip(planned.plans, answer.releases, strict=True)):
         shown = planned.derived[place].shown if place in planned.derived else plan
-        if not isinstance(shown, SetsPlan) and release.rows <= _MOST_ROWS:
+        if not isinstance(shown, SetsPlan) and not shown.elects and release.rows <= _MOST_ROWS:
             found.append(_of_release(shown, release))
     return Doubt(*(sum(numbers) for numbers in zip(*found, strict=True)))
 

@@ -106,11 +106,12 @@ def threshold_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
 
     Claim: a function of the profiles, the price, the policy and the text.
     """
-    every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
+    every = [p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,))]
     highest = max((p.selection.tau for p in every if isinstance(p.selection, Threshold)), default=0.0)
     if highest <= 1.0:
         return ()
-    text = f"groups of fewer than about {figure(highest, 2)} {unit}s are not shown"
+    what = "groups and values" if any(p.elects for p in every) else "groups"
+    text = f"{what} of fewer than about {figure(highest, 2)} {unit}s are not shown"
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=_HIDDEN),)
 
 

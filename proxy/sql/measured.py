@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from proxy.errors import Unsupported
 from proxy.policy.model import Column
-from proxy.policy.response import GaussianNoise, LaplaceNoise
+from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
 from proxy.sql.algebra import (
     TRUE,
     Aggregate,
@@ -118,6 +118,9 @@ def _check_aggregate(aggregate: Aggregate, block: Block, *, is_grouped: bool) ->
     read = [n for s in (aggregate.where, *aggregate.arguments) for n in _names(s, block)]
     if not read and not is_grouped:
         return
+    if aggregate.kind is Kind.MODE and not is_grouped and not _names(aggregate.where, block):
+        _check_mode(aggregate, block)
+        return
     if aggregate.kind not in _LINEAR:
         raise _refused(f"{aggregate.kind.value} over randomized values is not supported",
                        "Use count(*), sum(x) or avg(x), with FILTER (WHERE ...) on such columns.")  # fmt: skip
@@ -127,6 +130,22 @@ def _check_aggregate(aggregate: Aggregate, block: Block, *, is_grouped: bool) ->
         (name, *_) = _numbers(aggregate.argument, block)
         raise _refused(f"only sums and averages of {name} itself have estimates", f"Write avg({name}) or sum({name}).")
     _check_once(aggregate, block)
+
+
+def _check_mode(aggregate: Aggregate, block: Block) -> None:
+    """Of values that are all drawn alike: the one that most rows had is then the one that most rows have."""
+    name, of = _names(aggregate.argument, block)[0], aggregate.argument
+    column = column_of(of, block) if isinstance(of, ColumnRef) else None
+    if column is None:
+        raise _refused(f"the most frequent value of an expression of the randomized column {name} is not supported",
+                       f"Order by the column itself: mode() WITHIN GROUP (ORDER BY {name}).")  # fmt: skip
+    if isinstance(column.randomized, (LaplaceNoise, GaussianNoise)):
+        raise _refused(f"{name} has noise of its own and has no most frequent value", f"Average it: avg({name}).")
+    if isinstance(column.randomized, TwoCoins) and column.randomized.p + column.randomized.q != 1:
+        raise _refused(
+            f"the coins of {name} favour one answer, so that it may be the most frequent one whatever is true",
+            f"Compare estimates: SELECT {name}, count(*) ... GROUP BY {name} ORDER BY 2 DESC.",
+        )
 
 
 def _is_linear(aggregate: Aggregate, block: Block) -> bool:

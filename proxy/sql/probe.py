@@ -19,6 +19,7 @@ from proxy.sql.locate import TextSpan
 from proxy.sql.names import identifier, table_name
 from proxy.sql.parse import Statement, parse
 from proxy.sql.plain_rows import shows_plain_rows
+from proxy.sql.row_functions import check_names
 from proxy.sql.scope import Catalog
 
 
@@ -49,7 +50,7 @@ class Probe:
 def probe(statement: Statement, catalog: Catalog, *, may_hide: bool, raw: RawSelect) -> Probe | None:
     """The probe, or None when the statement asks for more. may_hide: it is refused only because it shows rows.
 
-    raw: what the policy answers a SELECT of rows with.
+    raw: what the policy answers a SELECT of rows with. Raises Unsupported for names that may be functions of a row.
     """
     tree = parse(statement.text)
     if is_without_rows(tree):
@@ -59,7 +60,10 @@ def probe(statement: Statement, catalog: Catalog, *, may_hide: bool, raw: RawSel
         return None if found is None else replace(found, is_made_up=True)
     if not may_hide or not isinstance(tree, exp.Select) or not (raw is RawSelect.EMPTY or _limit(tree) == "1"):
         return None
-    return emptied(statement.text, tree, catalog) if _shows_rows(tree, catalog) else None
+    if not _shows_rows(tree, catalog):
+        return None
+    check_names(tree, catalog, statement.text)
+    return emptied(statement.text, tree, catalog)
 
 
 def emptied(text: str, tree: exp.Expression, catalog: Catalog) -> Probe | None:

@@ -41,7 +41,7 @@ class Wrapped:
 
     text: the SELECT, `start` characters into the statement, as long as the piece that it stands for. before, after:
     what the front is to see around it. creates: the name of the table that keeps its rows, each part with its place.
-    cursor: the name of the cursor that does, "" for none.
+    cursor: the name of the cursor that does, "" for none. would_create: of the statement that EXPLAIN is asked about.
     """
 
     wrapper: Wrapper
@@ -52,6 +52,7 @@ class Wrapped:
     creates: tuple[tuple[str, int], ...] = ()
     cursor: str = ""
     needs_transaction: bool = False
+    would_create: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_call(self) -> bool:
@@ -166,7 +167,8 @@ def _explain(statement: Statement) -> Wrapped | None:
     _check_offered(options)
     wrapper = Wrapper.EXPLAIN_JSON if "JSON" in options else Wrapper.EXPLAIN_TEXT
     before = statement.text[: tokens[at].start]
-    return Wrapped(wrapper=wrapper, before=before, text=explained.text, start=explained.start)
+    return Wrapped(wrapper=wrapper, before=before, text=explained.text, start=explained.start,
+                   would_create=explained.creates)  # fmt: skip
 
 
 def _explained(statement: Statement, at: int) -> Wrapped | None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from proxy.dp import quantiles, samplers
+from proxy.dp import quantiles, samplers, selection
 from proxy.dp.modes import elect
 from proxy.dp.selection import threshold
-from proxy.plan import release_plan
 from proxy.release import modes
 
 
@@ -30,7 +29,7 @@ def half_the_threshold() -> None:
     def lower(*, sigma_n: float, **others: Any) -> float:
         return threshold(sigma_n=sigma_n / 2, **others)
 
-    setattr(release_plan, "threshold", lower)  # noqa: B010  # for mypy
+    setattr(selection, "threshold", lower)  # noqa: B010  # for mypy
 
 
 MISTAKES = {plant.__name__: plant for plant in (half_the_noise, half_the_threshold)}

@@ -39,9 +39,13 @@ TOLD = (
     "queries_left",
     "8. How far off were we?",
     "demo          user                10              9.823            97",  # README says so
+    "9. Another database: 20,000 people told, after two coins",
+    "yes in the stored rows, after coins   32.3%",
+    "true, which only the generator knows  14.4%",
     "Nobody is at a terminal, so the demo ends here",
     "Then connect with any PostgreSQL client:",
     "dbname=shop",
+    "dbname=survey",
     "dbname=adult",
 )
 
@@ -76,6 +80,16 @@ def told(state: Path, adult_csv: Path) -> str:
 def test_the_tour_shows_the_product_and_ends_by_itself(part: str, told: str) -> None:
     assert part in told
     assert "Serving until" not in told
+
+
+def test_the_survey_is_estimated_with_an_interval_that_holds_the_truth(told: str) -> None:
+    """The coins fell once for all; the noise of the release moves the share by 0.06 % (one standard deviation)."""
+    found = re.search(r"^estimated +([\d.]+)% +([\d.]+)% +([\d.]+)%$", told, re.MULTILINE)
+    assert found is not None
+    share, low, high = map(float, found.groups())
+    assert abs(share - 14.7) < 0.6
+    assert low < 14.4 < high
+    assert 2.0 < high - low < 3.5, "the coins make most of it"
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP], ids=["interrupted", "terminal gone"])

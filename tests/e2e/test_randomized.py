@@ -138,6 +138,15 @@ def test_private_groups_and_joins_have_estimates(client: Client) -> None:
     assert abs(float(str(number)) - VISITS * RED_ILL) < 8 * float(str(sd))
 
 
+def test_the_most_frequent_true_value_is_given(client: Client) -> None:
+    """Of stored ones, which lead by hundreds of rows: by k-ary response, and by fair coins."""
+    for column, best in (("vote", "red"), ("ill", False)):
+        mode = f"mode() WITHIN GROUP (ORDER BY {column})"
+        assert rows(client, f"SELECT {mode} FROM people") == [(best,)]
+        plan = " ".join(str(row[0]) for row in rows(client, f"EXPLAIN SELECT {mode} FROM people"))
+        assert "rows are counted as they are stored" in " ".join(plan.split())
+
+
 def test_explain_tells_both_sources_of_error(client: Client) -> None:
     plan = "\n".join(str(row[0]) for row in rows(client, "EXPLAIN SELECT count(*) FROM people WHERE ill"))
     assert "Errors of count(*)" in plan

@@ -12,17 +12,23 @@ import numpy as np
 from proxy.analysis.keys import NULL_KEY, PrivateKey, key_identity
 from proxy.dp import samplers
 from proxy.dp.accounting import of_pico_down
+from proxy.dp.accuracy import Noisy
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.modes import Poll
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Weights
 from proxy.plan.modes import ModePart
+from proxy.plan.noise import sd_of
+from proxy.plan.recipes import Count
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import Neighbors
-from proxy.release.finish import Release, finish
+from proxy.policy.model import Neighbors, Unknown
+from proxy.release import modes
+from proxy.release.finish import Release, finish, vectors_of
 from proxy.release.keys import read_key
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from tests.fuzz.checks import Broken, Raw
+from proxy.sql.algebra import TRUE
+from tests.fuzz.checks import Broken, Case, Raw
+from tests.fuzz.checks import check as check_promises
 from tests.fuzz.examine import NoNoise, Tally
 from tests.fuzz.grammar import Writer
 from tests.fuzz.ranked import IN_DUCKDB, Engine, Ranks, columns, run_quantiles
@@ -43,8 +49,12 @@ class _ModeWriter(Writer):
     def query(self) -> str:
         rng = self._rng
         keys = [self._key() for _ in range(rng.choice((0, 0, 1, 1, 2)))]
-        aggregates = [self._mode() for _ in range(rng.choice((1, 1, 2)))]
-        if rng.random() < 0.3:
+        unlisted = [c.text for c in self._from.columns if isinstance(c.domain, Unknown)]
+        is_unlisted = bool(unlisted) and rng.random() < 0.4
+        aggregates = [self._mode(rng.choice(unlisted if is_unlisted else [""]))]
+        if rng.random() < (0.05 if is_unlisted else 0.35):
+            aggregates.append(self._mode())
+        if rng.random() < (0.05 if is_unlisted else 0.3):
             aggregates.append("count(*)")
         items = [*(f"{k} as k{i}" for i, k in enumerate(keys)), *(f"{a} as a{i}" for i, a in enumerate(aggregates))]
         where = [*self._from.conditions, *(self._bool(1) for _ in range(rng.choice((0, 0, 1))))]
@@ -52,9 +62,9 @@ class _ModeWriter(Writer):
         text += " where " + " and ".join(f"({w})" for w in where) if where else ""
         return text + (f" group by {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else "")
 
-    def _mode(self) -> str:
+    def _mode(self, column: str = "") -> str:
         rng = self._rng
-        of = self._key() if rng.random() < 0.6 else self._public_key()
+        of = column or (self._key() if rng.random() < 0.6 else self._public_key())
         call = f"mode() within group (order by {of}{rng.choice(('', '', ' desc'))})"
         return f"{call} filter (where {self._bool(1)})" if rng.random() < 0.25 else call
 
@@ -109,8 +119,13 @@ def _sum(of: Iterable[Found]) -> Mapping[tuple[Key, Value], int]:
 
 
 def check_bounds(of: Ranks) -> None:
-    """Weights are sums over units, each unit is within its bounds, and scores move as far and as alike as is paid."""
+    """Weights are sums over units, each unit is within its bounds, and scores move as far and as alike as is paid.
+
+    Where rows of each value are counted, that release keeps all promises that one with private keys makes.
+    """
     everybody = of.databases.everybody()
+    if of.plan.elects:
+        check_promises(Case(of.world, of.plan, of.databases))
     for part in _parts(of):
         whole = _found(of, part, everybody)
         alone = {u: _found(of, part, frozenset((u,))) for u in sorted(everybody)}
@@ -167,6 +182,9 @@ def _check_charge(of: Ranks, part: ModePart) -> None:
 def check_meaning(of: Ranks) -> None:
     """Weights are the oracle's; without noise most rows have the answer; answers come of the choice alone."""
     everybody = of.databases.everybody()
+    if of.plan.elects:
+        _check_foremost(of, everybody)
+        return
     size = sum(isinstance(k, PrivateKey) for k in of.plan.analysed.keys)
     kept = {tuple(key_value(k) for k in key) for key in zip(*of.kept.columns, strict=True)} if size else set()
     for part in _parts(of):
@@ -174,6 +192,37 @@ def check_meaning(of: Ranks) -> None:
         if _sum([_found(of, part, everybody)]) != _sum([expected]):
             raise Broken("the engine's weights are not the oracle's")
     _check_published(of, everybody, kept)
+
+
+def _check_foremost(of: Ranks, everybody: frozenset[int]) -> None:
+    """Rows that count pass FILTER; without noise, no value of a group has more than what is given."""
+    plan, (aggregate,) = lowered(of.plan, -1.0), of.bound.block.aggregates
+    for row in of.oracle.rows():
+        if aggregate.where != TRUE and not of.oracle.evaluator.passes(aggregate.where, row):
+            raise Broken("a row is counted that does not pass")
+    raw = RawResult(0, tuple(of.databases.run(plan.sql, everybody)))
+    cells = publish_release(plan, lambda *_: raw, NoNoise())
+    (recipe,) = plan.vector.finishes
+    assert isinstance(recipe, Count)
+    numbers: dict[Key, dict[Value, float]] = defaultdict(dict)
+    for key, moments in of.oracle.exact().cells.items():
+        values = numbers[key[:-1]]
+        if key[-1] is not None:  # as of a time that no engine holds
+            values[key[-1]] = sum(c * moments[i] * plan.units_per_grid[i] for i, c in recipe.number.terms)
+    sd = sd_of(recipe.number, plan.sds)
+    vectors = vectors_of(plan, cells)
+    noisy = [Noisy(sum(c * v[i] for i, c in recipe.number.terms), sd) for v in vectors]
+    found = modes.foremost(plan, cells, noisy)
+    shown = {tuple(key_value(None if k is NULL_KEY else k) for k in key): value for key, value in found}
+    if not {*numbers} <= {*shown}:
+        raise Broken("a group with a value is missing")
+    for key, value in shown.items():
+        most = max(numbers[key].values(), default=0.0)
+        is_there = most >= max(1.0, 2 * sd)
+        if (value is NULL_KEY) == is_there:
+            raise Broken("a value is missing, or is given although too few rows have it")
+        if is_there and numbers[key][key_value(value)] != most:
+            raise Broken("more rows have another value")
 
 
 def _check_published(of: Ranks, everybody: frozenset[int], kept: set[Key]) -> None:

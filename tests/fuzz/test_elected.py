@@ -15,8 +15,10 @@ import pytest
 from proxy.dp.modes import Poll, elect
 from proxy.dp.quantiles import Draw
 from proxy.plan.histogram import weighed
-from proxy.plan.modes import ModePart, plan_mode
+from proxy.plan.modes import ModePart, counted_values, plan_mode
 from proxy.policy.model import Promise
+from proxy.release.modes import foremost
+from proxy.sql.algebra import TRUE, Block
 from tests.fuzz.elected import QUERIES, check_bounds, check_meaning, run_modes
 from tests.fuzz.examine import report
 from tests.fuzz.ranked import Ranks
@@ -25,7 +27,7 @@ from tests.fuzz.test_sensitivity import LONG_CASES, LONG_SEED
 WORLDS = 8
 CHUNK = 4
 FIRST = 50_000
-MOST_WORLDS = 10
+MOST_WORLDS = 16
 LONG_CHUNK = 50
 SHARE = 5  # of the cases of the long search, modes are one in so many
 
@@ -117,6 +119,22 @@ def values_are_counted_instead_of_rows(patch: pytest.MonkeyPatch) -> None:
     _text(patch, r"(held AS \(SELECT .*?), count\(\*\)", r"\1, count(DISTINCT x)")
 
 
+def the_smallest_number_decides(patch: pytest.MonkeyPatch) -> None:
+    def smallest(plan: Any, cells: Any, numbers: Any) -> Any:
+        return foremost(plan, cells, [replace(n, value=1000.0 - n.value) for n in numbers])
+
+    patch.setattr("proxy.release.modes.foremost", smallest)
+
+
+def rows_that_do_not_pass_have_values(patch: pytest.MonkeyPatch) -> None:
+    def counted(block: Block, *others: Any) -> Block | None:
+        return counted_values(
+            replace(block, aggregates=tuple(replace(a, where=TRUE) for a in block.aggregates)), *others
+        )
+
+    patch.setattr("proxy.plan.release_plan.counted_values", counted)
+
+
 PLANTS: tuple[tuple[Plant, Callable[[Ranks], None]], ...] = (
     (rows_of_a_group_are_not_limited, check_bounds),
     (groups_of_a_unit_are_not_limited, check_bounds),
@@ -127,6 +145,8 @@ PLANTS: tuple[tuple[Plant, Callable[[Ranks], None]], ...] = (
     (values_that_occur_are_drawn_from, check_meaning),
     (values_outside_of_the_domain_are_counted, check_meaning),
     (values_are_counted_instead_of_rows, check_bounds),
+    (the_smallest_number_decides, check_meaning),
+    (rows_that_do_not_pass_have_values, check_meaning),
 )
 
 

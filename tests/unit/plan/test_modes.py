@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
+from statistics import NormalDist
 from types import MappingProxyType
 
 import duckdb
@@ -14,16 +15,22 @@ import pytest
 from proxy.analysis.keys import NULL_KEY
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import HushError, MissingBounds, PolicyForbids
+from proxy.plan.derive import derive
+from proxy.plan.describe import describe_draw
 from proxy.plan.explain import explain_block
 from proxy.plan.explain_lines import explain_lines
 from proxy.plan.modes import ModePart
 from proxy.plan.outputs import output_noise
-from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold
 from proxy.policy.model import FromPolicy, Neighbors
+from proxy.sql.algebra import columns_of
 from tests.unit.plan.shop import TABLES, context, plan
+from tests.unit.plan.survey import of_survey
 from tests.unit.plan.test_quantiles import ORDERS, USERS
+from tests.unit.release.make import planned_over
 
 AGE = "select mode() within group (order by age) from users"
+CITY = "mode() within group (order by city)"
 STATUS = "select mode() within group (order by status) from orders"
 
 
@@ -31,6 +38,10 @@ def part(of: ReleasePlan) -> ModePart:
     (found,) = of.parts
     assert isinstance(found, ModePart)
     return found
+
+
+def plan_survey(query: str) -> ReleasePlan:
+    return planned_over(query, of_survey())[0]
 
 
 def users(column: str, values: Iterable[object], query: str) -> list[tuple[object, ...]]:
@@ -164,17 +175,20 @@ def test_more_rows_of_a_unit_than_can_be_counted_are_refused_for_modes() -> None
 @pytest.mark.parametrize(
     ("query", "says", "hint"),
     [
-        ("select mode() within group (order by city) from users", '"users"."city" are not listed',
+        (f"select {CITY}, count(*) from users", '"users"."city" are not listed',
          "SELECT city, count(*) FROM users GROUP BY 1 ORDER BY 2 DESC LIMIT 1."),
-        ("select plan, mode() within group (order by city) from users group by 1", "not listed",
+        (f"select plan, {CITY}, count(*) from users group by 1", "not listed",
          "SELECT plan, city, count(*) FROM users GROUP BY 1, 2 ORDER BY 1, 3 DESC."),
-        ("select age > 3, mode() within group (order by city) from users group by 1", "not listed", "SELECT x, count"),
-        ("select mode() within group (order by lower(city)) from users", "this expression", "Name them, WHERE x IN"),
-        ("select mode() within group (order by city) filter (where age > 3) from users", "not listed", "Keep your"),
-        ("select mode() within group (order by city) from users where age > 3", "not listed", "Keep your conditions."),
+        (f"select age > 3, {CITY}, count(*) from users group by 1", "not listed", "SELECT x, count"),
+        ("select mode() within group (order by lower(city)), count(*) from users", "this expression",
+         "Name them, WHERE x IN"),
+        (f"select {CITY} filter (where age > 3), count(*) from users", "not listed", "Keep your"),
+        (f"select {CITY}, count(*) from users where age > 3", "not listed", "Keep your conditions."),
+        (f"select city, {CITY} from users group by city", "not listed", "Name them, WHERE city IN"),
         ("select mode() within group (order by height) from users", "not listed", "floor(height)"),
-        ("select mode() within group (order by born) from users", "not listed", "WHERE born BETWEEN '2024"),
-        ("select mode() within group (order by order_id) from orders", "not listed", "WHERE order_id BETWEEN 0 AND"),
+        ("select mode() within group (order by born), count(*) from users", "not listed", "WHERE born BETWEEN '2024"),
+        ("select mode() within group (order by order_id), count(*) from orders", "not listed",
+         "WHERE order_id BETWEEN 0 AND"),
         ("select mode() within group (order by made) from orders", "not listed", "made::date"),
         ("select mode() within group (order by order_id) from orders where order_id between 0 and 109999",
          "these are 110,000", "order_id / 10)"),
@@ -246,3 +260,80 @@ def test_a_replaced_unit_is_told_of() -> None:
 def test_plans_of_other_candidates_are_told_apart() -> None:
     queries = [AGE, f"{AGE} where age < 50", "select mode() within group (order by plan) from users"]
     assert len({plan(q).fingerprint for q in queries}) == 3
+
+
+# --- values that nobody listed -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "counting"),
+    [
+        (f"select {CITY} from users", "select city, count(*) from users where city is not null group by city"),
+        (f"select plan, {CITY} from users group by plan",
+         "select plan, city, count(*) from users where city is not null group by plan, city"),
+        (f"select {CITY} filter (where age >= 5) from users where plan = 'pro'",
+         "select city, count(*) from users where plan = 'pro' and age >= 5 and city is not null group by city"),
+        ("select mode() within group (order by order_id) from orders",
+         "select order_id, count(*) from orders where order_id is not null group by order_id"),
+        ("select mode() within group (order by born) from users",
+         "select born, count(*) from users where born is not null group by born"),
+        ("select mode() within group (order by lower(city)) from users",
+         "select lower(city), count(*) from users where lower(city) is not null group by 1"),
+    ],
+)  # fmt: skip
+def test_rows_of_values_that_nobody_listed_are_counted_as_those_of_private_keys(query: str, counting: str) -> None:
+    """All that is released, and by which rule, is that of the statement that counts them."""
+    found, other = plan(query), plan(counting)
+    assert (found.sql, found.cost, found.selection, found.sds) == (other.sql, other.cost, other.selection, other.sds)
+    assert isinstance(found.selection, Threshold)
+    assert not found.parts
+    assert [a.kind.value for a in found.elects] == ["mode"]
+    assert not other.elects
+    assert found.fingerprint != other.fingerprint
+
+
+def test_a_value_that_is_always_there_needs_no_condition() -> None:
+    users = TABLES["users"]
+    sure = replace(users, columns=tuple(replace(c, nullable=c.name != "city") for c in users.columns))
+    found = plan(f"select {CITY} from users", replace(context(), tables=MappingProxyType({**TABLES, "users": sure})))
+    assert found.elects
+    assert {c.name for s in found.analysed.owned.block.where for c in columns_of(s)} == {"user_id"}
+
+
+def test_where_no_delta_is_there_values_that_nobody_listed_are_refused() -> None:
+    with pytest.raises(MissingBounds, match="not listed"):
+        plan(f"select {CITY} from users", context(pure=True))
+
+
+def test_the_plan_says_how_far_the_largest_noisy_number_may_be_from_the_best() -> None:
+    found = plan(f"select {CITY} from users")
+    (noise,) = output_noise(found)
+    assert noise.aggregate == "mode() WITHIN GROUP (ORDER BY city)"
+    assert noise.is_of_mode
+    short = noise.half_width_95 / (math.sqrt(2.0) * found.sds[0])
+    assert NormalDist().cdf(-short) <= 0.05 < NormalDist().cdf(-short + 0.3)
+    lines = " ".join(line.strip() for line in explain_lines(explain_block(found, context().privacy)))
+    assert "of values above the threshold the one with the largest noisy number; NULL where there is none" in lines
+    assert "Key city: private: shown above the threshold" in lines
+
+
+def test_the_largest_number_is_read_from_no_other_answer_and_no_other_from_it() -> None:
+    mode = plan(f"select {CITY} from users")
+    counted = plan("select city, count(*) from users where city is not null group by city")
+    assert derive(counted, (counted,), 10.0)
+    assert derive(mode, (counted,), 10.0) == ()
+    assert derive(counted, (mode,), 10.0) == ()
+
+
+# --- values that were randomized ----------------------------------------------------------------------------------
+
+
+def test_stored_values_are_counted_where_all_were_drawn_alike() -> None:
+    """What one more row with a true value adds to that value beyond what it adds to each other: p - q."""
+    found = part(plan_survey("select mode() within group (order by vote) from people"))
+    assert set(found.candidates) == set("abcde")
+    assert found.poll.is_monotone
+    assert found.nearer == pytest.approx(0.6)
+    lines = " ".join(describe_draw(found).split())
+    assert "one more row with a true value is 0.6 of one more with it stored, on average" in lines
+    assert part(plan_survey("select mode() within group (order by plan) from people")).nearer == 1.0

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
+import duckdb
 import pytest
 
+from proxy.analysis.keys import NULL_KEY
 from proxy.errors import BadGroups
 from proxy.plan.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
+from proxy.release.parts import publish_release
 from proxy.release.ranks import check_sizes
-from proxy.sql.block import Carries
+from proxy.release.raw import RawResult
+from proxy.sql.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
-from tests.unit.release.test_ranks import PRECISE, Rows, answered, shown
+from tests.unit.plan.test_quantiles import USERS
+from tests.unit.release.test_ranks import PRECISE, NoNoise, Rows, answered, shown
 
 PLAN = "select mode() within group (order by plan) from users"
 
@@ -100,3 +106,77 @@ def test_histograms_of_modes_are_limited_together() -> None:
 def _two_groups() -> tuple[ReleasePlan, Rows, Rows]:
     of = plan("select plan, mode() within group (order by age > 30) from users group by plan", PRECISE)
     return of, [], []
+
+
+# --- values that nobody listed -----------------------------------------------------------------------------------
+
+UNLISTED = "select mode() within group (order by city) from users"
+BY_PLAN = "select plan, mode() within group (order by city) from users group by plan"
+BY_CITY = "select city, mode() within group (order by born) from users group by city"
+
+
+def released(of: ReleasePlan, *groups: tuple[object, ...]) -> NoisyCells:
+    """What is published of users: so many of each group, which are (rows, plan, city, born)."""
+    connection = duckdb.connect()
+    connection.execute(USERS)
+    unit = 0
+    for rows, *values in groups:
+        assert isinstance(rows, int)
+        for _ in range(rows):
+            unit += 1
+            connection.execute("insert into users (user_id, plan, city, born) values (?, ?, ?, ?)", [unit, *values])
+    return publish_release(of, lambda *_: RawResult(0, tuple(connection.execute(of.sql).fetchall())), NoNoise())
+
+
+def told(of: ReleasePlan, cells: NoisyCells, *keys: SqlType, value: SqlType = SqlType.TEXT) -> list[tuple[object, ...]]:
+    """The rows of the answer."""
+    columns = tuple(Injected(Carries.KEY, i, kind) for i, kind in enumerate(keys))
+    columns += (Injected(Carries.GROUPING, 0, SqlType.INT4),) if keys else ()
+    found = finish(of, cells, (*columns, Injected(Carries.VALUE, 0, value)), nonnegative=True, time_zone="UTC")
+    assert found.rows == len(found.columns[0].values)
+    return [
+        tuple(v)
+        for v in zip(*(c.values for c in found.columns if c.column.carries is not Carries.GROUPING), strict=True)
+    ]
+
+
+def test_the_largest_noisy_number_above_the_threshold_decides() -> None:
+    of = plan(UNLISTED, PRECISE)
+    cells = released(of, (40, "pro", "Basel", None), (60, "pro", "Bern", None), (1, "pro", "Zug", None),
+                     (90, "pro", None, None))  # fmt: skip
+    assert told(of, cells) == [("Bern",)]
+    assert told(of, NoisyCells(cells.cells[:1])) == [("Basel",)], "a function of the released cells alone"
+
+
+def test_what_has_no_value_is_not_the_most_frequent_one() -> None:
+    """Such as a time that the engine cannot hold: it is no NULL there, and NULL in the group's key."""
+    of = plan(UNLISTED, PRECISE)
+    basel, bern = released(of, (40, "pro", "Basel", None), (60, "pro", "Bern", None)).cells
+    assert told(of, NoisyCells((basel, replace(bern, key=(NULL_KEY,))))) == [("Basel",)]
+    of = plan(BY_CITY, PRECISE)
+    (cell,) = released(of, (40, "pro", "Zug", date(2001, 1, 2))).cells
+    assert told(of, NoisyCells((replace(cell, key=("Zug", NULL_KEY)),)), SqlType.TEXT) == [("Zug", None)]
+
+
+def test_where_no_value_is_above_the_threshold_there_is_one_row_without() -> None:
+    of = plan(UNLISTED, PRECISE)
+    assert told(of, released(of, (1, "pro", "Zug", None))) == [(None,)]
+
+
+def test_every_public_group_is_shown() -> None:
+    """Those without a kept value, and those of whose rows there are none, too."""
+    of = plan(BY_PLAN, PRECISE)
+    cells = released(of, (50, "pro", "Bern", None), (20, "pro", "Basel", None), (30, "free", "Basel", None))
+    assert told(of, cells, SqlType.TEXT) == [("free", "Basel"), ("pro", "Bern")]
+    cells = released(of, (50, "pro", "Bern", None), (1, "free", "Zug", None))
+    assert told(of, cells, SqlType.TEXT) == [("free", None), ("pro", "Bern")]
+    assert told(of, released(of), SqlType.TEXT) == [("free", None), ("pro", None)]
+
+
+def test_private_groups_are_shown_that_have_a_value() -> None:
+    of = plan(BY_CITY, PRECISE)
+    days = date(2001, 1, 2), date(2003, 4, 5)
+    cells = released(of, (40, "pro", "Zug", days[0]), (30, "pro", "Bern", days[0]), (60, "pro", "Bern", days[1]),
+                     (1, "pro", "Chur", days[1]))  # fmt: skip
+    found = told(of, cells, SqlType.TEXT, value=SqlType.DATE)
+    assert found == [("Bern", "2003-04-05"), ("Zug", "2001-01-02")]

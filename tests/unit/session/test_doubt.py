@@ -20,6 +20,7 @@ from tests.unit.session.test_estimate import asked
         ("select (select count(*) from users), (select sum(age) from users)", "2 of 2 numbers"),
         ("select avg(age) from users", ""),
         ("select min(age) from users", ""),
+        ("select plan, mode() within group (order by city) from users group by plan", ""),
         ("select plan, count(*) from users group by rollup (plan)", ""),
     ],
 )

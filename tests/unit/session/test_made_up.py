@@ -74,7 +74,8 @@ def test_only_columns_and_tables_that_the_login_may_see_are_shown() -> None:
 
 @pytest.mark.parametrize("text", [
     "CREATE TEMP TABLE t AS SELECT * FROM users", "SELECT * INTO TEMP t FROM users",
-    "CREATE TEMP TABLE t AS TABLE users",
+    "CREATE TEMP TABLE t AS TABLE users", "EXPLAIN CREATE TEMP TABLE t AS SELECT * FROM users",
+    "EXPLAIN (FORMAT JSON) SELECT * INTO TEMP t FROM users",
 ])  # fmt: skip
 def test_made_up_rows_are_not_kept_in_tables(text: str) -> None:
     of = version(served())

@@ -112,6 +112,9 @@ def test_the_size_from_which_unlisted_groups_are_shown_is_told() -> None:
     assert notice.message == f"groups of fewer than about {figure(of.selection.tau, 2)} customers are not shown"
     assert 10 < of.selection.tau < 1000
     assert threshold_notices([plan("select plan, count(*) from users group by plan")], "customer") == ()
+    mode = plan("select mode() within group (order by city) from users")
+    (notice,) = threshold_notices([mode], "customer")
+    assert notice.message.startswith("groups and values of fewer than about ")
 
 
 def test_no_warning_when_nothing_was_charged() -> None:

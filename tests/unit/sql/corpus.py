@@ -211,7 +211,7 @@ def facts_of(plan: ReleasePlan) -> dict[str, object]:
     facts: dict[str, object] = {"bounds": f"{bounds.rows}/{bounds.rows_per_group}/{bounds.groups}"}
     if plan.analysed.keys:
         facts["keys"] = [_key(k) for k in plan.analysed.keys]
-    facts["aggregates"] = [describe_aggregate(a) for a in block.aggregates]
+    facts["aggregates"] = [describe_aggregate(a) for a in plan.elects or block.aggregates]
     if plan.parts:
         facts["parts"] = [_limits(p) for p in plan.parts]
     return facts

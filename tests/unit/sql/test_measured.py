@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import pytest
 
 from proxy.errors import Unsupported
 from proxy.sql.describe import describe_aggregate, describe_scalar
 from proxy.sql.scope import Catalog
-from tests.unit.plan.survey import TABLES
+from tests.unit.plan.survey import PEOPLE, TABLES, coins
 from tests.unit.release.make import bound
 
 CATALOG = Catalog(TABLES)
@@ -40,10 +43,20 @@ def test_other_conditions_stay_where_they_are() -> None:
         "select avg(pay), sum(pay * 2), sum(pay) filter (where vote = 'a'), count(pay) from people",
         "select avg(2 - pay / 4) from people",
         "select vote, count(*) from people group by 1 having vote = 'a'",
+        "select mode() within group (order by vote) from people",
+        "select plan, mode() within group (order by mood) filter (where age > 5), count(*) from people group by 1",
+        "select mode() within group (order by smokes) from people where plan = 'pro'",
     ],
 )
 def test_accepted(query: str) -> None:
     assert bound(query, CATALOG).columns
+
+
+def test_fair_coins_have_the_most_frequent_answer_of_the_truth() -> None:
+    """p + q = 1: yes is stored by most exactly if it is true of most, on average."""
+    columns = tuple(replace(c, randomized=coins("0.3", "0.5")) if c.name == "ill" else c for c in PEOPLE.columns)
+    fair = Catalog(MappingProxyType({"people": replace(PEOPLE, columns=columns)}))
+    assert bound("select mode() within group (order by ill) from people", fair).columns
 
 
 @pytest.mark.parametrize(
@@ -68,6 +81,13 @@ def test_accepted(query: str) -> None:
         ("select vote, count(*) from people group by rollup (vote)", "grouping sets over randomized columns"),
         ("select plan, count(*) filter (where ill) from people group by rollup (plan)", "grouping sets over"),
         ("select plan from people where ill group by 1", "chooses no groups"),
+        ("select mode() within group (order by ill) from people", 'the coins of "ill" favour one answer'),
+        ("select mode() within group (order by pay) from people", "has noise of its own and has no most frequent"),
+        ("select mode() within group (order by upper(vote)) from people", "the most frequent value of an expression"),
+        ("select mode() within group (order by vote) from people where smokes", "mode over randomized values"),
+        ("select mode() within group (order by plan) from people where smokes", "mode over randomized values"),
+        ("select smokes, mode() within group (order by vote) from people group by 1", "mode over randomized values"),
+        ("select plan, mode() within group (order by vote) from people group by rollup (plan)", "grouping sets over"),
     ],
 )  # fmt: skip
 def test_refused_with_a_hint(query: str, said: str) -> None:

@@ -54,6 +54,7 @@ def test_a_planted_violation_is_found(path: str, text: str) -> None:
     [
         ("proxy/dp/samplers.py", "import os, threading\nimport opendp.prelude as dp\nos.urandom(8)"),
         ("proxy/admin/demo_data.py", "import numpy as np\nnp.random.default_rng(1)"),
+        ("proxy/admin/demo_survey.py", "import numpy as np\nnp.random.default_rng(1)"),
         ("proxy/sql/parse.py", "import sqlglot\nsqlglot.parse_one('x')"),
         ("proxy/ledger/sqlite.py", "import sqlite3, os\nfrom proxy.plan.charge import Reserved\nReserved(1)"),
         ("proxy/release/x.py", "def f(x: RawResult) -> Release:\n    return Release()"),
