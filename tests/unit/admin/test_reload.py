@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from proxy.admin import reload
+from proxy.admin.files import read_text
 from proxy.admin.reload import FileWatch, poked_by_hangup
 from proxy.errors import ConfigError
 
