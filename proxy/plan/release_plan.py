@@ -49,6 +49,11 @@ class AllKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysOfRows:
+    """Every key that a row has is emitted, with the public keys beside it: whose keys rows have is public."""
+
+
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """Private keys are kept if moment `moment`, in units, reaches the tau of a rule."""
 
@@ -97,6 +102,7 @@ class ReleasePlan:
     usual: what is expected of its groups, None where nothing is told.
     added: cells of a release that are added up for each of the answer's, see `plan.derive`.
     cut_weight: of a unit among those that are cut, or that are whole; 0 where these are not counted.
+    is_unpromised: nothing it reads is in the dataset's promise, so that no noise is added. See `plan.unpromised`.
     """
 
     analysed: Analysed
@@ -105,7 +111,7 @@ class ReleasePlan:
     distribution: Distribution
     sensitivity: float
     scale: float
-    selection: AllKeys | Threshold
+    selection: AllKeys | KeysOfRows | Threshold
     public_keys: tuple[tuple[KeyValue, ...], ...]
     cost: Cost
     sum_choices: tuple[SumChoice, ...]
@@ -119,6 +125,7 @@ class ReleasePlan:
     added: int = 1
     agreed: tuple[float, ...] = ()
     cut_weight: float = 0.0
+    is_unpromised: bool = False
 
     @property
     def cut_sd(self) -> float:
@@ -147,6 +154,8 @@ class ReleasePlan:
         """The noise of each moment; `agreed` where it is known better, as of totals that agree with their parts."""
         if self.agreed:
             return self.agreed
+        if self.is_unpromised:
+            return (0.0,) * len(self.allocation.weights)
         grown = math.sqrt(self.added)
         return tuple(grown * noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
 

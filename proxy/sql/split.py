@@ -61,7 +61,8 @@ class BlockText:
     """One aggregate over private rows, where it stands, and the CTEs it may name.
 
     tokens: its own. inner: the blocks that sub-queries of its select list, HAVING or ORDER BY hold.
-    emptied: CTEs over private rows in those sub-queries.
+    emptied: CTEs over private rows in those sub-queries. is_promised: whether it may read what the dataset's promise is
+    about; else it costs nothing.
     """
 
     select: exp.Select
@@ -70,6 +71,7 @@ class BlockText:
     tokens: tuple[Token, ...] = field(repr=False)
     inner: tuple[BlockText, ...] = ()
     emptied: tuple[EmptiedText, ...] = ()
+    is_promised: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,9 @@ class Split:
 
     @property
     def asks_free(self) -> bool:
-        """Whether nothing is released for what comes first."""
-        return not self.first and all(s.is_public for s in self.stages)
+        """Whether nothing is charged for what comes first."""
+        is_public = all(s.is_public for s in self.stages)
+        return not any(b.is_promised for b in self.first) and (is_public or bool(self.first))
 
 
 def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
@@ -372,8 +375,22 @@ class _Walker:
             select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
             tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
+            is_promised=self._is_promised(select, named),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _is_promised(self, query: exp.Expression, ctes: Ctes) -> bool:
+        """Whether a name in a query, or in a CTE that it names, is that of a table of the dataset's promise."""
+        for node in query.find_all(exp.Table):
+            name = identifier(node.this)
+            if name in ctes and node.args.get("db") is None:
+                if self._is_promised(ctes[name].body, ctes[name].visible):
+                    return True
+                continue
+            table = self._catalog.tables.get(table_name(node, self._catalog.database))
+            if table is not None and table.is_promised:
+                return True
+        return False
 
     def _are_joined(
         self, released: Sequence[exp.Expression], ctes: _Names, blocks_before: int, stages_before: int
