@@ -24,7 +24,7 @@ def check_local(block: Block) -> Scan:
     every = block.every_scan
     local = [s for s in every if s.table.is_local]
     first = local[0].table
-    for scan in every:
+    for scan in (s for s in every if isinstance(s.rows, Stored)):  # what others are made of is among them
         if scan.table.is_promised:
             raise _apart(f'the local table "{first.name}" cannot be joined with the private table "{scan.table.name}"')
     if len(local) > 1:

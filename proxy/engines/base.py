@@ -170,7 +170,10 @@ class Engine(Protocol):
         ...
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
-        """All rows of a public table, its columns in the policy's order without hidden ones. Never a private one."""
+        """All rows of a table that shows them, its columns in the policy's order without hidden ones.
+
+        Never those of a private table.
+        """
         ...
 
     def close(self) -> None:

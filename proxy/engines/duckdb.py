@@ -95,7 +95,7 @@ class DuckDBEngine:
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         """All rows of a public table. Raises ConfigError if they cannot be read, ValueError for a private table."""
-        if not table.is_public:
+        if not table.shows_rows:
             raise ValueError(f"table {table.name} is private")
         columns = ", ".join(_fetched(column) for column in table.columns if not column.hidden)
         try:

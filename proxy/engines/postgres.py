@@ -96,7 +96,7 @@ class PostgresEngine:
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         """All rows of a public table, as texts. Raises ConfigError if they cannot be read, ValueError if private."""
-        if not table.is_public:
+        if not table.shows_rows:
             raise ValueError(f"table {table.name} is private")
         columns = ", ".join(f"{quote(c.name)}::text" for c in table.columns if not c.hidden)
         sql = f"select {columns} from {POSTGRES.relation(table.relation)}"

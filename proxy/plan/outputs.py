@@ -36,6 +36,7 @@ from proxy.sql.algebra import Aggregate, AggregateKind
 from proxy.sql.describe import describe_aggregate
 
 _EVEN = "noise to first order, for values spread evenly and independently between their bounds"
+NO_NOISE = "none: protected when collected"  # in the place of a mechanism, of local tables
 Stated = Count | Total | Computed | Apart  # with the noise of a number
 
 
@@ -70,7 +71,7 @@ class OutputNoise:
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate of the block."""
     mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
-    mechanism = "none: protected when collected" if plan.is_unpromised else mechanism
+    mechanism = NO_NOISE if plan.is_unpromised else mechanism
     sds = tuple(sd * key_growth(plan.analysed.owned.block) for sd in sds)
     found, usual = [], plan.usual.sizes if plan.usual is not None else (0.0,) * len(plan.vector.finishes)
     for aggregate, recipe, size in zip(plan.analysed.owned.block.aggregates, plan.vector.finishes, usual, strict=True):

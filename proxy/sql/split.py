@@ -131,6 +131,8 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
             raise refuse(node, f'the name "{RESERVED}" is reserved')
     walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens), {})
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
+        if not (walker.blocks or walker.stages or walker.system) and _shows_rows(tree, catalog):
+            return Split(text=statement.text, root=tree, tokens=statement.tokens)
         raise NotAggregate(
             "rows of a private table cannot be shown",
             hint=advice_within(tree, statement.text) or _instead_of_rows(tree, catalog),
@@ -149,6 +151,15 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         root=tree,
         tokens=statement.tokens,
     )
+
+
+def _shows_rows(tree: exp.Expression, catalog: Catalog) -> bool:
+    """Whether each table that is named shows its rows as they are stored, wherever it is named.
+
+    Claim (docs/claims/local-tables.md): then the front, which holds the rows of such tables, answers with no others.
+    """
+    tables = (catalog.tables.get(table_name(node, catalog.database)) for node in tree.find_all(exp.Table))
+    return all(table is None or table.shows_rows for table in tables)
 
 
 def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tuple[EmptiedText, ...]:
