@@ -386,13 +386,22 @@ class _Walker:
             select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
             tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
-            is_promised=self._is_promised(select, named),
+            is_promised=self._is_promised(select, named, self._apart(select, released, blocks)),
         ))  # fmt: skip
         return Kind.RELEASED
 
-    def _is_promised(self, query: exp.Expression, ctes: Ctes) -> bool:
+    def _apart(
+        self, select: exp.Select, released: Sequence[exp.Expression], blocks: Sequence[BlockText]
+    ) -> frozenset[int]:
+        """Parts of a block, by `id()`: queries released before it or beside it, and its WITH, which others name."""
+        staged = (q for q in inner_queries(select) if self._found.get(id(q), ((), ()))[0])
+        return frozenset(map(id, (*staged, *released, *(b.select for b in blocks), select.args.get("with_"))))
+
+    def _is_promised(self, query: exp.Expression, ctes: Ctes, apart: Set[int] = frozenset()) -> bool:
         """Whether a name in a query, or in a CTE that it names, is that of a table of the dataset's promise."""
-        for node in query.find_all(exp.Table):
+        for node in query.walk(prune=lambda part: id(part) in apart):
+            if not isinstance(node, exp.Table) or id(node) in apart:
+                continue
             name = identifier(node.this)
             if name in ctes and node.args.get("db") is None:
                 if self._is_promised(ctes[name].body, ctes[name].visible):
