@@ -33,6 +33,7 @@ from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, spelled, table_name
 from proxy.sql.output_names import output_name
 from proxy.sql.parse import Statement, parse_statement, position_of
+from proxy.sql.promised import reads_promised, shows_rows
 from proxy.sql.public_questions import is_asked_first
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
@@ -131,7 +132,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
             raise refuse(node, f'the name "{RESERVED}" is reserved')
     walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens), {})
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
-        if not (walker.blocks or walker.stages or walker.system) and _shows_rows(tree, catalog):
+        if not (walker.blocks or walker.stages or walker.system) and shows_rows(tree, catalog):
             return Split(text=statement.text, root=tree, tokens=statement.tokens)
         raise NotAggregate(
             "rows of a private table cannot be shown",
@@ -151,15 +152,6 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         root=tree,
         tokens=statement.tokens,
     )
-
-
-def _shows_rows(tree: exp.Expression, catalog: Catalog) -> bool:
-    """Whether each table that is named shows its rows as they are stored, wherever it is named.
-
-    Claim (docs/claims/local-tables.md): then the front, which holds the rows of such tables, answers with no others.
-    """
-    tables = (catalog.tables.get(table_name(node, catalog.database)) for node in tree.find_all(exp.Table))
-    return all(table is None or table.shows_rows for table in tables)
 
 
 def _outside(emptied: Sequence[EmptiedText], blocks: Sequence[BlockText]) -> tuple[EmptiedText, ...]:
@@ -386,7 +378,7 @@ class _Walker:
             select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
             tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
-            is_promised=self._is_promised(select, named, self._apart(select, released, blocks)),
+            is_promised=reads_promised(select, named, self._catalog, self._apart(select, released, blocks)),
         ))  # fmt: skip
         return Kind.RELEASED
 
@@ -396,21 +388,6 @@ class _Walker:
         """Parts of a block, by `id()`: queries released before it or beside it, and its WITH, which others name."""
         staged = (q for q in inner_queries(select) if self._found.get(id(q), ((), ()))[0])
         return frozenset(map(id, (*staged, *released, *(b.select for b in blocks), select.args.get("with_"))))
-
-    def _is_promised(self, query: exp.Expression, ctes: Ctes, apart: Set[int] = frozenset()) -> bool:
-        """Whether a name in a query, or in a CTE that it names, is that of a table of the dataset's promise."""
-        for node in query.walk(prune=lambda part: id(part) in apart):
-            if not isinstance(node, exp.Table) or id(node) in apart:
-                continue
-            name = identifier(node.this)
-            if name in ctes and node.args.get("db") is None:
-                if self._is_promised(ctes[name].body, ctes[name].visible):
-                    return True
-                continue
-            table = self._catalog.tables.get(table_name(node, self._catalog.database))
-            if table is not None and table.is_promised:
-                return True
-        return False
 
     def _are_joined(
         self, released: Sequence[exp.Expression], ctes: _Names, blocks_before: int, stages_before: int
