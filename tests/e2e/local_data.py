@@ -67,11 +67,13 @@ def _insert(table: str, rows: Sequence[tuple[object, ...]]) -> str:
     return f"insert into {table} values {', '.join(map(repr, rows))}"
 
 
-def write_duckdb(path: Path) -> None:
+def write_duckdb(path: Path, gone: str = "false") -> None:
+    """The survey. gone: which private people are missing."""
     with duckdb.connect(str(path)) as connection:
         connection.execute(_MADE.replace("create unique index on towns (name);", ""))
         for table, rows in _TABLES.items():
             connection.execute(_insert(table, rows()))
+        connection.execute(f"delete from people where {gone}")
 
 
 def write_postgres(database: str) -> str:
