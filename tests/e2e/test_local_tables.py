@@ -22,6 +22,8 @@ from tests.e2e.served import Client, Served, serving, write_users
 
 WIDTHS = 4.0  # of a 95 % interval's half: a false alarm in 10^14 answers
 EVERY = [(*truth(i), *public(i)) for i in range(PEOPLE)]
+_JOINED = """SELECT * FROM (SELECT region, count(*) AS n FROM answers GROUP BY region) AS a
+JOIN (SELECT region, count(*) AS m FROM people GROUP BY region) AS b USING (region)"""
 PROTECTED = "protected when collected: epsilon 8.401 for each row"
 
 
@@ -154,8 +156,7 @@ def test_blocks_of_a_statement_are_charged_if_they_are_promised(client: Client) 
         "SELECT (SELECT count(*) FROM answers WHERE smokes), (SELECT count(*) FROM people WHERE NOT ill)",
         "SELECT count(*) FROM people WHERE ill AND 46 < (SELECT avg(age) FROM answers) AND region = 'north'",
         "SELECT count(*) FROM answers WHERE age > (SELECT least(count(*), 50) FROM people WHERE region = 'south')",
-        "SELECT * FROM (SELECT region, count(*) AS n FROM answers GROUP BY 1) a"
-         " JOIN (SELECT region, count(*) AS m FROM people GROUP BY 1) b USING (region)",
+        _JOINED,
     ):
         at = spent(client)
         rows(client, sql)
