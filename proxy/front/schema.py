@@ -147,8 +147,8 @@ def _ownership(policy: Policy, visible: Visibility, table: Table) -> str:
         case PublicTable():
             return "public: answered exactly and free"
         case LocalTable(shows_rows=shows_rows):
-            shown = ", shown as it was stored" if shows_rows else ""
-            return f"local: randomized before it was stored{shown}; aggregates are estimates and free"
+            how = ", shown as it was stored" if shows_rows else ""
+            return f"local: randomized before it was stored{how}; aggregates are estimates and free"
         case RowUnit():
             return "private: aggregates only, each row is protected"
         case UnitColumns(columns=columns):

@@ -61,9 +61,11 @@ def test_public_columns_are_answered_exactly_and_free(client: Client) -> None:
     assert found == [(t, sum(town == t and age < 30 for *_, town, age in EVERY)) for t in TOWNS[:3]]
     counties = {name: county for name, county, _ in TOWN_ROWS}
     joined = rows(client, "SELECT county, count(*) FROM answers JOIN towns ON name = town GROUP BY county")
-    assert dict(joined) == {c: sum(counties[town] == c for *_, town, _ in EVERY) for c in ("AG", "BE", "GR")}
+    assert {str(c): n for c, n in joined} == {
+        c: sum(counties[town] == c for *_, town, _ in EVERY) for c in ("AG", "BE", "GR")
+    }
     kept = rows(client, "SELECT name, count(person) FROM towns LEFT JOIN answers ON name = town GROUP BY name")
-    assert dict(kept)["Davos"] == 0
+    assert ("Davos", 0) in kept
     assert spent(client) == before
     assert rows(client, "SELECT count(*) FROM hush.history WHERE query LIKE '%answers%' AND epsilon > 0") == [(0,)]
 

@@ -11,7 +11,7 @@ from proxy.analysis.local import check_local, reads_local
 from proxy.analysis.owned import EveryRow
 from proxy.analysis.units import own
 from proxy.errors import UnitNotJoined, Unsupported
-from proxy.sql.algebra import Block
+from proxy.sql.algebra import Block, Branch, Scan, Together
 from proxy.sql.scope import Catalog
 from tests.unit.plan.survey import ANSWERS, UNIQUE, WITH_LOCAL
 from tests.unit.release.make import bound
@@ -75,22 +75,8 @@ def test_rows_that_a_join_could_repeat_are_refused() -> None:
 def test_a_sub_select_of_one_local_table_is_asked_about_itself() -> None:
     of = block("select count(*) from answers")
     (scan,) = of.scans
-    inner = block("select count(*) from (select id from people union all select id from people) t").scans[0]
-    made = replace(
-        of,
-        scans=(
-            replace(
-                inner,
-                rows=replace(
-                    inner.rows,
-                    branches=tuple(  # type: ignore[call-arg, union-attr]
-                        replace(b, block=of) for b in inner.rows.branches[:1]
-                    ),
-                ),
-                number=scan.number + 9,
-            ),
-        ),
-    )  # type: ignore[union-attr]
+    put_together = Together((), (Branch(of, (), ()),))
+    made = replace(of, scans=(Scan(scan.number + 9, WITH_LOCAL["cities"], put_together),))
     with pytest.raises(Unsupported, match="cannot be put together in a sub-select") as refused:
         check_local(made)
     assert "SELECT count(*) FROM answers" in refused.value.hint

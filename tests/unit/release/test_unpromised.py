@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from proxy.errors import BadGroups
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import plan_block
 from proxy.release import noisy
@@ -79,7 +80,7 @@ def test_all_groups_of_rows_are_shown_and_no_others(stored: duckdb.DuckDBPyConne
 
 def test_too_many_groups_are_refused(stored: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noisy, "MOST_CELLS", 2)
-    with pytest.raises(noisy.BadGroups, match="too many groups"):
+    with pytest.raises(BadGroups, match="too many groups"):
         shown("select city, count(*) from answers group by 1", stored)
 
 
