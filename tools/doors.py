@@ -102,6 +102,12 @@ SEALS = (
         why="it proves that the charge is durable, so the ledger alone makes one",
     ),
     Seal(
+        name="Unpromised",
+        constructed_in=("proxy/plan/unpromised.py",),
+        named_in=("proxy/",),
+        why="it proves that nothing is read that is promised, so what plans such statements makes it",
+    ),
+    Seal(
         name="Release",
         constructed_in=("proxy/release/",),
         named_in=("proxy/",),

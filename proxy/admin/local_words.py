@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from proxy.dp.response import ApproximateRow, PureRow, RhoRow, of_row
-from proxy.policy.figures import figure
-from proxy.policy.model import Policy, Table
+from proxy.plan.unpromised import protected_words
+from proxy.policy.model import Policy
 from proxy.policy.randomized import mechanism_words
 from proxy.policy.response import NotRandomized
-
-
-def protected_words(table: Table, policy: Policy) -> str:
-    """The sum over a row's randomized columns."""
-    match of_row(table.randomized, policy.privacy):
-        case PureRow(epsilon):
-            return f"epsilon {figure(epsilon)} for each row"
-        case RhoRow(rho):
-            return f"rho {figure(rho)} for each row"
-        case ApproximateRow(rho, epsilon, delta):
-            return f"rho {figure(rho)}, which is epsilon {figure(epsilon)} at delta {figure(delta)}, for each row"
 
 
 def local_lines(policy: Policy) -> Iterator[str]:
@@ -29,4 +17,4 @@ def local_lines(policy: Policy) -> Iterator[str]:
             if not isinstance(column.randomized, NotRandomized):
                 yield f"{table.name}.{column.name} was randomized: {mechanism_words(column.randomized)}"
         if table.randomized:
-            yield f"{table.name}: protected when collected, {protected_words(table, policy)}"
+            yield f"{table.name}: protected when collected, {protected_words(table, policy.privacy)}"

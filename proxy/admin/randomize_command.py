@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from proxy.admin.files import read_policy
-from proxy.admin.local_words import protected_words
 from proxy.admin.randomize_rows import randomize_rows
 from proxy.errors import ConfigError
+from proxy.plan.unpromised import protected_words
 from proxy.policy.model import Policy, Table
 
 
@@ -44,7 +44,9 @@ def randomize(
             source, target, table, time_zone=policy.privacy.time_zone, keep_order=keep_order,
             show=lambda done: bar.update(task, completed=done),
         )  # fmt: skip
-    typer.echo(f"{target}: {rows:,} rows, protected before they are given away: {protected_words(table, policy)}")
+    typer.echo(
+        f"{target}: {rows:,} rows, protected before they are given away: {protected_words(table, policy.privacy)}"
+    )
     order = "the order of IN, which counts as public" if keep_order else "random order"
     typer.echo(f"Rows are in {order}. Randomizing the same people again is a second release: its epsilon is added.")
 

@@ -91,7 +91,7 @@ def analyse(
     listed = KeyValues(domains)
     classified = few_enough({k: classify_key(k, domains, listed) for k in every_key or block.keys}, domains)
     keys = tuple(classified[k] for k in block.keys)
-    if privacy.delta_pool <= 0 and any(isinstance(k, PrivateKey) for k in keys):
+    if privacy.delta_pool <= 0 and not owned.is_local and any(isinstance(k, PrivateKey) for k in keys):
         raise BadGroups(
             "this grouping has keys that the policy does not list",
             detail="Showing them needs a delta, and this dataset allows none.",

@@ -34,6 +34,7 @@ class Owned:
     enforced_constants: columns declared constant per unit, to be enforced in SQL.
     repeated: private scans whose rows meet several of another of them; see `multiplied`.
     fan_out: public scans of which several rows may meet one row of a unit.
+    is_local: the rows are those of a local table, about which nothing is promised; each counts as a unit.
     """
 
     block: Block
@@ -44,3 +45,4 @@ class Owned:
     enforced_constants: frozenset[ColumnRef]
     repeated: tuple[Scan, ...] = ()
     fan_out: tuple[Scan, ...] = ()
+    is_local: bool = False

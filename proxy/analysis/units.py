@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from proxy.analysis.inner_rows import with_known_scans
+from proxy.analysis.local import check_local, reads_local
 from proxy.analysis.meeting import (
     Pairs,
     UniqueKeys,
@@ -51,6 +52,8 @@ from proxy.sqltypes import SqlType
 
 def own(block: Block, tables: Mapping[str, Table], unique: UniqueKeys, after: int = 0) -> Owned:
     """Find the unit of the block's rows. after: scans that are added have larger numbers. Raises HushError."""
+    if reads_local(block):
+        return _own_local(block, unique)
     block = with_known_scans(block, after, lambda inner, last: own(inner, tables, unique, last))
     completed = _complete_paths(block, tables, after)
     pairs = links(completed.where)
@@ -118,6 +121,13 @@ def _own_rows(block: Block, private: tuple[Scan, ...], fan_out: tuple[Scan, ...]
         constant_scans=frozenset(s.number for s in block.scans),
         enforced_constants=frozenset(),
     )
+
+
+def _own_local(block: Block, unique: UniqueKeys) -> Owned:
+    local = (check_local(block),)
+    fan_out = _check_public_joins(block, local, links(block.where), unique, frozenset())
+    met = check_joins(block, unique)
+    return replace(_own_rows(block, local, (*fan_out, *met.fan_out)), is_local=True)
 
 
 # --- paths ------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What is asked of a private engine, whichever it is?
 
-An engine runs SQL that was reserved, read-only, and hands over exact integers. It knows nothing of plans or noise.
+An engine runs SQL that was reserved, or that reads nothing that is promised, read-only, and hands over exact integers.
+It knows nothing of plans or noise.
 Nothing that an engine says about a failure is repeated: its words may quote a private row.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from proxy.errors import EngineFailed, Failure, QueryCanceled
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
 
@@ -137,8 +138,11 @@ class Stages(Protocol):
 class EngineSession(Protocol):
     """A session with an engine that was there a moment ago."""
 
-    def stages(self, reserved: Reserved) -> AbstractContextManager[Stages]:
-        """Let the SQL of a charge that is durable be run, stage by stage. Raises as `Engine.session` does."""
+    def stages(self, reserved: Reserved | Unpromised) -> AbstractContextManager[Stages]:
+        """Let the SQL of a charge that is durable, or that needs none, be run, stage by stage.
+
+        Raises as `Engine.session` does.
+        """
         ...
 
 
@@ -166,7 +170,10 @@ class Engine(Protocol):
         ...
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
-        """All rows of a public table, its columns in the policy's order without hidden ones. Never a private one."""
+        """All rows of a table that shows them, its columns in the policy's order without hidden ones.
+
+        Never those of a private table.
+        """
         ...
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from proxy.engines.duckdb_unchanged import opened_file
 from proxy.engines.one_select import is_one_select
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.dialect import quote
@@ -95,7 +95,7 @@ class DuckDBEngine:
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         """All rows of a public table. Raises ConfigError if they cannot be read, ValueError for a private table."""
-        if not table.is_public:
+        if not table.shows_rows:
             raise ValueError(f"table {table.name} is private")
         columns = ", ".join(_fetched(column) for column in table.columns if not column.hidden)
         try:
@@ -187,7 +187,7 @@ class DuckDBSession:
         self.cursor, self.watch, self.parsed, self.stopped = cursor, watch, parsed, stopped
 
     @contextmanager
-    def stages(self, reserved: Reserved) -> Iterator[DuckDBStages]:
+    def stages(self, reserved: Reserved | Unpromised) -> Iterator[DuckDBStages]:
         """Run reserved SELECTs in one transaction. See `base.EngineSession.stages`."""
         if not reserved.further:  # one statement is a transaction of its own
             yield DuckDBStages(self, reserved)
@@ -200,7 +200,7 @@ class DuckDBSession:
 class DuckDBStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(self, session: DuckDBSession, reserved: Reserved) -> None:
+    def __init__(self, session: DuckDBSession, reserved: Reserved | Unpromised) -> None:
         self._session = session
         self._statements = (reserved.sql, *reserved.further)
 

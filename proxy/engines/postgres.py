@@ -23,7 +23,7 @@ from proxy.engines.postgres_failures import stopped, stopped_at_look
 from proxy.engines.postgres_open import Connection, connect, first_connection, unfit, warnings
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy, PostgresSource, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.sql.dialect import quote
@@ -96,7 +96,7 @@ class PostgresEngine:
 
     def public_rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         """All rows of a public table, as texts. Raises ConfigError if they cannot be read, ValueError if private."""
-        if not table.is_public:
+        if not table.shows_rows:
             raise ValueError(f"table {table.name} is private")
         columns = ", ".join(f"{quote(c.name)}::text" for c in table.columns if not c.hidden)
         sql = f"select {columns} from {POSTGRES.relation(table.relation)}"
@@ -245,7 +245,7 @@ class PostgresSession:
         self.connection, self.watch, self.relied_on = connection, watch, relied_on
 
     @contextmanager
-    def stages(self, reserved: Reserved) -> Iterator[PostgresStages]:
+    def stages(self, reserved: Reserved | Unpromised) -> Iterator[PostgresStages]:
         """Run reserved SELECTs. See `base.EngineSession.stages`."""
         yield PostgresStages(self, reserved)
 
@@ -253,7 +253,7 @@ class PostgresSession:
 class PostgresStages:
     """The statements of one charge. Implements `base.Stages`."""
 
-    def __init__(self, session: PostgresSession, reserved: Reserved) -> None:
+    def __init__(self, session: PostgresSession, reserved: Reserved | Unpromised) -> None:
         self._session = session
         self._statements = (reserved.sql, *reserved.further)
 

@@ -90,7 +90,7 @@ def copy_sql(table: Table) -> str:
 def _table_sql(policy: Policy, visible: Visibility, table: Table) -> str:
     name = f"public.{quote_name(table.name)}"
     lines = [_column_sql(c) for c in visible_columns(table)]
-    if not table.is_public:
+    if not table.shows_rows:
         key = primary_key(policy, visible, table)
         lines += [f"PRIMARY KEY ({quote_names(key)})"] if key else []
         lines += [f"UNIQUE ({quote_name(k)})" for k in unique_keys(policy, visible, table)]
@@ -101,7 +101,7 @@ def _table_sql(policy: Policy, visible: Visibility, table: Table) -> str:
             _comment("COLUMN", f"{name}.{quote_name(c.name)}", _column_comment(policy, table, c))
             for c in visible_columns(table)
         ),
-        *_access_sql(name, is_guarded=not table.is_public),
+        *_access_sql(name, is_guarded=not table.shows_rows),
     ]
     return "\n".join(s for s in statements if s)
 
@@ -146,8 +146,9 @@ def _ownership(policy: Policy, visible: Visibility, table: Table) -> str:
     match table.ownership:
         case PublicTable():
             return "public: answered exactly and free"
-        case LocalTable():
-            return "local: randomized before it was stored"
+        case LocalTable(shows_rows=shows_rows):
+            how = ", shown as it was stored" if shows_rows else ""
+            return f"local: randomized before it was stored{how}; aggregates are estimates and free"
         case RowUnit():
             return "private: aggregates only, each row is protected"
         case UnitColumns(columns=columns):

@@ -171,7 +171,7 @@ class FrontServer:
             await _run(connection, "REVOKE CONNECT ON DATABASE template1 FROM PUBLIC")
             await _run(connection, lockdown_sql(), definitions_sql(), schema_sql(policy, self.spec.visible))
             for name in self.spec.visible.tables:
-                if policy.tables[name].is_public:
+                if policy.tables[name].shows_rows:
                     await self._load(connection, policy.tables[name])
             await self._make_roles(connection, self.logins)
 
@@ -186,8 +186,10 @@ class FrontServer:
                     count += len(batch)
                     if count > limit:
                         raise FrontFailed(
-                            f'the public table "{table.name}" has more than {limit} rows',
-                            hint="Make it private, or let its relation be a smaller view.",
+                            f'the table "{table.name}", whose rows are shown, has more than {limit} rows',
+                            hint="Make it private, or let its relation be a smaller view."
+                            if table.is_public
+                            else "Remove 'raw_select: allow', or let its relation be a smaller view.",
                         )
                     for row in batch:
                         await copy.write_row(row)

@@ -23,7 +23,8 @@ _LONGEST_KEPT = 50_000
 class Outline:
     """A statement cut at the noise line, without trees. See `Split`.
 
-    spans: of its blocks. keyed: for each release of the statement and its stages, whether it may have private keys.
+    spans: of its blocks. keyed: for each release of the statement and its stages that is charged, whether it may have
+    private keys.
     """
 
     text: str
@@ -44,7 +45,7 @@ def outline_of(cut: Split) -> Outline:
         system=cut.system,
         emptied=cut.emptied,
         stages=cut.stages,
-        keyed=tuple(map(_is_keyed, _releases_of(cut))),
+        keyed=tuple(_is_keyed(b) for b in _releases_of(cut) if b.is_promised),
         feeds_aggregation=cut.feeds_aggregation,
         asks_free=cut.asks_free,
     )

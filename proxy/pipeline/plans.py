@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from proxy.analysis.keys import PrivateKey
+from proxy.analysis.local import reads_local
 from proxy.dp.accounting import knob_pico
 from proxy.errors import HushError, PolicyForbids, Unsupported
 from proxy.pipeline.outline import Cuts, Outline
@@ -151,7 +152,7 @@ class _Planner:
     def at(self, epsilon: float) -> Planned:
         """The statement planned at an epsilon. Raises HushError."""
         task, blocks = self._task, self._blocks
-        different = len({b.block for b in blocks})
+        different = len({b.block for b in blocks if not reads_local(b.block)})
         share = task.share or share_of(knob_pico(task.premises.privacy, epsilon), different)
         context = context_of(task.premises, task.terms, share)
         plans = []

@@ -1,6 +1,7 @@
 """What does a release cost, who pays, and what proves that it was paid?
 
-`Reserved` is the only ticket an engine accepts. It is defined here and built by `ledger` alone.
+`Reserved` is the ticket for what is promised, built by `ledger` alone; `Unpromised` that for what is outside the
+promise. An engine accepts no other.
 """
 
 from __future__ import annotations
@@ -86,6 +87,17 @@ class Request:
     key: ReleaseKey
     cost: Cost
     keys: tuple[KeyRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unpromised:
+    """Proof that a SELECT reads nothing that the dataset's promise is about. Built by `plan.unpromised` alone."""
+
+    sql: str
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ def explain_block(plan: ReleasePlan, privacy: Privacy) -> Json:
         "chosen_bound": _chosen(plan.bound),
         "left_out": _left_out(plan.left_out, privacy.unit),
         "sensitivity": _sensitivity(plan, privacy) if plan.vector.moments else None,
-        "keys": [_key(plan, i) for i in range(len(plan.analysed.keys))],
+        "keys": [explain_key(plan, i) for i in range(len(plan.analysed.keys))],
         "threshold": plan.selection.tau if isinstance(plan.selection, Threshold) else None,
         "moments": [{"moment": describe_moment(m), "weight": w, "sd": sd} for m, w, sd in moments],
         "outputs": [{"aggregate": o.aggregate, "bound": o.bound, **_accuracy(o)} for o in output_noise(plan)],
@@ -191,8 +191,10 @@ def _factors(privacy: Privacy) -> str:
     return text + ("; times 2 because one unit is replaced" if privacy.neighbors is Neighbors.REPLACE_ONE else "")
 
 
-def _key(plan: ReleasePlan, number: int) -> Json:
+def explain_key(plan: ReleasePlan, number: int) -> Json:
+    """By which rule the groups of a key are shown."""
     key = plan.analysed.keys[number]
     if isinstance(key, PublicKey):
         return {"key": describe_scalar(key.scalar), "rule": "public: every value is shown", "values": len(key.values)}
-    return {"key": describe_scalar(key.scalar), "rule": "private: shown above the threshold", "values": None}
+    rule = "public: every value that a row has is shown" if plan.is_unpromised else "private: shown above the threshold"
+    return {"key": describe_scalar(key.scalar), "rule": rule, "values": None}

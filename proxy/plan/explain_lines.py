@@ -55,7 +55,7 @@ def _long_lines(block: Json) -> list[str]:
         norm, derivation = sensitivity["norm"], sensitivity["derivation"]
         lines.append(f"  Sensitivity: {figure(sensitivity['value'], 6)} ({norm}): {derivation}")
     lines += repeated_lines(block)
-    lines += [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in list_of(block, "keys")]
+    lines += key_lines(block)
     if block["threshold"] is not None:
         lines.append(f"  Threshold: {figure(block['threshold'])} units (noisy)")
     lines += [
@@ -82,6 +82,11 @@ def _long_lines(block: Json) -> list[str]:
             lines.append("  Private SQL:")
             lines += [f"    {line}" for line in str(sql).splitlines()]
     return lines
+
+
+def key_lines(block: Json) -> list[str]:
+    """How the groups of each key are shown."""
+    return [f"  Key {k['key']}: {k['rule']}" + _count(k) for k in list_of(block, "keys")]
 
 
 def _chosen(bound: Json) -> str:

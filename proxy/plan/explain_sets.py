@@ -11,8 +11,10 @@ from proxy.dp.accounting import ATTO, PICO
 from proxy.plan.describe import counted
 from proxy.plan.explain import Json, explain_block
 from proxy.plan.explain_lines import broken, explain_lines, list_of, repeated_lines
+from proxy.plan.explain_unpromised import explain_unpromised, unpromised_lines
 from proxy.plan.moments import UnitCount
 from proxy.plan.outputs import OutputNoise, output_noise
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.repeats import repeated_rows
 from proxy.plan.sets import GroupingSet, Plan, SetsPlan
 from proxy.plan.wide import too_wide
@@ -23,6 +25,8 @@ from proxy.sql.describe import describe_scalar
 
 def explain_plan(plan: Plan, privacy: Privacy) -> Json:
     """The plan of one release as data; that of grouping sets has one of each set in it."""
+    if isinstance(plan, ReleasePlan) and plan.is_unpromised:
+        return explain_unpromised(plan, privacy)
     found = repeated_rows(plan, privacy.unit)
     repeated: Json = {"repeated_rows": f"{found.what}. {found.cut} {found.instead}"} if found else {}
     clamps: list[Json] = [{"noise": w.what, "instead": w.instead} for w in too_wide(plan, privacy.unit)]
@@ -45,6 +49,8 @@ def explain_plan(plan: Plan, privacy: Privacy) -> Json:
 
 def plan_lines(block: Json) -> list[str]:
     """What `explain_plan` gives, as readable lines."""
+    if "protected_when_collected" in block:
+        return unpromised_lines(block)
     if "grouping_sets" not in block:
         return explain_lines(block)
     charge, sets = block["charge"], list_of(block, "grouping_sets")

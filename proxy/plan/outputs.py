@@ -37,6 +37,7 @@ from proxy.sql.describe import describe_aggregate
 
 _EVEN = "noise to first order, for values spread evenly and independently between their bounds"
 _Z_05 = 1.6449  # of the normal law, exceeded once in 20 times; rounded up
+NO_NOISE = "none: protected when collected"  # in the place of a mechanism, of local tables
 Stated = Count | Total | Computed | Apart  # with the noise of a number
 
 
@@ -71,6 +72,7 @@ class OutputNoise:
 def output_noise(plan: ReleasePlan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate of the block."""
     mechanism, sds = plan.distribution.value.replace("_", " "), plan.sds
+    mechanism = NO_NOISE if plan.is_unpromised else mechanism
     if plan.elects:
         return (_elected(plan, mechanism),)
     sds = tuple(sd * key_growth(plan.analysed.owned.block) for sd in sds)

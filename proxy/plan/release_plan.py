@@ -50,6 +50,11 @@ class AllKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysOfRows:
+    """Every key that a row has is emitted, with the public keys beside it: whose keys rows have is public."""
+
+
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """Private keys are kept if moment `moment`, in units, reaches the tau of a rule."""
 
@@ -100,6 +105,7 @@ class ReleasePlan:
     cut_weight: of a unit among those that are cut, or that are whole; 0 where these are not counted.
     elects: the mode() whose value is the last key of the cell with the largest number of a group; none where cells are
     shown as they are.
+    is_unpromised: nothing it reads is in the dataset's promise, so that no noise is added. See `plan.unpromised`.
     """
 
     analysed: Analysed
@@ -108,7 +114,7 @@ class ReleasePlan:
     distribution: Distribution
     sensitivity: float
     scale: float
-    selection: AllKeys | Threshold
+    selection: AllKeys | KeysOfRows | Threshold
     public_keys: tuple[tuple[KeyValue, ...], ...]
     cost: Cost
     sum_choices: tuple[SumChoice, ...]
@@ -123,6 +129,7 @@ class ReleasePlan:
     agreed: tuple[float, ...] = ()
     cut_weight: float = 0.0
     elects: tuple[Aggregate, ...] = ()
+    is_unpromised: bool = False
 
     @property
     def cut_sd(self) -> float:
@@ -151,6 +158,8 @@ class ReleasePlan:
         """The noise of each moment; `agreed` where it is known better, as of totals that agree with their parts."""
         if self.agreed:
             return self.agreed
+        if self.is_unpromised:
+            return (0.0,) * len(self.allocation.weights)
         grown = math.sqrt(self.added)
         return tuple(grown * noise_sd(self.distribution, self.scale * w) for w in self.allocation.weights)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from proxy.analysis.analyse import Analysed, analyse
 from proxy.analysis.key_values import MOST_KEYS
 from proxy.analysis.keys import Key, PrivateKey, PublicKey
+from proxy.analysis.local import reads_local
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.selection import KeyRule
 from proxy.errors import BadGroups
@@ -24,6 +25,7 @@ from proxy.plan.parts import shares
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_analysed, plan_release, statement_of, with_sql
 from proxy.plan.together import Summed, bounded_by_parts, render_together
 from proxy.plan.unit_totals import possible_totals
+from proxy.plan.unpromised import plan_unpromised
 from proxy.plan.vector import NO_TOTALS
 from proxy.sql.algebra import Block
 
@@ -128,8 +130,20 @@ class SetsPlan:
 Plan = ReleasePlan | SetsPlan
 
 
+def promised(plans: Iterable[Plan]) -> tuple[Plan, ...]:
+    """Those that are charged; the others are about local tables."""
+    return tuple(p for p in plans if isinstance(p, SetsPlan) or not p.is_unpromised)
+
+
+def unpromised(plans: Iterable[Plan]) -> tuple[ReleasePlan, ...]:
+    """Those that nothing is charged for."""
+    return tuple(p for p in plans if isinstance(p, ReleasePlan) and p.is_unpromised)
+
+
 def plan_block(block: Block, context: PlanContext) -> Plan:
     """Plan the release of a block with or without grouping sets. Raises HushError."""
+    if reads_local(block):
+        return plan_unpromised(block, context)
     return _plan_sets(block, context) if block.sets else plan_release(block, context)
 
 

@@ -30,6 +30,8 @@ def error_sources(plan: ReleasePlan) -> tuple[tuple[str, str], ...]:
 
 def _words(noise: float, row_sd: float, plan: ReleasePlan) -> str:
     drawn = f"randomization before storing sd at most {figure(row_sd)} times the root of the number of rows"
+    if plan.is_unpromised:
+        return drawn
     text = f"noise of the release sd {figure(noise)}, {drawn}"
     if row_sd <= 0.0:
         return text

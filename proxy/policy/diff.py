@@ -237,6 +237,8 @@ def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
     elif isinstance(old, PublicTable):
         words = f"its rows are no more shown, but those that were are known; {_owner_words(new)}"
         yield Change(Effect.CLOSES, f"{where}.public", words)
+    elif isinstance(old, LocalTable) and isinstance(new, LocalTable):
+        yield from _local(old, new, where)
     elif isinstance(new, LocalTable):
         yield Change(Effect.OPENS, f"{where}.local", f"{_LOCAL}, and nothing is charged or promised any more")
     elif isinstance(old, LocalTable):
@@ -244,6 +246,15 @@ def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
         yield Change(Effect.CLOSES, f"{where}.local", words)
     else:
         words = f"{_owner_words(new)}, no more: {_owner_words(old)}; is the same protected as before?"
+        yield Change(Effect.CHANGES, f"{where}.unit", words)
+
+
+def _local(old: LocalTable, new: LocalTable, where: str) -> Iterator[Change]:
+    if old.shows_rows != new.shows_rows:
+        words = "its rows are shown as they are stored" if new.shows_rows else "its rows are no more shown as they are"
+        yield Change(_opens(new.shows_rows), f"{where}.raw_select", words)
+    if old.columns != new.columns:
+        words = f"persons stand in {', '.join(new.columns) or 'no column'}; nothing is protected by it"
         yield Change(Effect.CHANGES, f"{where}.unit", words)
 
 

@@ -229,6 +229,9 @@ class TableDocument(Document):
         default=False,
         description="Private before it was stored: each column is randomized or declared public; nothing is charged.",
     )
+    raw_select: Literal["refuse", "allow"] = Field(
+        default="refuse", description="Of a local table: whether its rows are shown as they are stored."
+    )
     relation: str | None = Field(
         default=None, min_length=1, description="Its name in the engine, if different: main.users."
     )

@@ -158,9 +158,11 @@ class LocalTable:
     """Whoever randomized the row before it was stored: outside the dataset's promise, see docs/claims/local-model.md.
 
     Everything is public but the true values of randomized columns. columns: where persons stand, if they stand there.
+    shows_rows: whether stored rows are shown to clients as they are.
     """
 
     columns: tuple[str, ...] = ()
+    shows_rows: bool = False
 
 
 Ownership = PublicTable | RowUnit | UnitColumns | UnitVia | LocalTable
@@ -247,13 +249,18 @@ class Table:
 
     @property
     def is_public(self) -> bool:
-        """Whether rows are shown to everybody; those of a local table are not, though nothing is promised of them."""
+        """Whether it is nobody's, so that PostgreSQL answers all that is asked of it."""
         return isinstance(self.ownership, PublicTable)
 
     @property
     def is_local(self) -> bool:
         """Whether rows were private before they were stored, so that nothing is charged and nothing promised."""
         return isinstance(self.ownership, LocalTable)
+
+    @property
+    def shows_rows(self) -> bool:
+        """Whether its rows are shown as they are stored: those of a public table, and of a local one that says so."""
+        return self.is_public or (isinstance(self.ownership, LocalTable) and self.ownership.shows_rows)
 
     @property
     def is_promised(self) -> bool:

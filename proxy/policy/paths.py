@@ -218,7 +218,7 @@ class _Weaver:
         if document.public:
             return PublicTable()
         if document.local:
-            return LocalTable(unit_columns(document))
+            return LocalTable(unit_columns(document), shows_rows=document.raw_select == "allow")
         if row_unit:
             return RowUnit()
         if isinstance(document.unit, UnitPath):

@@ -177,6 +177,9 @@ def _check_local(draft: Draft, report: Report) -> None:
             report.add(path, f"{words}'public: true', which shows it to everybody")
     if document.local:
         _check_local_table(draft, report)
+    elif "raw_select" in document.model_fields_set:
+        words = "rows of a table are shown only where they were private before they were stored, 'local: true'"
+        report.add((*draft.path, "raw_select"), f"{words}; for all others it stands at privacy.raw_select")
 
 
 def _check_local_table(draft: Draft, report: Report) -> None:

@@ -19,7 +19,7 @@ from proxy.dp.samplers import Noise
 from proxy.errors import BadGroups
 from proxy.plan.cut_units import CUT, WHOLE
 from proxy.plan.moments import UnitCount
-from proxy.plan.release_plan import AllKeys, ReleasePlan, Threshold
+from proxy.plan.release_plan import AllKeys, KeysOfRows, ReleasePlan, Threshold
 from proxy.release.keys import decode, encode, identity, order, read_integer, read_key
 from proxy.release.raw import RawResult
 
@@ -115,6 +115,8 @@ def _emitted(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> li
     match plan.selection:
         case Threshold(moment, rule):
             return _selected(plan, exact, noise, moment, rule.tau, check)
+        case KeysOfRows():
+            return _of_rows(plan, exact, noise, check)
         case AllKeys():
             cells = ((key, exact.cell(key)) for key in plan.public_keys)
             return list(_noisy(cells, draws(noise, len(plan.public_keys) * exact.size, check)))
@@ -189,6 +191,14 @@ def _selected(plan: ReleasePlan, exact: _Exact, noise: Noise, moment: int, tau: 
         NoisyCell(cell.key, (*cell.moments[:moment], count, *cell.moments[moment + 1 :]))
         for cell, (_, count) in zip(cells, keys, strict=True)
     ]
+
+
+def _of_rows(plan: ReleasePlan, exact: _Exact, noise: Noise, check: Check) -> list[NoisyCell]:
+    """The private parts that rows have, each with the full public product."""
+    kept = [private for private, _ in exact.parts.values()]
+    check_size(kept, len(plan.public_keys))
+    keys = [exact.whole_key(private, public) for private in kept for public in plan.public_keys]
+    return list(_noisy(((k, exact.cell(k)) for k in keys), draws(noise, len(keys) * exact.size, check)))
 
 
 def check_size(kept: Sequence[tuple[KeyValue, ...]], publics: int) -> None:

@@ -16,7 +16,7 @@ from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import AccountKind, Reserved
-from proxy.plan.sets import Plan
+from proxy.plan.sets import Plan, promised, unpromised
 from proxy.release.derived import finish_derived
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
@@ -52,13 +52,14 @@ def answer_statement(
     Claim (docs/claims/time-grid.md): what follows the wait happens at a time that tells when the private work has
     ended to a step of the grid, and what tells of the end follows the wait.
     """
-    plans = tuple(p for p in planned.distinct() if p.fingerprint not in stage.cells)
+    wanted = tuple(p for p in planned.distinct() if p.fingerprint not in stage.cells)
+    plans, free = promised(wanted), unpromised(wanted)
     question = Question(login=asker.version.user_name(asker.login), query=text, at=datetime.now(UTC))
     keys = () if settings.is_fresh else tuple(release_key(p, asker.version) for p in plans)
     attempt = _attempt(asker, settings, cancellation)
     with asker.dataset.underway.alone(keys, cancellation), attempting(attempt):
-        if not stage.tickets and not _are_known(plans, asker, settings):  # what has tickets is reserved already
-            attempt.look(plans, lambda: _are_shown(plans, asker, settings))
+        if not stage.tickets and (free or not _are_known(plans, asker, settings)):  # what has tickets is reserved
+            attempt.look(wanted, lambda: not free and _are_shown(plans, asker, settings))
             cancellation.check()  # what nobody waits for any more is not charged
         paid = pay(plans, asker, settings, question, stage)
         attempt.hold(paid.items, paid.stage.tickets, stage.shown)
@@ -70,6 +71,7 @@ def answer_statement(
                         p.fingerprint: attempt.cells(p, i, noise[p.distribution])
                         for p, i in zip(plans, paid.items, strict=True)
                     }
+                    computed |= {p.fingerprint: attempt.unpromised(p) for p in free}
                 cells = {**stage.cells, **computed}
                 nonnegative = settings.is_nonnegative and not query.feeds_aggregation
                 finishing = _Finishing(planned, cells, asker, cancellation, settings.is_consistent, nonnegative,
@@ -79,7 +81,8 @@ def answer_statement(
                 if _is_charged(paid, stage):
                     yield
                 attempt.store()
-            asker.dataset.ledger.settle(paid.stage.statement)
+            if paid.stage.statement:  # nothing was charged for local tables alone
+                asker.dataset.ledger.settle(paid.stage.statement)
     note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
     shown = (*stage.shown, *(item.release_id for item in paid.items))
@@ -140,6 +143,6 @@ class _Finishing:
 
 
 def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
-    """Whether a statement would be answered from the store, free."""
-    ledger, keys = asker.dataset.ledger, [release_key(p, asker.version) for p in planned.distinct()]
+    """Whether a statement would be answered free: from the store, or from local tables."""
+    ledger, keys = asker.dataset.ledger, [release_key(p, asker.version) for p in promised(planned.distinct())]
     return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)

@@ -20,12 +20,15 @@ from proxy.ledger.attempts import MOST_ATTEMPTS
 from proxy.ledger.base import Ending, Ledger
 from proxy.ledger.chain import Reason
 from proxy.plan.charge import Reserved
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets import Plan
+from proxy.plan.unpromised import ticket_of
 from proxy.policy.model import PostgresSource
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import telling
 from proxy.release.sets import publish_plan
 from proxy.release.store import Missing, Stored
+from proxy.release.unpromised import publish_unpromised
 from proxy.session.dataset import Version
 
 _log = logging.getLogger("hushql")
@@ -70,7 +73,7 @@ class Attempt:
         """
         held = () if self.is_fresh and after else (*items, *(() if self.is_fresh else tickets))
         self._held = tuple(item for item in held if isinstance(item, Reserved))
-        self._after, self._is_reserved = after, True
+        self._after, self._is_reserved = after, bool(items or tickets or after)
 
     def cells(self, plan: Plan, item: Reserved | Stored, noise: Noise) -> NoisyCells:
         """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied.
@@ -88,6 +91,11 @@ class Attempt:
             cells = publish_plan(plan, rows, noise, self.cancellation.check)
         self._new.append((item, cells.payload()))
         return cells
+
+    def unpromised(self, plan: ReleasePlan) -> NoisyCells:
+        """What is computed of a local table: neither charged nor stored, and the same whenever it is asked."""
+        with self._open([plan]).stages(ticket_of(plan)) as stages:
+            return publish_unpromised(plan, stages.rows, self.cancellation.check)
 
     def store(self) -> None:
         """Keep what is new, also of a statement that has failed afterwards. Raises LedgerFailed."""

@@ -20,8 +20,8 @@ from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
 from proxy.pipeline.statements import Asked, Understood, understand
 from proxy.plan.charge import Cost, Request
-from proxy.plan.outputs import OutputNoise
-from proxy.plan.sets import Plan
+from proxy.plan.outputs import NO_NOISE, OutputNoise
+from proxy.plan.sets import Plan, promised
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting
 from proxy.session.asker import Asker
@@ -168,7 +168,7 @@ class _Estimate:
                     refusal = f"hush.max_charge allows {figure(self._settings.max_charge, 6)}"
                 else:
                     refusal, self._asked = "", self._asked + requests
-                    self._plans += planned.distinct()
+                    self._plans += promised(planned.distinct())
                     self._so_far = [a + b for a, b in zip(self._so_far, costs, strict=True)]
                 error = "; ".join(map(_expected_error, planned.outputs))
                 told = forecast(planned.plans, self._privacy)
@@ -207,6 +207,8 @@ def _refused(error: HushError) -> _Refused:
 
 def _expected_error(output: OutputNoise) -> str:
     """Half of the 95 % interval, as far as it is public."""
+    if output.mechanism == NO_NOISE:
+        return f"{output.aggregate}: that of the randomization before rows were stored, see EXPLAIN"
     if output.is_of_mode:
         return f"{output.aggregate}: at most 5 % for a value {math.ceil(output.half_width_95)} rows short"
     if output.is_of_ranks:

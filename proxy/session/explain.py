@@ -22,7 +22,7 @@ from proxy.plan.explain import Json
 from proxy.plan.explain_lines import broken, charge_text
 from proxy.plan.explain_sets import explain_plan, plan_lines
 from proxy.plan.lost import lost_in
-from proxy.plan.sets import Plan
+from proxy.plan.sets import Plan, promised
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Privacy
 from proxy.session.asker import Asker
@@ -36,8 +36,9 @@ def explain_text(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
     """The privacy plan as lines. asked: what would be asked of the ledger, for later stages too."""
     data = explain_data(planned, asked, asker, viewer, settings)
     releases, epsilon = _listed(data, "releases"), figure(data["epsilon"], 6)
+    charged = sum("protected_when_collected" not in r for r in releases)
     lines = [
-        f"Privacy plan: {counted(len(releases), 'release')}, epsilon {epsilon} at delta {data['delta']:g}",
+        f"Privacy plan: {counted(charged, 'release')}, epsilon {epsilon} at delta {data['delta']:g}",
         f"Charge to your accounts if run now: epsilon {figure(data['charge_epsilon'])}{_payers(data)}",
     ]
     if data["is_above_max_charge"]:
@@ -66,7 +67,7 @@ def explain_data(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer,
         {
             **_for_role(explain_plan(shown, privacy), asker.premises),
             "expected": [{"what": e.what, "instead": e.instead} for e in lost_in((shown,), privacy)],
-            "reused": _is_free(plans, asker, fresh=is_fresh),
+            "reused": plans == promised(plans) and _is_free(plans, asker, fresh=is_fresh),
             **_computed(derived),
         }
         for plans, shown, derived in _shown(planned)

@@ -16,7 +16,8 @@ from proxy.plan.lost import lost_in
 from proxy.plan.outputs import OutputNoise
 from proxy.plan.release_plan import Threshold
 from proxy.plan.repeats import repeated_rows
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.sets import Plan, SetsPlan, unpromised
+from proxy.plan.unpromised import local_table, protected_words
 from proxy.plan.wide import too_wide
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
@@ -56,6 +57,18 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
     left = ", ".join(_left(balance, receipt.balances, privacy) for balance, _ in own)
     notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
+
+
+def local_notices(plans: Iterable[Plan], privacy: Privacy) -> tuple[Notice, ...]:
+    """A NOTICE for each local table that an answer is about: what protects its rows, for which nothing is charged."""
+    found = {table.name: table for table in map(local_table, unpromised(plans))}
+    return tuple(
+        Notice(
+            severity="NOTICE", sqlstate="00000",
+            message=f"nothing is charged for {table.name}: protected when collected, {protected_words(table, privacy)}",
+        )
+        for table in found.values()
+    )  # fmt: skip
 
 
 def zone_notices(types: frozenset[SqlType], session_zone: str, privacy: Privacy) -> tuple[Notice, ...]:

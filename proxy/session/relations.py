@@ -7,7 +7,7 @@ keep is a fact of private rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.learned import told_of
 from proxy.plan.outputs import OutputNoise
+from proxy.plan.unpromised import protected_words
 from proxy.policy.model import (
     Accounting,
     Bounded,
@@ -92,7 +93,15 @@ def _budget(viewer: Viewer) -> Sequence[Row]:
     knob = knob_pico(viewer.version.policy.privacy, viewer.epsilon)
     balances = viewer.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
     shown = own_accounts(viewer)
-    return [_balance(b, balances, viewer, knob) for b in balances if b.account in shown]
+    return [*(_balance(b, balances, viewer, knob) for b in balances if b.account in shown), *_local(viewer)]
+
+
+def _local(viewer: Viewer) -> Iterator[Row]:
+    """What protects the rows of local tables, about which no account says anything."""
+    for table in viewer.version.visible_tables(viewer.login).values():
+        if table.is_local:
+            words = f"protected when collected: {protected_words(table, viewer.version.policy.privacy)}"
+            yield table.name, "local", *(None,) * (len(RELATIONS["budget"]) - 3), words
 
 
 def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob: int) -> Row:

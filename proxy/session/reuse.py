@@ -52,6 +52,7 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
     known, version = asker.dataset.known, asker.version
     if (
         isinstance(plan, SetsPlan)
+        or plan.is_unpromised
         or known.has(asker.owner, plan.fingerprint)
         or any(p.fingerprint == plan.fingerprint for p in assumed)
     ):

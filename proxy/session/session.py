@@ -25,6 +25,7 @@ from proxy.pipeline.statements import Asked, Understood, private_words, understa
 from proxy.pipeline.target import NO_TARGET
 from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.plan.charge import Cost
+from proxy.plan.sets import promised
 from proxy.policy.model import ProfileUse
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
@@ -45,6 +46,7 @@ from proxy.session.notices import (
     empty_notices,
     left_out_notices,
     left_out_words,
+    local_notices,
     rank_notices,
     repeat_notices,
     reuse_notices,
@@ -462,7 +464,8 @@ def _kept(make: Callable[[Version, Given], Result]) -> Callable[[Version, Given]
 def _last_query(planned: Planned, receipt: Receipt, notices: tuple[Notice, ...], left_out: str) -> LastQuery:
     own = [c for b, c in zip(receipt.balances, receipt.charged, strict=True) if b.account.kind.is_own]
     cost = max(own, key=lambda c: c.pico)
-    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=cost.pico == 0, notices=notices, left_out=left_out)
+    is_reused = cost.pico == 0 and bool(promised(planned.plans))
+    return LastQuery(outputs=planned.outputs, cost=cost, is_reused=is_reused, notices=notices, left_out=left_out)
 
 
 def _notices(
@@ -470,7 +473,9 @@ def _notices(
 ) -> tuple[Notice, ...]:
     privacy = asker.version.policy.privacy
     is_admin = asker.version.role_of(asker.login).is_admin
-    return (*charge_notices(receipt, privacy, is_admin=is_admin),
+    is_charged = bool(promised(planned.plans))  # what others pay for included
+    return (*(charge_notices(receipt, privacy, is_admin=is_admin) if is_charged else ()),
+            *local_notices(planned.plans, privacy),
             *zone_notices(planned.types, settings.time_zone, privacy),
             *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
             *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit, cells),

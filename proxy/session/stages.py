@@ -18,7 +18,7 @@ from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import Settings
 from proxy.pipeline.statements import Understood
-from proxy.plan.sets import Plan
+from proxy.plan.sets import Plan, promised
 from proxy.session.asker import Asker
 from proxy.session.contract import Parameter, Row
 from proxy.session.dataset import Version
@@ -97,7 +97,7 @@ async def next_part(progress: Progress, asker: Asker) -> tuple[Progress, Outline
 
 def asked_now(progress: Progress, planned: Planned, asker: Asker, text: str) -> Wanting:
     """What would be asked of the ledger for a statement, given what can be planned of it. Raises LedgerFailed."""
-    plans = [p for p in planned.distinct() if p.fingerprint not in progress.stage.cells]
+    plans = [p for p in promised(planned.distinct()) if p.fingerprint not in progress.stage.cells]
     return asked_of(plans, asker, text, progress.stage)
 
 

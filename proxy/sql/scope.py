@@ -30,7 +30,6 @@ from proxy.sql.group_items import grouping
 from proxy.sql.names import identifier, is_here, table_name
 from proxy.sql.output_names import output_name
 from proxy.sql.per_unit import check_order, distinct, grouped
-from proxy.sql.randomized import check_table
 from proxy.sql.refusal import only, refuse
 from proxy.sql.rows import Joined, Named, Rows
 from proxy.sql.subqueries import Membership, conditions, is_single_row, membership
@@ -325,7 +324,6 @@ class Scopes:
         number = self._scans
         if number >= _MOST_SCANS:
             raise refuse(node, f"more than {_MOST_SCANS} tables in one private SELECT are not supported")
-        check_table(node, table)
         self._scans += 1
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
         return Rows(scans=(Scan(number, table),), columns=columns)

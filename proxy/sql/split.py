@@ -33,6 +33,7 @@ from proxy.sql.locate import TextSpan, locate_selects
 from proxy.sql.names import identifier, spelled, table_name
 from proxy.sql.output_names import output_name
 from proxy.sql.parse import Statement, parse_statement, position_of
+from proxy.sql.promised import reads_promised, shows_rows
 from proxy.sql.public_questions import is_asked_first
 from proxy.sql.refusal import refuse
 from proxy.sql.scope import Catalog, Cte, Ctes, declare
@@ -61,7 +62,8 @@ class BlockText:
     """One aggregate over private rows, where it stands, and the CTEs it may name.
 
     tokens: its own. inner: the blocks that sub-queries of its select list, HAVING or ORDER BY hold.
-    emptied: CTEs over private rows in those sub-queries.
+    emptied: CTEs over private rows in those sub-queries. is_promised: whether it may read what the dataset's promise is
+    about; else it costs nothing.
     """
 
     select: exp.Select
@@ -70,6 +72,7 @@ class BlockText:
     tokens: tuple[Token, ...] = field(repr=False)
     inner: tuple[BlockText, ...] = ()
     emptied: tuple[EmptiedText, ...] = ()
+    is_promised: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +119,9 @@ class Split:
 
     @property
     def asks_free(self) -> bool:
-        """Whether nothing is released for what comes first."""
-        return not self.first and all(s.is_public for s in self.stages)
+        """Whether nothing is charged for what comes first."""
+        is_public = all(s.is_public for s in self.stages)
+        return not any(b.is_promised for b in self.first) and (is_public or bool(self.first))
 
 
 def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Split:
@@ -128,6 +132,8 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
             raise refuse(node, f'the name "{RESERVED}" is reserved')
     walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens), {})
     if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
+        if not (walker.blocks or walker.stages or walker.system) and shows_rows(tree, catalog):
+            return Split(text=statement.text, root=tree, tokens=statement.tokens)
         raise NotAggregate(
             "rows of a private table cannot be shown",
             hint=advice_within(tree, statement.text) or _instead_of_rows(tree, catalog),
@@ -372,8 +378,16 @@ class _Walker:
             select=select, span=span, ctes=MappingProxyType({n: d.meaning for n, d in ctes.items()}),
             tokens=tuple(t for t in self._statement.tokens if span.start <= t.start < span.end),
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
+            is_promised=reads_promised(select, named, self._catalog, self._apart(select, released, blocks)),
         ))  # fmt: skip
         return Kind.RELEASED
+
+    def _apart(
+        self, select: exp.Select, released: Sequence[exp.Expression], blocks: Sequence[BlockText]
+    ) -> frozenset[int]:
+        """Parts of a block, by `id()`: queries released before it or beside it, and its WITH, which others name."""
+        staged = (q for q in inner_queries(select) if self._found.get(id(q), ((), ()))[0])
+        return frozenset(map(id, (*staged, *released, *(b.select for b in blocks), select.args.get("with_"))))
 
     def _are_joined(
         self, released: Sequence[exp.Expression], ctes: _Names, blocks_before: int, stages_before: int

@@ -116,7 +116,7 @@ def test_a_policy_that_cannot_be_served_changes_nothing(runner: asyncio.Runner, 
     try:
         before = front.address_for("alice")
         rows.append((3, "x", None))
-        with pytest.raises(FrontFailed, match='public table "stores" has more than 2 rows'):
+        with pytest.raises(FrontFailed, match='the table "stores", whose rows are shown, has more than 2 rows'):
             runner.run(front.apply(policy(digest="d2"), users(alice="all", new="some")))
         assert front.address_for("alice") == before
         assert len(front.servers) == 1

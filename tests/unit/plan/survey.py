@@ -6,8 +6,19 @@ from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
+from proxy.analysis.units import UniqueKeys
 from proxy.plan.release_plan import PlanContext
-from proxy.policy.model import Bounded, Column, FromPolicy, Listed, Table, UnitColumns
+from proxy.policy.model import (
+    Bounded,
+    Column,
+    FromPolicy,
+    JoinKey,
+    Listed,
+    LocalTable,
+    PublicTable,
+    Table,
+    UnitColumns,
+)
 from proxy.policy.response import KeptOrUniform, LaplaceNoise, TwoCoins
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import context
@@ -64,3 +75,19 @@ TABLES = MappingProxyType({t.name: t for t in (PEOPLE, VISITS)})
 
 def of_survey(*, pure: bool = False) -> PlanContext:
     return replace(context(pure=pure), tables=TABLES)
+
+
+ANSWERS = replace(PEOPLE, name="answers", relation=("answers",), ownership=LocalTable(("id",)), unit_unique=False,
+                  joins=(JoinKey("city", "cities", "name"),),
+                  columns=(Column(name="id", type=T.INT4), *PEOPLE.columns[1:]))  # fmt: skip
+CITIES = Table(
+    name="cities", relation=("cities",), ownership=PublicTable(),
+    columns=(Column(name="name", type=T.TEXT), Column(name="canton", type=T.TEXT, domain=Listed(("AG", "BE")))),
+)  # fmt: skip
+WITH_LOCAL = MappingProxyType({**TABLES, "answers": ANSWERS, "cities": CITIES})
+UNIQUE = UniqueKeys(frozenset({("cities", "name")}))
+
+
+def of_local(*, pure: bool = False) -> PlanContext:
+    """Beside the survey, the same people in a local table, who live in cities that anybody may know."""
+    return replace(context(pure=pure), tables=WITH_LOCAL, unique=UNIQUE)

@@ -28,6 +28,9 @@ _HALF = "keep 0.5 among 2 values, epsilon 1.099"
 _MORE = "  more:\n    local: true\n    columns: {ill: {type: boolean, randomized: {keep: 0.75}}}\n"
 _PUBLIC = "  more:\n    public: true\n    columns: {ill: {type: boolean}}\n"
 _OWNED = "  more:\n    unit: person\n    unit_unique: true\n    columns: {ill: {type: boolean}}\n"
+_SHOWN = _MORE.replace("local: true", "local: true\n    raw_select: allow")
+_UNNAMED = _MORE.replace("columns: {", "columns: {who: {type: integer, public: true}, ")
+_NAMED = _UNNAMED.replace("local: true", "local: true\n    unit: who")
 _LOCAL = "all of it is public but what was randomized before it was stored"
 
 
@@ -57,6 +60,10 @@ def test_another_way_of_randomizing_is_a_change_and_another_policy(old: str, new
 @pytest.mark.parametrize("old, new, where, words", [
     ("", _MORE, "opens tables.more", f"a new table with 1 column to ask about; {_LOCAL}"),
     (_MORE, "", "closes tables.more", "the table is not there for clients any more"),
+    (_MORE, _SHOWN, "opens tables.more.raw_select", "its rows are shown as they are stored"),
+    (_SHOWN, _MORE, "closes tables.more.raw_select", "its rows are no more shown as they are"),
+    (_MORE, _NAMED, "changes tables.more.unit", "persons stand in who; nothing is protected by it"),
+    (_NAMED, _UNNAMED, "changes tables.more.unit", "persons stand in no column; nothing is protected by it"),
     (_OWNED, _MORE, "opens tables.more.local", f"{_LOCAL}, and nothing is charged or promised any more"),
     (_MORE, _OWNED, "closes tables.more.local",
      "its rows are charged for and promised to be hidden; the unit is person"),

@@ -24,14 +24,17 @@ from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.plan.modes import ModePart
 from proxy.plan.moments import HalfSum, Moment, RowCount, UnitCount, UnitTotal, measures_of, rows_of
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.sets import plan_block
 from proxy.policy.model import Listed
 from proxy.policy.response import KeptOrUniform, TwoCoins
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.sql.algebra import Scalar, columns_of, conjuncts
-from proxy.sql.block import Carries
+from proxy.sql.block import BoundBlock, Carries
+from proxy.sql.scope import Catalog
 from proxy.sqltypes import Value
-from tests.unit.plan.survey import LARGE, PEOPLE, SMALL, of_survey
+from tests.unit.plan.survey import LARGE, PEOPLE, SMALL, WITH_LOCAL, of_local, of_survey
+from tests.unit.release.make import bound as bound_to
 from tests.unit.release.make import planned_over
 
 DRAWS = 8_000
@@ -120,6 +123,15 @@ def passes(condition: Scalar, row: Row) -> bool:
 def answers(query: str, *, pure: bool = False, is_noisy: bool = True, draws: int = DRAWS) -> np.ndarray:
     """What is shown: of each draw and group, the number of each column."""
     plan, bound = planned_over(query, of_survey(pure=pure))
+    shown = plan if is_noisy else replace(plan, agreed=(1e-9,) * len(plan.sds))
+    return answers_of(plan, bound, shown, pure=pure, is_noisy=is_noisy, draws=draws)
+
+
+def answers_of(
+    plan: ReleasePlan, bound: BoundBlock, shown: ReleasePlan, *, pure: bool = False, is_noisy: bool = False,
+    draws: int = DRAWS,
+) -> np.ndarray:  # fmt: skip
+    """The same of a plan. shown: as which the answer is finished."""
     random = np.random.default_rng(BASE_SEED)
     rows, counts = stored_rows(read(plan), draws, random)
     keys = [next(iter(columns_of(k))).name for k in plan.analysed.owned.block.keys]
@@ -131,7 +143,6 @@ def answers(query: str, *, pure: bool = False, is_noisy: bool = True, draws: int
     sds = np.array(plan.sds)
     noise = random.laplace(0.0, sds / math.sqrt(2.0), exact.shape) if pure else random.normal(0.0, sds, exact.shape)
     grid = np.rint((exact + noise * is_noisy) / np.array(plan.units_per_grid))
-    shown = plan if is_noisy else replace(plan, agreed=(1e-9,) * len(plan.sds))
     columns = tuple(c for c in bound.columns if c.carries is not Carries.KEY)
     found = []
     for draw in [grid[:, 0]] if len(groups) == 1 else grid:  # groups of one draw are finished together
@@ -289,3 +300,34 @@ def test_the_most_frequent_stored_value_is_the_true_one_on_average(column: str, 
     )
     found = {part.candidates[elect(part.poll, w, lambda given, _: int(given.argmax()))] for w in weights}
     assert found == {best}
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "truth", "most"),
+    [
+        (f"select {with_interval('count(*)')} from answers where ill", 0, number("ill=True"), 0.96),
+        (f"select {with_interval('count(*)')} from answers where ill and smokes", 0,
+         number("ill=True", "smokes=True"), 0.96),
+        (f"select {with_interval('avg(ill::int)')} from answers", 0, number("ill=True") / ALL, 0.96),
+        (f"select {with_interval('avg(size)')} from answers where smokes", 0, mean_size("smokes=True"), 0.96),
+        (f"select {with_interval('sum(size)')} from answers where smokes", 0,
+         mean_size("smokes=True") * number("smokes=True"), 1.0),
+        (f"select vote, {with_interval('count(*)')} from answers group by 1", 0, number("vote=a"), 0.966),
+        (f"select town, {with_interval('count(*)')} from answers group by 1", 0, number("town=v00"), 0.966),
+        (f"select vote, {with_interval('avg(ill::int)')} from answers group by 1", 1,
+         number("vote=b", "ill=True") / number("vote=b"), 0.966),
+    ],
+)  # fmt: skip
+def test_estimates_over_local_tables_have_the_error_of_the_randomization_alone(
+    query: str, place: int, truth: float, most: float
+) -> None:
+    """No noise is added and none is stated; of groups 2,000 draws, else 8,000, with the same bounds as above."""
+    of = bound_to(query, Catalog(WITH_LOCAL))
+    plan = plan_block(of.block, of_local())
+    assert isinstance(plan, ReleasePlan)
+    draws = 2_000 if "group by" in query else DRAWS
+    found = answers_of(plan, of, plan, draws=draws)[:, place]
+    value, low, high, sd = found.T
+    assert abs(value.mean() - truth) < 0.1 * value.std()
+    assert 0.934 <= ((low <= truth) & (truth <= high)).mean() <= most
+    assert sd.mean() == pytest.approx(value.std(), rel=0.1 if most < 1.0 else 1.0)

@@ -15,7 +15,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.engines.base import Cancellation, Facts
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Reserved, Unpromised
 from proxy.plan.profile import TableProfile
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
@@ -34,7 +34,7 @@ class NoRows:
         yield self
 
     @contextmanager
-    def stages(self, reserved: Reserved) -> Iterator[NoRows]:
+    def stages(self, reserved: Reserved | Unpromised) -> Iterator[NoRows]:
         yield self
 
     def rows(self, stage: int, kept: Kept) -> RawResult:

@@ -16,7 +16,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.errors import EngineFailed
 from proxy.ledger.sqlite import SqliteLedger
 from proxy.metrics import Metrics
-from proxy.plan.charge import Reserved
+from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy
 from proxy.session.contract import Asking, Row, Spliced
 from proxy.session.dataset import Dataset
@@ -44,7 +44,7 @@ class Watched(NoRows):
     fails_after: int = 1 << 30  # statements
 
     @contextmanager
-    def stages(self, reserved: Reserved) -> Iterator[NoRows]:
+    def stages(self, reserved: Reserved | Unpromised) -> Iterator[NoRows]:
         self.asked.append(reserved.sql)
         if self.fails or len(self.asked) > self.fails_after:
             raise EngineFailed("lost")
