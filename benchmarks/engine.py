@@ -17,11 +17,11 @@ import duckdb
 
 from benchmarks.measure import Pair, Work, interleaved
 from benchmarks.queries import Question
-from proxy.admin.demo_data_command import generate_with_progress
+from proxy.admin.commands.demo_data import generate_with_progress
 from proxy.admin.files import read_policy
 from proxy.engines.duckdb_open import DATABASE, open_source
 from proxy.policy.model import Policy
-from proxy.session.dry_run import dry_run
+from proxy.session.pricing.dry_run import dry_run
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks.measure import Work, milliseconds
 from benchmarks.wire import FixedCost
 from proxy.ledger.base import Ledger, Outcome, Question, Wanted
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.postgres.ledger import PostgresLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from tests.unit.ledger.server import running_database
 

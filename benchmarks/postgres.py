@@ -20,7 +20,7 @@ import psycopg
 from benchmarks.engine import ROOT, Overhead, private_sql
 from benchmarks.measure import Pair
 from benchmarks.queries import Question
-from proxy.admin.demo_postgres import filled_server
+from proxy.admin.demo.postgres import filled_server
 from proxy.admin.files import read_policy
 from proxy.engines.postgres import PostgresEngine
 from proxy.engines.postgres_open import connect

@@ -6,7 +6,7 @@ import faulthandler
 import sys
 
 from proxy.admin.cli import build, run
-from proxy.admin.serve_commands import Runners
+from proxy.admin.commands.serve import Runners
 from proxy.app import explain, profile, serve
 from proxy.demo import demo
 from proxy.engines.freed_memory import keep_freed_memory

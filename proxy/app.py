@@ -20,13 +20,13 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.open_files import MOST_STRANGERS, make_room
-from proxy.admin.profile_command import Profiled, wishes_of
-from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
-from proxy.admin.profile_request import Profiling, profiled_elsewhere
+from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
+from proxy.admin.profiles.request import Profiling, profiled_elsewhere
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import BinariesIn, ExplainRequest, LedgerAt, LedgerInState, Listen, NoTls, ProfileConfig, ServeConfig
@@ -42,9 +42,9 @@ from proxy.front.reader import FrontReader
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
 from proxy.ledger.base import Ledger
-from proxy.ledger.directory import DirectoryInUse
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.postgres.ledger import PostgresLedger
+from proxy.ledger.sqlite.directory import DirectoryInUse
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
@@ -52,12 +52,12 @@ from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server
 from proxy.server.sockets import are_local, bind
 from proxy.server.tls import load_tls
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
-from proxy.session.dry_run import dry_run
-from proxy.session.plancache import PlanCache
-from proxy.session.profiling import Progress, untold
-from proxy.session.profiling import profile as profile_units
+from proxy.session.learning.profiling import Progress, untold
+from proxy.session.learning.profiling import profile as profile_units
+from proxy.session.pricing.dry_run import dry_run
 from proxy.session.session import ClientSession, Workers
 from proxy.workers.pool import Pool
 

@@ -23,14 +23,14 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from rich.console import Console
 
-from proxy.admin.demo_data_command import generate_with_progress
-from proxy.admin.demo_postgres import filled_server
-from proxy.admin.demo_survey import PEOPLE, generate_survey, survey
-from proxy.admin.demo_truth import CHECKS, DOMAIN, Compared, compared, truth, verdict
+from proxy.admin.commands.demo_data import generate_with_progress
+from proxy.admin.commands.profile import bar_of, wishes_of
+from proxy.admin.demo.postgres import filled_server
+from proxy.admin.demo.survey import PEOPLE, generate_survey, survey
+from proxy.admin.demo.truth import CHECKS, DOMAIN, Compared, compared, truth, verdict
 from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_table
-from proxy.admin.profile_command import bar_of, wishes_of
-from proxy.admin.profile_file import is_kept, path_of
+from proxy.admin.profiles.file import is_kept, path_of
 from proxy.app import profile, serve
 from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ProfileConfig, ServeConfig, UsersAt
 from proxy.dp.accounting import epsilon_spent

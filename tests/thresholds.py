@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from proxy.analysis.keys import PublicKey
-from proxy.plan.cut_units import CUT, WHOLE
-from proxy.plan.moments import UnitCount
+from proxy.plan.parts.cut_units import CUT, WHOLE
 from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.vector.moments import UnitCount
 from proxy.release.noisy import publish
 from proxy.release.raw import RawResult
 

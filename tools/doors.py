@@ -55,8 +55,8 @@ DOORS = (
     Door(
         names=("numpy.random", "random", "uuid.uuid1", "scipy.stats"),
         allowed=(
-            ("proxy/admin/demo_data.py", "synthetic rows; no privacy claim rests on them"),
-            ("proxy/admin/demo_survey.py", "synthetic people; no privacy claim rests on them"),
+            ("proxy/admin/demo/data.py", "synthetic rows; no privacy claim rests on them"),
+            ("proxy/admin/demo/survey.py", "synthetic people; no privacy claim rests on them"),
         ),
         why="a predictable generator; noise comes from proxy.dp.samplers",
     ),

@@ -18,12 +18,12 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.errors import HushError
 from proxy.policy.model import Bounded, Column, Domain, Listed, RowUnit, Table, Unknown
-from proxy.sql.algebra import Block, Call, ColumnRef, Scalar, Scan, children
-from proxy.sql.bind import Constants, make_binder
-from proxy.sql.constants import Unread
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import number_range
-from proxy.sql.parse import parse
+from proxy.sql.algebra.constants import Unread
+from proxy.sql.algebra.nodes import Block, Call, ColumnRef, Scalar, Scan, children
+from proxy.sql.binding.rules import Constants, make_binder
+from proxy.sql.functions.domains.intervals import number_range
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.syntax.parse import parse
 from proxy.sqltypes import Family, SqlType
 from tools.sources import ROOT
 

@@ -28,13 +28,13 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Task, context_of, plan_statement
 from proxy.pipeline.premises import Terms, as_declared
 from proxy.pipeline.statements import Understood
-from proxy.plan.profile import TableProfile
-from proxy.plan.sets import Plan, plan_block
+from proxy.plan.profile.profile import TableProfile
+from proxy.plan.sets.sets import Plan, plan_block
 from proxy.policy.model import Policy
 from proxy.release.raw import RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.sql.block import BoundBlock, Carries
-from proxy.sql.constants import Constants
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.block import BoundBlock, Carries
 
 Profiles = tuple[TableProfile, ...]
 

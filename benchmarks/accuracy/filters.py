@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 
 from proxy import app
-from proxy.admin.demo_data_command import generate_with_progress
+from proxy.admin.commands.demo_data import generate_with_progress
 from proxy.admin.files import read_policy
 from proxy.config import ProfileConfig, UsersAt
 from proxy.dp.accounting import knob_pico
@@ -32,11 +32,11 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Terms, as_declared
 from proxy.pipeline.statements import Understood
-from proxy.plan.learned import noise_of_one
-from proxy.plan.profile import TableProfile
+from proxy.plan.profile.learned import noise_of_one
+from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Policy
-from proxy.sql.constants import Constants
+from proxy.sql.algebra.constants import Constants
 
 _POLICY = Path(__file__).parents[2] / "policies" / "shop.yaml"
 _PROFILES = 3

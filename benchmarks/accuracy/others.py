@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.accuracy.data import DAYS, KINDS, Bounds, Rows
 from benchmarks.accuracy.ours import Values
-from proxy.plan import allocation
+from proxy.plan.vector import allocation
 
 Groups = NDArray[np.int64]
 

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from benchmarks.accuracy.data import Bounds, Rows, table_of
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
-from proxy.plan.learned import usable
-from proxy.plan.profile import Sizes, TableProfile
+from proxy.plan.profile.learned import usable
+from proxy.plan.profile.profile import Sizes, TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import Plan, plan_block
+from proxy.plan.sets.sets import Plan, plan_block
 from proxy.policy.model import Budgets, DuckDBFile, NoLimit, Policy, Privacy, Table
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.session.profile_answers import sizes_of
-from proxy.session.profile_questions import sizings, text_of
-from proxy.sql.block import BoundBlock, Carries, bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.session.learning.profile_answers import sizes_of
+from proxy.session.learning.profile_questions import sizings, text_of
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.block import BoundBlock, Carries, bind_block
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 
 PRIVACY = Privacy(unit="customer")
 Values = NDArray[np.float64]  # a row for each answer, a column for each number of it

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from proxy.admin.demo_data import generate
+from proxy.admin.demo.data import generate
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy
 

@@ -13,12 +13,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from proxy import __version__
-from proxy.admin import ledger_commands, policy_commands, profile_command, serve_commands, user_commands
-from proxy.admin.demo_data_command import demo_data
+from proxy.admin.commands import ledger as ledger_commands
+from proxy.admin.commands import policy as policy_commands
+from proxy.admin.commands import profile as profile_command
+from proxy.admin.commands import serve as serve_commands
+from proxy.admin.commands import user as user_commands
+from proxy.admin.commands.demo_data import demo_data
+from proxy.admin.commands.profile import Run
+from proxy.admin.commands.randomize import randomize
+from proxy.admin.commands.serve import Runners
 from proxy.admin.output import print_error
-from proxy.admin.profile_command import Run
-from proxy.admin.randomize_command import randomize
-from proxy.admin.serve_commands import Runners
 from proxy.errors import ConfigError, HushError
 
 PROGRAM = "hushql"

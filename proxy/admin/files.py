@@ -14,7 +14,7 @@ from pathlib import Path
 
 from proxy.config import check_private
 from proxy.errors import ConfigError
-from proxy.ledger.directory import sync_directory
+from proxy.ledger.sqlite.directory import sync_directory
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy, Users
 from proxy.policy.users import load_users

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from proxy.admin.files import read_policy, read_users
 from proxy.admin.open_files import make_room
-from proxy.admin.profile_file import path_of, read_profiles, with_paid
-from proxy.admin.public_values import with_found_values
+from proxy.admin.profiles.file import path_of, read_profiles, with_paid
+from proxy.admin.proposing.public_values import with_found_values
 from proxy.admin.reload import FileWatch
 from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
@@ -31,13 +31,13 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.metrics import Metrics
-from proxy.plan.learned import with_limits, without_limit
-from proxy.plan.profile import TableProfile
+from proxy.plan.profile.learned import with_limits, without_limit
+from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.dataset import Dataset, DataStamp, Version, dataset_account
-from proxy.session.plancache import PlanCache
 from proxy.session.uses import Uses
 
 _log = logging.getLogger("hushql")

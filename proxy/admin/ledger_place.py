@@ -11,9 +11,10 @@ from typing import Annotated, assert_never
 import typer
 
 from proxy.errors import ConfigError
-from proxy.ledger import grants, moving, postgres_books, replay
+from proxy.ledger import grants, moving, replay
 from proxy.ledger.base import Gift, Report, Restated, Total
 from proxy.ledger.exchange import Item
+from proxy.ledger.postgres import books as postgres_books
 from proxy.plan.charge import Account
 from proxy.policy.pledge import Pledge
 

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from proxy.dp.samplers import Distribution, noised, order_keys, responded
 from proxy.errors import ConfigError
-from proxy.ledger.directory import sync_directory
+from proxy.ledger.sqlite.directory import sync_directory
 from proxy.policy.model import Column, Listed, Table
 from proxy.policy.response import GaussianNoise, KeptOrUniform, LaplaceNoise, Noised, NotRandomized, TwoCoins
-from proxy.sql.dialect import quote, text_literal
+from proxy.sql.render.dialect import quote, text_literal
 from proxy.sqltypes import SqlType, Value
 
 _BATCH = 100_000  # rows

@@ -14,7 +14,7 @@ from proxy.analysis.cases import Cases, Of, combinations, computing, count, deci
 from proxy.analysis.domains import Domains
 from proxy.analysis.evaluate import MISSING, NOTHING, Known, reached
 from proxy.analysis.key_values import KeyValues
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
 
 _MOST_PARTS = 300
 _NOTHING_KNOWN = computing(NOTHING)

@@ -16,10 +16,10 @@ from proxy.analysis.rows_together import in_one_branch
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
 from proxy.policy.model import ByProfile, FromPolicy, Limit, Privacy, Table, limit_or
-from proxy.sql.algebra import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
-from proxy.sql.describe import describe_scalar
-from proxy.sql.intervals import number_range
-from proxy.sql.names import spelled
+from proxy.sql.algebra.describe import describe_scalar
+from proxy.sql.algebra.nodes import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
+from proxy.sql.functions.domains.intervals import number_range
+from proxy.sql.syntax.names import spelled
 
 _LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _LONGEST_SHOWN = 60

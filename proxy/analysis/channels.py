@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from proxy.analysis.evaluate import MISSING, Choice
 from proxy.policy.model import Column, Listed
 from proxy.policy.response import KeptOrUniform, TwoCoins
-from proxy.sql.algebra import Block, ColumnRef, Scalar, columns_of
+from proxy.sql.algebra.nodes import Block, ColumnRef, Scalar, columns_of
 from proxy.sqltypes import SqlType
 
 

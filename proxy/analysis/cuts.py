@@ -12,9 +12,9 @@ from decimal import Decimal
 from itertools import pairwise
 
 from proxy.policy.model import Domain, Listed, Unknown
-from proxy.sql.algebra import Scalar
-from proxy.sql.intervals import as_datetime, number_ends, time_range
-from proxy.sql.whole import is_whole
+from proxy.sql.algebra.nodes import Scalar
+from proxy.sql.conditions.whole import is_whole
+from proxy.sql.functions.domains.intervals import as_datetime, number_ends, time_range
 from proxy.sqltypes import SqlType, Value
 
 _MOST_LISTED = 50

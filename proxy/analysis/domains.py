@@ -13,8 +13,7 @@ from typing import assert_never
 
 from proxy.analysis.narrowing import narrow, negations
 from proxy.policy.model import Column, Domain, Listed, Table, Unknown
-from proxy.sql import answer_rules as answers
-from proxy.sql.algebra import (
+from proxy.sql.algebra.nodes import (
     TRUE,
     Block,
     Call,
@@ -28,12 +27,13 @@ from proxy.sql.algebra import (
     children,
     conjuncts,
 )
-from proxy.sql.decided import decided
-from proxy.sql.domain_rules import Argument
-from proxy.sql.factored import alternatives
-from proxy.sql.function import Nulls
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.intervals import number_range, union
+from proxy.sql.conditions.decided import decided
+from proxy.sql.conditions.factored import alternatives
+from proxy.sql.functions.domains import answers
+from proxy.sql.functions.domains.intervals import number_range, union
+from proxy.sql.functions.domains.rules import Argument
+from proxy.sql.functions.function import Nulls
+from proxy.sql.functions.table import FUNCTIONS
 from proxy.sqltypes import SqlType
 
 _SMALL = 1e150

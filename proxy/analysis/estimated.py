@@ -17,7 +17,8 @@ from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
 from proxy.analysis.own_noise import own_sd
 from proxy.analysis.owned import Owned
 from proxy.errors import Unsupported
-from proxy.sql.algebra import (
+from proxy.sql.algebra.canonical import canonical_scalar
+from proxy.sql.algebra.nodes import (
     TRUE,
     Aggregate,
     AggregateKind,
@@ -36,7 +37,6 @@ from proxy.sql.algebra import (
     is_null,
     with_parts,
 )
-from proxy.sql.canonical import canonical_scalar
 from proxy.sqltypes import SqlType
 
 _MOST_COMBINATIONS = 4_096  # of true values

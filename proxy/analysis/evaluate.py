@@ -16,14 +16,14 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from proxy.policy.model import Bounded, Listed
-from proxy.sql import images
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
-from proxy.sql.domain_rules import Argument
-from proxy.sql.function import Function, Nulls
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.images import Constant
-from proxy.sql.intervals import as_datetime
-from proxy.sql.time_rules import TRUNCATION_UNITS
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
+from proxy.sql.functions import constant_evaluation as images
+from proxy.sql.functions.constant_evaluation import Constant
+from proxy.sql.functions.domains.intervals import as_datetime
+from proxy.sql.functions.domains.rules import Argument
+from proxy.sql.functions.domains.times import TRUNCATION_UNITS
+from proxy.sql.functions.function import Function, Nulls
+from proxy.sql.functions.table import FUNCTIONS
 
 _MOST_CHOICES = 10  # of one part of an expression for one value of its column
 _WHOLE_DOUBLES = 2**53

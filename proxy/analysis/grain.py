@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from proxy.policy.model import Domain
-from proxy.sql.algebra import Call, ColumnRef, Literal, Null, Scalar, Span, children
-from proxy.sql.intervals import time_range
-from proxy.sql.time_rules import next_step, truncate_time
+from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Null, Scalar, Span, children
+from proxy.sql.functions.domains.intervals import time_range
+from proxy.sql.functions.domains.times import next_step, truncate_time
 
 UNITS = ("minute", "hour", "day", "month", "year")  # each starts where those before it do
 _COARSER = {"quarter": "month", "decade": "year", "century": "year", "millennium": "year"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from proxy.analysis.domains import Domains
 from proxy.analysis.owned import Owned
 from proxy.policy.model import Bounded, Listed
-from proxy.sql.algebra import ColumnRef, Place, Placed, Scan, Together, Windowed, WindowValue
+from proxy.sql.algebra.nodes import ColumnRef, Place, Placed, Scan, Together, Windowed, WindowValue
 
 
 def implied_rows(owned: Owned, domains: Domains) -> int:

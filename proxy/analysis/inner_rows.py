@@ -17,7 +17,7 @@ from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
 from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, NotGiven, Table, Unknown, limit_or
-from proxy.sql.algebra import (
+from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,
@@ -34,8 +34,8 @@ from proxy.sql.algebra import (
     Windowed,
     WindowValue,
 )
-from proxy.sql.intervals import closed
-from proxy.sql.joins import nullable
+from proxy.sql.functions.domains.intervals import closed
+from proxy.sql.relations.joins import nullable
 
 Own = Callable[[Block, int], Owned]
 

@@ -16,7 +16,7 @@ from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reads_thr
 from proxy.analysis.grain import moments
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.analysis.keys import NULL_KEY, Joint, Key, KeyValue, PublicKey, canonical, key_identity
-from proxy.sql.algebra import Call, ColumnRef, Scalar, Span, children, columns_of
+from proxy.sql.algebra.nodes import Call, ColumnRef, Scalar, Span, children, columns_of
 from proxy.sqltypes import Value
 
 _MOST_VALUES = 5_000  # of the part that all keys are computed from

@@ -21,12 +21,12 @@ from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reached, 
 from proxy.analysis.grain import moments
 from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql import images
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.images import Constant
-from proxy.sql.intervals import number_range, time_range
-from proxy.sql.whole import is_whole
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
+from proxy.sql.conditions.whole import is_whole
+from proxy.sql.functions import constant_evaluation as images
+from proxy.sql.functions.constant_evaluation import Constant
+from proxy.sql.functions.domains.intervals import number_range, time_range
+from proxy.sql.functions.table import FUNCTIONS
 from proxy.sqltypes import SqlType, Value
 
 MOST_KEYS = 100_000  # of one public domain, and of the product of all

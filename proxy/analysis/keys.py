@@ -16,8 +16,8 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.errors import BadGroups
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.sql.algebra import ColumnRef, Scalar, columns_in_order, columns_of
-from proxy.sql.letters import lower
+from proxy.sql.algebra.nodes import ColumnRef, Scalar, columns_in_order, columns_of
+from proxy.sql.functions.letters import lower
 from proxy.sqltypes import SqlType, Value
 
 

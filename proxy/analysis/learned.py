@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.owned import Owned
 from proxy.policy.model import UnitVia
-from proxy.sql.algebra import ColumnRef, Stored
+from proxy.sql.algebra.nodes import ColumnRef, Stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ them, and nothing of the promise may be among them. See docs/claims/local-tables
 from __future__ import annotations
 
 from proxy.errors import UnitNotJoined, Unsupported
-from proxy.sql.algebra import Block, Scan, Stored
-from proxy.sql.names import spelled
+from proxy.sql.algebra.nodes import Block, Scan, Stored
+from proxy.sql.syntax.names import spelled
 
 
 def reads_local(block: Block) -> bool:

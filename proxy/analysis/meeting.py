@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import JoinKey, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import Block, ColumnRef, Join, JoinKind, Scalar, Scan, Stored, columns_of
-from proxy.sql.links import link
-from proxy.sql.names import spelled
+from proxy.sql.algebra.links import link
+from proxy.sql.algebra.nodes import Block, ColumnRef, Join, JoinKind, Scalar, Scan, Stored, columns_of
+from proxy.sql.syntax.names import spelled
 
 Pairs = tuple[tuple[ColumnRef, ColumnRef], ...]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from proxy.analysis.meeting import Pairs, UniqueKeys, links
 from proxy.policy.model import UnitColumns
-from proxy.sql.algebra import Block, JoinKind, Scan, Stored
+from proxy.sql.algebra.nodes import Block, JoinKind, Scan, Stored
 
 
 def multiplied(block: Block, unique: UniqueKeys) -> tuple[Scan, ...]:

@@ -11,10 +11,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra import Call, Literal, Member, Scalar, conjuncts, is_null
-from proxy.sql.decided import decided
-from proxy.sql.factored import alternatives
-from proxy.sql.intervals import as_datetime, half_open
+from proxy.sql.algebra.nodes import Call, Literal, Member, Scalar, conjuncts, is_null
+from proxy.sql.conditions.decided import decided
+from proxy.sql.conditions.factored import alternatives
+from proxy.sql.functions.domains.intervals import as_datetime, half_open
 from proxy.sqltypes import SqlType, Value
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

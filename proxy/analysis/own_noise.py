@@ -10,7 +10,7 @@ import math
 
 from proxy.analysis.channels import column_of
 from proxy.policy.response import GaussianNoise, LaplaceNoise
-from proxy.sql.algebra import Block, Call, ColumnRef, Literal, Scalar, columns_of
+from proxy.sql.algebra.nodes import Block, Call, ColumnRef, Literal, Scalar, columns_of
 
 
 def own_sd(scalar: Scalar, block: Block) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.policy.model import Table
-from proxy.sql.algebra import Block, ColumnRef, Scan
+from proxy.sql.algebra.nodes import Block, ColumnRef, Scan
 
 
 @dataclass(frozen=True, slots=True)

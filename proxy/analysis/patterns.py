@@ -14,8 +14,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import combinations
 
-from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar, conjuncts
-from proxy.sql.intervals import as_datetime
+from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Member, Scalar, conjuncts
+from proxy.sql.functions.domains.intervals import as_datetime
 from proxy.sqltypes import Value
 
 _EXACT_SEARCH = 16  # more coordinates than this are bounded by a partition instead

@@ -15,7 +15,7 @@ from proxy.analysis.key_values import KeyValues
 from proxy.analysis.learned import is_of_one_table
 from proxy.analysis.owned import Owned
 from proxy.policy.model import PerKey, Table
-from proxy.sql.algebra import Call, ColumnRef, Scalar
+from proxy.sql.algebra.nodes import Call, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 
 _WITHIN = {"hour": ("hour", "day", "week", "month", "quarter", "year"),

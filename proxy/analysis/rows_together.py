@@ -10,8 +10,8 @@ from proxy.analysis.owned import EveryRow, Owned, UnitOf
 from proxy.analysis.unit_uses import is_unit_value
 from proxy.errors import UnitNotJoined
 from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns, limit_or
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, Together
-from proxy.sql.intervals import union
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, Together
+from proxy.sql.functions.domains.intervals import union
 from proxy.sqltypes import SqlType
 
 _TEXTS = frozenset((SqlType.TEXT, SqlType.VARCHAR))

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from proxy.errors import PolicyForbids
 from proxy.policy.model import JoinKey, UnitColumns
-from proxy.sql.algebra import Beside, Block, Call, ColumnRef, Grouped, Null, Scalar, Scan, Together, Windowed, children
-from proxy.sql.links import equality
+from proxy.sql.algebra.links import equality
+from proxy.sql.algebra.nodes import (
+    Beside,
+    Block,
+    Call,
+    ColumnRef,
+    Grouped,
+    Null,
+    Scalar,
+    Scan,
+    Together,
+    Windowed,
+    children,
+)
 
 
 def is_unit_value(block: Block, reference: ColumnRef) -> bool:

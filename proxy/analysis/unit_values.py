@@ -11,8 +11,8 @@ from dataclasses import replace
 from proxy.analysis.domains import Domains
 from proxy.errors import MissingBounds
 from proxy.policy.model import Bounded, Column, Domain, Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, UnitValue, UnitValueKind
-from proxy.sql.intervals import number_range
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, UnitValue, UnitValueKind
+from proxy.sql.functions.domains.intervals import number_range
 
 
 def bounded(value: UnitValue, domains: Domains, rows: int) -> UnitValue:

@@ -30,7 +30,8 @@ from proxy.analysis.owned import EveryRow, Owned, UnitIdentity, UnitOf
 from proxy.analysis.unit_uses import check_condition, is_unit_value, shown
 from proxy.errors import BadGroups, MissingBounds, UnitNotJoined
 from proxy.policy.model import NotGiven, PublicTable, RowUnit, Table, UnitColumns, UnitVia, limit_or
-from proxy.sql.algebra import (
+from proxy.sql.algebra.links import equality, link
+from proxy.sql.algebra.nodes import (
     Aggregate,
     AggregateKind,
     Block,
@@ -45,8 +46,7 @@ from proxy.sql.algebra import (
     conjuncts,
     is_present,
 )
-from proxy.sql.links import equality, link
-from proxy.sql.names import spelled
+from proxy.sql.syntax.names import spelled
 from proxy.sqltypes import SqlType
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from proxy.sql.checks import Said
+from proxy.sql.conditions.checks import Said
 from proxy.sqltypes import SqlType
 
 #: Told how many tables were read, and of how many.

@@ -24,8 +24,8 @@ from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.dialect import quote
-from proxy.sql.render import quote_relation
+from proxy.sql.render.dialect import quote
+from proxy.sql.render.renderer import quote_relation
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000

@@ -12,8 +12,8 @@ import duckdb
 from proxy.engines.described import FoundColumn, FoundTable, Progress, Reference, Unservable, about
 from proxy.engines.duckdb_facts import accepts
 from proxy.errors import ConfigError
-from proxy.sql.checks import Said, said
-from proxy.sql.dialect import text_literal
+from proxy.sql.conditions.checks import Said, said
+from proxy.sql.render.dialect import text_literal
 from proxy.sqltypes import SqlType
 
 # The narrowest type that holds a column's values is proposed; `char` and `varchar` are no types of their own here.

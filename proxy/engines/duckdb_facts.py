@@ -14,9 +14,9 @@ from proxy.engines.base import EngineColumn, Facts, JoinFact
 from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
-from proxy.sql.dialect import quote, text_literal
-from proxy.sql.exact import MOST_DECIMALS
-from proxy.sql.render import quote_relation
+from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.exact import MOST_DECIMALS
+from proxy.sql.render.renderer import quote_relation
 from proxy.sqltypes import SqlType
 
 _INT2 = ("TINYINT", "UTINYINT", "SMALLINT")

@@ -12,8 +12,8 @@ import duckdb
 
 from proxy.errors import ConfigError
 from proxy.policy.model import Column, DataFiles, Policy, Table
-from proxy.sql.dialect import quote, text_literal
-from proxy.sql.render import quote_relation
+from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.renderer import quote_relation
 from proxy.sqltypes import SqlType
 
 # numeric has no limits in PostgreSQL; here it has 28 digits before the point and 10 after

@@ -14,7 +14,7 @@ import duckdb
 from proxy.engines.duckdb_files import load_files
 from proxy.errors import ConfigError
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource
-from proxy.sql.dialect import text_literal
+from proxy.sql.render.dialect import text_literal
 
 DATABASE = "source"
 

@@ -26,8 +26,8 @@ from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy, PostgresSource, Table
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.dialect import quote
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.render.dialect import quote
+from proxy.sql.render.postgres.dialect import POSTGRES
 
 _log = logging.getLogger("hushql")
 _PUBLIC_BATCH = 2000

@@ -8,7 +8,7 @@ import psycopg
 
 from proxy.engines.described import FoundColumn, FoundTable, Progress, Reference, Unservable, about
 from proxy.errors import ConfigError
-from proxy.sql.checks import DOMAIN_VALUE, Said, said
+from proxy.sql.conditions.checks import DOMAIN_VALUE, Said, said
 from proxy.sqltypes import BY_OID, SqlType
 
 Connection = psycopg.Connection[tuple[object, ...]]

@@ -17,8 +17,8 @@ from proxy.engines.postgres_open import Connection
 from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
-from proxy.sql.dialect import quote, text_literal
-from proxy.sql.postgres_dialect import DEFAULT_SCHEMA, POSTGRES
+from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.postgres.dialect import DEFAULT_SCHEMA, POSTGRES
 from proxy.sqltypes import SqlType
 
 _INT2, _INT4, _INT8 = ("int2",), ("int2", "int4"), ("int2", "int4", "int8")

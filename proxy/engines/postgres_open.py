@@ -15,7 +15,7 @@ from psycopg.types.numeric import NumericBinaryLoader
 
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, PostgresSource
-from proxy.sql.dialect import text_literal
+from proxy.sql.render.dialect import text_literal
 
 Connection = psycopg.Connection[tuple[object, ...]]
 

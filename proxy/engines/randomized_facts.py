@@ -12,7 +12,7 @@ from typing import assert_never
 
 from proxy.policy.model import Bounded, Column, Listed, Policy, Table
 from proxy.policy.response import GaussianNoise, KeptOrUniform, LaplaceNoise, NotRandomized, TwoCoins
-from proxy.sql.dialect import quote, text_literal
+from proxy.sql.render.dialect import quote, text_literal
 from proxy.sqltypes import SqlType, Value
 
 _SDS = 6.0  # with the rows below: less than one column in ten million is refused that was randomized so

@@ -18,7 +18,7 @@ from psycopg import pq
 
 from proxy.errors import FrontFailed, HushError, NotReadable
 from proxy.front.roles import READERS
-from proxy.sql.constants import ANY_MODIFIER, InputStyle, InputText
+from proxy.sql.algebra.constants import ANY_MODIFIER, InputStyle, InputText
 
 _MOST_AT_ONCE = 1000  # of 1,664 columns that a row of PostgreSQL may have
 _TEXT_OID = 25

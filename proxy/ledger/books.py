@@ -14,6 +14,7 @@ from typing import assert_never
 from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.ledger.attempts import Attempts, owner_of
+from proxy.ledger.balances import Tab, total
 from proxy.ledger.base import (
     LATEST,
     NOTHING,
@@ -44,7 +45,6 @@ from proxy.ledger.chain import (
     preview,
 )
 from proxy.ledger.promises import PolicyOutdated, PromiseRefused, Promises
-from proxy.ledger.tabs import Tab, total
 from proxy.ledger.verifying import problem_of, uncounted_by
 from proxy.ledger.windows import day_of
 from proxy.plan.charge import Account, AccountKind, Cost, Request, dataset_of

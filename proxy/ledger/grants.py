@@ -11,11 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 from proxy.errors import LedgerFailed
-from proxy.ledger import replay, schema
+from proxy.ledger import replay
 from proxy.ledger.base import Gift, Total
 from proxy.ledger.books import Books
 from proxy.ledger.chain import encode
-from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, read_mark
+from proxy.ledger.sqlite import schema
+from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, read_mark
 
 
 def grant_in_files(directory: Path, gift: Gift) -> Total:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import assert_never
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import replay, schema
+from proxy.ledger import replay
 from proxy.ledger.base import Report
 from proxy.ledger.books import Books
-from proxy.ledger.directory import OwnedDirectory, make_private
 from proxy.ledger.exchange import Body, Item
-from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, NoMark, read_mark
+from proxy.ledger.sqlite import schema
+from proxy.ledger.sqlite.directory import OwnedDirectory, make_private
+from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, NoMark, read_mark
 from proxy.plan.charge import ReleaseKey
 from proxy.release.store import Stored
 

@@ -11,8 +11,8 @@ from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.base import Report, Restated
 from proxy.ledger.books import Books
 from proxy.ledger.chain import encode
-from proxy.ledger.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
-from proxy.ledger.schema import FILE_NAME, reading
+from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
+from proxy.ledger.sqlite.schema import FILE_NAME, reading
 from proxy.plan.charge import Account
 from proxy.policy.pledge import Pledge
 

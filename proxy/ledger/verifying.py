@@ -11,10 +11,10 @@ from datetime import datetime
 from typing import Protocol, assert_never
 
 from proxy.ledger.attempts import Attempts
+from proxy.ledger.balances import Tab, total
 from proxy.ledger.base import NOTHING
 from proxy.ledger.chain import Ended, Entry, Event, Grant, Keyed, Line, NoLimit, Pledged, Priced
 from proxy.ledger.promises import Promises, UnitChanged
-from proxy.ledger.tabs import Tab, total
 from proxy.plan.charge import dataset_of
 from proxy.policy.model import Promise
 from proxy.policy.pledge import Pledge

@@ -9,7 +9,7 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Planned, Task, plan_statement
 from proxy.pipeline.premises import Terms
 from proxy.pipeline.statements import Asked, Understood, understand
-from proxy.sql.constants import Constants, Unread
+from proxy.sql.algebra.constants import Constants, Unread
 from proxy.wire.exchange import Piece
 
 

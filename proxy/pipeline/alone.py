@@ -6,10 +6,10 @@ from proxy.errors import HushError, Unsupported
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.statements import Asked, understand
-from proxy.sql.parse import limited_depth, split_statements
-from proxy.sql.split import split
-from proxy.sql.table_command import write_out
-from proxy.sql.unknown_names import check_tables
+from proxy.sql.advice.unknown_names import check_tables
+from proxy.sql.query.split import split
+from proxy.sql.syntax.parse import limited_depth, split_statements
+from proxy.sql.syntax.table_command import write_out
 from proxy.wire.exchange import Piece, Refusal
 
 _NOTHING_KEPT = ((),)  # by a session on the front

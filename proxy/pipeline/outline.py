@@ -10,10 +10,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from proxy.pipeline.premises import Premises
-from proxy.sql.locate import TextSpan
-from proxy.sql.parse import limited_depth, split_statements
-from proxy.sql.split import BlockText, EmptiedText, Split, SystemText, split
-from proxy.sql.stages import StageText, meaning
+from proxy.sql.query.split import BlockText, EmptiedText, Split, SystemText, split
+from proxy.sql.query.stages import StageText, meaning
+from proxy.sql.syntax.locate import TextSpan
+from proxy.sql.syntax.parse import limited_depth, split_statements
 
 _MOST_KEPT = 64
 _LONGEST_KEPT = 50_000

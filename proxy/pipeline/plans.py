@@ -20,17 +20,17 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.premises import Premises, Terms, atto_for_keys
 from proxy.pipeline.target import Shown, is_met, smallest, unmet
 from proxy.plan.charge import Cost
-from proxy.plan.derive import Derived
-from proxy.plan.explain_sets import output_noises
-from proxy.plan.learned import usable
-from proxy.plan.outputs import OutputNoise
+from proxy.plan.profile.learned import usable
 from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import Plan, plan_block
-from proxy.sql.algebra import types_in
-from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants, InputText, Unread
-from proxy.sql.parse import limited_depth
-from proxy.sql.split import BlockText
+from proxy.plan.reuse.derive import Derived
+from proxy.plan.sets.sets import Plan, plan_block
+from proxy.plan.words.explain_sets import output_noises
+from proxy.plan.words.outputs import OutputNoise
+from proxy.sql.algebra.constants import Constants, InputText, Unread
+from proxy.sql.algebra.nodes import types_in
+from proxy.sql.query.block import BoundBlock, bind_block
+from proxy.sql.query.split import BlockText
+from proxy.sql.syntax.parse import limited_depth
 from proxy.sqltypes import SqlType
 
 

@@ -13,13 +13,13 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import knob_pico, pool_atto
 from proxy.dp.selection import delta_share
 from proxy.pipeline.target import NO_TARGET, Target
-from proxy.plan.learned import with_limits
-from proxy.plan.profile import TableProfile
-from proxy.plan.weighting import Shares
+from proxy.plan.profile.learned import with_limits
+from proxy.plan.profile.profile import TableProfile
+from proxy.plan.vector.weighting import Shares
 from proxy.policy.model import Policy, Privacy, Table, UnitVia
-from proxy.sql.dialect import Dialect
-from proxy.sql.dialects import dialect_of
-from proxy.sql.scope import Catalog
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.dialects import dialect_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

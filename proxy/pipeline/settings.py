@@ -16,7 +16,7 @@ from proxy.dp.accounting import usual_epsilon
 from proxy.errors import InvalidSetting
 from proxy.pipeline.target import NO_TARGET, Target
 from proxy.policy.model import MIN_QUERY_EPSILON, Privacy
-from proxy.sql.constants import STYLE_NAMES, InputStyle
+from proxy.sql.algebra.constants import STYLE_NAMES, InputStyle
 
 PREFIX = "hush."
 _LEAST_SHARE = 0.01

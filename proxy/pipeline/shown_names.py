@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from proxy.pipeline.premises import Premises
 from proxy.policy.model import Table
-from proxy.sql.dialect import quote
+from proxy.sql.render.dialect import quote
 
 #: What begins at a place of rendered SQL: a text, a column of a table, a name with perhaps the table's alias behind it.
 _PARTS = re.compile(

@@ -14,13 +14,13 @@ from proxy.errors import HushError, Unsupported
 from proxy.pipeline.outline import Cuts, Outline, outline_of
 from proxy.pipeline.plans import Planned, Task, plan_statement, share_of
 from proxy.pipeline.premises import Terms, atto_for_keys
-from proxy.pipeline.rehearsal import Choices, Rehearsal, different
 from proxy.pipeline.statements import Understood
+from proxy.pipeline.trial_plan import Choices, Rehearsal, different
 from proxy.plan.charge import Cost
-from proxy.sql.constants import Constants
-from proxy.sql.parse import NO_STATEMENT
-from proxy.sql.stage_types import STAND_INS, likely, stand_ins
-from proxy.sql.stages import Row, StageText, Written, with_stand_ins, written
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.stage_types import STAND_INS, likely, stand_ins
+from proxy.sql.query.stages import Row, StageText, Written, with_stand_ins, written
+from proxy.sql.syntax.parse import NO_STATEMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,23 +10,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from proxy.errors import HushError, NotAggregate, PolicyForbids, Unsupported
+from proxy.pipeline.front_state import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.pipeline.outline import Cuts, Outline, outline_of
 from proxy.pipeline.premises import Premises
 from proxy.pipeline.settings import check_setting
-from proxy.pipeline.told import KEPT_SQL, NOTHING_KEPT, Answers, Noted, Taken, names_made, read_kept, values_sql
 from proxy.policy.model import RawSelect
-from proxy.sql.inert import is_inert
-from proxy.sql.lifted import split_lifted
-from proxy.sql.parse import NO_STATEMENT, Statement, limited_depth, split_statements
-from proxy.sql.prepared import call_of, prepared_text, with_values
-from proxy.sql.probe import Probe, emptied, is_without_rows, probe
-from proxy.sql.split import SYSTEM_SCHEMA, Split, split
-from proxy.sql.stages import Written
-from proxy.sql.system_calls import CALLS
-from proxy.sql.table_command import WrittenOut, write_out
-from proxy.sql.views import NOT_EXPANDED, Expanded, expand
-from proxy.sql.widen import widen, with_note
-from proxy.sql.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
+from proxy.sql.query.front.interval_columns import widen, with_note
+from proxy.sql.query.probe import Probe, emptied, is_without_rows, probe
+from proxy.sql.query.public_rows.aggregate_below_join import split_lifted
+from proxy.sql.query.side_effects import is_inert
+from proxy.sql.query.split import SYSTEM_SCHEMA, Split, split
+from proxy.sql.query.stages import Written
+from proxy.sql.syntax.parse import NO_STATEMENT, Statement, limited_depth, split_statements
+from proxy.sql.syntax.prepared import call_of, prepared_text, with_values
+from proxy.sql.syntax.system_calls import CALLS
+from proxy.sql.syntax.table_command import WrittenOut, write_out
+from proxy.sql.syntax.views import NOT_EXPANDED, Expanded, expand
+from proxy.sql.syntax.wrappers import EXPLAINS, QUERY_STARTS, Wrapped, Wrapper, unwrap
 from proxy.wire.exchange import Piece, Refusal
 
 

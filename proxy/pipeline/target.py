@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from proxy.errors import PolicyForbids
-from proxy.plan.outputs import OutputNoise
+from proxy.plan.words.outputs import OutputNoise
 from proxy.policy.figures import figure
 from proxy.policy.model import MIN_QUERY_EPSILON
 

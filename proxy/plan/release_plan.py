@@ -20,28 +20,28 @@ from proxy.analysis.units import UniqueKeys
 from proxy.dp.accounting import of_atto_down, of_pico_down
 from proxy.dp.mechanisms import Distribution, distribution_of, grid_scale, noise_sd
 from proxy.dp.selection import KeyRule, key_rule
-from proxy.plan.allocation import Allocation, allocate, with_imposed_bound
-from proxy.plan.asked import asked_of
-from proxy.plan.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose, tells_keys
 from proxy.plan.charge import Cost
-from proxy.plan.cut_units import growth, norm_up, weight_beside
-from proxy.plan.kept import Filters
-from proxy.plan.learned import noise_of_one
-from proxy.plan.left_out import COMPLETE, LeftOut, Untold, left_out
-from proxy.plan.modes import counted_values
-from proxy.plan.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
-from proxy.plan.parts import Part, identity, plan_part, shares
-from proxy.plan.profile import TableProfile
-from proxy.plan.recipes import moved
-from proxy.plan.statement import render
-from proxy.plan.terms import Statement
-from proxy.plan.unit_totals import SumChoice, choices, is_better, possible_totals
-from proxy.plan.usual import Usual, usual_of
-from proxy.plan.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, moments_of
-from proxy.plan.weighting import Shares, shares_of
+from proxy.plan.parts.cut_units import growth, norm_up, weight_beside
+from proxy.plan.parts.modes import counted_values
+from proxy.plan.parts.part_requests import asked_of
+from proxy.plan.parts.parts import Part, identity, plan_part, shares
+from proxy.plan.profile.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose, tells_keys
+from proxy.plan.profile.kept import Filters
+from proxy.plan.profile.learned import noise_of_one
+from proxy.plan.profile.left_out import COMPLETE, LeftOut, Untold, left_out
+from proxy.plan.profile.profile import TableProfile
+from proxy.plan.profile.usual import Usual, usual_of
+from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.statement import render
+from proxy.plan.sql.unit_totals import SumChoice, choices, is_better, possible_totals
+from proxy.plan.vector.allocation import Allocation, allocate, with_imposed_bound
+from proxy.plan.vector.moments import Moment, MomentVector, RowCount, UnitCount, sorted_vector
+from proxy.plan.vector.recipes import moved
+from proxy.plan.vector.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, moments_of
+from proxy.plan.vector.weighting import Shares, shares_of
 from proxy.policy.model import Privacy, Table
-from proxy.sql.algebra import TRUE, Aggregate, Block
-from proxy.sql.dialect import DUCKDB, Dialect, text_literal
+from proxy.sql.algebra.nodes import TRUE, Aggregate, Block
+from proxy.sql.render.dialect import DUCKDB, Dialect, text_literal
 
 
 @dataclass(frozen=True, slots=True)

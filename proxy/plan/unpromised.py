@@ -15,18 +15,18 @@ from proxy.analysis.keys import public_product
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.response import ApproximateRow, PureRow, RhoRow, of_row
 from proxy.errors import Unsupported
-from proxy.plan.allocation import Allocation
 from proxy.plan.charge import Cost, Unpromised
-from proxy.plan.moments import ROW_UNITS
 from proxy.plan.release_plan import AllKeys, KeysOfRows, PlanContext, ReleasePlan, with_sql
-from proxy.plan.statement import render
-from proxy.plan.terms import Statement
-from proxy.plan.vector import moments_of
+from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.statement import render
+from proxy.plan.vector.allocation import Allocation
+from proxy.plan.vector.moments import ROW_UNITS
+from proxy.plan.vector.vector import moments_of
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy, Table
-from proxy.sql.algebra import AggregateKind, Block
-from proxy.sql.describe import describe_scalar
-from proxy.sql.names import spelled
+from proxy.sql.algebra.describe import describe_scalar
+from proxy.sql.algebra.nodes import AggregateKind, Block
+from proxy.sql.syntax.names import spelled
 
 #: What is no sum over rows, and what to ask in its place of groups by x of n rows each.
 _OVER_GROUPS: Mapping[AggregateKind, str] = MappingProxyType({

@@ -13,9 +13,10 @@ from typing import assert_never
 
 from proxy.dp.accuracy import Noisy, half_width_95, ratio_interval
 from proxy.dp.estimate import Estimate
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.formulas import divisors, related, relation, spread, squares_of
-from proxy.plan.recipes import (
+from proxy.plan.parts.distinct import DistinctPart
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.formulas import divisors, related, relation, spread, squares_of
+from proxy.plan.vector.recipes import (
     Apart,
     Count,
     Linear,
@@ -27,10 +28,9 @@ from proxy.plan.recipes import (
     Total,
     response_of,
 )
-from proxy.plan.release_plan import ReleasePlan
 from proxy.release.figure import Figure
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.formula import CUT_OFF, Formula, Number, Operation, Value, values_in
+from proxy.sql.query.front.formula import CUT_OFF, Formula, Number, Operation, Value, values_in
 
 UNKNOWN = Figure(None, math.inf, -math.inf, math.inf)
 

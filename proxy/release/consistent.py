@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from proxy.analysis.keys import PublicKey, key_identity
 from proxy.dp.margins import Table, agreed_sds, agreeing, settle
-from proxy.plan.moments import Moment
-from proxy.plan.recipes import Count, Total
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import GroupingSet, SetsPlan
+from proxy.plan.sets.sets import GroupingSet, SetsPlan
+from proxy.plan.vector.moments import Moment
+from proxy.plan.vector.recipes import Count, Total
 from proxy.release.digits import last_digit, with_digits
 from proxy.release.noisy import Check, NoisyCells
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from proxy.dp.accuracy import half_width_95
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan, SetsPlan
 from proxy.release.noisy import NoisyCells, NoisyCut
 
 WORTH_SAYING = 0.01

@@ -11,18 +11,18 @@ from dataclasses import replace
 from functools import partial
 
 from proxy.dp.accuracy import project_nonnegative
-from proxy.plan.derive import Derived, Source
-from proxy.plan.noise import sd_of
-from proxy.plan.recipes import NOTHING, Count, Finish, Linear, Total
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import SetsPlan
+from proxy.plan.reuse.derive import Derived, Source
+from proxy.plan.sets.sets import SetsPlan
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import NOTHING, Count, Finish, Linear, Total
 from proxy.release.consistent import Adjusted
 from proxy.release.digits import last_digit, with_digits
 from proxy.release.finish import Release, Released, Vectors, finish, vectors_of
 from proxy.release.keys import identity
 from proxy.release.noisy import Check, NoisyCell, NoisyCells, in_order
 from proxy.release.sets import adjusted_sets
-from proxy.sql.block import Injected
+from proxy.sql.query.block import Injected
 
 
 def derived_cells(derived: Derived, cells: Sequence[NoisyCells]) -> NoisyCells:

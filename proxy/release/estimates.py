@@ -11,8 +11,8 @@ import math
 
 from proxy.dp.accuracy import Noisy, half_width_95, ratio_interval
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.noise import sd_of
-from proxy.plan.recipes import Count, Linear, Mean, Response, Total
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import Count, Linear, Mean, Response, Total
 from proxy.release.figure import Figure
 from proxy.release.solved import Solved
 

@@ -15,15 +15,15 @@ from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
-from proxy.plan.bound_choice import FromProfile
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.left_out import About
-from proxy.plan.modes import ModePart
-from proxy.plan.moments import UnitCount
-from proxy.plan.noise import sd_of
-from proxy.plan.quantiles import QuantilePart
-from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
+from proxy.plan.parts.distinct import DistinctPart
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.quantiles import QuantilePart
+from proxy.plan.profile.bound_choice import FromProfile
+from proxy.plan.profile.left_out import About
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.moments import UnitCount
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import Apart, Computed, Count, Linear, Mean, Ranked, Relation, Spread, Total, Verdict
 from proxy.release.combined import combined_figures
 from proxy.release.digits import decimal_text, last_digit, rounded, rounded_up
 from proxy.release.estimates import estimated_figures
@@ -33,7 +33,7 @@ from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
 from proxy.release.solved import Solved, solved
 from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
 
 Vectors = list[list[float]]  # the moments of each cell

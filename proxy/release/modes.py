@@ -15,9 +15,9 @@ from proxy.analysis.keys import NULL_KEY, KeyValue, NullKey, PrivateKey, key_ide
 from proxy.dp.accuracy import Noisy
 from proxy.dp.modes import elect
 from proxy.dp.quantiles import Choose, Weights
-from proxy.plan.modes import ModePart
-from proxy.plan.recipes import Ranked
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.recipes import Ranked
 from proxy.release.keys import identity, order, read_integer, read_key
 from proxy.release.noisy import NoisyCells
 from proxy.release.ranks import RankedColumn

@@ -17,9 +17,9 @@ from typing import TypeVar
 from proxy.analysis.keys import KeyValue, PrivateKey
 from proxy.dp.samplers import Noise
 from proxy.errors import BadGroups
-from proxy.plan.cut_units import CUT, WHOLE
-from proxy.plan.moments import UnitCount
+from proxy.plan.parts.cut_units import CUT, WHOLE
 from proxy.plan.release_plan import AllKeys, KeysOfRows, ReleasePlan, Threshold
+from proxy.plan.vector.moments import UnitCount
 from proxy.release.keys import decode, encode, identity, order, read_integer, read_key
 from proxy.release.raw import RawResult
 

@@ -13,10 +13,10 @@ from proxy.analysis.keys import NullKey, PrivateKey
 from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
 from proxy.dp.samplers import choose as drawn
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.modes import ModePart
-from proxy.plan.parts import Part
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.parts.distinct import DistinctPart
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.parts import Part
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.keys import identity, read_integer, read_key
 from proxy.release.modes import drawn_values

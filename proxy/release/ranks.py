@@ -15,14 +15,14 @@ from proxy.dp.accuracy import Noisy
 from proxy.dp.brackets import brackets
 from proxy.dp.quantiles import Choose, Weights, is_near_end, select
 from proxy.errors import BadGroups
-from proxy.plan.modes import ModePart
-from proxy.plan.quantiles import QuantilePart
-from proxy.plan.recipes import Ranked
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.recipes import Ranked
 from proxy.release.keys import identity, read_integer, read_key
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import RawResult
-from proxy.sql.block import Carries
+from proxy.sql.query.block import Carries
 
 MOST_CELLS = 1 << 22  # of all groups that are shown
 

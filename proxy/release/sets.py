@@ -11,13 +11,13 @@ from dataclasses import replace
 from proxy.dp.quantiles import Choose
 from proxy.dp.samplers import Noise
 from proxy.dp.samplers import choose as drawn
-from proxy.plan.sets import GroupingSet, Plan, SetsPlan
+from proxy.plan.sets.sets import GroupingSet, Plan, SetsPlan
 from proxy.release.consistent import Adjusted, make_consistent
 from proxy.release.finish import Release, Released, finish, vectors_of
 from proxy.release.noisy import Check, NoisyCell, NoisyCells, NoisyCut, check_size
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 
 Columns = tuple[Injected, ...]
 

@@ -14,10 +14,10 @@ from proxy.analysis.channels import Channel
 from proxy.analysis.estimated import key_channels, key_growth
 from proxy.analysis.evaluate import MISSING, Missing
 from proxy.analysis.keys import NULL_KEY, key_identity
-from proxy.plan.recipes import Linear, Response
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.recipes import Linear, Response
 from proxy.release.noisy import NoisyCells
-from proxy.sql.algebra import Span
+from proxy.sql.algebra.nodes import Span
 
 Vectors = list[list[float]]
 

@@ -11,9 +11,18 @@ from typing import assert_never
 
 from proxy.dp.accuracy import half_width_95
 from proxy.dp.estimate import Estimate
-from proxy.plan.formulas import divisors, related, relation, spread, squares_of
-from proxy.plan.recipes import Computed, Linear, Relation, RelationKind, Spread, SpreadKind, Verdict, linear_parts
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.formulas import divisors, related, relation, spread, squares_of
+from proxy.plan.vector.recipes import (
+    Computed,
+    Linear,
+    Relation,
+    RelationKind,
+    Spread,
+    SpreadKind,
+    Verdict,
+    linear_parts,
+)
 from proxy.release.figure import Figure
 
 _SEEN = 0.5  # a noisy number of rows from here on is one row rather than none

@@ -29,7 +29,7 @@ from proxy.server.greeting import Greeted, greet
 from proxy.server.link import Link
 from proxy.server.login import Admitted, log_in
 from proxy.server.sockets import listen, port_of
-from proxy.sql.front_errors import advice_for_error
+from proxy.sql.advice.front_errors import advice_for_error
 from proxy.wire.channel import Marks
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.responses import error_response

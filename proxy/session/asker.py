@@ -8,8 +8,8 @@ from proxy.metrics import Metrics
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Account
+from proxy.session.asking.seen_releases import Owner
 from proxy.session.dataset import Dataset, Version
-from proxy.session.known import Owner
 from proxy.workers.thinking import Given, Result, Thinking, Turn, Work
 
 

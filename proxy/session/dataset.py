@@ -22,14 +22,14 @@ from proxy.front.relations import RELATIONS
 from proxy.ledger.base import Ledger
 from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
-from proxy.plan.learned import with_limits
-from proxy.plan.profile import TableProfile
+from proxy.plan.profile.learned import with_limits
+from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
-from proxy.session.known import Known
-from proxy.session.reading import NoReader, Reader
-from proxy.session.underway import Underway
+from proxy.session.asking.reading import NoReader, Reader
+from proxy.session.asking.seen_releases import Known
+from proxy.session.asking.single_flight import Underway
 from proxy.session.uses import Uses
-from proxy.sql.dialects import dialect_of
+from proxy.sql.render.dialects import dialect_of
 
 DataStamp = tuple[tuple[str | int, ...], ...]
 

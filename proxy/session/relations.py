@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
 from proxy.front.relations import RELATIONS
+from proxy.ledger.balances import in_present
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon
 from proxy.ledger.restated import outside_words
-from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, AccountKind, Cost
-from proxy.plan.learned import told_of
-from proxy.plan.outputs import OutputNoise
+from proxy.plan.profile.learned import told_of
 from proxy.plan.unpromised import protected_words
+from proxy.plan.words.outputs import OutputNoise
 from proxy.policy.model import (
     Accounting,
     Bounded,
@@ -36,9 +36,9 @@ from proxy.policy.model import (
 )
 from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
-from proxy.session.profile_payment import is_paid
-from proxy.session.windows import refreshes, window_ends
-from proxy.sql.splice import InjectedColumn
+from proxy.session.pricing.profile_payment import is_paid
+from proxy.session.pricing.windows import refreshes, window_ends
+from proxy.sql.query.front.splice import InjectedColumn
 from proxy.sqltypes import SqlType
 
 IN_FORCE = "in force"

@@ -18,28 +18,22 @@ from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.ledger.base import Receipt
 from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
 from proxy.pipeline.ahead import foresee
+from proxy.pipeline.front_state import Answers, Noted, Taken
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, has_notes, read_settings
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.pipeline.target import NO_TARGET
-from proxy.pipeline.told import Answers, Noted, Taken
 from proxy.plan.charge import Cost
-from proxy.plan.sets import promised
+from proxy.plan.sets.sets import promised
 from proxy.policy.model import ProfileUse
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
-from proxy.session.answer import Answer, answer_statement, is_paid
-from proxy.session.asker import Asker
-from proxy.session.confirm import Confirmations
-from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
-from proxy.session.dataset import Dataset, Version
-from proxy.session.doubt import Doubt, doubt_of
-from proxy.session.estimate import Foreseen, estimate, foresee_all
-from proxy.session.explain import explain_json, explain_text
-from proxy.session.grid import Clock, GridRunner, LoopClock, Work
-from proxy.session.made_up import made_up_rows, said_of_made_up
-from proxy.session.notices import (
+from proxy.session.answering.answer import Answer, answer_statement, is_paid
+from proxy.session.answering.grid import Clock, GridRunner, LoopClock, Work
+from proxy.session.answering.made_up import made_up_rows, said_of_made_up
+from proxy.session.answering.noise_warning import Doubt, doubt_of
+from proxy.session.answering.notices import (
     charge_notices,
     clamp_notices,
     doubt_notices,
@@ -54,20 +48,26 @@ from proxy.session.notices import (
     unsaid,
     zone_notices,
 )
-from proxy.session.parameters import canonical, read_parameters, unread
-from proxy.session.payment import Wanting, charged
-from proxy.session.plancache import PlanCache
-from proxy.session.planning import plan_asked
-from proxy.session.profile_payment import ProfilesPaid, pay_for_profiles
-from proxy.session.reading import informed
+from proxy.session.answering.spliced import asking, block_patches, explained, probed, spliced, with_notes
+from proxy.session.asker import Asker
+from proxy.session.asking.parameters import canonical, read_parameters, unread
+from proxy.session.asking.plancache import PlanCache
+from proxy.session.asking.planning import plan_asked
+from proxy.session.asking.reading import informed
+from proxy.session.asking.stages import Progress, asked_now, begun, next_part, now_of, ready, rehearse, resumed
+from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
+from proxy.session.dataset import Dataset, Version
+from proxy.session.pricing.confirm import Confirmations
+from proxy.session.pricing.estimate import Foreseen, estimate, foresee_all
+from proxy.session.pricing.explain import explain_json, explain_text
+from proxy.session.pricing.payment import Wanting, charged
+from proxy.session.pricing.profile_payment import ProfilesPaid, pay_for_profiles
 from proxy.session.relations import LastQuery, Viewer, system_columns
-from proxy.session.spliced import asking, block_patches, explained, probed, spliced, with_notes
-from proxy.session.stages import Progress, asked_now, begun, next_part, now_of, ready, rehearse, resumed
-from proxy.sql.constants import Constants, Readings
-from proxy.sql.probe import Probe
-from proxy.sql.splice import Patch, system_template
-from proxy.sql.split import SystemText
-from proxy.sql.wrappers import EXPLAINS, Wrapper
+from proxy.sql.algebra.constants import Constants, Readings
+from proxy.sql.query.front.splice import Patch, system_template
+from proxy.sql.query.probe import Probe
+from proxy.sql.query.split import SystemText
+from proxy.sql.syntax.wrappers import EXPLAINS, Wrapper
 from proxy.workers.thinking import Thinking
 
 Result = TypeVar("Result")

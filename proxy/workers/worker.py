@@ -20,7 +20,7 @@ from types import FrameType
 
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts
-from proxy.sql.constants import Unread
+from proxy.sql.algebra.constants import Unread
 from proxy.workers.frames import HEADER_BYTES, Frame, Kind, read_header
 from proxy.workers.parcel import Packer, Shared
 

@@ -13,7 +13,7 @@ import pytest
 
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import Wanted
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request
 from proxy.wire import messages
 from tests.attacks.hostile import Attacked, Client, outcome, refusal, rows, spent, value

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from proxy.errors import Unsupported
-from proxy.sql.front_errors import advice_for_error
+from proxy.sql.advice.front_errors import advice_for_error
 from tests.unit.plan.shop import plan
 
 DEEP = 25

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from proxy.sql.split import RESERVED
+from proxy.sql.query.split import RESERVED
 from proxy.wire import messages
 from tests.attacks.hostile import Attacked, Client, refusal, rows, spent, value
 from tests.wire.raw import statement

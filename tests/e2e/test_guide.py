@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from proxy.admin.demo_data import generate
-from proxy.sql.parse import split_statements
+from proxy.admin.demo.data import generate
+from proxy.sql.syntax.parse import split_statements
 from tests.e2e.served import PASSWORD, ROOT, Client, Served, hushql, read_yaml, serving, write_users, write_yaml
 
 PAGES = ("README.md", *(f"docs/guide/{path.name}" for path in sorted((ROOT / "docs" / "guide").glob("*.md"))))

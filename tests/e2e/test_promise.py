@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from proxy.dp.accounting import knob_pico
 from proxy.dp.selection import shown_atto_up
 from proxy.ledger.chain import Entry
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.policy.load import load_policy
 from proxy.policy.model import Promise
 from tests.e2e.served import Client, Served, hushql, serving, shop_policy, write_users, write_yaml

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from proxy.front.relations import RELATIONS
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import Split, split
-from proxy.sql.stages import written
+from proxy.sql.query.split import Split, split
+from proxy.sql.query.stages import written
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.e2e.served import Client, Served
 from tests.unit.sql.corpus import policy
 

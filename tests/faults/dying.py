@@ -7,7 +7,7 @@ import signal
 
 from proxy.__main__ import main
 from proxy.ledger.base import Ending
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 
 
 def prepare() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from proxy.ledger.base import AccountSpent, Question
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Account
 from tests.unit.ledger.make import account, want
 

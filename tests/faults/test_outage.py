@@ -13,7 +13,7 @@ from threading import Thread
 import psycopg
 import pytest
 
-from proxy.ledger.postgres_books import inspect_at
+from proxy.ledger.postgres.books import inspect_at
 from tests import places
 from tests.faults.outages import (
     AGAIN,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.faults.proxied import DATASET, Site, hushql, launch, processes_under, running
 from tests.unit.ledger.make import account, ask, want
 

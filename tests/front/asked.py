@@ -14,10 +14,10 @@ import psycopg
 from proxy.analysis.domains import Domains
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.policy.model import Column, RowUnit, Table
-from proxy.sql.algebra import Block, ColumnRef, Scalar, Scan
-from proxy.sql.bind import Constants, make_binder
-from proxy.sql.parse import parse
-from proxy.sql.render import Renderer
+from proxy.sql.algebra.nodes import Block, ColumnRef, Scalar, Scan
+from proxy.sql.binding.rules import Constants, make_binder
+from proxy.sql.render.renderer import Renderer
+from proxy.sql.syntax.parse import parse
 from proxy.sqltypes import SqlType
 from tests.oracle import times
 from tests.oracle.scalars import Evaluator, Reading, stored

@@ -13,10 +13,10 @@ from functools import partial
 import pytest
 
 from proxy.front.reader import FrontReader
-from proxy.session.binary_values import value_of
+from proxy.session.asking.binary_values import value_of
+from proxy.session.asking.parameters import read_parameters, unread
 from proxy.session.contract import Parameter
-from proxy.session.parameters import read_parameters, unread
-from proxy.sql.constants import TIME_OID, Given, InputStyle, InputText
+from proxy.sql.algebra.constants import TIME_OID, Given, InputStyle, InputText
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server
 

@@ -15,7 +15,7 @@ from proxy.front.front import Front
 from proxy.front.reader import FrontReader
 from proxy.front.roles import READERS
 from proxy.front.schema import SUPERUSER
-from proxy.sql.constants import InputStyle, InputText
+from proxy.sql.algebra.constants import InputStyle, InputText
 
 Client = psycopg.Connection[tuple[object, ...]]
 DATE, INT4, INTERVAL = 1082, 23, 1186

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import ATTO
-from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import ReleasePlan, Threshold
+from proxy.plan.vector.moments import UnitCount
 from proxy.policy.model import Accounting, Neighbors
 from tests.fuzz.duck import Databases
 from tests.fuzz.worlds import World

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from proxy.plan import distinct, part_rows
-from proxy.plan.asked import DistinctValues
-from proxy.plan.distinct import DistinctLimits, DistinctPart
-from proxy.sql.algebra import Scalar
-from proxy.sql.render import Reading, Renderer
+from proxy.plan.parts import distinct, part_rows
+from proxy.plan.parts.distinct import DistinctLimits, DistinctPart
+from proxy.plan.parts.part_requests import DistinctValues
+from proxy.sql.algebra.nodes import Scalar
+from proxy.sql.render.renderer import Reading, Renderer
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 _Writer = distinct._Writer
@@ -113,7 +113,7 @@ def a_part_is_as_precise_as_if_it_were_alone(patch: pytest.MonkeyPatch) -> None:
     def plan(asked: DistinctValues, statement: Any, pico: int, factor: int) -> DistinctPart:
         return original(asked, statement, 4 * pico, factor)
 
-    patch.setattr("proxy.plan.parts.plan_distinct", plan)
+    patch.setattr("proxy.plan.parts.parts.plan_distinct", plan)
 
 
 PLANTS: tuple[tuple[Plant, str, str], ...] = (

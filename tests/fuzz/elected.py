@@ -16,17 +16,17 @@ from proxy.dp.accuracy import Noisy
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.modes import Poll
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Weights
-from proxy.plan.modes import ModePart
-from proxy.plan.noise import sd_of
-from proxy.plan.recipes import Count
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import Count
 from proxy.policy.model import Neighbors, Unknown
 from proxy.release import modes
 from proxy.release.finish import Release, finish, vectors_of
 from proxy.release.keys import read_key
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.algebra import TRUE
+from proxy.sql.algebra.nodes import TRUE
 from tests.fuzz.checks import Broken, Case, Raw
 from tests.fuzz.checks import check as check_promises
 from tests.fuzz.examine import NoNoise, Tally

@@ -15,10 +15,10 @@ import psycopg
 from proxy.engines.postgres_open import connect
 from proxy.errors import Unsupported
 from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import SetsPlan
+from proxy.plan.sets.sets import SetsPlan
 from proxy.policy.model import PostgresSource
-from proxy.sql.block import BoundBlock
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.query.block import BoundBlock
+from proxy.sql.render.postgres.dialect import POSTGRES
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Examiner
 from tests.fuzz.ranked import Engine

@@ -13,7 +13,7 @@ from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.block import BoundBlock
+from proxy.sql.query.block import BoundBlock
 from tests.fuzz.checks import Broken, Case, Raw, check
 from tests.fuzz.duck import Databases
 from tests.fuzz.grammar import make_query

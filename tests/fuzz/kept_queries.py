@@ -15,8 +15,8 @@ import duckdb
 
 from proxy.analysis.analyse import Lowered
 from proxy.plan.release_plan import plan_release
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind
-from proxy.sql.block import BoundBlock, Carries
+from proxy.sql.algebra.nodes import TRUE, Aggregate, AggregateKind
+from proxy.sql.query.block import BoundBlock, Carries
 from tests.fuzz.planning import SALT, bind, block_of, context_of, split_query
 from tests.fuzz.worlds import NOBODY, World
 from tests.oracle.bounded import Oracle

@@ -12,9 +12,11 @@ import pytest
 
 from proxy.analysis import patterns, units
 from proxy.analysis.units import Owned
-from proxy.plan import allocation, moments, row_source, statement, terms, total_doubles, vector
-from proxy.plan.allocation import allocate
-from proxy.plan.moments import (
+from proxy.plan.sql import moment_sql as terms
+from proxy.plan.sql import row_source, statement, total_doubles
+from proxy.plan.vector import allocation, moments, vector
+from proxy.plan.vector.allocation import allocate
+from proxy.plan.vector.moments import (
     HalfSum,
     Moment,
     ProductSum,
@@ -25,10 +27,10 @@ from proxy.plan.moments import (
     UnitCount,
     UnitTotal,
 )
-from proxy.plan.recipes import Measured
+from proxy.plan.vector.recipes import Measured
 from proxy.policy.model import Bounded
-from proxy.sql import render
-from proxy.sql.algebra import TRUE, Call, ColumnRef
+from proxy.sql.algebra.nodes import TRUE, Call, ColumnRef
+from proxy.sql.render import renderer as render
 from proxy.sqltypes import SqlType
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -184,7 +186,7 @@ def missing_measures_are_taken_for_null_tests(patch: pytest.MonkeyPatch) -> None
             return nulls if len(nulls) == 1 else ()
         return tuple(Call("not", (n,), SqlType.BOOL) for n in nulls)
 
-    patch.setattr("proxy.plan.moments._presence", presence)
+    patch.setattr("proxy.plan.vector.moments._presence", presence)
 
 
 def calls_may_raise(patch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from typing import assert_never
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.accounting import PICO
 from proxy.dp.mechanisms import SCALE, Distribution
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.modes import ModePart
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.parts.distinct import DistinctPart
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Neighbors
 from tests.fuzz.checks import SLACK, UNITS, Broken, Raw, spelled

@@ -10,12 +10,12 @@ from proxy.analysis.analyse import Lowered
 from proxy.errors import Unsupported
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Accounting
-from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants, Unread, not_understood
-from proxy.sql.lifted import split_lifted
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import BlockText, Split
+from proxy.sql.algebra.constants import Constants, Unread, not_understood
+from proxy.sql.query.block import BoundBlock, bind_block
+from proxy.sql.query.public_rows.aggregate_below_join import split_lifted
+from proxy.sql.query.split import BlockText, Split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.fuzz.worlds import NOW, World
 
 RHO_PICO = 10**10

@@ -17,15 +17,15 @@ from proxy.dp.brackets import draw_of_end, end_scores, reach_of
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT, Draw, Ladder, Weights, draw_of, scores, select
 from proxy.errors import HushError, Unsupported
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Neighbors
 from proxy.release.finish import Release, finish
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.algebra import Aggregate
-from proxy.sql.block import BoundBlock
-from proxy.sql.dialect import DUCKDB, Dialect
+from proxy.sql.algebra.nodes import Aggregate
+from proxy.sql.query.block import BoundBlock
+from proxy.sql.render.dialect import DUCKDB, Dialect
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Failure, Make, NoNoise, Tally

@@ -8,15 +8,15 @@ from itertools import permutations
 
 from proxy.analysis.analyse import analyse
 from proxy.errors import HushError
-from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
-from proxy.plan.moments import Moment
 from proxy.plan.release_plan import PlanContext, Threshold
-from proxy.plan.sets import GroupingSet, SetsPlan, plan_block
+from proxy.plan.sets.sets import GroupingSet, SetsPlan, plan_block
+from proxy.plan.vector.moments import Moment
+from proxy.plan.words.explain_sets import explain_plan, output_noises, plan_lines
 from proxy.policy.model import Accounting
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.sql.block import BoundBlock
+from proxy.sql.query.block import BoundBlock
 from tests.fuzz.checks import SLACK, Broken, Raw, spelled
 from tests.fuzz.examine import Examiner, NoNoise
 from tests.fuzz.parts import stages

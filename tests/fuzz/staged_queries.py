@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import Split, split
-from proxy.sql.stages import Form, Row, StageText, written
+from proxy.sql.query.split import Split, split
+from proxy.sql.query.stages import Form, Row, StageText, written
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.fuzz.grammar import Writer
 from tests.fuzz.worlds import World
 

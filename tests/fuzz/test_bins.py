@@ -6,8 +6,8 @@ import pytest
 
 from proxy.analysis import cases, cuts, keys
 from proxy.analysis.domains import Domains
-from proxy.sql import answer_rules
-from proxy.sql.functions import FUNCTIONS
+from proxy.sql.functions.domains import answers as answer_rules
+from proxy.sql.functions.table import FUNCTIONS
 from tests.fuzz.bin_queries import make_bin_query
 from tests.fuzz.promises import QUERIES, Plant, find_mistake, keep_promises
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.cells import cells_of
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
+from proxy.plan.parts.cells import cells_of
+from proxy.plan.profile.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.plan.release_plan import PlanContext
 from proxy.policy.model import Column, Unknown
-from proxy.sql.intervals import number_range
+from proxy.sql.functions.domains.intervals import number_range
 from tests.fuzz.elsewhere import PlainPostgresExaminer, PostgresExaminer
 from tests.fuzz.examine import Examiner, report, run_worlds
 from tests.fuzz.grammar import make_query

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from proxy.sql import bind_conditions, bind_quantified, constant_rows, joins, scope
-from proxy.sql.algebra import Scalar
-from proxy.sql.binder import Binder
-from proxy.sql.rows import Joined, Named
+from proxy.sql.algebra.nodes import Scalar
+from proxy.sql.algebra.rows import Joined, Named
+from proxy.sql.binding import conditions as bind_conditions
+from proxy.sql.binding import quantified as bind_quantified
+from proxy.sql.binding.binder import Binder
+from proxy.sql.relations import constant_rows, joins, scope
 from tests.fuzz.constant_queries import Tables, make_constant_query
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.kept_queries import Answer

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from proxy.errors import HushError
-from proxy.sql import canonical
+from proxy.sql.algebra import canonical
 from tests.attacks.test_sizes import calls_of
 from tests.fuzz.cost_queries import FAMILIES
 from tests.unit.plan.shop import any_plan, plans

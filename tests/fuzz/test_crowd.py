@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from proxy.errors import HushError
-from proxy.plan import row_source
+from proxy.plan.sql import row_source
 from tests.fuzz.checks import Broken
 from tests.fuzz.crowd import check_in_crowd, databases, worlds_of_numbers
 from tests.fuzz.different_queries import make_different_query

@@ -16,15 +16,15 @@ import pytest
 from proxy.analysis.analyse import Lowered
 from proxy.dp.quantiles import Draw, Weights
 from proxy.errors import HushError
-from proxy.plan.derive import Derived, derive
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.release_plan import plan_release as planned
+from proxy.plan.reuse.derive import Derived, derive
 from proxy.release.derived import finish_derived
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.block import BoundBlock
+from proxy.sql.query.block import BoundBlock
 from tests.fuzz.derived_world import Question, make_again, make_source, make_tame_world, make_wanted
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import NoNoise

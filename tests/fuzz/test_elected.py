@@ -14,11 +14,11 @@ import pytest
 
 from proxy.dp.modes import Poll, elect
 from proxy.dp.quantiles import Draw
-from proxy.plan.histogram import weighed
-from proxy.plan.modes import ModePart, counted_values, plan_mode
+from proxy.plan.parts.histogram import weighed
+from proxy.plan.parts.modes import ModePart, counted_values, plan_mode
 from proxy.policy.model import Promise
 from proxy.release.modes import foremost
-from proxy.sql.algebra import TRUE, Block
+from proxy.sql.algebra.nodes import TRUE, Block
 from tests.fuzz.elected import QUERIES, check_bounds, check_meaning, run_modes
 from tests.fuzz.examine import report
 from tests.fuzz.ranked import Ranks
@@ -61,12 +61,12 @@ def test_many_random_modes(part: int, check: Callable[[Ranks], None]) -> None:
 
 
 def _text(patch: pytest.MonkeyPatch, pattern: str, new: str) -> None:
-    patch.setattr("proxy.plan.modes.weighed", lambda *a: re.sub(pattern, new, weighed(*a)))
+    patch.setattr("proxy.plan.parts.modes.weighed", lambda *a: re.sub(pattern, new, weighed(*a)))
 
 
 def _poll(patch: pytest.MonkeyPatch, **facts: object) -> None:
     original: Any = Poll
-    patch.setattr("proxy.plan.modes.Poll", lambda **given: original(**{**given, **facts}))
+    patch.setattr("proxy.plan.parts.modes.Poll", lambda **given: original(**{**given, **facts}))
 
 
 def rows_of_a_group_are_not_limited(patch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def one_of_several_units_is_charged(patch: pytest.MonkeyPatch) -> None:
     def plan(asked: Any, statement: Any, pico: int, promise: Promise) -> ModePart:
         return plan_mode(asked, statement, pico, replace(promise, group_size=1))
 
-    patch.setattr("proxy.plan.parts.plan_mode", plan)
+    patch.setattr("proxy.plan.parts.parts.plan_mode", plan)
 
 
 def a_replaced_unit_is_charged_as_one_that_goes(patch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def values_that_occur_are_drawn_from(patch: pytest.MonkeyPatch) -> None:
 
 
 def values_outside_of_the_domain_are_counted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.row_source.RowSource.in_domains", lambda *_: [])
+    patch.setattr("proxy.plan.sql.row_source.RowSource.in_domains", lambda *_: [])
 
 
 def values_are_counted_instead_of_rows(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.sql.describe import spell_frame
+from proxy.sql.algebra.describe import spell_frame
 from tests.fuzz.examine import Make
 from tests.fuzz.framed_queries import make_framed_query, make_peers_query, make_share_query
 from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
@@ -35,15 +35,15 @@ def test_more_frames(make: Make) -> None:
 
 
 def frames_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.row_source.spell_frame", lambda _: "")
+    patch.setattr("proxy.plan.sql.row_source.spell_frame", lambda _: "")
 
 
 def frames_count_rows_that_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.row_source.is_told_by_place", lambda _: False)
+    patch.setattr("proxy.plan.sql.row_source.is_told_by_place", lambda _: False)
 
 
 def groups_are_counted_as_rows(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.row_source.spell_frame", lambda frame: spell_frame(replace(frame, by_peers=False)))
+    patch.setattr("proxy.plan.sql.row_source.spell_frame", lambda frame: spell_frame(replace(frame, by_peers=False)))
 
 
 _BEFORE = "count(*) over (partition by {u} order by code rows between 2 preceding and 1 preceding)"

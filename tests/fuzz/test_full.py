@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from proxy.sql import full_joins
-from proxy.sql.algebra import JoinKind
+from proxy.sql.algebra.nodes import JoinKind
+from proxy.sql.relations import full_joins
 from tests.fuzz.full_queries import make_full_query
 from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
 from tests.fuzz.twins import TwinExaminer

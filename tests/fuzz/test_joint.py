@@ -10,7 +10,7 @@ from proxy.analysis import joint_keys
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import KeyValue, PublicKey
-from proxy.sql.algebra import Scalar
+from proxy.sql.algebra.nodes import Scalar
 from proxy.sqltypes import Value
 from tests.fuzz.joint_queries import make_joint_query
 from tests.fuzz.promises import QUERIES, find_mistake, keep_promises

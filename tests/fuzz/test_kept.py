@@ -6,10 +6,12 @@ from collections import Counter
 
 import pytest
 
-from proxy.sql import block, kept, kept_groups, missing
-from proxy.sql.algebra import Call, Literal, Null, Scalar
-from proxy.sql.factored import alternatives
-from proxy.sql.rows import Kept, Rows
+from proxy.sql.algebra.nodes import Call, Literal, Null, Scalar
+from proxy.sql.algebra.rows import Kept, Rows
+from proxy.sql.conditions import on_null_row as missing
+from proxy.sql.conditions.factored import alternatives
+from proxy.sql.query import block, kept_groups
+from proxy.sql.relations import kept
 from proxy.sqltypes import SqlType
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.kept_queries import Answer, Shop, make_kept_query

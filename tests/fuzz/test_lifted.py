@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql import lookups, series, spines
+from proxy.sql.query.public_rows import aggregate_below_series as spines
+from proxy.sql.query.public_rows import lookups, series
 from tests.fuzz.constant_queries import Tables
 from tests.fuzz.lifted_queries import make_lifted_query
 from tests.fuzz.promises import Plant, compare_answers

@@ -16,8 +16,8 @@ import pytest
 
 from proxy.dp import brackets, quantiles
 from proxy.dp.quantiles import Draw, Ladder, select
-from proxy.plan.histogram import histogram
-from proxy.plan.quantiles import plan_quantiles
+from proxy.plan.parts.histogram import histogram
+from proxy.plan.parts.quantiles import plan_quantiles
 from tests.fuzz.examine import report
 from tests.fuzz.ranked import QUERIES, Ranks, check_bounds, check_meaning, run_quantiles
 from tests.fuzz.test_sensitivity import LONG_CASES, LONG_SEED
@@ -60,12 +60,12 @@ def test_many_random_quantiles(part: int, check: Callable[[Ranks], None]) -> Non
 
 def _text(patch: pytest.MonkeyPatch, pattern: str, new: str) -> None:
     original = histogram
-    patch.setattr("proxy.plan.quantiles.histogram", lambda *a: re.sub(pattern, new, original(*a)))
+    patch.setattr("proxy.plan.parts.quantiles.histogram", lambda *a: re.sub(pattern, new, original(*a)))
 
 
 def _ladder(patch: pytest.MonkeyPatch, **facts: object) -> None:
     original: Any = Ladder
-    patch.setattr("proxy.plan.quantiles.Ladder", lambda **given: original(**{**given, **facts}))
+    patch.setattr("proxy.plan.parts.quantiles.Ladder", lambda **given: original(**{**given, **facts}))
 
 
 def rows_of_a_group_are_not_limited(patch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,8 @@ def the_number_of_groups_is_not_charged(patch: pytest.MonkeyPatch) -> None:
 
 def one_of_several_units_is_charged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
-        "proxy.plan.parts.plan_quantiles", lambda asked, statement, pico, _: plan_quantiles(asked, statement, pico, 1)
+        "proxy.plan.parts.parts.plan_quantiles",
+        lambda asked, statement, pico, _: plan_quantiles(asked, statement, pico, 1),
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.fuzz.duck import Databases
 from tests.fuzz.parts import stages
 from tests.fuzz.planning import bound, make_context

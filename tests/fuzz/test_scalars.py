@@ -10,9 +10,9 @@ import pytest
 
 from proxy.analysis import domains, key_values
 from proxy.policy.model import Listed
-from proxy.sql import dialect
-from proxy.sql.function import Function
-from proxy.sql.functions import FUNCTIONS
+from proxy.sql.functions.function import Function
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.render import dialect
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.scalars import keyed, make_scalars
 

@@ -6,8 +6,8 @@ import pytest
 
 from proxy.analysis import meeting, narrowing
 from proxy.policy.model import Domain, UnitVia
-from proxy.sql import factored
-from proxy.sql.algebra import Scalar, Scan, conjuncts
+from proxy.sql.algebra.nodes import Scalar, Scan, conjuncts
+from proxy.sql.conditions import factored
 from tests.fuzz.promises import CHUNK, Plant, always, find_mistake, keep_promises
 from tests.fuzz.sibling_queries import make_sibling_query
 

@@ -14,7 +14,7 @@ import pytest
 from proxy.analysis import patterns
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
-from proxy.plan.terms import Terms
+from proxy.plan.sql.moment_sql import Terms
 from proxy.policy.model import Accounting, Bounded, Column, FromPolicy, Neighbors, Privacy, Table, UnitColumns
 from proxy.sqltypes import SqlType
 from tests.fuzz.checks import Broken

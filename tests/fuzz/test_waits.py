@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from proxy.analysis import domains
-from proxy.sql import dialect
-from proxy.sql.age_rules import compared
-from proxy.sql.domain_rules import Arguments
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.span_rules import between
+from proxy.sql.functions.domains.ages import compared
+from proxy.sql.functions.domains.rules import Arguments
+from proxy.sql.functions.domains.spans import between
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.render import dialect
 from tests.fuzz.examine import report
 from tests.fuzz.promises import Plant, find_mistake, keep_promises
 from tests.fuzz.ranked import check_bounds, check_meaning, run_quantiles

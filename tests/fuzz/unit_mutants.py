@@ -13,7 +13,7 @@ import pytest
 
 from proxy.analysis import inner_rows
 from proxy.analysis.owned import Owned
-from proxy.plan import statement
+from proxy.plan.sql import statement
 from proxy.policy.model import Table
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -52,7 +52,7 @@ def windows_are_over_everybody(patch: pytest.MonkeyPatch) -> None:
 
 
 def ties_of_windows_are_left_to_the_engine(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.plan.row_source.is_told_by_place", lambda _: False)
+    patch.setattr("proxy.plan.sql.row_source.is_told_by_place", lambda _: False)
 
 
 def places_are_not_clamped(patch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from proxy.policy.model import (
     UnitVia,
     Unknown,
 )
-from proxy.sql.intervals import number_range
+from proxy.sql.functions.domains.intervals import number_range
 from proxy.sqltypes import SqlType
 
 Cell = None | bool | int | float | Decimal | str | date

@@ -9,7 +9,7 @@ _PLAN = "tests/unit/plan/test_modes.py"
 _RELEASE = "tests/unit/release/test_modes.py"
 
 ELECTING = (
-    Seeded("modes", "a replaced unit is charged as one that goes", "plan/modes.py",
+    Seeded("modes", "a replaced unit is charged as one that goes", "plan/parts/modes.py",
            "is_monotone=promise.neighbors is Neighbors.ADD_REMOVE",
            "is_monotone=True",
            _PLAN),
@@ -17,7 +17,7 @@ ELECTING = (
            "apart = sensitivity if self.is_monotone else 2 * sensitivity",
            "apart = sensitivity",
            _DP),
-    Seeded("modes", "the group of units does not make scores move more", "plan/modes.py",
+    Seeded("modes", "the group of units does not make scores move more", "plan/parts/modes.py",
            "move = bounds.rows_per_group * promise.group_size",
            "move = bounds.rows_per_group",
            _PLAN),
@@ -25,7 +25,7 @@ ELECTING = (
            "return self.amount / self.groups * _DOWN",
            "return self.amount * _DOWN",
            _DP),
-    Seeded("modes", "values outside of their domain are counted", "plan/modes.py",
+    Seeded("modes", "values outside of their domain are counted", "plan/parts/modes.py",
            "    tests += terms.source.in_domains((PublicKey(asked.of, ()),))\n",
            "",
            _PLAN),
@@ -45,7 +45,7 @@ ELECTING = (
            "value if size >= max(1.0, 2 * number.sd) else NULL_KEY",
            "value",
            _RELEASE),
-    Seeded("modes", "coins that favour one answer have a most frequent one", "sql/measured.py",
+    Seeded("modes", "coins that favour one answer have a most frequent one", "sql/query/measured.py",
            "column.randomized.p + column.randomized.q != 1",
            "column.randomized.p + column.randomized.q > 2",
            "tests/unit/sql/test_measured.py"),

@@ -10,11 +10,11 @@ _SOURCES = "tests/unit/plan/test_sources.py"
 _GROUPS = "tests/unit/release/test_estimates.py::test_groups_of_true_values_are_right_on_average"
 
 ESTIMATING = (
-    Seeded("estimates", "a condition of WHERE on a randomized column removes rows as well", "sql/measured.py",
+    Seeded("estimates", "a condition of WHERE on a randomized column removes rows as well", "sql/query/measured.py",
            "kept = tuple(c for c in block.where if not _names(c, block))",
            "kept = block.where",
            _MEASURED),
-    Seeded("estimates", "a stored value stands twice in a product of weights", "sql/measured.py",
+    Seeded("estimates", "a stored value stands twice in a product of weights", "sql/query/measured.py",
            "if stored.count((table, name)) > 1:",
            "if stored.count((table, name)) > 2:",
            _MEASURED),
@@ -26,7 +26,7 @@ ESTIMATING = (
            "largest = max(largest, second * grown - (own * own if all(in_group) else 0.0))",
            "largest = max(largest, second * grown)",
            _WEIGHTS),
-    Seeded("estimates", "the sum of a unit is clipped before it is weighed", "plan/unit_totals.py",
+    Seeded("estimates", "the sum of a unit is clipped before it is weighed", "plan/sql/unit_totals.py",
            "if weighted(aggregate, analysed.owned.block) is not None:",
            "if weighted(aggregate, analysed.owned.block) is None and False:",
            _SOURCES),

@@ -18,7 +18,8 @@ from functools import cached_property
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import (
+from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.moments import (
     HalfSum,
     Moment,
     ProductSum,
@@ -30,9 +31,8 @@ from proxy.plan.moments import (
     UnitCount,
     UnitTotal,
 )
-from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Listed
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 from tests.oracle.rows import Rows, Tables, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from proxy.sql.algebra import Call
+from proxy.sql.algebra.nodes import Call
 from tests.oracle.values import Value, converted, equal, order
 
 

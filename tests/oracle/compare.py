@@ -8,8 +8,8 @@ from datetime import date
 from decimal import Decimal
 
 from proxy.analysis.keys import PrivateKey
-from proxy.plan.moments import UnitCount
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.moments import UnitCount
 from tests.oracle import times
 from tests.oracle.bounded import Exact, Key
 from tests.oracle.values import Value

@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from proxy.plan.distinct import DistinctLimits, DistinctPart
+from proxy.plan.parts.distinct import DistinctLimits, DistinctPart
 from proxy.plan.release_plan import ReleasePlan
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 from tests.oracle.bounded import Key, Oracle, canonical
 from tests.oracle.rows import Unit

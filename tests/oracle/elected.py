@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 
 from proxy.analysis.keys import PrivateKey
-from proxy.plan.modes import ModePart
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Unknown
-from proxy.sql.algebra import TRUE, ColumnRef, columns_of
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, columns_of
 from tests.oracle.bounded import Key, Oracle
 from tests.oracle.ranked import weighed
 from tests.oracle.rows import Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from proxy.sql.algebra import Call
+from proxy.sql.algebra.nodes import Call
 from proxy.sqltypes import SqlType
 from tests.oracle import times
 from tests.oracle.numbers import half_away, integer, real

@@ -13,7 +13,7 @@ from proxy.analysis.analyse import measure_bounds
 from proxy.analysis.keys import NullKey, PublicKey
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Unknown
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, ColumnRef, JoinKind, columns_of
+from proxy.sql.algebra.nodes import TRUE, Aggregate, AggregateKind, ColumnRef, JoinKind, columns_of
 from tests.oracle.bounded import Key, Oracle
 from tests.oracle.scalars import Row
 from tests.oracle.values import equal

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from proxy.policy.model import Bounded, Column
-from proxy.sql.algebra import TRUE, Scalar, UnitValue, UnitValueKind
+from proxy.sql.algebra.nodes import TRUE, Scalar, UnitValue, UnitValueKind
 from tests.oracle.scalars import Evaluator, Reading, Row
 from tests.oracle.values import Value, order
 

@@ -15,11 +15,11 @@ from typing import TypeVar, assert_never
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT
-from proxy.plan.grid import Days, Grid, Moments, Reals, Wholes
-from proxy.plan.moments import RowCount
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.parts.quantile_grid import Days, Grid, Moments, Reals, Wholes
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
-from proxy.sql.algebra import TRUE, ColumnRef
+from proxy.plan.vector.moments import RowCount
+from proxy.sql.algebra.nodes import TRUE, ColumnRef
 from tests.oracle import times
 from tests.oracle.bounded import NORM_UNITS, Key, Oracle
 from tests.oracle.rows import Unit

@@ -10,8 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from proxy.analysis.analyse import Analysed
 from proxy.policy.model import UnitColumns, Unknown
-from proxy.sql.algebra import Block, ColumnRef, Grouped, Join, JoinKind, Scalar, Scan, Together, Windowed, columns_of
-from proxy.sql.links import link
+from proxy.sql.algebra.links import link
+from proxy.sql.algebra.nodes import (
+    Block,
+    ColumnRef,
+    Grouped,
+    Join,
+    JoinKind,
+    Scalar,
+    Scan,
+    Together,
+    Windowed,
+    columns_of,
+)
 from tests.oracle.per_unit import inner_key, unit_value
 from tests.oracle.scalars import Evaluator, Reading, Row, stored
 from tests.oracle.values import Stored

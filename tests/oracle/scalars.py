@@ -16,7 +16,7 @@ from typing import TypeGuard
 from zoneinfo import ZoneInfo
 
 from proxy.policy.model import Bounded, Column, Domain, Listed
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
 from proxy.sqltypes import Family, SqlType
 from tests.oracle import times
 from tests.oracle.choices import COMPARISONS, LENIENT

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from proxy.analysis.analyse import Analysed
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import RowCount, UnitCount, UnitTotal
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.moments import RowCount, UnitCount, UnitTotal
 from tests.oracle.bounded import NEARLY_ALL, NORM_UNITS, ROW_UNITS, Cell, Exact, Key, Oracle
 from tests.oracle.rows import Tables, Unit
 

@@ -11,9 +11,21 @@ from collections import defaultdict
 from typing import assert_never
 
 from proxy.analysis.analyse import measure_bounds
-from proxy.plan.recipes import Apart, Computed, Count, Linear, Mean, Measured, Ranked, Relation, Spread, Total, Verdict
 from proxy.plan.release_plan import ReleasePlan
-from proxy.sql.algebra import TRUE, Aggregate, AggregateKind, Scalar
+from proxy.plan.vector.recipes import (
+    Apart,
+    Computed,
+    Count,
+    Linear,
+    Mean,
+    Measured,
+    Ranked,
+    Relation,
+    Spread,
+    Total,
+    Verdict,
+)
+from proxy.sql.algebra.nodes import TRUE, Aggregate, AggregateKind, Scalar
 from tests.oracle.bounded import Exact, Key, Oracle
 from tests.oracle.scalars import Reading, Row
 

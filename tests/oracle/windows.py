@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cmp_to_key
 
 from proxy.policy.model import Column
-from proxy.sql.algebra import (
+from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from psycopg.rows import TupleRow
 
 from proxy.errors import Unsupported
-from proxy.sql.parse import tokenize
+from proxy.sql.syntax.parse import tokenize
 from tests.wire.front import TestFront
 
 Client = psycopg.Connection[TupleRow]

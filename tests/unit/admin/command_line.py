@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.admin.cli import build, run
-from proxy.admin.profile_command import Profiled
-from proxy.admin.serve_commands import Runners
+from proxy.admin.commands.profile import Profiled
+from proxy.admin.commands.serve import Runners
 from proxy.config import DemoConfig, ExplainRequest, ProfileConfig, ServeConfig
 from proxy.errors import HushError
-from proxy.session.profiling import Progress
+from proxy.session.learning.profiling import Progress
 
 
 @dataclass(slots=True)

@@ -14,9 +14,9 @@ from proxy.admin.hosting import Opener
 from proxy.config import Filters, ProfileConfig
 from proxy.ledger import replay
 from proxy.ledger.base import Ledger
-from proxy.plan.profile import BUCKETS, Sizes
+from proxy.plan.profile.profile import BUCKETS, Sizes
 from proxy.policy.model import Policy
-from proxy.session.profiling import profile
+from proxy.session.learning.profiling import profile
 
 POLICY = """
 version: 1

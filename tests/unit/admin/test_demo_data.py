@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from proxy.admin.demo_data import Summary, generate
+from proxy.admin.demo.data import Summary, generate
 from proxy.admin.files import read_policy
 from proxy.errors import ConfigError
 from proxy.policy.model import Bounded, FromPolicy, Listed, Policy, Table, UnitColumns

@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from proxy.admin.demo_survey import PEOPLE, REGIONS, TRUTH, YES, generate_survey, survey
+from proxy.admin.demo.survey import PEOPLE, REGIONS, TRUTH, YES, generate_survey, survey
 from proxy.admin.files import read_policy
 from proxy.errors import ConfigError
 from proxy.policy.model import Bounded, Listed

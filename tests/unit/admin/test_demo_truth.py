@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from proxy import demo
-from proxy.admin.demo_data import generate
-from proxy.admin.demo_truth import CHECKS, Compared, compared, truth, verdict
+from proxy.admin.demo.data import generate
+from proxy.admin.demo.truth import CHECKS, Compared, compared, truth, verdict
 
 
 @pytest.fixture(scope="module")

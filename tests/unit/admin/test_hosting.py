@@ -13,7 +13,7 @@ import pytest
 from proxy.admin.hosting import keep_promise
 from proxy.dp.accounting import limit_pico
 from proxy.errors import LedgerFailed
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.policy.model import Accounting, EpsilonLimit, Neighbors, Policy, Refresh
 from tests.unit.ledger.make import ask, want
 from tests.unit.session.make import version

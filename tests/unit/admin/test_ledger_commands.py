@@ -16,11 +16,11 @@ import pytest
 from proxy.admin.files import read_policy
 from proxy.dp.accounting import ATTO, PICO, limit_pico
 from proxy.errors import LedgerFailed
-from proxy.ledger import schema
 from proxy.ledger.base import AccountSpent, Question, Wanted
 from proxy.ledger.chain import Grant
-from proxy.ledger.schema import FILE_NAME
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite import schema
+from proxy.ledger.sqlite.ledger import SqliteLedger
+from proxy.ledger.sqlite.schema import FILE_NAME
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
 from proxy.policy.model import Promise
 from proxy.policy.pledge import pledge_of

@@ -17,27 +17,27 @@ import pytest
 
 from proxy import app
 from proxy.admin import control
+from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.hosting import Hosted, PublicSource
-from proxy.admin.profile_command import Profiled, wishes_of
-from proxy.admin.profile_file import is_kept, keep_profiles, path_of, read_profiles
-from proxy.admin.profile_request import Profiling
+from proxy.admin.profiles.file import is_kept, keep_profiles, path_of, read_profiles
+from proxy.admin.profiles.request import Profiling
 from proxy.config import EveryFilter, ExplainRequest, Filters
 from proxy.dp.accounting import knob_pico
 from proxy.dp.mechanisms import Distribution
 from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.pipeline.alone import read_alone
 from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Terms
 from proxy.pipeline.statements import Understood
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile
+from proxy.plan.profile.profile import BUCKETS, ColumnShares, Sizes, TableProfile
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.dataset import Dataset, Version
-from proxy.session.plancache import PlanCache
-from proxy.session.profiling import profile
-from proxy.sql.constants import Constants
+from proxy.session.learning.profiling import profile
+from proxy.sql.algebra.constants import Constants
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.admin.profile_shop import LARGE, POLICY, UNITS, NoNoise, config, made, opener_of, policy_of, spent
 from tests.unit.session.make import version as others_version

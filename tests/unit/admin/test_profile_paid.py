@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from proxy import app
-from proxy.admin.profile_file import keep_profiles, path_of, read_profiles
+from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.config import EveryFilter
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request
-from proxy.plan.profile import Paid, Part, TableProfile
+from proxy.plan.profile.profile import Paid, Part, TableProfile
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.admin.profile_shop import POLICY, config, made, opener_of, policy_of, spent
 

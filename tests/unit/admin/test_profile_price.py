@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from proxy import app
-from proxy.admin.profile_command import wishes_of
-from proxy.admin.profile_price import offers, proposal_lines, proposed
+from proxy.admin.commands.profile import wishes_of
+from proxy.admin.profiles.price import offers, proposal_lines, proposed
 from proxy.config import EveryFilter
 from proxy.policy.model import NoLimit, Policy
 from tests.unit.admin.command_line import CommandLine

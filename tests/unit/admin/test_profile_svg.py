@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from proxy import app
-from proxy.admin.profile_svg import drawn
-from proxy.admin.profile_words import Bar, Chart
+from proxy.admin.profiles.svg import drawn
+from proxy.admin.profiles.words import Bar, Chart
 from proxy.config import EveryFilter
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.admin.profile_shop import config

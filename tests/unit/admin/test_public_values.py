@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from proxy.admin import public_values
-from proxy.admin.public_values import MOST_VALUES, with_found_values
+from proxy.admin.proposing import public_values
+from proxy.admin.proposing.public_values import MOST_VALUES, with_found_values
 from proxy.policy.model import Bounded, Column, Listed, PublicTable, RowUnit, Table, Unknown
 from proxy.sqltypes import SqlType
 

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import product
 
 from proxy.analysis.domains import Domains
-from proxy.sql.algebra import Scalar
+from proxy.sql.algebra.nodes import Scalar
 from tests.oracle import times
 from tests.oracle.scalars import Row
 from tests.oracle.values import Value

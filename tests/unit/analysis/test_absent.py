@@ -17,7 +17,7 @@ from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, PublicKey
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Bounded, Column, FromPolicy, Listed, Table, UnitColumns
-from proxy.sql.algebra import Scalar, columns_of
+from proxy.sql.algebra.nodes import Scalar, columns_of
 from proxy.sqltypes import SqlType as T
 from tests.oracle import times
 from tests.oracle.scalars import Evaluator, Reading, Row

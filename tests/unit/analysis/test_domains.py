@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra import Call, ColumnRef
+from proxy.sql.algebra.nodes import Call, ColumnRef
 from tests.oracle.scalars import Evaluator, Reading, in_domain
 from tests.unit.analysis.samples import ROWS, argument
 from tests.unit.plan.shop import plan

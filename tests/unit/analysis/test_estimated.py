@@ -18,8 +18,8 @@ from proxy.errors import Unsupported
 from proxy.plan.release_plan import plan_release
 from proxy.policy.model import Column, Listed
 from proxy.policy.response import KeptOrUniform
-from proxy.sql.algebra import ColumnRef, conjuncts
-from proxy.sql.scope import Catalog
+from proxy.sql.algebra.nodes import ColumnRef, conjuncts
+from proxy.sql.relations.scope import Catalog
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.survey import PEOPLE, TABLES, coins, of_survey
 from tests.unit.release.make import bound

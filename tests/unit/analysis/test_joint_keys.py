@@ -10,7 +10,7 @@ from proxy.analysis.analyse import Analysed
 from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import PublicKey, key_identity, public_product, public_size
-from proxy.sql.algebra import columns_of
+from proxy.sql.algebra.nodes import columns_of
 from proxy.sqltypes import Value
 from tests.oracle import times
 from tests.oracle.scalars import Evaluator, Reading

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
-from proxy.sql.algebra import Scalar
+from proxy.sql.algebra.nodes import Scalar
 from tests.oracle import times
 from tests.oracle.scalars import Evaluator, Reading
 from tests.unit.analysis.samples import ROWS, argument

@@ -11,8 +11,8 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.keys import NULL_KEY, Key, PrivateKey, PublicKey, few_enough, key_identity
 from proxy.errors import BadGroups, Unsupported
 from proxy.policy.model import Column, Listed, PublicTable, Table
-from proxy.sql.algebra import Block, ColumnRef, Scalar, Scan
-from proxy.sql.constants import Unread
+from proxy.sql.algebra.constants import Unread
+from proxy.sql.algebra.nodes import Block, ColumnRef, Scalar, Scan
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan, plans
 

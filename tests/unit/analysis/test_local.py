@@ -11,8 +11,8 @@ from proxy.analysis.local import check_local, reads_local
 from proxy.analysis.owned import EveryRow
 from proxy.analysis.units import own
 from proxy.errors import UnitNotJoined, Unsupported
-from proxy.sql.algebra import Block, Branch, Scan, Together
-from proxy.sql.scope import Catalog
+from proxy.sql.algebra.nodes import Block, Branch, Scan, Together
+from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.survey import ANSWERS, UNIQUE, WITH_LOCAL
 from tests.unit.release.make import bound
 

@@ -8,8 +8,8 @@ import pytest
 
 from proxy.analysis.estimated import weighted
 from proxy.analysis.own_noise import own_sd
-from proxy.sql.algebra import Call
-from proxy.sql.scope import Catalog
+from proxy.sql.algebra.nodes import Call
+from proxy.sql.relations.scope import Catalog
 from proxy.sqltypes import SqlType
 from tests.unit.plan.survey import TABLES
 from tests.unit.release.make import bound

@@ -12,7 +12,7 @@ import pytest
 
 from proxy.analysis import patterns
 from proxy.analysis.patterns import heaviest_together_up
-from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar
+from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Member, Scalar
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 

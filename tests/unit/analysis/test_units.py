@@ -13,7 +13,7 @@ from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
 from proxy.policy.model import Bounded, Column, FromPolicy, JoinKey, Table, UnitColumns, UnitVia
-from proxy.sql.algebra import AggregateKind
+from proxy.sql.algebra.nodes import AggregateKind
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan, plans
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from proxy.sql import patterns
-from proxy.sql.algebra import Span
-from proxy.sql.formats import pieces_of
+from proxy.sql.algebra.nodes import Span
+from proxy.sql.conditions import patterns
+from proxy.sql.literals.formats import pieces_of
 from proxy.sqltypes import SqlType
 
 Constant = str | int | float | Span

@@ -11,7 +11,7 @@ import duckdb
 
 from proxy.engines.base import Cancellation, Engine, Stages
 from proxy.ledger.base import Wanted
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import (
     Bounded,

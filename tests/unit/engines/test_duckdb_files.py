@@ -18,7 +18,7 @@ from proxy.engines.duckdb_files import _CSV_TYPES
 from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DataFiles, Limits, Table, UnitColumns
-from proxy.sql.dialect import text_literal
+from proxy.sql.render.dialect import text_literal
 from proxy.sqltypes import SqlType
 from tests.unit.engines.make import first_stage, paying, policy
 

@@ -15,11 +15,11 @@ import duckdb
 import psycopg
 import pytest
 
-from proxy.sql import letters
-from proxy.sql.algebra import Span
-from proxy.sql.dialect import DUCKDB, Dialect, text_literal
-from proxy.sql.postgres_dialect import POSTGRES
-from proxy.sql.postgres_times import LONGEST_DAYS
+from proxy.sql.algebra.nodes import Span
+from proxy.sql.functions import letters
+from proxy.sql.render.dialect import DUCKDB, Dialect, text_literal
+from proxy.sql.render.postgres.dialect import POSTGRES
+from proxy.sql.render.postgres.times import LONGEST_DAYS
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server
 from tests.unit.engines.calls import INT8, TEXT, VALUES, Called, Constant, calls, generated

@@ -18,7 +18,7 @@ from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import PostgresSource
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.names import spelled
+from proxy.sql.syntax.names import spelled
 from tests.postgres_server import PrivateServer, start_server
 from tests.unit.engines.make import CITIES, first_stage, paying, policy, renamed, staged
 from tests.unit.engines.private_postgres import DATA, DATABASE, LOGIN, SHOP_USERS, data_server, open_engine

@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from proxy.plan import checked_doubles
-from proxy.plan.moments import ROW_UNITS, ScaledSum
-from proxy.sql.algebra import TRUE, Call, Literal
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.plan.sql import checked_doubles
+from proxy.plan.vector.moments import ROW_UNITS, ScaledSum
+from proxy.sql.algebra.nodes import TRUE, Call, Literal
+from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server
 from tests.unit.analysis.samples import argument

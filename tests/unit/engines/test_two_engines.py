@@ -12,10 +12,10 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.policy.model import Policy
-from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.postgres_dialect import POSTGRES
-from proxy.sql.postgres_functions import SPELLINGS
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.postgres.dialect import POSTGRES
+from proxy.sql.render.postgres.functions import SPELLINGS
 from proxy.sqltypes import SqlType
 from tests.unit.engines.generated import generated
 from tests.unit.engines.two_engines import Rows, TwoEngines, limited, policy, statements, unbounded

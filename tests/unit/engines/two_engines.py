@@ -16,11 +16,11 @@ from proxy.analysis.keys import PrivateKey
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.errors import HushError
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.salting import spelled
-from proxy.plan.sets import SetsPlan
+from proxy.plan.sets.sets import SetsPlan
+from proxy.plan.sql.salting import spelled
 from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
-from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.e2e import shop_data
 from tests.postgres_server import private_server

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from proxy.errors import LedgerFailed
-from proxy.ledger.postgres import PostgresLedger
+from proxy.ledger.postgres.ledger import PostgresLedger
 from tests.unit.ledger.make import ask, payers, reserved_of, want
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.ledger.postgres import PostgresLedger
+from proxy.ledger.postgres.ledger import PostgresLedger
 from tests import places
 from tests.unit.ledger.server import Database, running_database
 

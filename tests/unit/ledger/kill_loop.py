@@ -19,7 +19,7 @@ from types import MethodType
 
 from proxy.dp.accounting import PICO
 from proxy.ledger.base import Receipt
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, Reserved
 from proxy.release.store import Stored
 from tests.unit.ledger.make import account, ask, want

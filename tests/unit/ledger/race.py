@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from proxy.ledger.base import AccountSpent
-from proxy.ledger.postgres import PostgresLedger
+from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.plan.charge import Reserved
 from tests.unit.ledger.make import account, ask, want
 

@@ -12,10 +12,10 @@ import pytest
 
 from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, LedgerFailed
+from proxy.ledger.balances import in_present
 from proxy.ledger.base import AccountingChanged, AccountSpent, Ledger, Outcome, Question, Receipt, Wanted
 from proxy.ledger.books import Books
 from proxy.ledger.chain import PREVIEW_CHARS, Entry, Keyed
-from proxy.ledger.tabs import in_present
 from proxy.plan.charge import Account, Cost, ReleaseKey, Reserved
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.release.store import Missing, Stored

@@ -15,11 +15,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from proxy.dp.accounting import ATTO
 from proxy.dp.selection import KeyRule, key_rule
 from proxy.errors import LedgerFailed
+from proxy.ledger.balances import Tab
 from proxy.ledger.base import AccountingChanged
 from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Earlier, Entry, Event, Keyed, Priced, encode
 from proxy.ledger.promises import NEVER_STATED, PromiseRefused, Standing, Terms, UnitChanged
-from proxy.ledger.tabs import Tab
 from proxy.plan.charge import Account, Cost, Request
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
 from proxy.policy.pledge import Owner

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from proxy.ledger.attempts import MOST_ATTEMPTS
 from proxy.ledger.base import AccountSpent, Ending, Receipt
 from proxy.ledger.chain import Reason
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.ledger.windows import first_day
 from proxy.plan.charge import Account, Cost, Reserved
 from proxy.policy.model import Refresh

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import schema
 from proxy.ledger.chain import GENESIS
 from proxy.ledger.replay import inspect
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite import schema
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.unit.ledger.make import ask, key, payers, reserved_of, want
 
 

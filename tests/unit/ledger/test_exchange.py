@@ -13,7 +13,7 @@ from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger.exchange import read, verified, written
 from proxy.ledger.moving import items_of, take_in
 from proxy.ledger.replay import inspect
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost
 from tests.unit.ledger.make import EARLIER, ask, full_disk, gift, payers, reserved_of, want
 

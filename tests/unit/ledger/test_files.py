@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger.directory import OwnedDirectory, make_private
-from proxy.ledger.head import Mark, Marker, NoMark, read_mark
+from proxy.ledger.sqlite.directory import OwnedDirectory, make_private
+from proxy.ledger.sqlite.head import Mark, Marker, NoMark, read_mark
 from tests.unit.ledger.make import full_disk
 
 ONE, TWO, THREE = (Mark(seq, f"{seq:064x}") for seq in (1, 2, 3))

@@ -13,12 +13,14 @@ import pytest
 
 from proxy.dp.selection import shown_atto_up
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import history, postgres_chain, postgres_link
+from proxy.ledger import history
 from proxy.ledger.base import AccountSpent, Ledger, Outcome
-from proxy.ledger.head import Marker
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_books import foretell_at, inspect_at
+from proxy.ledger.postgres import chain as postgres_chain
+from proxy.ledger.postgres import link as postgres_link
+from proxy.ledger.postgres.books import foretell_at, inspect_at
+from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.promises import PolicyOutdated, UnitChanged
+from proxy.ledger.sqlite.head import Marker
 from proxy.plan.charge import Cost
 from proxy.policy.model import Promise
 from proxy.release.store import Stored

@@ -12,11 +12,11 @@ import pytest
 
 from proxy.config import LedgerAt
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import postgres_chain
 from proxy.ledger.exchange import read, verified, written
 from proxy.ledger.moving import items_of, take_in
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_books import grant_at, inspect_at, items_at, take_in_at
+from proxy.ledger.postgres import chain as postgres_chain
+from proxy.ledger.postgres.books import grant_at, inspect_at, items_at, take_in_at
+from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.plan.charge import Cost
 from proxy.release.store import Missing
 from tests.e2e.served import write_users
@@ -38,7 +38,7 @@ def change(database: Database, sql: str) -> None:
 
 
 def test_books_move_from_files_to_a_server_and_back(database: Database, tmp_path: Path) -> None:
-    from proxy.ledger.sqlite import SqliteLedger
+    from proxy.ledger.sqlite.ledger import SqliteLedger
 
     with pytest.raises(ConfigError, match="no ledger in that database"):
         inspect_at(database.url)
@@ -172,7 +172,8 @@ def test_never_less_charged_than_answered_after_kill_9(database: Database, tmp_p
     """Proxies die at any moment of a charge; those that go on are not held up, and every answer is counted."""
     code = (
         "import sys; from itertools import count; from pathlib import Path\n"
-        "from proxy.ledger.postgres import PostgresLedger; from tests.unit.ledger.make import ask, payers, want\n"
+        "from proxy.ledger.postgres.ledger import PostgresLedger\n"
+        "from tests.unit.ledger.make import ask, payers, want\n"
         "ledger = PostgresLedger(Path(sys.argv[1]), sys.argv[2])\n"
         "for n in count():\n"
         "    ledger.reserve(payers(), want(f'{sys.argv[3]}.{n}'), ask())\n"

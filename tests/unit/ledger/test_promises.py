@@ -11,9 +11,9 @@ import pytest
 from proxy.ledger.base import Ledger
 from proxy.ledger.exchange import Item
 from proxy.ledger.moving import take_in
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_books import take_in_at
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.postgres.books import take_in_at
+from proxy.ledger.postgres.ledger import PostgresLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.unit.ledger.promise_suite import PromiseSuite
 from tests.unit.ledger.server import Database
 

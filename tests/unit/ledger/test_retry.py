@@ -11,11 +11,11 @@ import pytest
 from proxy.errors import LedgerFailed
 from proxy.ledger import exchange, moving
 from proxy.ledger.base import Ledger
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_books import inspect_at, items_at
-from proxy.ledger.postgres_store import check_opened
+from proxy.ledger.postgres.books import inspect_at, items_at
+from proxy.ledger.postgres.ledger import PostgresLedger
+from proxy.ledger.postgres.store import check_opened
 from proxy.ledger.replay import inspect
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from tests.unit.ledger.make import ask, key, payers, reserved_of, want
 from tests.unit.ledger.relay import Cut, relayed
 from tests.unit.ledger.retries import FREE, FULL, RetrySuite, attempted, ended, numbers

@@ -16,14 +16,15 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger import history, schema
+from proxy.ledger import history
 from proxy.ledger.base import Ledger, Outcome
 from proxy.ledger.books import Books
 from proxy.ledger.chain import Event, Pledged
 from proxy.ledger.grants import grant_in_files
-from proxy.ledger.head import Mark, Marker, Marking
 from proxy.ledger.replay import inspect
-from proxy.ledger.sqlite import SqliteLedger, _Overtaken
+from proxy.ledger.sqlite import schema
+from proxy.ledger.sqlite.head import Mark, Marker, Marking
+from proxy.ledger.sqlite.ledger import SqliteLedger, _Overtaken
 from proxy.plan.charge import Cost
 from proxy.policy.model import Promise
 from proxy.policy.pledge import Pledge
@@ -83,7 +84,8 @@ def test_charges_are_synchronous_and_stores_are_not(ledger: SqliteLedger) -> Non
 
 
 def test_a_second_process_is_told_who_owns_the_directory(state: Path, ledger: SqliteLedger) -> None:
-    code = f"from pathlib import Path; from proxy.ledger.sqlite import SqliteLedger; SqliteLedger(Path({str(state)!r}))"
+    imports = "from pathlib import Path; from proxy.ledger.sqlite.ledger import SqliteLedger"
+    code = f"{imports}; SqliteLedger(Path({str(state)!r}))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert f"state directory {state} is in use by process " in run.stderr

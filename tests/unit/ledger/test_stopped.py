@@ -18,9 +18,9 @@ import pytest
 
 from proxy.errors import LedgerFailed
 from proxy.ledger.base import Receipt
-from proxy.ledger.postgres import PostgresLedger
-from proxy.ledger.postgres_append import TURN_S
-from proxy.ledger.postgres_books import inspect_at
+from proxy.ledger.postgres.append import TURN_S
+from proxy.ledger.postgres.books import inspect_at
+from proxy.ledger.postgres.ledger import PostgresLedger
 from tests import places
 from tests.unit.ledger.make import ask, payers, reserved_of, want
 from tests.unit.ledger.relay import Halt, Relay, relayed

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.dp.accounting import epsilon_spent, limit_pico
+from proxy.ledger.balances import Running, in_rho
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon, worst_case_lines
-from proxy.ledger.tabs import Running, in_rho
 from proxy.ledger.windows import day_of, first_day, most_in_a_year, window_end
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import Budgets, EpsilonLimit, NoLimit, Privacy, Refresh, Role, Users

@@ -13,8 +13,8 @@ import pytest
 from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Planned, Task, plan_near_enough, plan_statement
 from proxy.pipeline.target import Target
-from proxy.sql.algebra import Literal
-from proxy.sql.constants import Constants, Elements, Given, InputText
+from proxy.sql.algebra.constants import Constants, Elements, Given, InputText
+from proxy.sql.algebra.nodes import Literal
 from proxy.sqltypes import SqlType
 from tests.unit.sql.corpus import NOW, Setting, policy, setting_of, understood
 

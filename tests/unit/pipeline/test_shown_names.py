@@ -10,7 +10,7 @@ from proxy.front.relations import RELATIONS
 from proxy.pipeline.premises import Premises, as_declared
 from proxy.pipeline.shown_names import shown_sql
 from proxy.policy.model import PostgresSource
-from proxy.sql.dialects import dialect_of
+from proxy.sql.render.dialects import dialect_of
 from tests.unit.sql.corpus import policy
 
 

@@ -13,10 +13,10 @@ from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.statements import Asked, Understood, private_words, understand
 from proxy.policy.model import RawSelect
 from proxy.session.contract import Piece, Refusal
-from proxy.sql.block import bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.probe import Probe
-from proxy.sql.wrappers import Wrapper
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.block import bind_block
+from proxy.sql.query.probe import Probe
+from proxy.sql.syntax.wrappers import Wrapper
 from tests.unit.session.make import version
 from tests.unit.sql.corpus import Case, cases, policy
 

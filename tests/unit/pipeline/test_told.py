@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from proxy.pipeline.front_state import KEPT_SQL, Answers, Noted, Prepared, Taken, names_made, read_kept
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.statements import Asked, Understood, understand
-from proxy.pipeline.told import KEPT_SQL, Answers, Noted, Prepared, Taken, names_made, read_kept
 from proxy.session.contract import Piece, Refusal
-from proxy.sql.parse import split_statements
-from proxy.sql.probe import Probe
+from proxy.sql.query.probe import Probe
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.session.make import version
 
 NAMES = frozenset({"v", "w", "p", "pub", "q", "my view"})

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
-from proxy.plan.sets import Plan, plan_block
+from proxy.plan.sets.sets import Plan, plan_block
 from proxy.policy.model import (
     Accounting,
     Bounded,
@@ -28,12 +28,12 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
-from proxy.sql.algebra import Block
-from proxy.sql.block import bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import Block
+from proxy.sql.query.block import bind_block
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from proxy.sqltypes import SqlType as T
 
 NOW = datetime(2026, 1, 1)

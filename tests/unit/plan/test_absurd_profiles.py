@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.cells import cells_of
-from proxy.plan.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
+from proxy.plan.parts.cells import cells_of
+from proxy.plan.profile.profile import BUCKETS, ColumnShares, Sizes, TableProfile, UnitMeans
 from proxy.policy.model import Unknown
 from tests.unit.plan.shop import ORDERS, context, plan
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from proxy.plan.cells import MOST_CELLS, Cells, cells_of, place_of
+from proxy.plan.parts.cells import MOST_CELLS, Cells, cells_of, place_of
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.sqltypes import SqlType as T
 

@@ -9,11 +9,11 @@ import duckdb
 import numpy as np
 import pytest
 
-from proxy.plan.bound_choice import FromProfile
-from proxy.plan.moments import HalfSum, ScaledSum
-from proxy.plan.profile import UnitMeans
-from proxy.plan.recipes import Mean
+from proxy.plan.profile.bound_choice import FromProfile
+from proxy.plan.profile.profile import UnitMeans
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.vector.moments import HalfSum, ScaledSum
+from proxy.plan.vector.recipes import Mean
 from proxy.policy.model import Accounting
 from proxy.release.finish import _figures
 from tests.unit.plan.shop import any_plan, context, plan

@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.allocation import with_chosen_bound
 from proxy.plan.release_plan import ReleasePlan, statement_of, with_sql
-from proxy.plan.statement import render
+from proxy.plan.sql.statement import render
+from proxy.plan.vector.allocation import with_chosen_bound
 from tests.unit.plan.shop import context, plan
 
 BOUND = 1.5

@@ -17,14 +17,14 @@ from psycopg.rows import TupleRow
 from proxy.dp.accounting import of_atto_down
 from proxy.dp.mechanisms import Distribution, grid_scale, noise_sd
 from proxy.dp.selection import key_rule
-from proxy.plan.cut_units import CUT, WHOLE, growth, norm_up, weight_beside
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.left_out import COMPLETE, Untold
+from proxy.plan.parts.cut_units import CUT, WHOLE, growth, norm_up, weight_beside
+from proxy.plan.profile.left_out import COMPLETE, Untold
 from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.words.explain import explain_block
+from proxy.plan.words.explain_lines import explain_lines
 from proxy.policy.model import Bounded, FromPolicy, Neighbors
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.render.postgres.dialect import POSTGRES
 from tests.postgres_server import private_server
 from tests.unit.plan.shop import any_plan, context, plan, with_bounds
 from tests.unit.plan.test_profile import PROFILE

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from proxy.analysis.analyse import Lowered
-from proxy.plan.derive import Derived
-from proxy.plan.derive import derive as derived_from
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.reuse.derive import Derived
+from proxy.plan.reuse.derive import derive as derived_from
+from proxy.plan.sets.sets import Plan, SetsPlan
 from proxy.policy.model import Bounded, Column, FromPolicy, Listed
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan

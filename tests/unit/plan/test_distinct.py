@@ -12,8 +12,8 @@ import pytest
 from proxy.analysis.analyse import Lowered
 from proxy.dp.mechanisms import SCALE, Distribution
 from proxy.errors import HushError, PolicyForbids
-from proxy.plan.asked import DistinctValues
-from proxy.plan.distinct import DistinctLimits, DistinctPart
+from proxy.plan.parts.distinct import DistinctLimits, DistinctPart
+from proxy.plan.parts.part_requests import DistinctValues
 from proxy.plan.release_plan import ReleasePlan
 from proxy.policy.model import Column, Neighbors
 from proxy.sqltypes import SqlType

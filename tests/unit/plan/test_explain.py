@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.outputs import output_noise
+from proxy.plan.words.explain import explain_block
+from proxy.plan.words.explain_lines import explain_lines
+from proxy.plan.words.outputs import output_noise
 from proxy.policy.model import Bounded, Neighbors
 from tests.unit.plan.shop import context, context_with_sums, plan
 from tests.unit.release.answered import answers

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.plan.expressed import Expressed, NotExpressed
-from proxy.plan.moments import HalfSum, Moment, QuarterSum, RowCount, ScaledSum
-from proxy.plan.recipes import NOTHING, Count, Linear, Mean, Measured, Relation, RelationKind, Total
-from proxy.sql.algebra import TRUE, ColumnRef
+from proxy.plan.reuse.expressed import Expressed, NotExpressed
+from proxy.plan.vector.moments import HalfSum, Moment, QuarterSum, RowCount, ScaledSum
+from proxy.plan.vector.recipes import NOTHING, Count, Linear, Mean, Measured, Relation, RelationKind, Total
+from proxy.sql.algebra.nodes import TRUE, ColumnRef
 from proxy.sqltypes import SqlType as T
 
 X, Y = ColumnRef(0, "x", T.FLOAT8), ColumnRef(0, "y", T.FLOAT8)

@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 from proxy.errors import BadGroups, MissingBounds
-from proxy.plan.grid import MOST_CELLS, Days, Grid, Moments, Reals, Wholes, describe, grid_of, most_cells
+from proxy.plan.parts.quantile_grid import MOST_CELLS, Days, Grid, Moments, Reals, Wholes, describe, grid_of, most_cells
 from proxy.policy.model import Bounded, Column, Listed
-from proxy.sql.algebra import TRUE
+from proxy.sql.algebra.nodes import TRUE
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import TABLES, context, plan
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from proxy.analysis.analyse import Lowered
-from proxy.plan.left_out import COMPLETE, Untold
+from proxy.plan.profile.left_out import COMPLETE, Untold
 from tests.unit.plan.shop import context, plan
 
 NUMBER = "row_number() over (partition by user_id order by made desc)"

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from proxy.analysis.units import UniqueKeys
-from proxy.plan import kept
-from proxy.plan.bound_choice import FROM_POLICY, FromProfile
-from proxy.plan.cells import Cells, cells_of
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.kept import Filters
-from proxy.plan.left_out import About
-from proxy.plan.profile import ColumnShares, TableProfile, UnitMeans
+from proxy.plan.parts.cells import Cells, cells_of
+from proxy.plan.profile import kept
+from proxy.plan.profile.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.profile.kept import Filters
+from proxy.plan.profile.left_out import About
+from proxy.plan.profile.profile import ColumnShares, TableProfile, UnitMeans
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
 from proxy.policy.model import Bounded, Column
-from proxy.sql.algebra import TRUE, ColumnRef, conjunction
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, conjunction
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, context, plan
 from tests.unit.plan.test_profile import PROFILE, ROWS, counted

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxy.plan.cells import Cells, cells_of
-from proxy.plan.key_groups import groups_of_cells
-from proxy.sql.algebra import ColumnRef, Scalar, columns_of
+from proxy.plan.parts.cells import Cells, cells_of
+from proxy.plan.profile.key_groups import groups_of_cells
+from proxy.sql.algebra.nodes import ColumnRef, Scalar, columns_of
 from tests.unit.plan.shop import ORDERS, USERS, plan
 
 

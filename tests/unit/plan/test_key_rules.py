@@ -13,9 +13,9 @@ import pytest
 
 from proxy.dp.accounting import ATTO
 from proxy.dp.selection import shown_atto_up
-from proxy.plan.cut_units import norm_up
+from proxy.plan.parts.cut_units import norm_up
 from proxy.plan.release_plan import PlanContext, ReleasePlan
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan, SetsPlan
 from proxy.policy.model import Bounded, Neighbors, Policy, Privacy, Table
 from tests.oracle.shown import Few, unit_length
 from tests.thresholds import each_of, least_shown

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.learned import Learned
-from proxy.plan.moments import ROW_UNITS, UnitTotal
+from proxy.plan.vector.moments import ROW_UNITS, UnitTotal
 from proxy.policy.model import Bounded
 from tests.unit.plan.shop import context, context_with_sums, plans
 from tests.unit.release.make import planned

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.left_out import COMPLETE, About, Untold, told
-from proxy.plan.profile import TableProfile
-from proxy.plan.recipes import Count, Total
+from proxy.plan.profile.left_out import COMPLETE, About, Untold, told
+from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.vector.recipes import Count, Total
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
 from proxy.policy.model import Bounded, FromPolicy
 from proxy.release.figure import Figure
 from proxy.release.finish import _figures
-from proxy.session.notices import left_out_notices, unsaid
+from proxy.session.answering.notices import left_out_notices, unsaid
 from tests.unit.plan.shop import any_plan, context, context_with_sums, plan
 from tests.unit.plan.test_profile import PROFILE, PROFILED, ROWS, counted
 

@@ -9,9 +9,9 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.errors import MissingBounds
-from proxy.plan.bound_choice import FROM_POLICY, FromProfile
-from proxy.plan.learned import usable, with_limits, without_limit
-from proxy.plan.profile import TableProfile
+from proxy.plan.profile.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.profile.learned import usable, with_limits, without_limit
+from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import PlanContext
 from proxy.policy.model import ByProfile, FromPolicy, Limit, NotGiven
 from tests.unit.plan.shop import ORDERS, TABLES, any_plan, context, plan

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from proxy.dp.accounting import knob_pico
-from proxy.plan.lost import lost_in
 from proxy.plan.release_plan import Threshold
+from proxy.plan.words.lost import lost_in
 from tests.unit.plan.shop import any_plan, context, plan
 from tests.unit.plan.test_kept import KNOWN
 from tests.unit.plan.test_private_choice import OF

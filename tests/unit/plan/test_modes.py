@@ -15,15 +15,15 @@ import pytest
 from proxy.analysis.keys import NULL_KEY
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import HushError, MissingBounds, PolicyForbids
-from proxy.plan.derive import derive
-from proxy.plan.describe import describe_draw
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.modes import ModePart
-from proxy.plan.outputs import output_noise
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold
+from proxy.plan.reuse.derive import derive
+from proxy.plan.words.describe import describe_draw
+from proxy.plan.words.explain import explain_block
+from proxy.plan.words.explain_lines import explain_lines
+from proxy.plan.words.outputs import output_noise
 from proxy.policy.model import FromPolicy, Neighbors
-from proxy.sql.algebra import columns_of
+from proxy.sql.algebra.nodes import columns_of
 from tests.unit.plan.shop import TABLES, context, plan
 from tests.unit.plan.survey import of_survey
 from tests.unit.plan.test_quantiles import ORDERS, USERS

@@ -7,10 +7,10 @@ from datetime import date
 import numpy as np
 import pytest
 
-from proxy.plan.cells import Cells, cells_of
-from proxy.plan.passed import passed
+from proxy.plan.parts.cells import Cells, cells_of
+from proxy.plan.profile.passed import passed
 from proxy.policy.model import Bounded, Column, Listed
-from proxy.sql.algebra import Call, ColumnRef, Literal, Member, Scalar, conjunction, is_null, is_present
+from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Member, Scalar, conjunction, is_null, is_present
 from proxy.sqltypes import SqlType as T
 from proxy.sqltypes import Value
 

@@ -10,7 +10,7 @@ import pytest
 
 from proxy.errors import Unsupported
 from proxy.policy.model import Bounded, Column
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.unit.plan import shop
 

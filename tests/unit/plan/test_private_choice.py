@@ -9,10 +9,10 @@ import duckdb
 import pytest
 
 from proxy.dp.selection import threshold
-from proxy.plan.bound_choice import FromPolicy, FromProfile
-from proxy.plan.moments import UnitCount
+from proxy.plan.profile.bound_choice import FromPolicy, FromProfile
 from proxy.plan.release_plan import ReleasePlan, Threshold
-from proxy.sql.algebra import TRUE
+from proxy.plan.vector.moments import UnitCount
+from proxy.sql.algebra.nodes import TRUE
 from tests.unit.plan.shop import plan
 from tests.unit.plan.test_profile import PROFILE, PROFILED, ROWS, counted
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from proxy.analysis.learned import Learned
-from proxy.plan.bound_choice import FROM_POLICY, FromProfile
-from proxy.plan.derive import _count_alike, _counts_as_much
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.learned import best_edge, noise_of_one, told_of, usable
-from proxy.plan.moments import RowCount, UnitCount
-from proxy.plan.profile import BUCKETS, Sizes, TableProfile, edges
-from proxy.plan.sets import SetsPlan
+from proxy.plan.profile.bound_choice import FROM_POLICY, FromProfile
+from proxy.plan.profile.learned import best_edge, noise_of_one, told_of, usable
+from proxy.plan.profile.profile import BUCKETS, Sizes, TableProfile, edges
+from proxy.plan.reuse.derive import _count_alike, _counts_as_much
+from proxy.plan.sets.sets import SetsPlan
+from proxy.plan.vector.moments import RowCount, UnitCount
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
 from proxy.policy.model import Accounting, Neighbors, Privacy
 from tests.unit.plan.shop import any_plan, context, plan
 

@@ -13,12 +13,12 @@ import pytest
 
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import HushError, MissingBounds, PolicyForbids
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.outputs import output_noise
-from proxy.plan.quantiles import QuantilePart
-from proxy.plan.recipes import Ranked
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.vector.recipes import Ranked
+from proxy.plan.words.explain import explain_block
+from proxy.plan.words.explain_lines import explain_lines
+from proxy.plan.words.outputs import output_noise
 from proxy.policy.model import FromPolicy, Neighbors
 from tests.unit.plan.shop import TABLES, context, plan
 

@@ -14,12 +14,12 @@ from proxy.analysis.patterns import heaviest_together_up
 from proxy.dp.mechanisms import Distribution, grid_scale
 from proxy.errors import HushError, MissingBounds
 from proxy.plan.charge import Cost
-from proxy.plan.moments import HalfSum, RowCount, ScaledSum, UnitCount, condition_of
-from proxy.plan.noise import sd_of
-from proxy.plan.recipes import Count, Mean, Relation, Spread, Total, linear_parts
 from proxy.plan.release_plan import AllKeys, Threshold
+from proxy.plan.vector.moments import HalfSum, RowCount, ScaledSum, UnitCount, condition_of
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import Count, Mean, Relation, Spread, Total, linear_parts
 from proxy.policy.model import Column, Neighbors, RowUnit, Table
-from proxy.sql.algebra import TRUE, ColumnRef, Scalar
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import CENSUS, context, plan, plans
 

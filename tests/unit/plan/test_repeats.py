@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.repeats import repeated_rows
-from proxy.session.notices import repeat_notices
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
+from proxy.plan.words.repeats import repeated_rows
+from proxy.session.answering.notices import repeat_notices
 from tests.unit.plan.shop import any_plan, context
 
 TWICE = "select count(*) from orders a join orders b on a.user_id = b.user_id"

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from proxy.analysis.analyse import Lowered
-from proxy.plan.derive import Derived, derive
-from proxy.plan.modes import ModePart
-from proxy.plan.quantiles import QuantilePart
-from proxy.plan.recipes import Ranked
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.quantiles import QuantilePart
+from proxy.plan.reuse.derive import Derived, derive
+from proxy.plan.vector.recipes import Ranked
 from proxy.policy.model import Bounded, Column, FromPolicy
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan

@@ -9,11 +9,11 @@ import pytest
 from proxy.analysis.analyse import Lowered
 from proxy.errors import BadGroups, PolicyForbids
 from proxy.plan.charge import Cost
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
-from proxy.plan.moments import RowCount, UnitCount, UnitTotal
+from proxy.plan.parts.distinct import DistinctPart
 from proxy.plan.release_plan import PlanContext, Threshold
-from proxy.plan.sets import SetsPlan
+from proxy.plan.sets.sets import SetsPlan
+from proxy.plan.vector.moments import RowCount, UnitCount, UnitTotal
+from proxy.plan.words.explain_sets import explain_plan, output_noises, plan_lines
 from proxy.policy.model import Bounded
 from tests.unit.plan.shop import any_plan, context, context_with_sums, plan
 

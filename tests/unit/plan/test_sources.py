@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.plan.bound_choice import FROM_POLICY
-from proxy.plan.derive import derive
-from proxy.plan.recipes import Count, Mean, Total, response_of
+from proxy.plan.profile.bound_choice import FROM_POLICY
+from proxy.plan.profile.usual import Usual
 from proxy.plan.release_plan import ReleasePlan, plan_release
-from proxy.plan.sources import error_sources
-from proxy.plan.unit_totals import possible_totals
-from proxy.plan.usual import Usual
+from proxy.plan.reuse.derive import derive
+from proxy.plan.sql.unit_totals import possible_totals
+from proxy.plan.vector.recipes import Count, Mean, Total, response_of
+from proxy.plan.words.sources import error_sources
 from proxy.policy.model import Bounded
-from proxy.sql.scope import Catalog
+from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.shop import with_bounds
 from tests.unit.plan.survey import TABLES, of_survey
 from tests.unit.release.make import bound

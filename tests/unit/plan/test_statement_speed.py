@@ -12,14 +12,14 @@ import pytest
 from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_facts import ACCEPTED
 from proxy.engines.duckdb_open import set_optimizer
-from proxy.plan import statement
-from proxy.plan.moments import HalfSum, RowSum, ScaledSum
-from proxy.plan.statement import _Writer
-from proxy.plan.terms import Terms
-from proxy.plan.total_doubles import scaled_integer
-from proxy.sql.algebra import TRUE, ColumnRef, Literal
-from proxy.sql.dialect import double
-from proxy.sql.render import Renderer
+from proxy.plan.sql import statement
+from proxy.plan.sql.moment_sql import Terms
+from proxy.plan.sql.statement import _Writer
+from proxy.plan.sql.total_doubles import scaled_integer
+from proxy.plan.vector.moments import HalfSum, RowSum, ScaledSum
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Literal
+from proxy.sql.render.dialect import double
+from proxy.sql.render.renderer import Renderer
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 

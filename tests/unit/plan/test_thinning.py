@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxy.plan.kept import Kept
-from proxy.plan.thinning import chances, mean_size, thinned
+from proxy.plan.profile.kept import Kept
+from proxy.plan.profile.thinning import chances, mean_size, thinned
 from tests.unit.plan.test_profile import ROWS, counted
 
 TAIL = counted(ROWS, sd=1e-3).tail

@@ -9,10 +9,10 @@ from types import MappingProxyType
 import duckdb
 import pytest
 
-from proxy.plan.explain import explain_block
-from proxy.plan.explain_lines import explain_lines
-from proxy.plan.moments import ROW_UNITS, UnitTotal
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.vector.moments import ROW_UNITS, UnitTotal
+from proxy.plan.words.explain import explain_block
+from proxy.plan.words.explain_lines import explain_lines
 from proxy.policy.model import Bounded, Unknown
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, context_with_sums, plan, with_bounds
 

@@ -10,13 +10,13 @@ import pytest
 
 from proxy.errors import Unsupported
 from proxy.plan.charge import Cost, Unpromised
-from proxy.plan.explain_sets import explain_plan, output_noises, plan_lines
-from proxy.plan.outputs import NO_NOISE
 from proxy.plan.release_plan import AllKeys, KeysOfRows, ReleasePlan, plan_release
-from proxy.plan.sets import plan_block, promised, unpromised
+from proxy.plan.sets.sets import plan_block, promised, unpromised
 from proxy.plan.unpromised import local_table, plan_unpromised, protected_words, ticket_of
+from proxy.plan.words.explain_sets import explain_plan, output_noises, plan_lines
+from proxy.plan.words.outputs import NO_NOISE
 from proxy.policy.model import Privacy
-from proxy.sql.scope import Catalog
+from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.survey import ANSWERS, WITH_LOCAL, of_local
 from tests.unit.release.make import bound
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from proxy.errors import PolicyForbids
-from proxy.plan.outputs import output_noise
+from proxy.plan.words.outputs import output_noise
 from tests.unit.plan.shop import context, plan
 
 BOTH = "select status, count(*), sum(amount) from orders group by status"

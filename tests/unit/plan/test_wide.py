@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.plan.explain_sets import explain_plan, plan_lines
-from proxy.plan.wide import too_wide
-from proxy.session.notices import clamp_notices
+from proxy.plan.words.explain_sets import explain_plan, plan_lines
+from proxy.plan.words.wide import too_wide
+from proxy.session.answering.notices import clamp_notices
 from tests.unit.plan.shop import any_plan, context
 
 PER_UNIT = "(select user_id, sum(amount) as s from orders group by user_id) t"

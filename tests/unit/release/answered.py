@@ -7,11 +7,11 @@ import random
 from collections.abc import Mapping, Sequence
 
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum
 from proxy.plan.release_plan import PlanContext
+from proxy.plan.vector.moments import HalfSum, Moment, ProductSum, QuarterSum, RowCount, ScaledSum, SquareSum
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.algebra import Call, ColumnRef, Literal, Scalar, conjuncts
+from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Scalar, conjuncts
 from tests.unit.plan.shop import context
 from tests.unit.release.make import planned
 

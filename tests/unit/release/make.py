@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
-from proxy.sql.block import BoundBlock, bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.block import BoundBlock, bind_block
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.plan.shop import NOW, TABLES, context
 
 

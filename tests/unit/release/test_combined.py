@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from proxy.plan.distinct import DistinctPart
+from proxy.plan.parts.distinct import DistinctPart
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from tests.unit.release.answered import Asked, answers

@@ -9,7 +9,7 @@ import pytest
 from proxy.dp.accuracy import half_width_95
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import NoisePool
-from proxy.plan.sets import SetsPlan
+from proxy.plan.sets.sets import SetsPlan
 from proxy.release.cut_units import CutShare, cut_share, cut_words, share_of
 from proxy.release.noisy import NoisyCell, NoisyCells, NoisyCut, publish
 from proxy.release.raw import RawResult

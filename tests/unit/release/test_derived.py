@@ -8,9 +8,9 @@ import random
 import pytest
 
 from proxy.analysis.keys import NULL_KEY
-from proxy.plan.derive import derive
-from proxy.plan.moments import RowCount
-from proxy.plan.sets import SetsPlan
+from proxy.plan.reuse.derive import derive
+from proxy.plan.sets.sets import SetsPlan
+from proxy.plan.vector.moments import RowCount
 from proxy.release.derived import derived_cells, finish_derived
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.release.sets import finish_plan

@@ -21,17 +21,17 @@ from proxy.analysis.evaluate import choices
 from proxy.analysis.keys import NullKey
 from proxy.dp.modes import elect
 from proxy.dp.quantiles import ROW_WEIGHT
-from proxy.plan.modes import ModePart
-from proxy.plan.moments import HalfSum, Moment, RowCount, UnitCount, UnitTotal, measures_of, rows_of
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import plan_block
+from proxy.plan.sets.sets import plan_block
+from proxy.plan.vector.moments import HalfSum, Moment, RowCount, UnitCount, UnitTotal, measures_of, rows_of
 from proxy.policy.model import Listed
 from proxy.policy.response import KeptOrUniform, TwoCoins
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.algebra import Scalar, columns_of, conjuncts
-from proxy.sql.block import BoundBlock, Carries
-from proxy.sql.scope import Catalog
+from proxy.sql.algebra.nodes import Scalar, columns_of, conjuncts
+from proxy.sql.query.block import BoundBlock, Carries
+from proxy.sql.relations.scope import Catalog
 from proxy.sqltypes import Value
 from tests.unit.plan.survey import LARGE, PEOPLE, SMALL, WITH_LOCAL, of_local, of_survey
 from tests.unit.release.make import bound as bound_to

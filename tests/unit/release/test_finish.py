@@ -11,7 +11,7 @@ import pytest
 from proxy.analysis.keys import NULL_KEY, KeyValue
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context
 from tests.unit.release.make import planned

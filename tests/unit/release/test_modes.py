@@ -10,14 +10,14 @@ import pytest
 
 from proxy.analysis.keys import NULL_KEY
 from proxy.errors import BadGroups
-from proxy.plan.modes import ModePart
+from proxy.plan.parts.modes import ModePart
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.ranks import check_sizes
 from proxy.release.raw import RawResult
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 from tests.unit.plan.test_quantiles import USERS

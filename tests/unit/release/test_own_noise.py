@@ -20,14 +20,14 @@ import pytest
 
 from proxy.analysis.evaluate import choices
 from proxy.analysis.keys import KeyValue
-from proxy.plan.moments import HalfSum, Moment, RowCount, measures_of
 from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.vector.moments import HalfSum, Moment, RowCount, measures_of
 from proxy.policy.model import Bounded
 from proxy.policy.response import GaussianNoise, LaplaceNoise, Noised
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.algebra import columns_of, conjuncts
-from proxy.sql.block import BoundBlock, Carries
+from proxy.sql.algebra.nodes import columns_of, conjuncts
+from proxy.sql.query.block import BoundBlock, Carries
 from tests.unit.plan.survey import PEOPLE, TABLES, of_survey
 from tests.unit.release.make import planned_over
 from tests.unit.release.test_estimates import Row, chance, passes, where_of, with_interval

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from proxy.plan.distinct import DistinctPart
+from proxy.plan.parts.distinct import DistinctPart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.thresholds import lowered
 from tests.unit.plan.shop import plan

@@ -14,7 +14,7 @@ from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
 from proxy.release.raw import Kept, RawResult
-from proxy.sql.block import Carries, Injected
+from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from proxy.errors import BadGroups
-from proxy.plan.moments import RowCount
 from proxy.plan.release_plan import PlanContext
-from proxy.plan.sets import Plan, SetsPlan, plan_block
+from proxy.plan.sets.sets import Plan, SetsPlan, plan_block
+from proxy.plan.vector.moments import RowCount
 from proxy.release import noisy
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import finish_plan, publish_plan
-from proxy.sql.algebra import TRUE
-from proxy.sql.block import BoundBlock
+from proxy.sql.algebra.nodes import TRUE
+from proxy.sql.query.block import BoundBlock
 from tests.thresholds import lowered
 from tests.unit.plan.shop import context
 from tests.unit.release.make import Counted, Scripted, bound

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import LedgerFailed
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Reserved
 from proxy.release.store import Missing, ReleaseStore, Stored
 from tests.unit.ledger.make import ask, key, payers, reserved_of, want

@@ -7,14 +7,14 @@ import pytest
 
 from proxy.errors import BadGroups
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import plan_block
+from proxy.plan.sets.sets import plan_block
 from proxy.release import noisy
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import Kept, RawResult
 from proxy.release.unpromised import publish_unpromised
-from proxy.sql.block import BoundBlock
-from proxy.sql.scope import Catalog
+from proxy.sql.query.block import BoundBlock
+from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.survey import WITH_LOCAL, of_local
 from tests.unit.release.make import bound, planned_over
 

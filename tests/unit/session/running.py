@@ -13,14 +13,14 @@ from prometheus_client import CollectorRegistry
 
 from proxy.dp.mechanisms import Distribution
 from proxy.engines.base import Cancellation, Facts
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved, Unpromised
-from proxy.plan.profile import TableProfile
+from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.dataset import Dataset
-from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 from tests.unit.session.make import version
 from tests.unit.session.thinking import InThread

@@ -14,14 +14,14 @@ from prometheus_client import CollectorRegistry
 
 from proxy.dp.mechanisms import Distribution
 from proxy.errors import EngineFailed
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy
+from proxy.session.answering.grid import Clock, LoopClock
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Asking, Row, Spliced
 from proxy.session.dataset import Dataset
-from proxy.session.grid import Clock, LoopClock
-from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession, Workers
 from tests.unit.session.make import version
 from tests.unit.session.running import NoRows, Slow

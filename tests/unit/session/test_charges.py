@@ -18,10 +18,10 @@ from prometheus_client import CollectorRegistry
 
 from proxy.dp.accounting import ATTO, PICO
 from proxy.errors import BudgetSpent, HushError
-from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Account
-from proxy.session.plancache import PlanCache
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.session import ClientSession
 from tests.unit.session.running import Slow, session_with
 from tests.unit.session.test_estimate import asked

@@ -14,8 +14,8 @@ from proxy.errors import NotConfirmed
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import read_settings
 from proxy.policy.model import Privacy
-from proxy.session.confirm import Confirmations
 from proxy.session.contract import Asking, Spliced
+from proxy.session.pricing.confirm import Confirmations
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
 from tests.unit.plan.test_kept import KNOWN

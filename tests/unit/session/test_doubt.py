@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.session.notices import doubt_notices, empty_notices
+from proxy.session.answering.notices import doubt_notices, empty_notices
 from tests.unit.session.running import Slow, session_with
 from tests.unit.session.test_estimate import asked
 

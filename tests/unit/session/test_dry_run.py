@@ -7,7 +7,7 @@ import json
 import pytest
 
 from proxy.errors import HushError, UndefinedName, Unsupported
-from proxy.session.dry_run import dry_run
+from proxy.session.pricing.dry_run import dry_run
 from tests.unit.sql.corpus import Case, cases, plan, policy
 
 

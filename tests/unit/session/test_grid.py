@@ -13,7 +13,7 @@ import pytest
 
 from proxy.engines.base import Cancellation
 from proxy.errors import EngineFailed, QueryCanceled
-from proxy.session.grid import GridRunner, LoopClock, Work
+from proxy.session.answering.grid import GridRunner, LoopClock, Work
 
 STEP_S = 2.0
 PATIENCE_S = 60

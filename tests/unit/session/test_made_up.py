@@ -10,10 +10,10 @@ import pytest
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.statements import Asked, Understood, understand
 from proxy.policy.model import Bounded, ByProfile, Column, Policy, RawSelect
+from proxy.session.answering.made_up import MADE_UP, made_up_rows, said_of_made_up
 from proxy.session.contract import Refusal, Spliced
 from proxy.session.dataset import Version
-from proxy.session.made_up import MADE_UP, made_up_rows, said_of_made_up
-from proxy.sql.probe import Probe
+from proxy.sql.query.probe import Probe
 from tests.unit.session.make import version
 from tests.unit.sql.corpus import policy
 

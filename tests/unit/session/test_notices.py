@@ -12,12 +12,12 @@ from proxy.errors import BudgetSpent
 from proxy.ledger.base import AccountSpent, Balance, Receipt, Shortfall
 from proxy.ledger.promises import Standing
 from proxy.plan.charge import AccountKind, Cost
-from proxy.plan.outputs import output_noise
 from proxy.plan.release_plan import Threshold
+from proxy.plan.words.outputs import output_noise
 from proxy.policy.figures import figure
 from proxy.policy.model import Refresh
 from proxy.release.noisy import NoisyCells, NoisyCut
-from proxy.session.notices import (
+from proxy.session.answering.notices import (
     budget_spent,
     charge_notices,
     left_out_notices,

@@ -13,11 +13,11 @@ import pytest
 from psycopg.adapt import PyFormat, Transformer
 
 from proxy.errors import InvalidParameter
-from proxy.session.binary_values import NOT_FINITE, NOT_HELD
+from proxy.session.asking.binary_values import NOT_FINITE, NOT_HELD
+from proxy.session.asking.parameters import canonical, read_parameters, unread
 from proxy.session.contract import Parameter
-from proxy.session.parameters import canonical, read_parameters, unread
-from proxy.sql.algebra import Literal, Null, Span
-from proxy.sql.constants import TIME_OID, Elements, Given, InputText, TimeOfDay
+from proxy.sql.algebra.constants import TIME_OID, Elements, Given, InputText, TimeOfDay
+from proxy.sql.algebra.nodes import Literal, Null, Span
 from proxy.sqltypes import SqlType, Value
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.statements import Asked
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Piece
 from proxy.session.dataset import Version
-from proxy.session.plancache import PlanCache
 from tests.unit.session.make import version
 
 PIECES = (Piece(text="SELECT 1", start=0, is_private=False, describe_text="SELECT 1"),)

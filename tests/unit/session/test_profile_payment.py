@@ -14,7 +14,7 @@ from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent, HushError, LedgerFailed, NotConfirmed, PolicyForbids
 from proxy.ledger.base import Question, Wanted
 from proxy.plan.charge import Cost, ReleaseKey, Request, Reserved
-from proxy.plan.profile import Paid, Part, TableProfile
+from proxy.plan.profile.profile import Paid, Part, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import EpsilonLimit, ProfileUse
 from proxy.session.contract import Asking

@@ -10,7 +10,7 @@ import pytest
 
 from proxy.dp.mechanisms import Distribution
 from proxy.policy.model import Bounded, Column, Domain, Listed, Table, UnitColumns, Unknown
-from proxy.session.profile_questions import Sharing, Size, Sizing, bound_of, filters, text_of, weight_of
+from proxy.session.learning.profile_questions import Sharing, Size, Sizing, bound_of, filters, text_of, weight_of
 from proxy.sqltypes import SqlType as T
 from tests.unit.session.make import version
 

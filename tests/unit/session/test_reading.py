@@ -11,9 +11,9 @@ from typing import TypeVar
 import pytest
 
 from proxy.errors import FrontFailed, Unsupported
-from proxy.session.reading import NoReader, Reader, informed
-from proxy.sql.algebra import Literal
-from proxy.sql.constants import InputStyle, InputText, Readings, Unread
+from proxy.session.asking.reading import NoReader, Reader, informed
+from proxy.sql.algebra.constants import InputStyle, InputText, Readings, Unread
+from proxy.sql.algebra.nodes import Literal
 from proxy.sqltypes import SqlType
 
 Result = TypeVar("Result")

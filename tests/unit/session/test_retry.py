@@ -18,9 +18,9 @@ from proxy.errors import Failure, HushError, LedgerFailed, QueryCanceled, TooMuc
 from proxy.ledger.base import Ending, Outcome
 from proxy.metrics import Metrics
 from proxy.policy.model import PostgresSource
+from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Asking, Spliced
-from proxy.session.plancache import PlanCache
-from proxy.session.profiling import Wish, profile
+from proxy.session.learning.profiling import Wish, profile
 from proxy.session.session import ClientSession
 from tests.unit.session.flaky import COUNT, MEDIAN, TWO, Flaky, entries, flaky, refused, stopped
 from tests.unit.session.staged import OTHER, SQL, TOLD, World, answer, begin, explained, go_on
@@ -219,7 +219,7 @@ def test_what_fails_behind_the_engine_is_never_drawn_again(
 
     places = {
         "noise": "tests.unit.session.running.Slow.take", "choice": "proxy.release.ranks.select",
-        "store": "proxy.release.store.SqliteStore.put", "end": "proxy.session.answer.finish_plan",
+        "store": "proxy.release.store.SqliteStore.put", "end": "proxy.session.answering.answer.finish_plan",
         "front": "proxy.session.session.block_patches",
     }  # fmt: skip
     with monkeypatch.context() as patch:

@@ -7,9 +7,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from proxy.metrics import Metrics
+from proxy.session.asking.plancache import PlanCache
+from proxy.session.asking.seen_releases import Known
 from proxy.session.contract import Spliced
-from proxy.session.known import Known
-from proxy.session.plancache import PlanCache
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
 from tests.unit.session.running import Slow, session_with

@@ -11,8 +11,8 @@ from proxy.errors import BudgetSpent, EngineFailed, LedgerFailed, PolicyForbids
 from proxy.ledger.base import Outcome
 from proxy.ledger.chain import Entry, Keyed
 from proxy.policy.model import EpsilonLimit
+from proxy.session.asking.stages import Progress
 from proxy.session.contract import Asking, Spliced
-from proxy.session.stages import Progress
 from tests.unit.session.make import version
 from tests.unit.session.staged import (
     GROUPED,

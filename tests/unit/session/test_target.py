@@ -13,7 +13,7 @@ import pytest
 
 from proxy.errors import PolicyForbids
 from proxy.pipeline.target import Shown, Target, is_met, smallest
-from proxy.plan.outputs import output_noise
+from proxy.plan.words.outputs import output_noise
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
 from tests.unit.plan.test_centred import means

@@ -17,8 +17,8 @@ from proxy.ledger.base import Outcome
 from proxy.plan.charge import Reserved
 from proxy.release.raw import Kept, RawResult
 from proxy.release.sets import publish_plan
-from proxy.session import answer as answering
-from proxy.session import attempt as attempts
+from proxy.session.answering import answer as answering
+from proxy.session.answering import attempt as attempts
 from proxy.session.contract import Asking, Spliced
 from proxy.session.session import ClientSession
 from tests.unit.session.running import Slow

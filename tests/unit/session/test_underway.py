@@ -11,9 +11,9 @@ import pytest
 from proxy.engines.base import Cancellation
 from proxy.errors import QueryCanceled
 from proxy.plan.charge import AccountKind, ReleaseKey
+from proxy.session.asking.single_flight import Underway
 from proxy.session.contract import Spliced
 from proxy.session.session import ClientSession
-from proxy.session.underway import Underway
 from tests.unit.session.running import Slow, sessions_with
 
 QUESTION = "select count(*) from users"

@@ -24,24 +24,24 @@ from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Premises, Terms, as_declared
 from proxy.pipeline.stages import next_part, resumed
 from proxy.pipeline.statements import Understood
-from proxy.plan.distinct import DistinctPart
-from proxy.plan.explain_sets import label
-from proxy.plan.modes import ModePart
-from proxy.plan.parts import Part
-from proxy.plan.quantiles import QuantilePart
+from proxy.plan.parts.distinct import DistinctPart
+from proxy.plan.parts.modes import ModePart
+from proxy.plan.parts.parts import Part
+from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.words.explain_sets import label
 from proxy.policy.model import Policy
-from proxy.session.binary_values import NOT_HELD
+from proxy.session.asking.binary_values import NOT_HELD
+from proxy.session.asking.parameters import read_parameters
 from proxy.session.contract import Parameter
-from proxy.session.parameters import read_parameters
-from proxy.sql.algebra import Literal, Null
-from proxy.sql.block import BoundBlock
-from proxy.sql.constants import Constants, Elements, Given, Readings, Unread, not_understood
-from proxy.sql.describe import describe_aggregate
-from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.plain_texts import read_plain
-from proxy.sql.stages import Row
+from proxy.sql.algebra.constants import Constants, Elements, Given, Readings, Unread, not_understood
+from proxy.sql.algebra.describe import describe_aggregate
+from proxy.sql.algebra.nodes import Literal, Null
+from proxy.sql.literals.plain_texts import read_plain
+from proxy.sql.query.block import BoundBlock
+from proxy.sql.query.stages import Row
+from proxy.sql.render.dialect import DUCKDB, Dialect
 from proxy.sqltypes import TYPE_NAMES
 
 CASES = Path(__file__).resolve().parents[2] / "cases"

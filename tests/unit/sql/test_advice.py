@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.front_errors import advice_for_error
-from proxy.sql.written_calls import WrittenCall, call_at, call_of, calls_around
+from proxy.sql.advice.front_errors import advice_for_error
+from proxy.sql.syntax.written_calls import WrittenCall, call_at, call_of, calls_around
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.algebra import ColumnRef, Scalar
-from proxy.sql.bind import RULES, make_binder
-from proxy.sql.binder import Binder
-from proxy.sql.constants import Constants
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import ColumnRef, Scalar
+from proxy.sql.binding.binder import Binder
+from proxy.sql.binding.rules import RULES, make_binder
 from proxy.sqltypes import SqlType
 
 

@@ -9,9 +9,10 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from proxy.policy.model import Bounded, Unknown
-from proxy.sql import bit_rules, decimals
-from proxy.sql.domain_rules import Argument, DomainRule
-from proxy.sql.intervals import number_range
+from proxy.sql.functions import decimals
+from proxy.sql.functions.domains import bits as bit_rules
+from proxy.sql.functions.domains.intervals import number_range
+from proxy.sql.functions.domains.rules import Argument, DomainRule
 
 _ENDS = tuple(combinations_with_replacement((-9, -8, -1, 0, 1, 3, 4, 7, 8, 10), 2))
 

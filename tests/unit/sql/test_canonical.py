@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from proxy.policy.model import Column
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, conjuncts
-from proxy.sql.canonical import canonical, canonical_scalar
+from proxy.sql.algebra.canonical import canonical, canonical_scalar
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, conjuncts
 from proxy.sqltypes import SqlType
 from tests.oracle.scalars import Evaluator, Reading
 from tests.oracle.values import Stored

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import HushError, Unsupported
 from proxy.policy.model import Policy
-from proxy.sql.postgres_dialect import POSTGRES
+from proxy.sql.render.postgres.dialect import POSTGRES
 from tests.unit.sql.corpus import Case, cases, facts_of_all, plan, policy, setting_of, stages_of
 
 CASES = cases()

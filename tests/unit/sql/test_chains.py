@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
-from proxy.sql.parse import MAX_DEPTH, parse
+from proxy.sql.syntax.parse import MAX_DEPTH, parse
 
 OPERANDS = ("x = {n}", "x <> {n}", "(x = {n})", "x > {n}", "y = '{n}'", "y <> '{n}'", "x = {n}.5", "{n} = x",
             "x = -{n}", "x IS NULL", "NOT x = {n}", "(x = {n} AND y <> '{n}')", "x = y::integer")  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.checks import Said, said
+from proxy.sql.conditions.checks import Said, said
 
 _TEXTS = Said(values=("a", "b"))
 

@@ -7,8 +7,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from proxy.errors import Unsupported
-from proxy.sql.complete import check_complete
-from proxy.sql.parse import parse, tokenize
+from proxy.sql.syntax.complete import check_complete
+from proxy.sql.syntax.parse import parse, tokenize
 
 
 @pytest.mark.parametrize(

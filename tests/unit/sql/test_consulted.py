@@ -9,8 +9,7 @@ import pytest
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.algebra import Literal, Null, Span
-from proxy.sql.constants import (
+from proxy.sql.algebra.constants import (
     TIME_OID,
     Constants,
     Elements,
@@ -21,7 +20,8 @@ from proxy.sql.constants import (
     Unread,
     not_understood,
 )
-from proxy.sql.consulted import Consulted, may_read_clock
+from proxy.sql.algebra.nodes import Literal, Null, Span
+from proxy.sql.binding.consulted import Consulted, may_read_clock
 from proxy.sqltypes import SqlType, Value
 
 NODE = exp.Literal.string("x")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.algebra import TRUE, Call, ColumnRef, Literal, Null, Scalar
-from proxy.sql.decided import NEVER, decided
+from proxy.sql.algebra.nodes import TRUE, Call, ColumnRef, Literal, Null, Scalar
+from proxy.sql.conditions.decided import NEVER, decided
 from proxy.sqltypes import SqlType
 
 X, Y = ColumnRef(0, "x", SqlType.INT4), ColumnRef(0, "y", SqlType.INT4)

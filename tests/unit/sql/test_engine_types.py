@@ -13,10 +13,10 @@ from itertools import product
 import duckdb
 
 from proxy.errors import Unsupported
-from proxy.sql.dialect import DUCKDB, Dialect
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.postgres_dialect import POSTGRES
-from proxy.sql.templates import uses
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.functions.templates import uses
+from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server
 

@@ -14,13 +14,13 @@ import pytest
 from proxy.analysis.domains import Domains
 from proxy.analysis.patterns import heaviest_together_up
 from proxy.policy.model import Bounded, Column, RowUnit, Table
-from proxy.sql.algebra import Block, Call, Scalar
-from proxy.sql.block import bind_block
-from proxy.sql.constants import Constants
-from proxy.sql.parse import split_statements
-from proxy.sql.render import Renderer
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import Block, Call, Scalar
+from proxy.sql.query.block import bind_block
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.render.renderer import Renderer
+from proxy.sql.syntax.parse import split_statements
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import NOW
 

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from proxy.sql.algebra import Call, ColumnRef, Scalar, columns_in_order, conjunction
-from proxy.sql.factored import alternatives, requirements
+from proxy.sql.algebra.nodes import Call, ColumnRef, Scalar, columns_in_order, conjunction
+from proxy.sql.conditions.factored import alternatives, requirements
 from proxy.sqltypes import SqlType
 
 A, B, C, D = (ColumnRef(0, name, SqlType.BOOL) for name in "abcd")

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.sql.algebra import Call, Literal, Null, Scalar
-from proxy.sql.bind import make_binder
-from proxy.sql.constants import Constants
-from proxy.sql.folding import fold_cast
-from proxy.sql.parse import parse
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import Call, Literal, Null, Scalar
+from proxy.sql.binding.rules import make_binder
+from proxy.sql.functions.folding import fold_cast
+from proxy.sql.syntax.parse import parse
 from proxy.sqltypes import SqlType, Value
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.formats import Piece, finest, pieces_of
-from proxy.sql.time_texts import every_text
+from proxy.sql.literals.formats import Piece, finest, pieces_of
+from proxy.sql.literals.time_texts import every_text
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from proxy.front.relations import RELATIONS
-from proxy.sql.inert import is_inert
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.query.side_effects import is_inert
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.sql.corpus import policy
 
 CATALOG = Catalog(policy().tables)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from proxy.sql.functions import FUNCTIONS
-from proxy.sql.letters import initcap, left, lower, right, upper
-from proxy.sql.patterns import of_split
-from proxy.sql.templates import fill
+from proxy.sql.conditions.patterns import of_split
+from proxy.sql.functions.letters import initcap, left, lower, right, upper
+from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.functions.templates import fill
 
 SURROGATES = range(0xD800, 0xE000)
 pytestmark = pytest.mark.no_cover  # a million letters

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from proxy.front.relations import RELATIONS
-from proxy.sql.lifted import split_lifted
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
+from proxy.sql.query.public_rows.aggregate_below_join import split_lifted
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.sql.corpus import policy
 
 

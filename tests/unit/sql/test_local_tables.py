@@ -10,9 +10,9 @@ import pytest
 from proxy.errors import HushError, NotAggregate
 from proxy.pipeline.outline import outline_of
 from proxy.policy.model import LocalTable
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import Split, split
+from proxy.sql.query.split import Split, split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.plan.survey import ANSWERS, WITH_LOCAL
 
 SHOWN = Catalog(MappingProxyType({**WITH_LOCAL, "answers": replace(ANSWERS, ownership=LocalTable(shows_rows=True))}))

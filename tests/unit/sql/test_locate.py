@@ -6,9 +6,9 @@ import pytest
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.sql.locate import TextSpan, locate_expression
-from proxy.sql.outer import Edit, find_clauses, rewrite
-from proxy.sql.parse import parse, tokenize
+from proxy.sql.syntax.locate import TextSpan, locate_expression
+from proxy.sql.syntax.outer import Edit, find_clauses, rewrite
+from proxy.sql.syntax.parse import parse, tokenize
 
 ITEMS = (
     "count(*)", "count ( DISTINCT x )", "sum(x) FILTER (WHERE y > 1)", "x", "t.x", '"X"', "x::date",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proxy.errors import Unsupported
-from proxy.sql.long_lists import FEWEST, list_of, listed, long_lists, texts_of, written_out
-from proxy.sql.parse import parse, split_statements, tokenize
+from proxy.sql.syntax.long_lists import FEWEST, list_of, listed, long_lists, texts_of, written_out
+from proxy.sql.syntax.parse import parse, split_statements, tokenize
 from tests.unit.plan.shop import plan
 
 NUMBERS = ", ".join(map(str, range(FEWEST)))

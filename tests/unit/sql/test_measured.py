@@ -8,8 +8,8 @@ from types import MappingProxyType
 import pytest
 
 from proxy.errors import Unsupported
-from proxy.sql.describe import describe_aggregate, describe_scalar
-from proxy.sql.scope import Catalog
+from proxy.sql.algebra.describe import describe_aggregate, describe_scalar
+from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.survey import PEOPLE, TABLES, coins
 from tests.unit.release.make import bound
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.algebra import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
-from proxy.sql.missing import is_never_true, without
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span
+from proxy.sql.conditions.on_null_row import is_never_true, without
 from proxy.sqltypes import SqlType
 
 GONE = ColumnRef(1, "x", SqlType.INT4)

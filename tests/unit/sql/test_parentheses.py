@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.parentheses import without_parentheses
-from proxy.sql.parse import split_statements
+from proxy.sql.syntax.parentheses import without_parentheses
+from proxy.sql.syntax.parse import split_statements
 
 
 @pytest.mark.parametrize(("text", "plain"), [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.errors import HushError, Unsupported
-from proxy.sql.parse import MAX_DEPTH, limited_depth, parse, split_statements, tokenize
+from proxy.sql.syntax.parse import MAX_DEPTH, limited_depth, parse, split_statements, tokenize
 from proxy.wire import lexer
 
 

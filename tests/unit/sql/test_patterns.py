@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from proxy.sql.patterns import Found, check_extent, check_regular, of_similar, of_split
+from proxy.sql.conditions.patterns import Found, check_extent, check_regular, of_similar, of_split
 
 SHARED = ("", "a", "^a$", "a.b", "(a|b)+", "[a-z0-9_]{2,3}", "[^a-]?", r"\.\$", r"\d+", "é*", "x{2}", "^(a|b.)*c$", " ")
 FOREIGN = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from proxy.policy.model import RawSelect
-from proxy.sql.parse import parse, split_statements
-from proxy.sql.plain_rows import shows_plain_rows
-from proxy.sql.probe import Probe, probe
-from proxy.sql.scope import Catalog
+from proxy.sql.query.plain_rows import shows_plain_rows
+from proxy.sql.query.probe import Probe, probe
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import parse, split_statements
 from tests.unit.sql.corpus import policy
 
 CATALOG = Catalog(policy().tables, "shop")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proxy.errors import HushError
-from proxy.sql.parse import split_statements
-from proxy.sql.prepared import Call, call_of, prepared_text, with_values
+from proxy.sql.syntax.parse import split_statements
+from proxy.sql.syntax.prepared import Call, call_of, prepared_text, with_values
 
 
 def call(text: str) -> Call:

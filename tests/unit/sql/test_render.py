@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from proxy.sql.dialect import DUCKDB, quote, text_literal
-from proxy.sql.render import quote_relation
+from proxy.sql.render.dialect import DUCKDB, quote, text_literal
+from proxy.sql.render.renderer import quote_relation
 
 
 def test_quotes_are_doubled() -> None:

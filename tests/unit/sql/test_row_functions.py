@@ -6,9 +6,9 @@ import pytest
 
 from proxy.errors import Unsupported
 from proxy.policy.model import RawSelect
-from proxy.sql.parse import split_statements
-from proxy.sql.probe import Probe, probe
-from proxy.sql.scope import Catalog
+from proxy.sql.query.probe import Probe, probe
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.plan.shop import TABLES
 
 CATALOG = Catalog(TABLES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.algebra import Span
-from proxy.sql.spans import plain_span
+from proxy.sql.algebra.nodes import Span
+from proxy.sql.literals.interval_texts import plain_span
 
 
 @pytest.mark.parametrize(

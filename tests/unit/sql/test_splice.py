@@ -6,9 +6,7 @@ import re
 
 import pytest
 
-from proxy.sql.locate import TextSpan
-from proxy.sql.outer import Edit
-from proxy.sql.splice import (
+from proxy.sql.query.front.splice import (
     InjectedColumn,
     Patch,
     array_text,
@@ -18,7 +16,9 @@ from proxy.sql.splice import (
     system_template,
     text_literal_pg,
 )
-from proxy.sql.split import EmptiedText
+from proxy.sql.query.split import EmptiedText
+from proxy.sql.syntax.locate import TextSpan
+from proxy.sql.syntax.outer import Edit
 from proxy.sqltypes import SqlType
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from proxy.errors import NotAggregate
-from proxy.sql.parse import split_statements
-from proxy.sql.scope import Catalog
-from proxy.sql.split import split
+from proxy.sql.query.split import split
+from proxy.sql.relations.scope import Catalog
+from proxy.sql.syntax.parse import split_statements
 from tests.unit.plan.shop import TABLES
 from tests.unit.sql.corpus import policy
 

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from proxy.admin.files import read_policy
 from proxy.errors import HushError
-from proxy.plan.describe import describe_moment
 from proxy.plan.release_plan import ReleasePlan
+from proxy.plan.words.describe import describe_moment
 from proxy.policy.model import Policy
 from tests.unit.sql.corpus import CASES, Case, facts_of, plan
 

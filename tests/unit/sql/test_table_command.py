@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.parse import Statement, split_statements
-from proxy.sql.table_command import write_out
+from proxy.sql.syntax.parse import Statement, split_statements
+from proxy.sql.syntax.table_command import write_out
 
 
 def statement(text: str) -> Statement:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proxy.errors import HushError
-from proxy.sql.parse import split_statements
-from proxy.sql.views import Expanded, expand
+from proxy.sql.syntax.parse import split_statements
+from proxy.sql.syntax.views import Expanded, expand
 
 VIEWS = {"v": "SELECT age FROM users", "w": "SELECT count(*) AS n FROM v", 'My "V"': "SELECT 1 AS one"}
 V, W = "(SELECT age FROM users)", '(SELECT count(*) AS n FROM (SELECT age FROM users) AS "v")'

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 from sqlglot import exp
 
-from proxy.sql.algebra import ColumnRef, Literal, Scalar
-from proxy.sql.bind import make_binder
-from proxy.sql.binder import Binder
-from proxy.sql.constants import Constants
-from proxy.sql.window_shares import less_one, share, tile
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import ColumnRef, Literal, Scalar
+from proxy.sql.binding.binder import Binder
+from proxy.sql.binding.rules import make_binder
+from proxy.sql.relations.window_shares import less_one, share, tile
 from proxy.sqltypes import SqlType
 from tests.oracle.scalars import Evaluator, Reading
 

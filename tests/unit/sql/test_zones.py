@@ -9,12 +9,12 @@ import pytest
 
 from proxy.errors import Unsupported
 from proxy.policy.model import Bounded, Listed, Unknown
-from proxy.sql.algebra import Call, ColumnRef, Scalar
-from proxy.sql.bind import make_binder
-from proxy.sql.constants import Constants
-from proxy.sql.domain_rules import Argument
-from proxy.sql.parse import parse
-from proxy.sql.zones import moved_to_zone, name_of, shown, zone_of
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.algebra.nodes import Call, ColumnRef, Scalar
+from proxy.sql.binding.rules import make_binder
+from proxy.sql.functions.domains.rules import Argument
+from proxy.sql.functions.domains.zones import moved_to_zone, name_of, shown, zone_of
+from proxy.sql.syntax.parse import parse
 from proxy.sqltypes import SqlType
 
 ZURICH = "Europe/Zurich"

@@ -18,9 +18,9 @@ from proxy.pipeline.ahead import Foreseen, foresee
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Asked, Understood
-from proxy.plan.explain_sets import explain_plan
-from proxy.sql.constants import Constants
-from proxy.sql.probe import Probe
+from proxy.plan.words.explain_sets import explain_plan
+from proxy.sql.algebra.constants import Constants
+from proxy.sql.query.probe import Probe
 from proxy.wire.exchange import Refusal
 from proxy.workers.parcel import Packer, Shared
 from tests.unit.sql.corpus import CASES, Case, cases, policy, premises_of

@@ -25,8 +25,8 @@ from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.statements import Asked, Understood
-from proxy.sql.algebra import Literal
-from proxy.sql.constants import Constants, InputText, Unread
+from proxy.sql.algebra.constants import Constants, InputText, Unread
+from proxy.sql.algebra.nodes import Literal
 from proxy.sqltypes import SqlType
 from proxy.wire.exchange import Refusal
 from proxy.workers.pool import Level, Pool, Post

@@ -59,7 +59,7 @@ def no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proxy.workers.worker._limit", lambda _what, _most: None)
 
 
-@pytest.mark.parametrize("module", ["proxy.sql.binder", "sqlglot.parser"])
+@pytest.mark.parametrize("module", ["proxy.sql.binding.binder", "sqlglot.parser"])
 def test_a_work_ends_where_its_time_is_over(worker: _Worker, module: str) -> None:
     began = time.process_time()
     with pytest.raises(_Slow), worker._timed(0.02):
@@ -74,7 +74,7 @@ def test_a_work_is_not_ended_where_another_s_lock_may_be_held(worker: _Worker, m
     def work() -> None:
         with lock:
             busy_in(module)(0.1)
-        busy_in("proxy.plan.terms")(5)
+        busy_in("proxy.plan.sql.moment_sql")(5)
 
     began = time.process_time()
     with pytest.raises(_Slow), worker._timed(0.02):
@@ -89,7 +89,7 @@ def test_a_work_that_nobody_waits_for_ends_in_its_own_code(worker: _Worker) -> N
         exec("os.kill(os.getpid(), signal.SIGUSR1)\nbusy(0.1)",
              {"__name__": "threading", "os": os, "signal": signal, "busy": busy_in("threading")})  # fmt: skip
         assert time.process_time() - began >= 0.1
-        busy_in("proxy.plan.terms")(5)
+        busy_in("proxy.plan.sql.moment_sql")(5)
     assert time.process_time() - began < 3
 
 
@@ -97,7 +97,7 @@ def test_signals_that_come_between_works_end_none(worker: _Worker) -> None:
     os.kill(os.getpid(), signal.SIGUSR1)
     os.kill(os.getpid(), signal.SIGPROF)
     with worker._timed(60):
-        busy_in("proxy.plan.terms")(0.05)
+        busy_in("proxy.plan.sql.moment_sql")(0.05)
 
 
 def _lacking(_cuts: object) -> None:

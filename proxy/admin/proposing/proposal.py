@@ -1,0 +1,272 @@
+"""Whose rows are in which table, as far as keys and names tell?
+
+What is not known is left out, since a policy that says nothing of a table shows nothing of it. Writing is done in
+`proposal_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from proxy.admin.proposing.unclear import Unclear, unclear_tables
+from proxy.engines.described import FoundColumn, FoundTable, Reference, Unservable
+from proxy.errors import ConfigError
+from proxy.policy.columns import RESERVED_PREFIXES
+from proxy.policy.paths import are_comparable
+
+_PERSONS = (
+    *(
+        "account",
+        "citizen",
+        "client",
+        "consumer",
+        "customer",
+        "employee",
+        "guest",
+        "household",
+        "member",
+        "participant",
+    ),
+    *("patient", "passenger", "people", "person", "player", "pupil", "resident", "student", "subscriber", "user"),
+    *("visitor", "voter", "worker"),
+)
+DEFAULT_SCHEMAS = ("main", "public")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The unit stands in these columns. is_guessed: no foreign key says so, only the columns' names."""
+
+    columns: tuple[str, ...]
+    is_guessed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """The unit is that of the row of `parent` (a name in the policy) to which column `on` refers."""
+
+    parent: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Nothing leads to the unit, or nothing that a policy can say; `reason` is for people."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedTable:
+    """A table under the name it is to have for clients.
+
+    keys: columns to be used in joins and never shown. joins: column, policy's table, its column.
+    others: other foreign keys by which a row could be a unit's.
+    """
+
+    name: str
+    found: FoundTable
+    owner: Own | Via | LeftOut | Unclear
+    keys: frozenset[str] = frozenset()
+    joins: tuple[tuple[str, str, str], ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def is_one_row_per_unit(self) -> bool:
+        return isinstance(self.owner, Own) and any(set(u) <= set(self.owner.columns) for u in self.found.unique)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """unit_table: the policy's name of the table with one row for each unit, or with the unit's column."""
+
+    unit_table: str
+    tables: tuple[ProposedTable, ...]
+    candidates: tuple[str, ...]
+
+
+def propose(found: Sequence[FoundTable], wanted: str) -> Proposal:
+    """Find the unit and the ways to it.
+
+    wanted: `table` or `table.column` of the unit; "" to choose. Raises ConfigError when there is no telling.
+    """
+    names = _policy_names(found)
+    candidates = _candidates(found, names)
+    unit, columns = _chosen(found, names, candidates, wanted)
+    owners = _owners(found, names, unit, columns)
+    keys = {t.relation: _keys(t, found) for t in found}
+    told = {relation: owner.columns if isinstance(owner, Own) else () for relation, owner in owners.items()}
+    ways: Mapping[tuple[str, ...], Own | Via | Unclear] = {**owners, **unclear_tables(found, names, told)}
+    tables = []
+    for table in found:
+        owner = ways.get(table.relation, LeftOut(f"no foreign key leads to {names[unit.relation]}"))
+        own = frozenset(owner.columns) if isinstance(owner, (Own, Unclear)) else frozenset[str]()
+        joins = tuple(_joins(table, found, names, owners)) if table.relation in owners else ()
+        tables.append(
+            ProposedTable(
+                name=names[table.relation], found=table, owner=owner, keys=keys[table.relation] | own, joins=joins,
+                others=tuple(_others(table, names, owners, owner)),
+            )
+        )  # fmt: skip
+    return Proposal(names[unit.relation], tuple(tables), candidates)
+
+
+# --- names ----------------------------------------------------------------------------------------------
+
+
+def _policy_names(found: Sequence[FoundTable]) -> Mapping[tuple[str, ...], str]:
+    """One name for each relation: its own, with its schema where two differ in nothing else."""
+    names: dict[tuple[str, ...], str] = {}
+    seen: set[str] = set()
+    for table in sorted(found, key=lambda t: (t.relation[0] not in DEFAULT_SCHEMAS, t.relation)):
+        plain = table.relation[-1].replace(".", "_")
+        if plain.lower().startswith(RESERVED_PREFIXES) or plain.lower() in ("hush", "pg_catalog", "information_schema"):
+            plain = f"t_{plain}"
+        name = plain if plain.lower() not in seen else f"{'_'.join(table.relation)}".replace(".", "_")
+        while name.lower() in seen:
+            name += "_"
+        seen.add(name.lower())
+        names[table.relation] = name
+    return names
+
+
+# --- the unit -------------------------------------------------------------------------------------------
+
+
+def _candidates(found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str]) -> tuple[str, ...]:
+    """Tables whose rows could be the units, the likeliest first: a word for persons, then how much belongs to them."""
+    scored = []
+    for table in found:
+        reach = len(_owners(found, names, table, table.primary)) - 1 if table.primary else 0
+        is_person = any(word in table.relation[-1].lower() for word in _PERSONS)
+        if table.primary and (reach or is_person):
+            scored.append((not is_person, -reach, names[table.relation]))
+    return tuple(name for _, _, name in sorted(scored))
+
+
+def _chosen(
+    found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str], candidates: tuple[str, ...], wanted: str
+) -> tuple[FoundTable, tuple[str, ...]]:
+    by_name = {names[t.relation]: t for t in found}
+    if not wanted:
+        if not candidates:
+            raise ConfigError(
+                "no table can be told to be the one whose rows are protected",
+                hint="Say it: --unit TABLE.COLUMN, the column that holds the person's id.",
+            )
+        chosen = by_name[candidates[0]]
+        return chosen, chosen.primary
+    called = {".".join(t.relation): t for t in found} | by_name
+    name, _, column = (wanted, "", "") if wanted in called else wanted.rpartition(".")
+    if name not in called:
+        either = f", and no table {name} with a column {column}" if name else ""
+        raise ConfigError(f"there is no table {wanted}{either}", hint=f"Tables: {', '.join(sorted(by_name)[:20])}.")
+    table = called[name]
+    if column and column not in {c.name for c in table.columns}:
+        raise ConfigError(f"table {name} has no column {column}")
+    if not column and not table.primary:
+        raise ConfigError(f"table {name} has no primary key", hint=f"Name the unit's column: --unit {name}.COLUMN")
+    return table, (column,) if column else table.primary
+
+
+def _owners(
+    found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str], unit: FoundTable, columns: tuple[str, ...]
+) -> dict[tuple[str, ...], Own | Via]:
+    """Who owns the rows of each table, by the shortest way of foreign keys; tables without one are missing."""
+    if not _are_servable(unit, columns):
+        return {}
+    owners: dict[tuple[str, ...], Own | Via] = {unit.relation: Own(columns)}
+    tables = {t.relation: t for t in found}
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        reached = dict(owners)
+        for table in found:
+            owner = next(_ways(table, tables, names, reached), None) if table.relation not in owners else None
+            if owner is not None:
+                owners[table.relation] = owner
+                is_changed = True
+    for table in (t for t in found if t.relation not in owners and not t.is_view and columns != ("id",)):
+        if _have_same_type(table, columns, unit, columns):
+            owners[table.relation] = Own(columns, is_guessed=True)
+    return owners
+
+
+def _ways(
+    table: FoundTable,
+    tables: Mapping[tuple[str, ...], FoundTable],
+    names: Mapping[tuple[str, ...], str],
+    reached: Mapping[tuple[str, ...], Own | Via],
+) -> Iterator[Own | Via]:
+    """The ways from a table to the unit through tables that have one; those that keep it in a column first."""
+    useful = [r for r in table.references if r.table in reached and r.table != table.relation]
+    useful = [r for r in useful if _have_same_type(table, r.columns, tables[r.table], r.ref_columns)]
+    for reference in useful:
+        parent = reached[reference.table]
+        if isinstance(parent, Own) and set(reference.ref_columns) == set(parent.columns):
+            pairs = dict(zip(reference.ref_columns, reference.columns, strict=True))
+            yield Own(tuple(pairs[c] for c in parent.columns))
+    for reference in useful:
+        if len(reference.columns) == 1:
+            yield Via(names[reference.table], reference.columns[0])
+
+
+def _others(
+    table: FoundTable,
+    names: Mapping[tuple[str, ...], str],
+    owners: Mapping[tuple[str, ...], Own | Via],
+    owner: Own | Via | LeftOut | Unclear,
+) -> Iterator[str]:
+    used = owner.columns if isinstance(owner, Own) else (owner.on,) if isinstance(owner, Via) else ()
+    for reference in table.references:
+        if reference.table in owners and reference.columns != used and reference.table != table.relation:
+            yield f"{', '.join(reference.columns)} to {names[reference.table]}"
+
+
+# --- columns --------------------------------------------------------------------------------------------
+
+
+def _keys(table: FoundTable, found: Sequence[FoundTable]) -> frozenset[str]:
+    """Columns that tell rows apart or refer to others; of a key of several columns those that do so by themselves."""
+    referred = (c for t in found for r in t.references if r.table == table.relation for c in r.ref_columns)
+    primary = table.primary if len(table.primary) == 1 else ()
+    return frozenset([*primary, *(c for r in table.references for c in r.columns), *referred])
+
+
+def _joins(
+    table: FoundTable,
+    found: Sequence[FoundTable],
+    names: Mapping[tuple[str, ...], str],
+    owners: Mapping[tuple[str, ...], Own | Via],
+) -> Iterator[tuple[str, str, str]]:
+    tables = {t.relation: t for t in found}
+    for reference in table.references:
+        if reference.table in owners and reference.table != table.relation and _is_join(table, reference, tables):
+            for column, other in zip(reference.columns, reference.ref_columns, strict=True):
+                yield column, names[reference.table], other
+
+
+def _is_join(table: FoundTable, reference: Reference, tables: Mapping[tuple[str, ...], FoundTable]) -> bool:
+    other = tables.get(reference.table)
+    return other is not None and _have_same_type(table, reference.columns, other, reference.ref_columns)
+
+
+def _have_same_type(one: FoundTable, ours: tuple[str, ...], other: FoundTable, theirs: tuple[str, ...]) -> bool:
+    pairs = zip((_column(one, c) for c in ours), (_column(other, c) for c in theirs), strict=True)
+    return all(
+        a is not None
+        and b is not None
+        and not isinstance(a.type, Unservable)
+        and not isinstance(b.type, Unservable)
+        and are_comparable(a.type, b.type)
+        for a, b in pairs
+    )
+
+
+def _are_servable(table: FoundTable, columns: tuple[str, ...]) -> bool:
+    return _have_same_type(table, columns, table, columns)
+
+
+def _column(table: FoundTable, name: str) -> FoundColumn | None:
+    return next((c for c in table.columns if c.name == name), None)

@@ -1,0 +1,186 @@
+"""Where may a column stand whose values were randomized before they were stored?
+
+Closed world: as a key by itself, and in what is counted, summed or averaged. A condition on such a column is a
+measure: it removes no row, so that one of WHERE becomes a condition of each aggregate. Everything else is refused: what
+is no sum over rows is wrong for values that were drawn. See docs/claims/local-answers.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from proxy.errors import Unsupported
+from proxy.policy.model import Column
+from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
+from proxy.sql.algebra.nodes import (
+    TRUE,
+    Aggregate,
+    AggregateKind,
+    Block,
+    Call,
+    ColumnRef,
+    Literal,
+    Scalar,
+    Windowed,
+    columns_in_order,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
+from proxy.sql.syntax.names import spelled
+
+Kind = AggregateKind
+
+_LINEAR = (Kind.COUNT_ROWS, Kind.COUNT, Kind.SUM, Kind.AVG)
+_WHY = "Its values were randomized before they were stored: only counts, sums and averages of rows have estimates."
+
+
+def with_measures(block: Block) -> Block:
+    """The block with each condition of WHERE on randomized columns in its aggregates' own. Raises Unsupported."""
+    for scalar in _elsewhere(block):
+        for name in _names(scalar, block):
+            raise _refused(f"the randomized column {name} cannot be used here",
+                           f"Use it in WHERE, FILTER or GROUP BY of the outermost SELECT: {_count(name)}.")  # fmt: skip
+    measured = tuple(c for c in block.where if _names(c, block))
+    kept = tuple(c for c in block.where if not _names(c, block))
+    for key in block.keys:
+        _check_key(key, block)
+    found = tuple(replace(a, where=conjunction((*conjuncts(a.where), *measured))) for a in block.aggregates)
+    is_randomized = any(_names(k, block) for k in block.keys)
+    for aggregate in found:
+        _check_aggregate(aggregate, block, is_grouped=is_randomized)
+    if measured and not found:
+        raise _refused("a condition on a randomized column chooses no groups", f"Count rows: {_count('x')}.")
+    if block.sets and (is_randomized or any(_names(s, block) for a in found for s in (a.where, *a.arguments))):
+        raise _refused("grouping sets over randomized columns are not supported",
+                       "Ask for each grouping in a statement of its own: GROUP BY x.")  # fmt: skip
+    return replace(block, where=kept, aggregates=found)
+
+
+def _refused(what: str, hint: str) -> Unsupported:
+    return Unsupported(what, detail=_WHY, hint=hint)
+
+
+def _count(name: str) -> str:
+    return f"SELECT count(*) FILTER (WHERE {name} = ...), or SELECT {name}, count(*) ... GROUP BY {name}"
+
+
+# --- where they stand ------------------------------------------------------------------------------------------
+
+
+def _elsewhere(block: Block) -> Iterator[Scalar]:
+    """All scalars but the keys, aggregates and conditions of the block's own rows."""
+    for join in block.joins:
+        yield from join.on
+    for scan in block.every_scan:
+        yield from scan.computed
+        if isinstance(scan.rows, Windowed):
+            yield from (c for _, c in scan.rows.passed)
+        for inner in scan.below:
+            yield from (*inner.conditions, *inner.keys, *(s for a in inner.aggregates for s in (a.where, *a.arguments)))
+    met = {s.number for j in block.joins for s in j.scans}
+    own = (*block.where, *block.keys, *(s for a in block.aggregates for s in (a.where, *a.arguments)))
+    yield from (c for scalar in own for c in columns_in_order(scalar) if c.scan in met)
+
+
+def column_of(reference: ColumnRef, block: Block) -> Column | None:
+    """The policy's column behind a reference; None for one that a sub-select computes."""
+    return block.scan(reference.scan).table.column(reference.name)
+
+
+def _randomized(scalar: Scalar, block: Block) -> Iterator[tuple[ColumnRef, Column]]:
+    for reference in columns_in_order(scalar):
+        column = column_of(reference, block)
+        if column is not None and column.is_randomized:
+            yield reference, column
+
+
+def _names(scalar: Scalar, block: Block) -> tuple[str, ...]:
+    return tuple(f'"{c.name}"' for _, c in _randomized(scalar, block))
+
+
+def _numbers(scalar: Scalar, block: Block) -> tuple[str, ...]:
+    """The columns of a scalar to which noise was added."""
+    found = ((r, c) for r, c in _randomized(scalar, block))
+    return tuple(spelled(c.name) for _, c in found if isinstance(c.randomized, (LaplaceNoise, GaussianNoise)))
+
+
+def _check_key(key: Scalar, block: Block) -> None:
+    for name in _numbers(key, block):
+        raise _refused(f"{name} has noise of its own and cannot be grouped by", f"Average it: avg({name}).")
+    for name in _names(key, block) if not isinstance(key, ColumnRef) else ():
+        raise _refused(f"an expression of the randomized column {name} cannot be grouped by",
+                       f"Group by the column itself: SELECT {name}, count(*) ... GROUP BY {name}.")  # fmt: skip
+
+
+def _check_aggregate(aggregate: Aggregate, block: Block, *, is_grouped: bool) -> None:
+    read = [n for s in (aggregate.where, *aggregate.arguments) for n in _names(s, block)]
+    if not read and not is_grouped:
+        return
+    if aggregate.kind is Kind.MODE and not is_grouped and not _names(aggregate.where, block):
+        _check_mode(aggregate, block)
+        return
+    if aggregate.kind not in _LINEAR:
+        raise _refused(f"{aggregate.kind.value} over randomized values is not supported",
+                       "Use count(*), sum(x) or avg(x), with FILTER (WHERE ...) on such columns.")  # fmt: skip
+    for name in _numbers(aggregate.where, block):
+        raise _refused(f"{name} has noise of its own and cannot be compared", f"Average it: avg({name}).")
+    if _numbers(aggregate.argument, block) and not _is_linear(aggregate, block):
+        (name, *_) = _numbers(aggregate.argument, block)
+        raise _refused(f"only sums and averages of {name} itself have estimates", f"Write avg({name}) or sum({name}).")
+    _check_once(aggregate, block)
+
+
+def _check_mode(aggregate: Aggregate, block: Block) -> None:
+    """Of values that are all drawn alike: the one that most rows had is then the one that most rows have."""
+    name, of = _names(aggregate.argument, block)[0], aggregate.argument
+    column = column_of(of, block) if isinstance(of, ColumnRef) else None
+    if column is None:
+        raise _refused(f"the most frequent value of an expression of the randomized column {name} is not supported",
+                       f"Order by the column itself: mode() WITHIN GROUP (ORDER BY {name}).")  # fmt: skip
+    if isinstance(column.randomized, (LaplaceNoise, GaussianNoise)):
+        raise _refused(f"{name} has noise of its own and has no most frequent value", f"Average it: avg({name}).")
+    if isinstance(column.randomized, TwoCoins) and column.randomized.p + column.randomized.q != 1:
+        raise _refused(
+            f"the coins of {name} favour one answer, so that it may be the most frequent one whatever is true",
+            f"Compare estimates: SELECT {name}, count(*) ... GROUP BY {name} ORDER BY 2 DESC.",
+        )
+
+
+def _is_linear(aggregate: Aggregate, block: Block) -> bool:
+    """Whether what is summed is a number with noise, or that and a constant, added or multiplied."""
+    if aggregate.kind is Kind.COUNT_ROWS:
+        return False
+    return aggregate.kind is Kind.COUNT or _is_linear_in(aggregate.argument, block)
+
+
+def _is_linear_in(scalar: Scalar, block: Block) -> bool:
+    match scalar:
+        case ColumnRef():
+            return True
+        case Call("+" | "-" | "*", (Literal(), inner)) | Call("+" | "-" | "*" | "/", (inner, Literal())):
+            return _is_linear_in(inner, block)
+        case _:
+            return False
+
+
+def _check_once(aggregate: Aggregate, block: Block) -> None:
+    """One stored value stands once in a product of weights: not also as a key, and not twice by a join of its table."""
+    read = {r for s in (aggregate.where, *aggregate.arguments) for r, _ in _randomized(s, block)}
+    keys = [r for k in block.keys for r, _ in _randomized(k, block)]
+    for reference in sorted(read, key=lambda r: (r.scan, r.name)):
+        if reference in keys:
+            name = spelled(reference.name)
+            raise _refused(f'a condition on "{reference.name}", which is grouped by, is not supported',
+                           f"Choose among the groups: HAVING {name} = ....")  # fmt: skip
+    stored = [(block.scan(r.scan).table.name, r.name) for r in {*read, *keys}]
+    for table, name in sorted(stored):
+        if stored.count((table, name)) > 1:
+            raise _refused(f'the randomized column "{table}"."{name}" stands twice, by a join of its table to itself',
+                           "One stored value tells once: use it of one of the two.")  # fmt: skip
+
+
+def reads_randomized(scalars: Iterable[Scalar], block: Block) -> bool:
+    """Whether one of them reads a column that was randomized before it was stored."""
+    return any(_names(s, block) for s in scalars if s != TRUE and columns_of(s))

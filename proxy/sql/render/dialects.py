@@ -1,0 +1,20 @@
+"""Which engine's spelling does a policy's source need?"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from proxy.policy.model import DataFiles, DuckDBFile, PostgresSource, Source
+from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.postgres.dialect import POSTGRES
+
+
+def dialect_of(source: Source) -> Dialect:
+    """The dialect of the engine that computes what a source holds."""
+    match source:
+        case DuckDBFile() | DataFiles():
+            return DUCKDB
+        case PostgresSource():
+            return POSTGRES
+        case _ as never:
+            assert_never(never)
