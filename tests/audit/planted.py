@@ -7,12 +7,11 @@ installed with the product.
 from __future__ import annotations
 
 import sys
-from typing import Any
 
-from proxy.dp import quantiles, samplers, selection
+from proxy.dp import quantiles, samplers
 from proxy.dp.modes import elect
-from proxy.dp.selection import threshold
-from proxy.release import modes
+from proxy.plan.release_plan import ReleasePlan
+from proxy.release import modes, noisy
 
 
 def half_the_noise() -> None:
@@ -24,12 +23,13 @@ def half_the_noise() -> None:
 
 
 def half_the_threshold() -> None:
-    """Thresholds for noise of half the scale."""
+    """Thresholds for noise of half the scale, where they are compared: plans come from other processes."""
+    selected = getattr(noisy, "_selected")  # noqa: B009  # for mypy
 
-    def lower(*, sigma_n: float, **others: Any) -> float:
-        return threshold(sigma_n=sigma_n / 2, **others)
+    def lower(plan: ReleasePlan, exact: object, noise: object, moment: int, tau: float, check: object) -> object:
+        return selected(plan, exact, noise, moment, 1 + (tau - 1) / 2, check)
 
-    setattr(selection, "threshold", lower)  # noqa: B010  # for mypy
+    setattr(noisy, "_selected", lower)  # noqa: B010  # for mypy
 
 
 MISTAKES = {plant.__name__: plant for plant in (half_the_noise, half_the_threshold)}

@@ -7,27 +7,35 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from proxy.dp import quantiles, samplers, selection
+from proxy.dp import quantiles, samplers
 from proxy.dp.modes import Poll
 from proxy.dp.quantiles import Choose, Draw, Weights
-from proxy.dp.selection import key_rule
-from proxy.release import modes
+from proxy.plan.release_plan import Threshold
+from proxy.release import modes, noisy
+from proxy.release.noisy import NoisyCell
+from proxy.release.raw import RawResult
 from tests.audit.planted import half_the_noise, half_the_threshold
 from tests.unit.plan.shop import plan
 from tests.unit.plan.test_modes import part
-
-
-def tau() -> float:
-    return key_rule(
-        delta_r=1e-3, sigma_n=3.0, norm_ratio=1.0, keys_per_unit=1, group_size=1, min_units=0
-    ).tau  # fmt: skip
+from tests.unit.release.make import Scripted
 
 
 def test_thresholds_are_for_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = tau()
-    monkeypatch.setattr(selection, "threshold", selection.threshold)  # put back afterwards
+    """Where a release is published: a threshold's distance from a lone unit is halved."""
+    of = plan("select city, count(*) from users group by city")
+    assert isinstance(of.selection, Threshold)
+    seen: list[float] = []
+
+    def selected(*arguments: object) -> list[NoisyCell]:
+        tau = arguments[4]
+        assert isinstance(tau, float)
+        seen.append(tau)
+        return []
+
+    monkeypatch.setattr(noisy, "_selected", selected)
     half_the_threshold()
-    assert tau() == pytest.approx(1 + (before - 1) / 2, rel=1e-3)
+    noisy.publish(of, RawResult(0, ()), Scripted([0, 0]))
+    assert seen == [1 + (of.selection.rule.tau - 1) / 2]
 
 
 def test_noise_and_choices_are_half_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
