@@ -52,6 +52,7 @@ from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server
 from proxy.server.sockets import are_local, bind
 from proxy.server.tls import load_tls
+from proxy.session.answering.grid import Threads
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
@@ -118,8 +119,13 @@ class Proxy:
         thinking = Pool()
         await thinking.start()
         self._undo.push_async_callback(thinking.stop)
-        self._workers = Workers(thinking=thinking, waiting=ThreadPoolExecutor(16, "hushql-wait"))
+        self._workers = Workers(
+            thinking=thinking, waiting=ThreadPoolExecutor(16, "hushql-wait"),
+            private=Threads(16, "hushql-private"), local=Threads(4, "hushql-local"),
+        )  # fmt: skip
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
+        self._undo.callback(self._workers.private.close)
+        self._undo.callback(self._workers.local.close)
         opener = Opener(
             state=self._config.state, ledger=self._ledger, users=self._config.users, open_engine=_open_engine,
             secret=self._secret,

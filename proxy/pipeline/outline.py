@@ -45,7 +45,7 @@ def outline_of(cut: Split) -> Outline:
         system=cut.system,
         emptied=cut.emptied,
         stages=cut.stages,
-        keyed=tuple(_is_keyed(b) for b in _releases_of(cut) if b.is_promised),
+        keyed=tuple(b.may_have_private_keys for b in _releases_of(cut) if b.is_promised),
         feeds_aggregation=cut.feeds_aggregation,
         asks_free=cut.asks_free,
     )
@@ -59,10 +59,6 @@ def _releases_of(cut: Split) -> tuple[BlockText, ...]:
         if all(b.ctes != block.ctes for b in same):
             same.append(block)
     return tuple(b for same in found.values() for b in same)
-
-
-def _is_keyed(block: BlockText) -> bool:
-    return block.select.args.get("group") is not None or block.select.args.get("distinct") is not None
 
 
 class Cuts:

@@ -242,7 +242,10 @@ def _owner(old: Ownership, new: Ownership, where: str) -> Iterator[Change]:
     elif isinstance(new, LocalTable):
         yield Change(Effect.OPENS, f"{where}.local", f"{_LOCAL}, and nothing is charged or promised any more")
     elif isinstance(old, LocalTable):
-        words = f"its rows are charged for and promised to be hidden; {_owner_words(new)}"
+        words = (
+            "its rows are charged for and promised to be hidden, but what was answered exactly is known;"
+            f" {_owner_words(new)}"
+        )
         yield Change(Effect.CLOSES, f"{where}.local", words)
     else:
         words = f"{_owner_words(new)}, no more: {_owner_words(old)}; is the same protected as before?"

@@ -74,6 +74,7 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
     lost = frozenset(str(cut[1]) for cut in shaped.cut if cut[0] == "tables" and len(cut) == 2)
     tables = connect(drafts, lost=lost, row_unit=row_unit, report=report)
     _check_files_have_no_relations(document, report)
+    _check_one_promise_for_each_relation(tables, document, report)
     places = Places(folder, document.tables, lost, is_known="source" not in {str(cut[0]) for cut in shaped.cut})
     source = read_source(document.source, places, report)
     privacy = read_privacy(document.privacy, tables.values(), report)
@@ -99,6 +100,26 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
 def _sorted(tables: Mapping[str, Table], document: PolicyDocument) -> dict[str, Table]:
     """Tables in the order of the file."""
     return {name: tables[name] for name in document.tables if name in tables}
+
+
+def _check_one_promise_for_each_relation(tables: Mapping[str, Table], document: PolicyDocument, report: Report) -> None:
+    """No rows are both promised to be hidden and shown, or answered exactly, under another table's name.
+
+    A name without a schema may be that of any; engines differ in whether case counts.
+    """
+    files = document.source.files or {}
+
+    def rows_of(table: Table) -> tuple[str, ...]:
+        return (files[table.name],) if table.name in files else tuple(part.lower() for part in table.relation)
+
+    for shown in (t for t in tables.values() if not t.is_promised):
+        for hidden in (t for t in tables.values() if t.is_promised and t.name.lower() != shown.name.lower()):
+            both = sorted((rows_of(shown), rows_of(hidden)), key=len)
+            if both[1][-len(both[0]) :] == both[0]:
+                what = "public" if shown.is_public else "local"
+                words = f"has the rows of table '{hidden.name}', which are promised to be hidden, and is {what}"
+                help_ = "let them be of different relations, each with its schema, as main.orders"
+                report.add(("tables", shown.name, "relation"), f"{words}; {help_}")
 
 
 def _check_files_have_no_relations(document: PolicyDocument, report: Report) -> None:

@@ -30,7 +30,7 @@ from proxy.policy.model import ProfileUse
 from proxy.release.noisy import NoisyCells
 from proxy.release.store import Stored
 from proxy.session.answering.answer import Answer, answer_statement, is_paid
-from proxy.session.answering.grid import Clock, GridRunner, LoopClock, Work
+from proxy.session.answering.grid import Clock, GridRunner, LoopClock, Threads, Work
 from proxy.session.answering.made_up import made_up_rows, said_of_made_up
 from proxy.session.answering.noise_warning import Doubt, doubt_of
 from proxy.session.answering.notices import (
@@ -80,10 +80,15 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """Where statements are understood, threads that wait for the engine and the ledger, and the time grid's clock."""
+    """Where statements are understood, threads that wait, and the time grid's clock.
+
+    waiting: for the ledger and the front. private, local: for the engine, where something is promised, or nothing is.
+    """
 
     thinking: Thinking
     waiting: Executor
+    private: Threads
+    local: Threads
     clock: Clock = field(default_factory=LoopClock)
 
 
@@ -109,7 +114,8 @@ class ClientSession:
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
         self._said: set[str] = set()  # what is said once in a session
-        self._on_grid = GridRunner(workers.waiting, workers.clock)
+        self._on_grid = GridRunner(workers.private, workers.clock)
+        self._off_grid = GridRunner(workers.local, workers.clock)
         self._confirmations = Confirmations(workers.clock.now)
         self._paid: tuple[ProfilesPaid, ...] = ()  # for profiles, and not said yet
 
@@ -222,6 +228,7 @@ class ClientSession:
     async def close(self) -> None:
         """See the contract. What was cancelled may still go on for a moment, and notes how it ends."""
         await self._on_grid.close()
+        await self._off_grid.close()
         self._metrics.session_closed()
 
     async def _up_to_date(self, piece: Piece, version: Version, settings: Mapping[str, str]) -> Piece:
@@ -343,7 +350,8 @@ class ClientSession:
             return answer, last, with_notes(found, heard)
 
         step_s = asker.version.policy.privacy.time_grid_s
-        answer, last, result = await self._on_grid.run(work(), step_s, cancellation)
+        runner = self._on_grid if promised(planned.plans) else self._off_grid
+        answer, last, result = await runner.run(work(), step_s, cancellation)
         if last is not None:
             self._last, self._paid = (last,), ()
             self._metrics.statement(StatementKind.PRIVATE)

@@ -13,7 +13,7 @@ _SQLITE = "tests/unit/ledger/test_sqlite.py"
 RETRYING = (
     # --- before anything is reserved ------------------------------------------------------------------------------
     Seeded("retry", "the engine is not looked at before the charge", "session/answering/answer.py",
-           "attempt.look(plans, lambda: _are_shown(plans, asker, settings))",
+           "attempt.look(wanted, lambda: not free and _are_shown(plans, asker, settings))",
            "pass",
            _SESSION),
     Seeded("retry", "an engine that is away tells what others were shown", "session/answering/answer.py",

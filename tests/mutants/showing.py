@@ -26,8 +26,18 @@ SHOWING = (
            "return any(",
            _TIME_GRID),
     Seeded("showing", "a cancellation acts at once", "session/answering/grid.py",
-           "await _undisturbed(asyncio.create_task(grid.tick()))",
+           "await _undisturbed(asyncio.create_task(run.grid.tick()))",
            "pass",
+           _GRID),
+    Seeded("showing", "a thread is free for others when its work has ended", "session/answering/grid.py",
+           """            if isinstance(step, _Waits):
+                await self.grid.tick()
+        while isinstance(step, _Waits):
+""",
+           """        if isinstance(step, _Waits):
+            await self.grid.tick()
+        while isinstance(step, _Waits):
+""",
            _GRID),
     Seeded("showing", "what ends at the moment of a step waits for no step", "session/answering/grid.py",
            "max(1, math.ceil(elapsed / self.step_s))",

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Generator
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -56,6 +56,22 @@ class Grid:
             await self.clock.sleep(max(1, math.ceil(elapsed / self.step_s)) * self.step_s - elapsed)
 
 
+class Threads:
+    """Threads for works of one kind, each taken until the moment of the grid at which its work may be seen to end.
+
+    Were one free before, who waits for a thread would see when the work before it ended. For the same reason nothing
+    that is free of charge may run in the threads of what is private.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self.executor = ThreadPoolExecutor(count, name)
+        self.free = asyncio.Semaphore(count)
+
+    def close(self) -> None:
+        """Wait for what runs, and begin nothing more."""
+        self.executor.shutdown(cancel_futures=True)
+
+
 class GridRunner:
     """Runs the private work of one session.
 
@@ -63,7 +79,7 @@ class GridRunner:
     whether it ended well, failed, was cancelled or ran out of time.
     """
 
-    def __init__(self, threads: Executor, clock: Clock) -> None:
+    def __init__(self, threads: Threads, clock: Clock) -> None:
         self._threads = threads
         self._clock = clock
         self._going: set[asyncio.Task[object]] = set()
@@ -72,18 +88,18 @@ class GridRunner:
         """The result of the work. Raises what it raises.
 
         A cancellation acts on the grid too: what has ended by then counts, and is not cancelled any more. Otherwise
-        the work is asked to stop, and nobody waits for that but `close`.
+        the work is asked to stop, and nobody waits for that but `close`. What waits for a thread has not begun, and is
+        asked to stop at once.
         """
-        grid = Grid(self._clock, self._clock.now(), step_s)
-        run = _Run(work, grid, self._threads)
+        run = _Run(work, self._clock, step_s, self._threads)
         task = asyncio.create_task(run.go())
         self._going.add(task)
         task.add_done_callback(self._gone)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if not run.has_ended:
-                await _undisturbed(asyncio.create_task(grid.tick()))
+            if run.grid is not None and not run.has_ended:
+                await _undisturbed(asyncio.create_task(run.grid.tick()))
             if not run.has_ended:
                 cancellation.request()
                 raise
@@ -101,30 +117,37 @@ class GridRunner:
 
 
 class _Run(Generic[Result]):
-    """One work on its way. has_ended: what is private in it."""
+    """One work on its way. grid: since it began. has_ended: what is private in it."""
 
-    def __init__(self, work: Work[Result], grid: Grid, threads: Executor) -> None:
+    def __init__(self, work: Work[Result], clock: Clock, step_s: float, threads: Threads) -> None:
+        self.grid: Grid | None = None
         self.has_ended = False
         self._work = work
-        self._grid = grid
+        self._clock = clock
+        self._step_s = step_s
         self._threads = threads
 
     async def go(self) -> Result:
         loop = asyncio.get_running_loop()
-        try:
-            step = await loop.run_in_executor(self._threads, self._advance)
-        finally:
-            self.has_ended = True
+        async with self._threads.free:
+            self.grid = Grid(self._clock, self._clock.now(), self._step_s)
+            try:
+                step = await loop.run_in_executor(self._threads.executor, self._advance)
+            finally:
+                self.has_ended = True
+            if isinstance(step, _Waits):
+                await self.grid.tick()
         while isinstance(step, _Waits):
-            await self._grid.tick()
             # not in the same threads: all of these may wait for what this work has yet to let go
             step = await loop.run_in_executor(None, self._advance)
+            if isinstance(step, _Waits):
+                await self.grid.tick()
         return step.result
 
     def _advance(self) -> _Waits | _Done[Result]:
         try:
             next(self._work)
-            if self._grid.step_s <= 0:
+            if self._step_s <= 0:
                 return self._advance()
         except StopIteration as end:
             return _Done(end.value)

@@ -88,7 +88,7 @@ def rank_notices(outputs: tuple[OutputNoise, ...]) -> tuple[Notice, ...]:
         found.append(f"min, max and percentiles are approximate: public values, chosen by ranks that are {rows}")
     if short := [o.half_width_95 for o in outputs if o.is_of_mode]:
         rows = f"{math.ceil(max(short)):,} rows short of the most frequent"
-        found.append(f"mode() is drawn from public values: one that is {rows} is given with a chance of at most 5 %")
+        found.append(f"mode() is approximate: a value that is {rows} is given with a chance of at most 5 %")
     return tuple(Notice(severity="NOTICE", sqlstate="00000", message=text) for text in found)
 
 

@@ -74,6 +74,12 @@ class BlockText:
     emptied: tuple[EmptiedText, ...] = ()
     is_promised: bool = True
 
+    @property
+    def may_have_private_keys(self) -> bool:
+        """Whether a threshold, which costs delta, may decide what is shown: groups, or values that nobody listed."""
+        asked = self.select.args
+        return bool(asked.get("group") or asked.get("distinct")) or self.select.find(exp.Mode) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class SystemText:

@@ -35,6 +35,7 @@ from proxy.policy.model import (
     UnitVia,
     Unknown,
 )
+from proxy.policy.problems import FileProblems
 from proxy.policy.tree import read_tree
 from proxy.sqltypes import SqlType
 from tests.unit.policy.case_files import BASE
@@ -384,3 +385,17 @@ def _definitions() -> dict[str, dict[str, object]]:
     found = schema()["$defs"]
     assert isinstance(found, dict)
     return found
+
+
+def test_relations_of_two_schemas_have_different_rows() -> None:
+    two = edited(
+        ("  orders:\n", "  orders:\n    relation: main.orders\n"),
+        ("public: true", "public: true\n    relation: old.orders"),
+    )
+    assert two.tables["stores"].relation == ("old", "orders")
+
+
+def test_files_of_a_private_table_are_not_those_of_a_public_one() -> None:
+    listed = "  files: {users: u.csv, orders: o.csv, items: i.csv, stores: o.csv}"
+    with pytest.raises(FileProblems, match=r"stores.*rows of table 'orders'"):
+        edited(("  path: data/shop.duckdb", listed))

@@ -66,7 +66,7 @@ def test_another_way_of_randomizing_is_a_change_and_another_policy(old: str, new
     (_NAMED, _UNNAMED, "changes tables.more.unit", "persons stand in no column; nothing is protected by it"),
     (_OWNED, _MORE, "opens tables.more.local", f"{_LOCAL}, and nothing is charged or promised any more"),
     (_MORE, _OWNED, "closes tables.more.local",
-     "its rows are charged for and promised to be hidden; the unit is person"),
+     "its rows are charged for and promised to be hidden, but what was answered exactly is known; the unit is person"),
     (_PUBLIC, _MORE, "closes tables.more.public",
      f"its rows are no more shown, but those that were are known; {_LOCAL}"),
     (_MORE, _PUBLIC, "opens tables.more.public", "its rows are shown to everybody, exactly and free"),

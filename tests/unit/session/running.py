@@ -19,6 +19,7 @@ from proxy.plan.charge import Reserved, Unpromised
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import Policy, Table
 from proxy.release.raw import Kept, RawResult
+from proxy.session.answering.grid import Threads
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.dataset import Dataset
 from proxy.session.session import ClientSession, Workers
@@ -79,7 +80,12 @@ def sessions_with(
     noise: Slow, state: Path, count: int, profiles: tuple[TableProfile, ...] = ()
 ) -> Iterator[tuple[tuple[ClientSession, ...], SqliteLedger, Workers]]:
     """As many sessions of one login, and a thread to wait in for each."""
-    workers = Workers(thinking=InThread(), waiting=ThreadPoolExecutor(count))
+    workers = Workers(
+        thinking=InThread(),
+        waiting=ThreadPoolExecutor(count),
+        private=Threads(count, "private"),
+        local=Threads(count, "local"),
+    )
     with closing(SqliteLedger(state)) as ledger, workers.waiting:
         served = Dataset(
             ledger=ledger,

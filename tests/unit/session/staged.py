@@ -18,7 +18,7 @@ from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy
-from proxy.session.answering.grid import Clock, LoopClock
+from proxy.session.answering.grid import Clock, LoopClock, Threads
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Asking, Row, Spliced
 from proxy.session.dataset import Dataset
@@ -77,7 +77,13 @@ def serving(folder: Path, policy: Policy | None = None, clock: Clock | None = No
     """A world whose ledger is in a folder."""
     noise, engine = Slow(), Watched()
     noise.may_go_on.set()
-    workers = Workers(thinking=InThread(), waiting=ThreadPoolExecutor(1), clock=clock or LoopClock())
+    workers = Workers(
+        thinking=InThread(),
+        waiting=ThreadPoolExecutor(1),
+        private=Threads(1, "private"),
+        local=Threads(1, "local"),
+        clock=clock or LoopClock(),
+    )
     with closing(SqliteLedger(folder)) as ledger, workers.waiting:
         served = Dataset(
             ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(policy), engine=engine)

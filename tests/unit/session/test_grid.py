@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
 from proxy.engines.base import Cancellation
 from proxy.errors import EngineFailed, QueryCanceled
-from proxy.session.answering.grid import GridRunner, LoopClock, Work
+from proxy.session.answering.grid import GridRunner, LoopClock, Threads, Work
 
 STEP_S = 2.0
 PATIENCE_S = 60
@@ -64,8 +63,8 @@ def work_of(shown: Shown, seconds: float, failure: Exception | None = None) -> W
 
 
 @contextmanager
-def threads(count: int = 1) -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(count) as made:
+def threads(count: int = 1) -> Iterator[Threads]:
+    with closing(Threads(count, "private")) as made:
         yield made
 
 
@@ -114,6 +113,48 @@ def test_what_is_not_private_does_not_wait() -> None:
     with threads() as pool:
         assert asyncio.run(GridRunner(pool, clock).run(known(), STEP_S, Cancellation())) == 7
     assert clock.now() == 100.3
+
+
+def test_a_thread_is_free_for_others_on_the_grid_alone() -> None:
+    """Who waits for the only thread sees when it becomes free."""
+    clock = MadeUpTime()
+    shown = Shown(clock)
+
+    def free_of_charge() -> Work[None]:
+        shown.see("begun")
+        return
+        yield
+
+    async def check() -> None:
+        runners = [GridRunner(pool, clock) for _ in range(2)]
+        first = asyncio.create_task(runners[0].run(work_of(shown, 0.3), STEP_S, Cancellation()))
+        await asyncio.sleep(0)
+        await runners[1].run(free_of_charge(), STEP_S, Cancellation())
+        assert await first == "answer"
+
+    with threads() as pool:
+        asyncio.run(check())
+    assert sorted(shown.events) == [("begun", 2.0), ("noted", 2.0)]
+
+
+def test_what_waits_for_a_thread_is_cancelled_at_once() -> None:
+    async def check() -> None:
+        one, other = Endless(MadeUpTime()), Cancellation()
+        runner = GridRunner(pool, one.clock)
+        task = await begun(one, runner)
+        waits = asyncio.create_task(runner.run(work_of(Shown(one.clock), 0.3), STEP_S, other))
+        await asyncio.sleep(0.01)
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+        assert other.is_requested
+        assert not one.clock.slept.is_set(), "nothing of it has begun"
+        one.may_end.set()
+        assert await task == "answer"
+        await runner.close()
+
+    with threads() as pool:
+        asyncio.run(check())
 
 
 @dataclass(slots=True)

@@ -100,7 +100,7 @@ def test_modes_are_said_to_be_drawn() -> None:
     assert "rows or fewer off" in ranks.message
     (short,) = (math.ceil(o.half_width_95) for o in found if o.is_of_mode)
     assert modes.message == (
-        f"mode() is drawn from public values: one that is {short:,} rows short of the most frequent is given with a"
+        f"mode() is approximate: a value that is {short:,} rows short of the most frequent is given with a"
         " chance of at most 5 %"
     )
 

@@ -95,6 +95,14 @@ def test_by_which_rule_a_later_stage_shows_private_keys_is_kept_with_its_charge(
     assert [e.keys for e in world.ledger.entries(2) if isinstance(e, Keyed)] == [(rule,)]
 
 
+def test_the_most_frequent_of_unlisted_values_is_paid_for_with_its_delta_in_a_later_stage(world: World) -> None:
+    answer(world, "select mode() within group (order by city) from users where age > (select avg(age) from users)")
+    charged, keyed = world.ledger.entries()
+    assert isinstance(charged, Entry)
+    assert isinstance(keyed, Keyed)
+    assert [bool(r.cost.atto) for r in charged.releases].count(True) >= 1
+
+
 def test_a_stage_that_others_have_paid_for_is_charged_as_if_they_had_not(world: World) -> None:
     """Two blocks turn out to be one, so that a ticket is left over: it is paid for either way."""
     sql = f"select ({SQL}), ({SQL.replace('count(*)', 'count( 1 )')} and true)"
