@@ -101,7 +101,8 @@ def _local(viewer: Viewer) -> Iterator[Row]:
     for table in viewer.version.visible_tables(viewer.login).values():
         if table.is_local:
             words = f"protected when collected: {protected_words(table, viewer.version.policy.privacy)}"
-            yield table.name, "local", *(None,) * (len(RELATIONS["budget"]) - 3), words
+            said = {"account": table.name, "kind": "local", "outside_promise": words}
+            yield tuple(said.get(name) for name, _ in RELATIONS["budget"])
 
 
 def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob: int) -> Row:

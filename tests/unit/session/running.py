@@ -86,7 +86,7 @@ def sessions_with(
         private=Threads(count, "private"),
         local=Threads(count, "local"),
     )
-    with closing(SqliteLedger(state)) as ledger, workers.waiting:
+    with closing(SqliteLedger(state)) as ledger, workers.waiting, closing(workers.private), closing(workers.local):
         served = Dataset(
             ledger=ledger,
             noise=dict.fromkeys(Distribution, noise),

@@ -84,7 +84,7 @@ def serving(folder: Path, policy: Policy | None = None, clock: Clock | None = No
         local=Threads(1, "local"),
         clock=clock or LoopClock(),
     )
-    with closing(SqliteLedger(folder)) as ledger, workers.waiting:
+    with closing(SqliteLedger(folder)) as ledger, workers.waiting, closing(workers.private), closing(workers.local):
         served = Dataset(
             ledger=ledger, noise=dict.fromkeys(Distribution, noise), current=replace(version(policy), engine=engine)
         )

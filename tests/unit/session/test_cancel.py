@@ -30,7 +30,7 @@ def test_a_cancelled_statement_takes_no_more_noise_and_stays_charged(tmp_path: P
 
         asyncio.run(cancelled())
         noise.may_go_on.set()
-        workers.waiting.submit(int).result(60)  # the only thread is free again
+        workers.private.executor.submit(int).result(60)  # the only thread is free again
         assert noise.sizes == [4096]
         assert all(t.spent.pico > 0 for t in ledger.all_accounts())
         (asked,) = ledger.history("shop/ann", 10)

@@ -77,7 +77,7 @@ def test_a_statement_keeps_the_engine_that_it_began_with_until_it_has_ended(
             await session.close()
 
         asyncio.run(asked())
-        workers.waiting.submit(int).result(60)
+        workers.private.executor.submit(int).result(60)
         assert told == ["unused"]
         replaced(served, told)  # an idle session holds nothing
         assert told == ["unused"] * 2
