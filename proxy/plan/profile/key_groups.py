@@ -96,7 +96,5 @@ def _between(low: Value, high: Value, part: float) -> Value:
             return high - timedelta(seconds=int((high - low).total_seconds() * part))
         case date(), date():
             return high - timedelta(days=int((high - low).days * part))
-        case int(), int():
-            return high - int((high - low) * part)
         case _:
             return place_of(high) - (place_of(high) - place_of(low)) * part

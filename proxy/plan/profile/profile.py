@@ -169,8 +169,6 @@ class UnitMeans:
     def _told(self) -> Doubles:
         """The numbers that stand out of the noise, and on either side of them what the others add up to, falling."""
         seen = np.flatnonzero(self._seen)
-        if not seen.size:
-            return self._seen
         first, last = int(seen[0]), int(seen[-1])
         found = self._seen.copy()
         found[last + 1 :] = _falling(np.array(self.counts[last + 1 :]), self._seen[last])

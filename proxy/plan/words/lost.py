@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from proxy.analysis.keys import Key, PublicKey
+from proxy.analysis.units import UnitOf
 from proxy.dp.accounting import epsilon_spent
 from proxy.plan.profile.usual import Usual
 from proxy.plan.release_plan import ReleasePlan, Threshold
@@ -21,6 +22,7 @@ from proxy.plan.words.outputs import OutputNoise, output_noise
 from proxy.policy.figures import figure
 from proxy.policy.model import Privacy
 from proxy.sql.algebra.describe import describe_scalar
+from proxy.sql.algebra.nodes import columns_of
 
 _OF_95 = 1.96  # standard deviations that half of an interval is
 _MOST = 0.5  # of a size, that noise may be
@@ -84,7 +86,9 @@ def _instead(plan: ReleasePlan, privacy: Privacy, times: float) -> str:
         key = max(keys, key=_values)
         listed = f" ({counted(len(key.values), 'value')})" if isinstance(key, PublicKey) else ""
         found.append(f"GROUP BY something coarser than {describe_scalar(key.scalar)}{listed}")
-    if plan.analysed.owned.block.where:
+    owned = plan.analysed.owned
+    units = owned.unit.columns if isinstance(owned.unit, UnitOf) else ()
+    if any(columns_of(c) - {*units} for c in owned.block.where):  # more than that there is a unit
         found.append("a WHERE that keeps more rows")
     return f"What helps: {', or '.join(found) or 'more data'}."
 

@@ -117,24 +117,34 @@ def test_what_is_not_private_does_not_wait() -> None:
 
 def test_a_thread_is_free_for_others_on_the_grid_alone() -> None:
     """Who waits for the only thread sees when it becomes free."""
-    clock = MadeUpTime()
-    shown = Shown(clock)
+    shown = Shown(MadeUpTime())
 
-    def free_of_charge() -> Work[None]:
+    def other() -> Work[None]:
         shown.see("begun")
         return
         yield
 
     async def check() -> None:
-        runners = [GridRunner(pool, clock) for _ in range(2)]
+        held, may_pass = asyncio.Event(), asyncio.Event()
+
+        class Held(MadeUpTime):
+            async def sleep(self, seconds: float) -> None:
+                held.set()
+                await may_pass.wait()
+
+        runners = [GridRunner(pool, Held()) for _ in range(2)]
         first = asyncio.create_task(runners[0].run(work_of(shown, 0.3), STEP_S, Cancellation()))
-        await asyncio.sleep(0)
-        await runners[1].run(free_of_charge(), STEP_S, Cancellation())
+        await held.wait()  # the work has ended and waits for the grid
+        second = asyncio.create_task(runners[1].run(other(), STEP_S, Cancellation()))
+        await asyncio.sleep(0.05)
+        assert shown.events == []
+        may_pass.set()
+        await second
         assert await first == "answer"
 
     with threads() as pool:
         asyncio.run(check())
-    assert sorted(shown.events) == [("begun", 2.0), ("noted", 2.0)]
+    assert sorted(name for name, _ in shown.events) == ["begun", "noted"]
 
 
 def test_what_waits_for_a_thread_is_cancelled_at_once() -> None:
