@@ -20,7 +20,7 @@ SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
 
-.PHONY: help demo test check check-types check-rules hooks bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
+.PHONY: help demo test thorough check check-types check-rules hooks bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -33,9 +33,14 @@ $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port)
 	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) $(if $(ADULT),--adult '$(ADULT)')
 
-test: $(STAMP) ## run the tests with their coverage gates
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=
+
+test: $(STAMP) ## run the tests, but for what takes long
 	@rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=
+	$(PYTEST)
+
+thorough: $(STAMP) ## run the tests that `make test` leaves out, then the coverage gates over both
+	$(PYTEST) --cov-append -m "thorough and not long and not clients"
 	$(BIN)/coverage json -q -o .coverage.json
 	$(BIN)/python -m tools.coverage_gates .coverage.json
 

@@ -16,6 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 import proxy
 from tests.census import write_census
+from tests.thorough import mark_thorough
 
 ROOT = Path(__file__).resolve().parent.parent
 IS_CI = bool(os.environ.get("CI"))
@@ -80,8 +81,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
     return ByServer(config, log) if config.getoption("dist") == "loadfile" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first, so that no worker is left alone with it at the end."""
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long comes first, so that no worker is left alone with it at the end; see also `tests/thorough.py`."""
+    if config.args == config.getini("testpaths"):  # whoever names a file wants all of it
+        mark_thorough(items)
     order = [*SHARING, *LONG]
     items.sort(key=lambda item: next((n for n, f in enumerate(order) if item.nodeid.startswith(f)), len(order)))
 
