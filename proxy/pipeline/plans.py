@@ -21,7 +21,7 @@ from proxy.pipeline.premises import Premises, Terms, atto_for_keys
 from proxy.pipeline.target import Shown, is_met, smallest, unmet
 from proxy.plan.charge import Cost
 from proxy.plan.profile.learned import usable
-from proxy.plan.release_plan import PlanContext, ReleasePlan
+from proxy.plan.release_plan import PlanContext
 from proxy.plan.reuse.derive import Derived
 from proxy.plan.sets.sets import Plan, plan_block
 from proxy.plan.words.explain_sets import output_noises
@@ -191,7 +191,7 @@ def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
 
 def _check_groups(bound: BoundBlock, plan: Plan) -> None:
     """Whether all groups are shown that a public table has. Raises Unsupported."""
-    keys = plan.analysed.keys if isinstance(plan, ReleasePlan) else ()
+    keys = () if plan.several is not None else plan.plans[0].analysed.keys
     if bound.keeps_groups and any(isinstance(k, PrivateKey) for k in keys):
         raise Unsupported(
             "all groups of a public table can be shown only where its values are known",

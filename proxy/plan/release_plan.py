@@ -132,6 +132,16 @@ class ReleasePlan:
     is_unpromised: bool = False
 
     @property
+    def plans(self) -> tuple[ReleasePlan]:
+        """One of each grouping set: here there are none."""
+        return (self,)
+
+    @property
+    def several(self) -> None:
+        """The same as a plan of grouping sets, which it is not."""
+        return None
+
+    @property
     def cut_sd(self) -> float:
         """The noise of the number of units that are cut, and of those that are not."""
         return noise_sd(self.distribution, self.scale * self.cut_weight)

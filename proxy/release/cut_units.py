@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from proxy.dp.accuracy import half_width_95
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.release.noisy import NoisyCells, NoisyCut
 
 WORTH_SAYING = 0.01
@@ -35,8 +35,7 @@ class CutShare:
 
 def cut_share(plan: Plan, cells: NoisyCells) -> CutShare | None:
     """Of the grouping set in which most units are cut; None where none is counted."""
-    plans = plan.plans if isinstance(plan, SetsPlan) else (plan,)
-    found = [_share(plans[of.number], of) for of in cells.cut]
+    found = [_share(plan.plans[of.number], of) for of in cells.cut]
     return max(found, key=lambda f: (f.is_told, f.share), default=None)
 
 

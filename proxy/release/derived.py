@@ -13,7 +13,6 @@ from functools import partial
 from proxy.dp.accuracy import project_nonnegative
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.reuse.derive import Derived, Source
-from proxy.plan.sets.sets import SetsPlan
 from proxy.plan.vector.noise import sd_of
 from proxy.plan.vector.recipes import NOTHING, Count, Finish, Linear, Total
 from proxy.release.consistent import Adjusted
@@ -91,11 +90,12 @@ def _shown_in_set(
 ) -> Adjusted:
     """What a set shows of the answer's groups beside the other sets. Only its own aggregates are settled."""
     (source,) = derived.sources
-    assert isinstance(source.plan, SetsPlan), "one of several sets is read"
-    assert source.number is not None, "one of several sets is read"
-    sets = adjusted_sets(source.plan, stored, is_consistent=True, nonnegative=nonnegative, check=check,
+    several, number = source.plan.several, source.number
+    assert several is not None, "one of several sets is read"
+    assert number is not None, "one of several sets is read"
+    sets = adjusted_sets(several, stored, is_consistent=True, nonnegative=nonnegative, check=check,
                          is_rounded=is_rounded)  # fmt: skip
-    own, of = sets[source.number]
+    own, of = sets[number]
     places = {identity(c.key): place for place, c in enumerate(own.cells)}
     at = {identity(key): places[identity(cell)] for key, (cell,) in source.groups}
     order = [at[identity(c.key)] for c in every.cells]

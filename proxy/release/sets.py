@@ -30,8 +30,9 @@ def publish_plan(
     choose: Choose = drawn,
 ) -> NoisyCells:
     """`publish_release` of each set of a plan, or of the whole."""
-    if not isinstance(plan, SetsPlan):
-        return publish_release(plan, run, noise, check, choose)
+    if plan.several is None:
+        (whole,) = plan.plans
+        return publish_release(whole, run, noise, check, choose)
     first, cells, cut = 0, list[NoisyCell](), list[NoisyCut]()
     for number, one in enumerate(plan.plans):
         start = first
@@ -58,19 +59,21 @@ def finish_plan(
 
     is_consistent: totals become the sums of their parts.
     """
-    if not isinstance(plan, SetsPlan):
-        return finish(plan, cells, columns, nonnegative=nonnegative, time_zone=time_zone, check=check,
+    several = plan.several
+    if several is None:
+        (whole,) = plan.plans
+        return finish(whole, cells, columns, nonnegative=nonnegative, time_zone=time_zone, check=check,
                       is_rounded=is_rounded)  # fmt: skip
     finished = []
-    each = adjusted_sets(plan, cells, is_consistent=is_consistent, nonnegative=nonnegative, check=check,
+    each = adjusted_sets(several, cells, is_consistent=is_consistent, nonnegative=nonnegative, check=check,
                          is_rounded=is_rounded)  # fmt: skip
-    for one, (own, of) in zip(plan.sets, each, strict=True):
+    for one, (own, of) in zip(several.sets, each, strict=True):
         there = tuple(c for c in (_within(c, one) for c in columns) if c is not None)
         finished.append(
             finish(replace(one.plan, agreed=of.agreed(one.plan)), own, there, nonnegative=nonnegative,
                    time_zone=time_zone, check=check, vectors=of.vectors, settled=of.settled, is_rounded=is_rounded)
         )  # fmt: skip
-    return _together(plan, columns, finished)
+    return _together(several, columns, finished)
 
 
 def adjusted_sets(

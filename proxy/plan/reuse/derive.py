@@ -9,7 +9,7 @@ question would count in full must have been counted in full by the release. See 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -27,7 +27,7 @@ from proxy.plan.reuse.same_groups import (
     placed,
     threshold_ratio,
 )
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.vector.moments import Moment, MomentVector, is_linear
 from proxy.plan.vector.noise import noise_of
 from proxy.plan.vector.recipes import Finish
@@ -123,10 +123,10 @@ def _is_own(plan: ReleasePlan) -> bool:
 
 def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[Source]:
     """The release, or those of its sets, whose cells make up the groups that are wanted."""
-    if not isinstance(plan, SetsPlan):
-        sets: list[tuple[int | None, ReleasePlan]] = [(None, plan)]
-    else:
-        sets = [(n, one.plan) for n, one in enumerate(plan.sets) if n not in plan.together]
+    several = plan.several
+    sets: Iterable[tuple[int | None, ReleasePlan]] = ((None, p) for p in plan.plans)
+    if several is not None:
+        sets = ((n, p) for n, p in enumerate(several.plans) if n not in several.together)
     for number, of in sets:
         groups = _groups(wanted, of, gathering)
         own = chosen(wanted, of)

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from proxy.analysis.analyse import Analysed, analyse
 from proxy.analysis.key_values import MOST_KEYS
@@ -65,6 +66,12 @@ class SetsPlan:
     sets: tuple[GroupingSet, ...]
     shown: tuple[int, ...]
     together: tuple[int, ...] = ()
+    is_unpromised: ClassVar[bool] = False  # local tables have no grouping sets
+
+    @property
+    def several(self) -> SetsPlan:
+        """Itself; None for the plan of one set."""
+        return self
 
     @property
     def plans(self) -> tuple[ReleasePlan, ...]:
@@ -127,17 +134,17 @@ class SetsPlan:
         )
 
 
-Plan = ReleasePlan | SetsPlan
+Plan = ReleasePlan | SetsPlan  # told apart by `several`, where they must be
 
 
 def promised(plans: Iterable[Plan]) -> tuple[Plan, ...]:
     """Those that are charged; the others are about local tables."""
-    return tuple(p for p in plans if isinstance(p, SetsPlan) or not p.is_unpromised)
+    return tuple(p for p in plans if not p.is_unpromised)
 
 
 def unpromised(plans: Iterable[Plan]) -> tuple[ReleasePlan, ...]:
     """Those that nothing is charged for."""
-    return tuple(p for p in plans if isinstance(p, ReleasePlan) and p.is_unpromised)
+    return tuple(one for p in plans if p.is_unpromised for one in p.plans)
 
 
 def plan_block(block: Block, context: PlanContext) -> Plan:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from proxy.dp.accounting import ATTO, PICO
-from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import GroupingSet, Plan, SetsPlan
 from proxy.plan.vector.moments import UnitCount
 from proxy.plan.words.describe import counted
@@ -25,22 +24,23 @@ from proxy.sql.algebra.describe import describe_scalar
 
 def explain_plan(plan: Plan, privacy: Privacy) -> Json:
     """The plan of one release as data; that of grouping sets has one of each set in it."""
-    if isinstance(plan, ReleasePlan) and plan.is_unpromised:
-        return explain_unpromised(plan, privacy)
+    one, several = plan.plans[0], plan.several
+    if one.is_unpromised:
+        return explain_unpromised(one, privacy)
     found = repeated_rows(plan, privacy.unit)
     repeated: Json = {"repeated_rows": f"{found.what}. {found.cut} {found.instead}"} if found else {}
     clamps: list[Json] = [{"noise": w.what, "instead": w.instead} for w in too_wide(plan, privacy.unit)]
     said: Json = {**repeated, **({"clamps": clamps} if clamps else {})}
-    if not isinstance(plan, SetsPlan):
-        return {**explain_block(plan, privacy), **said}
-    sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in plan.sets]
+    if several is None:
+        return {**explain_block(one, privacy), **said}
+    sets: list[Json] = [{"set": label(s), **explain_block(s.plan, privacy)} for s in several.sets]
     pure = privacy.accounting is Accounting.PURE
     return {
         "unit": privacy.unit,
         "neighbors": privacy.neighbors.value,
         "mechanism": plan.distribution.value,
         "charge": {"epsilon" if pure else "rho": plan.cost.pico / PICO, "delta": plan.cost.atto / ATTO},
-        "consistency": "; ".join(_consistency(plan)),
+        "consistency": "; ".join(_consistency(several)),
         "outputs": [{**output, "set": one["set"]} for one in sets for output in list_of(one, "outputs")],
         "grouping_sets": sets,
         **said,
@@ -71,10 +71,11 @@ def plan_lines(block: Json) -> list[str]:
 
 def output_noises(plan: Plan) -> tuple[OutputNoise, ...]:
     """One row for each aggregate, of each grouping set."""
-    if not isinstance(plan, SetsPlan):
-        return output_noise(plan)
+    several = plan.several
+    if several is None:
+        return output_noise(plan.plans[0])
     return tuple(
-        replace(o, aggregate=f"{o.aggregate} by {label(one)}") for one in plan.sets for o in output_noise(one.plan)
+        replace(o, aggregate=f"{o.aggregate} by {label(s)}") for s in several.sets for o in output_noise(s.plan)
     )
 
 

@@ -14,7 +14,7 @@ from proxy.analysis.units import UnitOf
 from proxy.dp.accounting import epsilon_spent
 from proxy.plan.profile.usual import Usual
 from proxy.plan.release_plan import ReleasePlan, Threshold
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.vector.noise import sd_of
 from proxy.plan.vector.recipes import Finish, Mean, Relation, Spread
 from proxy.plan.words.describe import counted
@@ -42,7 +42,7 @@ def lost_in(plans: Iterable[Plan], privacy: Privacy) -> tuple[Lost, ...]:
 
     Claim: a function of the profiles, the price, the policy and the text.
     """
-    every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
+    every = (p for plan in plans for p in plan.plans)
     return tuple(dict.fromkeys(found for plan in every for found in _of_release(plan, privacy)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.vector.moments import is_linear
 from proxy.policy.model import Table, UnitColumns
 from proxy.sql.algebra.nodes import Stored
@@ -28,7 +28,7 @@ class Repeated:
 
 def repeated_rows(plan: Plan, unit: str) -> Repeated | None:
     """None where rows of a unit are met by one row of it each, or where only units are counted."""
-    one = plan.sets[0].plan if isinstance(plan, SetsPlan) else plan
+    one = plan.plans[0]
     scans = one.analysed.owned.repeated
     if len(scans) < 2 or not (one.parts or any(map(is_linear, one.vector.moments))):
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from proxy.analysis.analyse import measure_bounds
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.words.outputs import output_noise
 from proxy.policy.figures import figure
 from proxy.sql.algebra.nodes import (
@@ -39,7 +39,7 @@ class Wide:
 
 def too_wide(plan: Plan, unit: str) -> tuple[Wide, ...]:
     """What is said of each such aggregate."""
-    one = plan.sets[0].plan if isinstance(plan, SetsPlan) else plan
+    one = plan.plans[0]
     found = []
     for aggregate, noise in zip(one.analysed.owned.block.aggregates, output_noise(one), strict=True):
         value = _total_in(aggregate, one)

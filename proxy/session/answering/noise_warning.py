@@ -12,7 +12,6 @@ from proxy.dp.accuracy import half_width_95
 from proxy.pipeline.plans import Planned
 from proxy.plan.parts.distinct import DistinctPart
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.sets.sets import SetsPlan
 from proxy.plan.vector.noise import noise_of
 from proxy.plan.vector.recipes import Apart, Count, Finish, Mean, Relation, Spread, Total
 from proxy.release.finish import Release
@@ -39,8 +38,8 @@ def doubt_of(planned: Planned, answer: Answer) -> Doubt:
     found = [Doubt(0, 0)]
     for place, (plan, release) in enumerate(zip(planned.plans, answer.releases, strict=True)):
         shown = planned.derived[place].shown if place in planned.derived else plan
-        if not isinstance(shown, SetsPlan) and not shown.elects and release.rows <= _MOST_ROWS:
-            found.append(_of_release(shown, release))
+        if shown.several is None and not shown.elects and release.rows <= _MOST_ROWS:
+            found += (_of_release(one, release) for one in shown.plans)
     return Doubt(*(sum(numbers) for numbers in zip(*found, strict=True)))
 
 

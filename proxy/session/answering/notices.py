@@ -13,7 +13,7 @@ from proxy.plan.charge import AccountKind, Cost
 from proxy.plan.profile.left_out import About, LeftOut, Untold, told
 from proxy.plan.release_plan import Threshold
 from proxy.plan.reuse.derive import Derived
-from proxy.plan.sets.sets import Plan, SetsPlan, unpromised
+from proxy.plan.sets.sets import Plan, unpromised
 from proxy.plan.unpromised import local_table, protected_words
 from proxy.plan.words.lost import lost_in
 from proxy.plan.words.outputs import OutputNoise
@@ -119,7 +119,7 @@ def threshold_notices(plans: Iterable[Plan], unit: str) -> tuple[Notice, ...]:
 
     Claim: a function of the profiles, the price, the policy and the text.
     """
-    every = [p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,))]
+    every = [p for plan in plans for p in plan.plans]
     highest = max((p.selection.tau for p in every if isinstance(p.selection, Threshold)), default=0.0)
     if highest <= 1.0:
         return ()
@@ -135,7 +135,7 @@ def left_out_notices(
 
     Claim: a function of the profiles, the price, the policy, the text and noisy numbers of the answer.
     """
-    every = (p for plan in plans for p in (plan.plans if isinstance(plan, SetsPlan) else (plan,)))
+    every = (p for plan in plans for p in plan.plans)
     counted = [_cut(of, unit) for of in _cut_shares(plans, cells) if of.is_worth_saying]
     untold = (of for of in dict.fromkeys(p.left_out for p in every) if not (cells and _is_counted(of)))
     return (*dict.fromkeys(counted), *(n for of in untold for n in _left_out(of, unit)))

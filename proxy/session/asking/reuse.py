@@ -14,7 +14,7 @@ from proxy.pipeline.settings import Settings
 from proxy.plan.charge import AccountKind
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.reuse.derive import Derived, derive
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.words.explain_sets import output_noises
 from proxy.release.store import Stored
 from proxy.session.asker import Asker
@@ -51,7 +51,7 @@ def resolved(planned: Planned, asker: Asker, settings: Settings, assumed: Sequen
 def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -> Derived | None:
     known, version = asker.dataset.known, asker.version
     if (
-        isinstance(plan, SetsPlan)
+        plan.several is not None
         or plan.is_unpromised
         or known.has(asker.owner, plan.fingerprint)
         or any(p.fingerprint == plan.fingerprint for p in assumed)

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 
 #: A login, and the digest of the policy and the version of the data that it asked.
 Owner = tuple[str, str, str]
@@ -55,6 +55,4 @@ class Known:
 
 def is_source(plan: Plan) -> bool:
     """Whether another question's answer may be looked for in the release, or in one of its grouping sets."""
-    if isinstance(plan, SetsPlan):
-        return any(map(is_source, plan.plans)) and sum(len(p.public_keys) for p in plan.plans) <= _MOST_CELLS
-    return len(plan.public_keys) <= _MOST_CELLS
+    return sum(len(p.public_keys) for p in plan.plans) <= _MOST_CELLS

@@ -12,7 +12,7 @@ from proxy.dp.accuracy import half_width_95
 from proxy.pipeline.target import Shown
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.reuse.derive import Derived, derive
-from proxy.plan.sets.sets import Plan, SetsPlan
+from proxy.plan.sets.sets import Plan
 from proxy.plan.vector.noise import sd_of
 from proxy.plan.vector.recipes import Finish, Mean, Relation, Spread
 from proxy.plan.words.outputs import output_noise
@@ -26,12 +26,11 @@ from proxy.sqltypes import SqlType
 
 def shown_of(plan: Plan, sources: Sequence[Plan], load: Callable[[Plan], Stored | None]) -> tuple[Shown | None, ...]:
     """What is known of each aggregate of a plan, from the most accurate release that gives all of them."""
-    if isinstance(plan, SetsPlan):
-        return (None,) * sum(len(output_noise(p)) for p in plan.plans)
-    nothing = (None,) * len(plan.vector.finishes)
-    if plan.parts:
+    nothing = (None,) * sum(len(p.vector.finishes) for p in plan.plans)
+    one = plan.plans[0]
+    if plan.several is not None or one.parts:
         return nothing
-    found = derive(plan, sources, math.inf, math.inf)
+    found = derive(one, sources, math.inf, math.inf)
     stored = [load(p) for p in found[0].plans] if found else [None]
     there = [NoisyCells.of_payload(s.payload) for s in stored if s is not None]
     return _told(found[0], there) if len(there) == len(stored) else nothing

@@ -198,8 +198,8 @@ class _Surveyor:
         terms = replace(_AT_ANY_PRICE, bound=bound_of(question, distribution_of(privacy.accounting)))
         task = Task(query=handle.query, premises=self._premises, terms=terms, share=self.prices[question],
                     constants=Constants({}, datetime.now(UTC)))  # fmt: skip
-        (plan,) = plan_statement(self._cuts, task).plans
-        assert isinstance(plan, ReleasePlan), "the statement has no grouping sets"
+        (found,) = plan_statement(self._cuts, task).plans
+        (plan,) = found.plans
         self._steps.did_one()
         return _Asked(question, text, plan)
 
