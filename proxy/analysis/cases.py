@@ -15,11 +15,12 @@ from proxy.analysis.cuts import values_between
 from proxy.analysis.domains import Domains
 from proxy.analysis.evaluate import MISSING, Choice, Choices, Known, choices
 from proxy.analysis.grain import moments
+from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, children, columns_in_order
 from proxy.sqltypes import SqlType, Value
 
 MOST_CASES = 5_000
-_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">=", "is distinct from", "nullif"))
+_COMPARISONS = frozenset((*HOLDS, "is distinct from", "nullif"))
 _UNORDERED = frozenset(("=", "<>", "is distinct from", "nullif"))
 _CONNECTIVES = frozenset(("and", "or", "not", "is null"))
 

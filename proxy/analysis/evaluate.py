@@ -7,15 +7,15 @@ engine decides it, only its branch is a choice; where it cannot, all are.
 from __future__ import annotations
 
 import enum
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import product
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import assert_never
 
 from proxy.policy.model import Bounded, Listed
+from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children
 from proxy.sql.functions import constant_evaluation as images
 from proxy.sql.functions.constant_evaluation import Constant
@@ -48,9 +48,6 @@ _OF_TIMES = frozenset((
     *(f"date_trunc {unit}" for unit in TRUNCATION_UNITS if unit not in ("milliseconds", "microseconds")),
 ))  # fmt: skip
 _STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType({
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-})  # fmt: skip
 
 
 def reads_through(scalar: Scalar, part: Scalar) -> bool:
@@ -198,7 +195,7 @@ def _decided(call: Call, of: Callable[[Scalar], Choices]) -> Choices:
             return _few(v is MISSING for v in of(inner))
         case "is distinct from", (left, right):
             return _few(v for a, b in product(of(left), of(right)) for v in _distinct(a, b))
-        case name, (left, right) if name in _COMPARISONS:
+        case name, (left, right) if name in HOLDS:
             return _few(v for a, b in product(of(left), of(right)) for v in _compared(name, a, b))
         case _:
             return ()
@@ -215,7 +212,7 @@ def _compared(name: str, left: Choice, right: Choice) -> Choices:
     if isinstance(left, Missing) or isinstance(right, Missing):
         return (MISSING,)
     ours, theirs = _comparable(left, right)
-    return _ANY_TRUTH if ours is None else (_COMPARISONS[name](ours, theirs),)
+    return _ANY_TRUTH if ours is None else (HOLDS[name](ours, theirs),)
 
 
 def _distinct(left: Choice, right: Choice) -> Choices:

@@ -11,14 +11,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
-from proxy.sql.algebra.nodes import Call, Literal, Member, Scalar, conjuncts, is_null
+from proxy.sql.algebra.comparisons import NEGATED, Comparison, with_constant
+from proxy.sql.algebra.nodes import Call, Member, Scalar, conjuncts, is_null
 from proxy.sql.conditions.decided import decided
 from proxy.sql.conditions.factored import alternatives
 from proxy.sql.functions.domains.intervals import as_datetime, half_open
 from proxy.sqltypes import SqlType, Value
 
-_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EXACT_DOUBLES = 2**53
 _STEP = {SqlType.DATE: timedelta(days=1), SqlType.TIMESTAMP: timedelta(microseconds=1),
          SqlType.TIMESTAMPTZ: timedelta(microseconds=1)}  # fmt: skip
@@ -28,19 +27,13 @@ def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
     """The domain of a scalar, cut by one condition that every row passes."""
     if condition == scalar:
         return _cut(domain, (True,), scalar.type)
-    match decided(condition):
+    left = decided(condition)
+    compared = with_constant(left)
+    if compared is not None and compared.part == scalar:
+        return _compared(domain, compared, scalar.type)
+    match left:
         case Member(argument, items) if argument == scalar:
             return _cut(domain, tuple(i.value for i in items), scalar.type)
-        case Call("=", (left, Literal(value))) | Call("=", (Literal(value), left)) if left == scalar:
-            return _cut(domain, (value,), scalar.type)
-        case Call("<>" | "is distinct from", (left, Literal(value))) if left == scalar:
-            return _without(domain, value, scalar.type)
-        case Call("<>" | "is distinct from", (Literal(value), left)) if left == scalar:
-            return _without(domain, value, scalar.type)
-        case Call("<" | "<=" | ">" | ">=" as op, (left, Literal(value))) if left == scalar:
-            return _limit(domain, op, value, scalar.type)
-        case Call("<" | "<=" | ">" | ">=" as op, (Literal(value), left)) if left == scalar:
-            return _limit(domain, _MIRRORED[op], value, scalar.type)
         case Call("not", (inner,)) if inner == scalar:
             return _cut(domain, (False,), scalar.type)
         case Call("not", (inner,)):
@@ -51,6 +44,16 @@ def narrow(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
             return _either(domain, scalar, condition)
         case _:
             return domain
+
+
+def _compared(domain: Domain, by: Comparison, kind: SqlType) -> Domain:
+    match by.operator:
+        case "=":
+            return _cut(domain, (by.value,), kind)
+        case "<>" | "is distinct from":
+            return _without(domain, by.value, kind)
+        case _:
+            return _limit(domain, by.operator, by.value, kind)
 
 
 def _either(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
@@ -69,8 +72,8 @@ def _either(domain: Domain, scalar: Scalar, condition: Scalar) -> Domain:
 def negations(condition: Scalar) -> tuple[Scalar, ...]:
     """Comparisons that hold where a condition does not, NULL aside. Those it cannot tell are left out."""
     match condition:
-        case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, args):
-            return (Call(_NEGATED[op], args, SqlType.BOOL),)
+        case Call(op, args) if op in NEGATED:
+            return (Call(NEGATED[op], args, SqlType.BOOL),)
         case Call("or", (left, right)):
             return (*negations(left), *negations(right))
         case Call("not", (inner,)):

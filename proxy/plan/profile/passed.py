@@ -10,17 +10,16 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from types import MappingProxyType
 
 import numpy as np
 
 from proxy.analysis.evaluate import MISSING, Choice, choices
 from proxy.plan.parts.cells import Cells, place_of
 from proxy.plan.profile.profile import Doubles
+from proxy.sql.algebra.comparisons import HOLDS, with_constant
 from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Member, Scalar, children
 from proxy.sqltypes import SqlType, Value
 
-_MIRRORED = MappingProxyType({"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"})
 _DAY_S = 86400.0
 _MOST_ITEMS = 64  # of a list
 
@@ -87,12 +86,10 @@ class _Ranges:
             case Member(argument, items) if argument == self._column:
                 parts = tuple(Call("=", (argument, item), SqlType.BOOL) for item in items)
                 return self._together(parts, lambda one, other: np.minimum(one + other, 1.0))
-            case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as name, (one, Literal(value))) if one == self._column:
-                return self._compared(name, value)
-            case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as name, (Literal(value), one)) if one == self._column:
-                return self._compared(_MIRRORED[name], value)
             case _:
-                return None
+                by = with_constant(condition)
+                is_about_it = by is not None and by.part == self._column and by.operator in HOLDS
+                return self._compared(by.operator, by.value) if by is not None and is_about_it else None
 
     def _together(self, parts: tuple[Scalar, ...], join: Callable[[Doubles, Doubles], Doubles]) -> Doubles | None:
         whole: Doubles | None = None

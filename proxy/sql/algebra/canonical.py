@@ -11,6 +11,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 
+from proxy.sql.algebra.comparisons import HOLDS, MIRRORED, NEGATED
 from proxy.sql.algebra.nodes import (
     Aggregate,
     Block,
@@ -26,8 +27,6 @@ from proxy.sql.algebra.nodes import (
 )
 from proxy.sqltypes import SqlType
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
-_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MOST_IN_A_ROW = 64
 _EXACT = 2**53  # below it a double compares with whole numbers as the constant itself does
 
@@ -58,11 +57,11 @@ def _tested(condition: Scalar) -> Scalar:
     match condition:
         case Call("or" as function):
             return _nested(function, in_order(tuple(_tested(part) for part in _flat(condition, function))))
-        case Call("not", (Call(op, sides),)) if op in _NEGATED and _is_ordered(*sides):
-            return _tested(_call(Call(_NEGATED[op], sides, SqlType.BOOL)))
+        case Call("not", (Call(op, sides),)) if op in NEGATED and _is_ordered(*sides):
+            return _tested(_call(Call(NEGATED[op], sides, SqlType.BOOL)))
         case Member(argument, (item,)):
             return _tested(Call("=", (argument, item), SqlType.BOOL))
-        case Call("<" | "<=" | ">" | ">=" | "=" | "<>", (left, Literal() as right)) if left.type.is_integer:
+        case Call(op, (left, Literal() as right)) if op in HOLDS and left.type.is_integer:
             return _of_whole_numbers(condition, left, right)
         case _:
             return condition
@@ -93,7 +92,7 @@ def _call(call: Call) -> Scalar:
     match call:
         case Call("+" | "*" | "integer +" | "integer *", args) if all(map(_is_plain_number, args)):
             return replace(call, args=tuple(sorted(call.args, key=repr)))
-        case Call("=" | "<>" | "<" | "<=" | ">" | ">=", (Literal(), right)) if not isinstance(right, Literal):
+        case Call(op, (Literal(), right)) if op in HOLDS and not isinstance(right, Literal):
             return _call(_mirrored(call))
         case Call("=" | "<>", (left, right)) if not isinstance(right, Literal):
             return replace(call, args=tuple(sorted((left, right), key=repr)))
@@ -109,7 +108,7 @@ def _is_plain_number(scalar: Scalar) -> bool:
 
 
 def _mirrored(call: Call) -> Call:
-    return replace(call, function=_MIRRORED[call.function], args=(call.args[1], call.args[0]))
+    return replace(call, function=MIRRORED[call.function], args=(call.args[1], call.args[0]))
 
 
 def _flat(scalar: Scalar, function: str) -> tuple[Scalar, ...]:

@@ -13,11 +13,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from proxy.sql.algebra.comparisons import MIRRORED
+
 DOMAIN_VALUE = "value"  # how the constraint of a type calls what it is about
 
 _MOST_CHARACTERS = 20_000
 _COMPARED: Mapping[type[exp.Expression], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
-_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "=": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _facts(condition: exp.Expression) -> Iterator[tuple[str, Said]]:
 def _compared(condition: exp.Expression, operator: str) -> Iterator[tuple[str, Said]]:
     subject, constant = condition.this, _constant(condition.expression)
     if not constant:
-        subject, constant, operator = condition.expression, _constant(condition.this), _MIRRORED[operator]
+        subject, constant, operator = condition.expression, _constant(condition.this), MIRRORED[operator]
     if not constant:
         return
     match operator:

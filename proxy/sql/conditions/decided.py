@@ -5,13 +5,13 @@ Of a condition only matters which rows it is TRUE for, as in WHERE, in JOIN and 
 
 from __future__ import annotations
 
+from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.algebra.nodes import Call, Literal, Null, Scalar, conjunction, conjuncts, is_null
 from proxy.sql.conditions.factored import alternatives, disjunction
 from proxy.sqltypes import SqlType
 
 NEVER = Literal(False, SqlType.BOOL)
 _ALWAYS = Literal(True, SqlType.BOOL)
-_COMPARISONS = frozenset(("=", "<>", "<", "<=", ">", ">="))
 
 
 def decided(condition: Scalar) -> Scalar:
@@ -28,7 +28,7 @@ def decided(condition: Scalar) -> Scalar:
             return _ALWAYS if _ALWAYS in parts else disjunction(parts) if parts else NEVER
         case Call("not", (Call("is distinct from", (one, other)),)):
             return _same(one, other)
-        case Call(operator, args) if operator in _COMPARISONS and any(isinstance(a, Null) for a in args):
+        case Call(operator, args) if operator in HOLDS and any(isinstance(a, Null) for a in args):
             return NEVER
         case Call("is null", (Literal() | Null() as constant,)):
             return _ALWAYS if isinstance(constant, Null) else NEVER

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from proxy.policy.model import Listed
+from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.algebra.nodes import Literal, Scalar, Span
 from proxy.sql.functions.constant_evaluation import ImageRule
 from proxy.sql.functions.decimals import FoldRule
@@ -127,10 +128,12 @@ def fold_compared(name: str, args: tuple[Scalar, ...]) -> Literal | None:
 
 
 _PLAIN = frozenset((SqlType.TEXT, SqlType.VARCHAR, SqlType.BOOL, SqlType.DATE))
-_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType({
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "is distinct from": operator.ne,
-})  # fmt: skip
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
+    {
+        **HOLDS,
+        "is distinct from": operator.ne,
+    }
+)
 
 
 def fold_text(rule: ImageRule, args: tuple[Scalar, ...], wanted: SqlType) -> Literal | None:

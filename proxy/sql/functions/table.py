@@ -8,9 +8,9 @@ and a function that cannot give an answer gives NULL: no row may ever raise.
 
 from __future__ import annotations
 
-import operator
 from types import MappingProxyType
 
+from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.functions import constant_evaluation as images
 from proxy.sql.functions import decimals
 from proxy.sql.functions import numbers as number_functions
@@ -27,15 +27,13 @@ from proxy.sql.literals.written_values import BLANK, DIGITS, NUMERAL, moment
 from proxy.sqltypes import Family, SqlType
 
 _BOOLEAN, _NUMBER, _TEXT, _TIME = Family.BOOLEAN, Family.NUMBER, Family.TEXT, Family.TIME
-_COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-                ">=": operator.ge}  # fmt: skip
 
 
 def _conditions() -> tuple[Function, ...]:
     comparisons = tuple(
         Function(name=name, types=types.comparison, duckdb=f"{{0}} {name} {{1}}", domain=domains.booleans,
                  fold=decimals.compared(holds))
-        for name, holds in _COMPARISONS.items()
+        for name, holds in HOLDS.items()
     )  # fmt: skip
     return (
         *comparisons,

@@ -16,7 +16,8 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from proxy.sql.algebra.nodes import Call, Case, Literal, Null, Scalar, conjunction, conjuncts
+from proxy.sql.algebra.comparisons import with_constant
+from proxy.sql.algebra.nodes import Call, Case, Null, Scalar, conjunction, conjuncts
 from proxy.sql.algebra.rows import Joined, Named, Rows
 from proxy.sql.binding.binder import Binder
 from proxy.sql.binding.subqueries import whole_numbers
@@ -35,7 +36,7 @@ _HINT = (
     " with ranges that do not overlap."
 )
 _MISSING = object()  # what is to be NULL equals nothing
-_FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_USED = frozenset(("=", "<", "<=", ">", ">="))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +198,8 @@ def _ranges(condition: Scalar) -> dict[Scalar, _Range]:
 
 def _comparisons(condition: Scalar) -> list[tuple[Scalar, str, Value]]:
     """(expression, operator, constant) of what AND combines."""
-    found = []
-    for part in conjuncts(condition):
-        match part:
-            case Call(operator, (left, Literal(value))) if operator in _FLIPPED:
-                found.append((left, operator, value))
-            case Call(operator, (Literal(value), right)) if operator in _FLIPPED:
-                found.append((right, _FLIPPED[operator], value))
-            case _:
-                pass
-    return found
+    compared = filter(None, map(with_constant, conjuncts(condition)))
+    return [(c.part, c.operator, c.value) for c in compared if c.operator in _USED]
 
 
 def _ordered(value: Value) -> Decimal | None:

@@ -16,6 +16,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
+from proxy.sql.algebra.comparisons import MIRRORED
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.functions.domains.intervals import local_time
 from proxy.sql.functions.table import FUNCTIONS
@@ -25,7 +26,6 @@ from proxy.sqltypes import SqlType, Value
 
 _WITH_FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
 _ONE_BYTE = 250  # texts of an enumeration stored in one byte, with room for the engine's own values
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Reading(enum.Enum):
@@ -160,7 +160,7 @@ class Renderer:
             case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (ColumnRef() as left, Literal() as right)):
                 return self._compare_column(op, left, right)
             case Call("=" | "<>" | "<" | "<=" | ">" | ">=" as op, (Literal() as left, ColumnRef() as right)):
-                return self._compare_column(_MIRRORED[op], right, left)
+                return self._compare_column(MIRRORED[op], right, left)
             case Member(ColumnRef() as column, items):
                 return self._member_column(column, items)
             case Call("not", (Call("is null", (ColumnRef() as column,)),)) if self._is_read_whole(column):
@@ -350,7 +350,7 @@ class Renderer:
             case ColumnRef(), Literal():
                 return self._present((left,), f"({self._compared(left, op, right)})")
             case Literal(), ColumnRef():
-                return self._present((right,), f"({self._compared(right, _MIRRORED[op], left)})")
+                return self._present((right,), f"({self._compared(right, MIRRORED[op], left)})")
             case ColumnRef(), ColumnRef():
                 doubles = (self._raw(left), self._raw(right))
                 test = self.dialect.compare(op, (_stored(left), _stored(right)), doubles)
