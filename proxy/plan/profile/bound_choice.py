@@ -59,7 +59,8 @@ class FromProfile:
     expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
     policy's bound. data_version: of the data that the profile was made from; newer: that of the data now, "" if it
     is the same. kept: what WHERE is taken to keep.
-    moved: by how much each average of all groups is expected to be off because units are cut.
+    moved: by how much each average of all groups is expected to be off because units are cut. unseen: so many large
+    units the noise of the profile may hide.
     """
 
     rows: float
@@ -70,6 +71,7 @@ class FromProfile:
     newer: str = ""
     kept: Kept = EVERYTHING
     moved: tuple[tuple[Mean, float], ...] = ()
+    unseen: float = 0.0
 
     def missing_of(self, mean: Mean) -> float:
         """By how much an average is expected to be off, in its own unit."""
@@ -149,7 +151,8 @@ def choose(
     chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
                        data_version=situation.profile.data_version, newer=situation.profile.newer,
-                       kept=situation.filters.kept, moved=forecast.moved(loss))  # fmt: skip
+                       kept=situation.filters.kept, moved=forecast.moved(loss),
+                       unseen=situation.profile.rows.sd)  # fmt: skip
     return centred, chosen, told
 
 
@@ -313,7 +316,9 @@ class _Forecast:
         """By how much averages are off, at most, where so large a share of all units' vectors is lost."""
         means = [f for f in self._vector.finishes if isinstance(f, Mean)]
         lost = loss * self._area(self._norms[0]) / self._all_rows if means else 0.0
-        return tuple((f, f.half * lost / max((self.weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means)
+        return tuple(
+            (f, f.half * lost / max((self.weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means
+        )
 
     @property
     def _is_laplace(self) -> bool:
