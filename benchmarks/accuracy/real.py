@@ -77,7 +77,7 @@ class Planning:
 def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, part: str = "") -> Iterator[Line]:
     """Every question of one world, or those that have `part` in them."""
     for epsilon in epsilons:
-        price = 0.5 if epsilon < 0.25 else 1.0
+        price = price_of(world, epsilon)
         found = table.profiled(price, profiles)
         whole = knob_pico(Privacy(unit="person"), epsilon)
         share = whole - knob_pico(Privacy(unit="person"), price) // QUESTIONS
@@ -89,6 +89,16 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, 
             learned = table.answers(question, share, found, draws, is_chosen=False)
             policy = table.answers(question, whole, [()], draws * profiles)
             yield _line(world, table, question, groups, epsilon, ours, (policy, learned))
+
+
+def price_of(world: World, epsilon: float) -> float:
+    """Of a profile, for 50 questions of this epsilon: no more than one of them where units have one row each.
+
+    The least that `hushql profile` offers where less than a quarter is asked for.
+    """
+    if not world.has_several_rows:
+        return min(1.0, epsilon)
+    return 0.25 if epsilon < 0.25 else 1.0
 
 
 def planning(world: World, table: Table, times: int = 15) -> Planning:
@@ -242,6 +252,14 @@ def _written(found: Sequence[Line] | Sequence[Planning]) -> str:
     return "[\n" + ",\n".join(json.dumps(one) for one in plain) + "\n]\n"
 
 
+def _keep(found: Sequence[Line], plans: Planning) -> None:
+    """What was found of one world, in the place of what was known of it."""
+    others = [o for o in kept() if o.world != plans.world] if RESULT.exists() else []
+    RESULT.write_text(_written([*others, *found]), encoding="utf-8")
+    earlier = [p for p in kept_planning() if p.world != plans.world]
+    PLANNING.write_text(_written([*earlier, plans]), encoding="utf-8")
+
+
 def _said(line: Line) -> str:
     ways = ((way, getattr(line, way)) for way in ("ours", "learned", "policy", "oracle", "rows", "groups"))
     errors = " ".join(f"{way} {error:9.4f}" for way, error in ways)
@@ -259,6 +277,7 @@ def main() -> int:
     parser.add_argument("--profiles", type=int, default=4, help="draws of profiles")
     options = parser.parse_args()
     console, found, plans = Console(width=190), list[Line](), list[Planning]()
+    is_kept = not (options.epsilon or options.question)
     with tempfile.TemporaryDirectory() as folder:
         for world in worlds(options.sources):
             if options.world and world.name not in options.world:
@@ -271,14 +290,10 @@ def main() -> int:
             for line in lines(world, table, options.epsilon or EPSILONS, options.profiles, options.question):
                 found.append(line)
                 console.print(_said(line))
+            if is_kept:
+                _keep([line for line in found if line.world == world.name], plans[-1])
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
-    if not (options.epsilon or options.question):
-        asked = {o.world for o in found}
-        others = [o for o in kept() if o.world not in asked] if RESULT.exists() else []
-        RESULT.write_text(_written([*others, *found]), encoding="utf-8")
-        earlier = [p for p in kept_planning() if p.world not in asked]
-        PLANNING.write_text(_written([*earlier, *plans]), encoding="utf-8")
     goals = [*missed(found), *too_slow(plans)]
     console.print("\n".join(f"missed: {g}" for g in goals))
     return int(bool(goals))

@@ -21,6 +21,7 @@ _CONFIDENCE = 0.95
 _DISCRETE = 2.0**-38
 _STEPS = 256  # between which ratios of two noises the larger width is taken
 _ROUNDS = 4
+_PARTS, _FAR, _HALVINGS = 16, 8.0, 40  # of an sd; sd beyond which the farther end is of no matter; steps to a width
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,42 @@ def half_width_up(distribution: Distribution, sd: float, confidence: float) -> f
 def half_width_95(distribution: Distribution, sd: float) -> float:
     """`half_width_up` at 95 %."""
     return half_width_up(distribution, sd, _CONFIDENCE)
+
+
+def half_width_beside_95(distribution: Distribution, sd: float, missing: float) -> float:
+    """The h, rounded up, such that noise of this sd lies within [-h, h + missing] with at least 95 %.
+
+    So [x - h, x + missing + h] holds with at least 95 % a number of which x lacks anything from 0 to `missing`, beside
+    noise: at most one of the ends is near (Imbens and Manski 2004). ValueError unless both are finite and not negative.
+    """
+    if not (math.isfinite(missing) and missing >= 0):
+        raise ValueError(f"what is missing is finite and not negative: {missing}")
+    if not sd or not missing:
+        return half_width_95(distribution, sd)
+    return sd * (_width_beside(distribution, math.floor(min(missing / sd, _FAR) * _PARTS)) + _DISCRETE)
+
+
+@cache
+def _width_beside(distribution: Distribution, parts: int) -> float:
+    """Of what `half_width_beside_95` is a multiple, where so many parts of an sd are missing."""
+    tail, missing = 1.0 - _CONFIDENCE, parts / _PARTS
+    low, high = _width_in_sd(distribution, tail), _width_in_sd(distribution, tail / 2.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        beyond = _beyond(distribution, middle) + _beyond(distribution, middle + missing)
+        low, high = (middle, high) if beyond > tail else (low, middle)
+    return high
+
+
+def _beyond(distribution: Distribution, width: float) -> float:
+    """The chance of noise of sd 1 to exceed a width, which is not negative."""
+    match distribution:
+        case Distribution.GAUSSIAN:
+            return math.erfc(width / math.sqrt(2.0)) / 2.0
+        case Distribution.LAPLACE:
+            return math.exp(-math.sqrt(2.0) * width) / 2.0
+        case _ as never:
+            assert_never(never)
 
 
 def _width_in_sd(distribution: Distribution, tail: float) -> float:

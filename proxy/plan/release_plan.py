@@ -208,7 +208,7 @@ def plan_analysed(
     factor = privacy.promise.reach
     profile, filters = _profile(analysed, context), Filters(analysed.owned, context.profiles)
     public = public_product(analysed.keys, analysed.joints)
-    by_choice, chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters)
+    by_choice, chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters, len(public))
     if chosen.is_chosen:
         selecting = _selecting(by_choice, analysed)
         vector, allocation, totals = by_choice, chosen, NO_TOTALS
@@ -251,7 +251,7 @@ def plan_analysed(
 
 def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
     """The vector of a block whose sums are bounded by rows."""
-    return _allocated(analysed, distribution, NO_TOTALS, (1.0,) * len(analysed.owned.block.aggregates))[0]
+    return _vector(analysed, distribution, NO_TOTALS)[0]
 
 
 def statement_of(plan: ReleasePlan, context: PlanContext) -> Statement:
@@ -283,17 +283,24 @@ def _counted(of: LeftOut, weight: float, allocation: Allocation, distribution: D
 
 
 def _allocated(
-    analysed: Analysed, distribution: Distribution, totals: Totals, weighted: Shares, centres: Centres = NO_CENTRES
+    analysed: Analysed, distribution: Distribution, totals: Totals, weighted: Shares
 ) -> tuple[MomentVector, Allocation, int | None]:
     """The vector with its weights, and the moment that selects private keys."""
-    vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals, centres=centres)
-    vector, selecting = _with_selection(vector, analysed)
+    vector, selecting = _vector(analysed, distribution, totals)
     return vector, allocate(vector, analysed.bounds, distribution, selecting, weighted), selecting
+
+
+def _vector(
+    analysed: Analysed, distribution: Distribution, totals: Totals, centres: Centres = NO_CENTRES
+) -> tuple[MomentVector, int | None]:
+    """The vector, and the moment that selects private keys."""
+    vector = moments_of(analysed, pure=distribution is Distribution.LAPLACE, totals=totals, centres=centres)
+    return _with_selection(vector, analysed)
 
 
 def _bounded(
     by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares,
-    filters: Filters,
+    filters: Filters, groups: int,
 ) -> tuple[MomentVector, Allocation, Bound]:  # fmt: skip
     """The vector and the allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
@@ -309,11 +316,11 @@ def _bounded(
         return vector, natural, FROM_POLICY
     situation = Situation(
         analysed=analysed, profile=profile, filters=filters, distribution=distribution_of(context.privacy.accounting),
-        noise=noise_of_one(context.privacy, pico), groups=len(public_product(analysed.keys, analysed.joints)),
+        noise=noise_of_one(context.privacy, pico), groups=groups,
         shares=weighted,
     )  # fmt: skip
     centres = centres_of(analysed, profile)
-    centred = _allocated(analysed, situation.distribution, NO_TOTALS, weighted, centres)[0] if centres else vector
+    centred = _vector(analysed, situation.distribution, NO_TOTALS, centres)[0] if centres else vector
     return choose(vector, centred, natural, situation)
 
 

@@ -14,7 +14,15 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from proxy.analysis.keys import KeyValue, NullKey
-from proxy.dp.accuracy import Noisy, Shared, half_width_95, mean_interval_95, project_nonnegative, ratio_sd
+from proxy.dp.accuracy import (
+    Noisy,
+    Shared,
+    half_width_beside_95,
+    mean_interval_95,
+    project_nonnegative,
+    ratio_sd,
+)
+from proxy.dp.mechanisms import noise_sd
 from proxy.plan.parts.distinct import DistinctPart
 from proxy.plan.parts.modes import ModePart
 from proxy.plan.parts.quantiles import QuantilePart
@@ -39,6 +47,8 @@ from proxy.sqltypes import Family, SqlType
 Vectors = list[list[float]]  # the moments of each cell
 Settled = Mapping[int, Sequence[float | None]]  # by the number of an aggregate, a value for each cell that has one
 NOTHING_SETTLED: Settled = MappingProxyType({})
+_UNEVEN = 1.5  # losses of single groups, relative to those of groups that lose alike
+_BEYOND = 0.5  # of the bound, that a unit above it is taken to have more
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +176,7 @@ def _estimates(recipe: Count | Total | Mean, of: Solved) -> list[Figure]:
     found = estimated_figures(recipe, of)
     match recipe:
         case Count(form) | Total(form):
-            return _widened(found, missing_of(form, of.plan), 0)
+            return _widened(found, Missing(missing_of(form, of.plan)))
         case Mean():
             return _moved(found, _lost_of_mean(recipe, of.plan), recipe)
 
@@ -176,11 +186,11 @@ def _figures(
 ) -> list[Figure]:
     match recipe:
         case Count(number):
-            found = _counts(_linear(number, vectors, plan), plan, nonnegative=nonnegative)
-            return _widened(found, missing_of(number, plan), 1)
+            missing = Missing(missing_of(number, plan), _hidden_of(number, plan), 1)
+            return _counts(_linear(number, vectors, plan), plan, missing, nonnegative=nonnegative)
         case Total(value, sign):
-            found = _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0)
-            return _widened(found, missing_of(value, plan), sign)
+            missing = Missing(missing_of(value, plan), _hidden_of(value, plan), sign)
+            return _signed(_linear(value, vectors, plan), plan, sign if nonnegative else 0, missing)
         case Mean(number=number, total=total):
             pairs = zip(_linear(number, vectors, plan), _linear(total, vectors, plan), strict=True)
             noises = _shared(recipe, plan)
@@ -206,20 +216,50 @@ def _linear(form: Linear, vectors: list[list[float]], plan: ReleasePlan) -> list
     return [Noisy(math.fsum(c * v[i] for i, c in form.terms), sd) for v in vectors]
 
 
-def _counts(noisy: list[Noisy], plan: ReleasePlan, *, nonnegative: bool) -> list[Figure]:
-    return _signed(noisy, plan, 1 if nonnegative else 0)
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What bounding is expected to leave out of the counts or sums of all groups, relative to what is shown.
+
+    hidden: what units that a profile cannot see may lack beside it, in standard deviations of a group's noise.
+    sign: of all values, which are only made smaller; 0: they may have been made smaller or larger.
+    """
+
+    share: float = 0.0
+    hidden: float = 0.0
+    sign: int = 0
+
+    def by_group(self, values: Sequence[float], sd: float) -> list[float]:
+        """At most, of each group: half by its size, half by an equal share."""
+        sizes, groups = [abs(v) for v in values], len(values)
+        equal, uneven = math.fsum(sizes) / max(1, groups), _UNEVEN if groups > 1 else 1.0
+        hidden = self.hidden * sd * float(groups) ** -0.25 / equal if equal else 0.0
+        return [(uneven * self.share + hidden) * (size + equal) / 2.0 for size in sizes]
 
 
-def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int) -> list[Figure]:
-    """Counts or sums of all groups, brought to numbers of one sign that add up to what they did; 0 leaves them."""
+NOTHING_MISSING = Missing()
+
+
+def _counts(
+    noisy: list[Noisy], plan: ReleasePlan, missing: Missing = NOTHING_MISSING, *, nonnegative: bool
+) -> list[Figure]:
+    return _signed(noisy, plan, 1 if nonnegative else 0, missing)
+
+
+def _signed(noisy: list[Noisy], plan: ReleasePlan, sign: int, missing: Missing = NOTHING_MISSING) -> list[Figure]:
+    """Counts or sums of all groups, brought to numbers of one sign that add up to what they did; 0 leaves them.
+
+    Intervals hold, beside noise, anything from nothing to all of what is expected to be missing.
+    """
     values = [n.value for n in noisy]
     if sign:
         values = [sign * v for v in project_nonnegative([sign * v for v in values], sign * math.fsum(values))]
     least, most = (-math.inf if sign < 1 else 0.0), (math.inf if sign > -1 else 0.0)
     found = []
-    for value, raw in zip(values, noisy, strict=True):
-        reach = half_width_95(plan.distribution, raw.sd)
-        low, high = (min(max(end, least), most) for end in (raw.value - reach, raw.value + reach))
+    lacking = missing.by_group(values, noisy[0].sd) if noisy else []
+    for value, raw, lost in zip(values, noisy, lacking, strict=True):
+        below, above = (0.0 if missing.sign > 0 else lost), (0.0 if missing.sign < 0 else lost)
+        reach = half_width_beside_95(plan.distribution, raw.sd, below + above)
+        low, high = (min(max(end, least), most) for end in (raw.value - reach - below, raw.value + reach + above))
         found.append(Figure(value + 0.0, raw.sd, low, high))
     return found
 
@@ -230,23 +270,20 @@ def missing_of(form: Linear, plan: ReleasePlan) -> float:
     return plan.left_out.missing if is_bounded and isinstance(plan.left_out, About) else 0.0
 
 
-def _widened(figures: list[Figure], missing: float, sign: int) -> list[Figure]:
-    """Intervals that hold what is expected to be left out: of each group half by its size, half by an equal share.
+def _hidden_of(form: Linear, plan: ReleasePlan) -> float:
+    """What units that a profile's noise hides may lack, half as much as the bound each, in sd of the noise.
 
-    sign: of all values, which are only made smaller; 0: they may have been made smaller or larger.
+    Whether they share a group or are in all of them nothing tells: see `Missing`, which takes the middle of both.
     """
-    if not (missing and figures):
-        return figures
-    sizes = [abs(f.value or 0.0) for f in figures]
-    uneven, equal = 1.5 if len(figures) > 1 else 1.0, math.fsum(sizes) / len(figures)
-    found = []
-    for figure, size in zip(figures, sizes, strict=True):
-        lost, noise = uneven * missing * (size + equal) / 2.0, 1.96 * figure.sd
-        more = lost + math.hypot(noise, lost) - noise  # the forecast itself is off by half of it
-        low = figure.low if sign > 0 else figure.low - more
-        high = figure.high if sign < 0 else figure.high + more
-        found.append(replace(figure, low=low, high=high))
-    return found
+    if not isinstance(plan.bound, FromProfile) or not missing_of(form, plan):
+        return 0.0
+    return _BEYOND * plan.bound.unseen * plan.allocation.unit_norm / noise_sd(plan.distribution, plan.scale)
+
+
+def _widened(figures: list[Figure], missing: Missing) -> list[Figure]:
+    """Intervals that hold what is expected to be missing, to either side."""
+    lacking = missing.by_group([f.value or 0.0 for f in figures], 0.0)
+    return [replace(f, low=f.low - m, high=f.high + m) for f, m in zip(figures, lacking, strict=True)]
 
 
 def _lost_of_mean(recipe: Mean, plan: ReleasePlan) -> float:
@@ -256,14 +293,12 @@ def _lost_of_mean(recipe: Mean, plan: ReleasePlan) -> float:
 
 def _moved(figures: list[Figure], lost: float, recipe: Mean) -> list[Figure]:
     """Intervals of averages that hold what they are expected to be moved by, to either side, where units are cut."""
-    lost *= 1.5 if len(figures) > 1 else 1.0
-    (least, most), found = recipe.ends, []
-    for figure in figures:
-        more = (
-            lost + math.hypot(1.96 * figure.sd, lost) - 1.96 * figure.sd if lost and figure.value is not None else 0.0
-        )
-        found.append(replace(figure, low=max(least, figure.low - more), high=min(most, figure.high + more)))
-    return found
+    lost *= _UNEVEN if len(figures) > 1 else 1.0
+    least, most = recipe.ends
+    return [
+        f if f.value is None else replace(f, low=max(least, f.low - lost), high=min(most, f.high + lost))
+        for f in figures
+    ]
 
 
 def _shared(recipe: Mean, plan: ReleasePlan) -> Shared:

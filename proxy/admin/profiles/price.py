@@ -15,10 +15,11 @@ from proxy.dp.mechanisms import distribution_of
 from proxy.plan.profile.profile import ENOUGH
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, EpsilonLimit, Policy
-from proxy.session.learning.profile_questions import Size, Sizing, UnitQuestion, weight_of
+from proxy.session.learning.profile_questions import Size, Sizing, UnitQuestion, has_several_rows, weight_of
 from proxy.session.learning.profiling import Wish
 
 _OFFERED = (0.25, 0.5, 1.0, 2.0)
+_LESS = 0.1  # where units have one row each a bound gains little, and half of a small account is too much for it
 # of the dataset's account: beside the price of a hundred questions a profile is hardly seen, and is worth most of them
 _MOST = {Accounting.ZCDP: 0.015, Accounting.PURE: 0.05}
 _A_CLASS = 1000  # units, of which it is said how far off their number will be
@@ -50,7 +51,8 @@ def offers(policy: Policy, wishes: Sequence[Wish]) -> tuple[Offer, ...]:
     Claim (docs/claims/profile.md): a function of the policy and of what is asked for.
     """
     asked = [question for wish in wishes for question in wish.questions()]
-    return tuple(_offer(policy, asked, epsilon) for epsilon in _OFFERED)
+    less = () if any(has_several_rows(wish.table) for wish in wishes) else (_LESS,)
+    return tuple(_offer(policy, asked, epsilon) for epsilon in (*less, *_OFFERED))
 
 
 def proposed(found: Sequence[Offer], policy: Policy) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -37,7 +38,6 @@ _GAIN = 0.8  # of the error with the policy's bound, that a chosen one must prom
 _ALIKE = 1.1  # of the least squared error: the largest bound within it is taken, since noise is known and loss is not
 _UNEVEN = 1.5  # squared losses of unlike groups, relative to those of groups that lose alike
 _STEPS = 4  # bounds that are compared from one to its double
-_FEWEST = 0.3  # units above the largest bound that is compared
 _LEAST_BOUND = 2.0**-60
 _FEW = 10.0  # of so many units one has larger cells than the unit count that selects keys is weighted by
 _MORE_KEYS = 2.0  # groups there are taken to be, for each that the unit with most groups is in
@@ -59,7 +59,8 @@ class FromProfile:
     expected to leave out. error: relative to such a sum, noise of all groups and loss together; by_policy: with the
     policy's bound. data_version: of the data that the profile was made from; newer: that of the data now, "" if it
     is the same. kept: what WHERE is taken to keep.
-    moved: by how much each average of all groups is expected to be off because units are cut.
+    moved: by how much each average of all groups is expected to be off because units are cut. unseen: so many large
+    units the noise of the profile may hide.
     """
 
     rows: float
@@ -70,6 +71,7 @@ class FromProfile:
     newer: str = ""
     kept: Kept = EVERYTHING
     moved: tuple[tuple[Mean, float], ...] = ()
+    unseen: float = 0.0
 
     def missing_of(self, mean: Mean) -> float:
         """By how much an average is expected to be off, in its own unit."""
@@ -133,22 +135,24 @@ def choose(
         return vector, natural, FROM_POLICY  # how far a statistic is off cannot be told from sizes
     if not situation.profile.rows.is_told:
         return vector, natural, FROM_POLICY
-    forecast = _Forecast(centred, situation)
-    other = forecast if vector is centred else _Forecast(vector, situation)
+    units = _Units(situation)
+    forecast = _Forecast(centred, situation, units)
     if not forecast.knows_means:
         return vector, natural, FROM_POLICY
-    weights = forecast.weights()
-    found = forecast.best(weights)
+    found = forecast.best()
     if found is None:
         return vector, natural, FROM_POLICY
     bound, loss, error = found
+    other = forecast if vector is centred else _Forecast(vector, situation, units)
     by_policy = other.error_of(natural)
     if math.sqrt(error) > _GAIN * math.sqrt(by_policy):
         return vector, natural, FROM_POLICY
-    chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm(weights)), weights, bound)
+    weights = forecast.weights
+    chosen = with_chosen_bound(replace(natural, row_norm=forecast.row_norm), weights, bound)
     told = FromProfile(rows=bound / max(weights), loss=loss, error=math.sqrt(error), by_policy=math.sqrt(by_policy),
                        data_version=situation.profile.data_version, newer=situation.profile.newer,
-                       kept=situation.filters.kept, moved=forecast.moved(weights, loss))  # fmt: skip
+                       kept=situation.filters.kept, moved=forecast.moved(loss),
+                       unseen=situation.profile.rows.sd)  # fmt: skip
     return centred, chosen, told
 
 
@@ -164,6 +168,47 @@ def _terms(of: Count | Total) -> tuple[tuple[int, float], ...]:
     return of.number.terms if isinstance(of, Count) else of.value.terms
 
 
+class _Units:
+    """Sizes of units by rank, of which a forecast is made. steps: how many units each rank stands for."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._of = situation
+        tail = thinned(situation.profile.rows.tail, situation.filters.kept)
+        self.ranks, self.steps, sizes = tail.ranked
+        self.rows = np.clip(sizes, 1.0, situation.analysed.bounds.declared.rows or math.inf)
+        self.all_rows = float(self.rows @ self.steps)
+        self.held = self._held_of_keys()
+        self.spread, self.alone = self.spread_of_rows(), np.ones(self.rows.shape)
+        self.groups = max(1, situation.groups)
+        if situation.analysed.private_keys:  # nothing tells how many there are; of a few units all are not the same
+            self.groups = math.ceil(_MORE_KEYS * float(self.held.max()))
+
+    @property
+    def usual_cell(self) -> float:
+        """Rows in one of its groups of a unit that has more than most."""
+        return float(np.interp(self.ranks[0] / _FEW, self.ranks[::-1], (self.rows / self.held)[::-1]))
+
+    def spread_of_rows(self, uneven: float = 1.0) -> Doubles:
+        """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
+
+        Of several keys that which tells rows apart best. uneven: the mean square of rows' values, relative to their
+        mean's: the largest make the vector long.
+        """
+        if self._of.analysed.private_keys:
+            return np.asarray(np.sqrt(np.minimum(1.0, max(_UNEVEN, uneven) / self.held)))
+        together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
+        return np.sqrt(np.minimum(1.0, together + (1.0 - together) * uneven / self.rows))
+
+    def _held_of_keys(self) -> Doubles:
+        """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
+        analysed = self._of.analysed
+        told = [g for k in analysed.private_keys if (g := groups_of(k.scalar, analysed, self._of.profile)) is not None]
+        if not told:
+            return self.rows
+        most = np.max([sizes.tail.sizes_at(self.ranks) for sizes in told], axis=0)
+        return np.asarray(np.clip(np.minimum(most, analysed.bounds.keys), 1.0, self.rows))
+
+
 class _Forecast:
     """Sizes of units by rank: the same unit is taken to be large in all moments, which is the worst case.
 
@@ -171,29 +216,20 @@ class _Forecast:
     taken to be the same at every rank.
     """
 
-    def __init__(self, vector: MomentVector, situation: Situation) -> None:
-        self._vector, self._of = vector, situation
-        rows = thinned(situation.profile.rows.tail, situation.filters.kept)
-        self._ranks = _ranks(rows.units)
-        most = situation.analysed.bounds.declared.rows or math.inf
-        self._rows = np.clip(rows.sizes_at(self._ranks), 1.0, most)
-        self._held = self._held_of_keys()
-        self._spread, self._alone = self._spread_of_rows(), np.ones(self._rows.shape)
+    def __init__(self, vector: MomentVector, situation: Situation, units: _Units) -> None:
+        self._vector, self._of, self._units, self._rows = vector, situation, units, units.rows
         self._sizes = [self._sizes_of(m) for m in vector.moments]
-        least = _LEAST_OF_ROWS * max(1.0, self._area(self._rows))
-        self._totals = np.array([max(self._area(s), least) for s in self._sizes])
+        self._deviations = [self._deviation(m) for m in vector.moments]
+        self._all_rows = max(units.all_rows, _LEAST_BOUND)
         self._uses = [self._use_of(i) for i in range(len(vector.moments))]
-        self._groups = max(1, situation.groups)
-        if situation.analysed.private_keys:  # nothing tells how many there are; of a few units all are not the same
-            self._groups = math.ceil(_MORE_KEYS * float(self._held.max()))
-        self._kappa = _UNEVEN / self._groups if self._groups > 1 else 1.0
+        self._kappa = _UNEVEN / units.groups if units.groups > 1 else 1.0
 
     # --- sizes ------------------------------------------------------------------------------------------
 
     def _sizes_of(self, moment: Moment) -> Doubles:
         """What units have of a moment in all groups together, by rank."""
         if isinstance(moment, UnitCount):
-            held = np.minimum(self._held, float(self._of.analysed.bounds.groups))
+            held = np.minimum(self._units.held, float(self._of.analysed.bounds.groups))
             return held if self._is_laplace else np.sqrt(held)
         of, rows = self._of, self._rows_of(moment)
         known = sum_known(moment, of.analysed, of.profile, of.filters) if isinstance(moment, ScaledSum) else None
@@ -203,7 +239,7 @@ class _Forecast:
         if known is None:
             return rows
         factor, tail = known
-        return np.minimum(factor * tail.sizes_at(self._ranks), rows)
+        return np.minimum(factor * tail.sizes_at(self._units.ranks), rows)
 
     def _of_large_units(self, moment: ScaledSum, rows: Doubles) -> Doubles:
         """Sums about a middle if the units of most rows are those of the largest sums; zeros where that is not told."""
@@ -212,7 +248,7 @@ class _Forecast:
         if known is None or measure_bounds(moment.of, of.analysed)[0] < 0:
             return np.zeros(rows.shape)
         factor, tail = known
-        apart = np.abs(factor * tail.sizes_at(self._ranks) - rows * moment.middle / moment.half)
+        apart = np.abs(factor * tail.sizes_at(self._units.ranks) - rows * moment.middle / moment.half)
         return np.asarray(np.minimum(apart, rows))
 
     def _rows_of(self, moment: Moment) -> Doubles:
@@ -220,35 +256,15 @@ class _Forecast:
         if not isinstance(moment, (RowCount, ScaledSum)) or moment.where == TRUE:
             return self._rows
         tail = thinned(self._of.profile.rows.tail, self._of.filters.kept_with(moment.where))
-        return np.minimum(tail.sizes_at(self._ranks), self._rows)
-
-    def _spread_of_rows(self, uneven: float = 1.0) -> Doubles:
-        """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
-
-        Of several keys that which tells rows apart best. uneven: the mean square of rows' values, relative to their
-        mean's: the largest make the vector long.
-        """
-        if self._of.analysed.private_keys:
-            return np.asarray(np.sqrt(np.minimum(1.0, max(_UNEVEN, uneven) / self._held)))
-        together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
-        return np.sqrt(np.minimum(1.0, together + (1.0 - together) * uneven / self._rows))
+        return np.minimum(tail.sizes_at(self._units.ranks), self._rows)
 
     def _spread_of(self, moment: Moment) -> Doubles:
-        """The same of one moment's values."""
+        """How long units' vectors of a moment are in all groups, relative to their size."""
         if not is_linear(moment):
-            return self._alone
+            return self._units.alone
         if not isinstance(moment, ScaledSum) or moment.middle != 0 or not isinstance(moment.of, ColumnRef):
-            return self._spread
-        return self._spread_of_rows(max(1.0, self._of.filters.values(moment.of)[1]))
-
-    def _held_of_keys(self) -> Doubles:
-        """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
-        analysed = self._of.analysed
-        told = [g for k in analysed.private_keys if (g := groups_of(k.scalar, analysed, self._of.profile)) is not None]
-        if not told:
-            return self._rows
-        most = np.max([sizes.tail.sizes_at(self._ranks) for sizes in told], axis=0)
-        return np.asarray(np.clip(np.minimum(most, analysed.bounds.keys), 1.0, self._rows))
+            return self._units.spread
+        return self._units.spread_of_rows(max(1.0, self._of.filters.values(moment.of)[1]))
 
     # --- averages ---------------------------------------------------------------------------------------
 
@@ -260,7 +276,7 @@ class _Forecast:
 
     def _measure(self, mean: Mean) -> _Deviation | None:
         """How far an average's measure is from its middle; of a column that is always the same, not at all."""
-        found = (self._deviation(self._vector.moments[i]) for i, _ in mean.total.terms)
+        found = (self._deviations[i] for i, _ in mean.total.terms)
         return next((d for d in found if d is not None), None)
 
     def _deviation(self, moment: Moment) -> _Deviation | None:
@@ -276,20 +292,16 @@ class _Forecast:
 
     def _use_of(self, index: int) -> float:
         """What one unit of a moment is of a result: of a count or sum relative to its total, or of an average."""
-        moments, finishes = self._vector.moments, self._vector.finishes
+        finishes = self._vector.finishes
         plain = any(i == index for f in finishes if isinstance(f, (Count, Total)) for i, _ in _terms(f))
         means = [f for f in finishes if isinstance(f, Mean) and index in dict((*f.number.terms, *f.total.terms))]
         found = [(f, d) for f in means if (d := self._measure(f)) is not None]
         uses = [d.share * d.scale / self._all_rows for f, d in found if index in dict(f.number.terms)]
-        if (own := self._deviation(moments[index])) is not None:
+        if (own := self._deviations[index]) is not None:
             uses.append(own.scale / self._all_rows)
         elif plain or not found:
-            uses.append(1.0 / float(self._totals[index]))
+            uses.append(1.0 / max(self._area(self._sizes[index]), _LEAST_OF_ROWS * max(1.0, self._units.all_rows)))
         return max(uses)
-
-    @property
-    def _all_rows(self) -> float:
-        return max(self._area(self._rows), _LEAST_BOUND)
 
     def _missed(self, weights: Sequence[float], whole: float) -> float:
         """What a weighted unit that is lost is of the results, as a root mean square. whole: what there is of it."""
@@ -300,11 +312,13 @@ class _Forecast:
             every.append(1.0 / whole if of is None else of.scale / (self._all_rows * most))
         return math.sqrt(sum(e * e for e in every) / max(1, len(every)))
 
-    def moved(self, weights: tuple[float, ...], loss: float) -> tuple[tuple[Mean, float], ...]:
+    def moved(self, loss: float) -> tuple[tuple[Mean, float], ...]:
         """By how much averages are off, at most, where so large a share of all units' vectors is lost."""
-        lost = loss * self._area(self._norms(weights)[0]) / self._all_rows
         means = [f for f in self._vector.finishes if isinstance(f, Mean)]
-        return tuple((f, f.half * lost / max((weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means)
+        lost = loss * self._area(self._norms[0]) / self._all_rows if means else 0.0
+        return tuple(
+            (f, f.half * lost / max((self.weights[i] for i, _ in f.total.terms), default=math.inf)) for f in means
+        )
 
     @property
     def _is_laplace(self) -> bool:
@@ -312,16 +326,18 @@ class _Forecast:
 
     def _area(self, sizes: Doubles) -> float:
         """The sum of the sizes of all units."""
-        return float(self._lost(sizes, np.zeros(1))[0])
+        of_ranks = sizes @ self._units.steps
+        return float(_PARTS @ of_ranks if sizes.ndim > 1 else of_ranks)
 
     def _lost(self, sizes: Doubles, bounds: Doubles, spread: Doubles | float = 1.0) -> Doubles:
         """What all units have more than leaves them as long as each bound. spread: their lengths, relative to sizes."""
-        over = np.maximum(np.atleast_2d(sizes) - bounds[:, None, None] / spread, 0.0)
-        between = (over[..., 1:] + over[..., :-1]) / 2.0 @ -np.diff(self._ranks)
-        return np.asarray((between + self._ranks[-1] * over[..., -1]) @ (_PARTS if sizes.ndim > 1 else np.ones(1)))
+        over = sizes - (bounds[:, None, None] if sizes.ndim > 1 else bounds[:, None]) / spread
+        of_ranks = np.maximum(over, 0.0, out=over) @ self._units.steps
+        return np.asarray(of_ranks @ _PARTS if sizes.ndim > 1 else of_ranks)
 
     # --- weights ----------------------------------------------------------------------------------------
 
+    @cached_property
     def weights(self) -> tuple[float, ...]:
         """w^2 proportional to sqrt(v)/c, as in `allocation`: v relative to the moment's total, c its own best bound."""
         if len(self._vector.moments) == 1:
@@ -332,31 +348,35 @@ class _Forecast:
             size = max(self._least_error(sizes, np.array([of]), of)[0], _LEAST_BOUND)
             found.append(1.0 / size if self._is_laplace or use <= 0 else math.sqrt(math.sqrt(use) * of / size))
         if self._of.analysed.private_keys:
-            usual = float(np.interp(self._ranks[0] / _FEW, self._ranks[::-1], (self._rows / self._held)[::-1]))
+            usual = self._units.usual_cell
             linear = [w for m, w in zip(self._vector.moments, found, strict=True) if is_linear(m)]
             found[self._vector.moments.index(UnitCount(TRUE))] = usual * max(linear, default=1.0)
         largest = max(found)
         return tuple(max(w / largest, _LEAST_OF_LARGEST) for w in found)
 
-    def row_norm(self, weights: Sequence[float]) -> float:
+    @cached_property
+    def row_norm(self) -> float:
         """The most that one row weighs."""
-        every = [i for i, m in enumerate(self._vector.moments) if is_linear(m)]
-        return row_norm_of(self._vector.moments, list(weights), every, self._of.distribution)
+        return self._row_norm_in([i for i, m in enumerate(self._vector.moments) if is_linear(m)])
+
+    def _row_norm_in(self, moments: Sequence[int]) -> float:
+        return row_norm_of(self._vector.moments, list(self.weights), list(moments), self._of.distribution)
 
     # --- errors -----------------------------------------------------------------------------------------
 
-    def best(self, weights: tuple[float, ...]) -> tuple[float, float, float] | None:
+    def best(self) -> tuple[float, float, float] | None:
         """B, the share that is lost, and the squared error, of the outputs that matter together.
 
         None if a ceiling leaves no room for one.
         """
+        weights = self.weights
         counted = [w for m, w in zip(self._vector.moments, weights, strict=True) if not isinstance(m, ScaledSum)]
         least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)
-        sizes, norms = self._norms(weights)
+        sizes, norms = self._norms
         spread = np.divide(norms, sizes, out=np.ones(sizes.shape), where=norms > 0.0)
         missed = self._missed(weights, max(self._area(sizes), _LEAST_BOUND))
         ceiling = self._of.analysed.bounds.ceiling
-        most = ceiling * self.row_norm(weights) if ceiling else math.inf
+        most = ceiling * self.row_norm if ceiling else math.inf
         if most < least:
             return None
         return self._least_error(sizes, self._relative(weights), missed, (least, most), spread)
@@ -366,8 +386,8 @@ class _Forecast:
         bounds = self._of.analysed.bounds
         whole = natural.unit_norm / natural.row_norm if natural.row_norm > 0 else math.inf  # in rows, all in one group
         cut = self._lost(self._rows, np.array([float(bounds.rows)]))
-        shrunk = self._lost(self._rows, np.array([whole]), self._spread)
-        loss = np.maximum(cut, shrunk) / max(self._area(self._rows), _LEAST_BOUND)
+        shrunk = self._lost(self._rows, np.array([whole]), self._units.spread)
+        loss = np.maximum(cut, shrunk) / self._all_rows
         means = [self._measure(f) if isinstance(f, Mean) else None for f in self._vector.finishes]
         missed = math.sqrt(sum(1.0 if d is None else (d.share * d.scale) ** 2 for d in means) / max(1, len(means)))
         relative = self._relative(natural.weights)
@@ -377,16 +397,17 @@ class _Forecast:
         """What a weighted unit of each moment is of what it is used for."""
         return np.asarray(np.array(self._uses) / np.array(weights))
 
-    def _norms(self, weights: Sequence[float]) -> tuple[Doubles, Doubles]:
+    @cached_property
+    def _norms(self) -> tuple[Doubles, Doubles]:
         """The lengths of units' vectors, by rank: as if all rows were in one group, and as they are spread."""
-        moments = self._vector.moments
+        moments, weights = self._vector.moments, self.weights
         by_rows = [i for i, s in enumerate(self._sizes) if s is self._rows]
-        of_row = row_norm_of(moments, list(weights), by_rows, self._of.distribution) if by_rows else 0.0
+        of_row = self._row_norm_in(by_rows) if len(by_rows) > 1 else sum(weights[i] for i in by_rows)
         others = [i for i in range(len(moments)) if i not in by_rows]
         every = [of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)]
         if self._is_laplace:
             return (norms := np.asarray(sum(every))), norms
-        spread = [self._spread, *(self._spread_of(moments[i]) for i in others)]
+        spread = [self._units.spread, *(self._spread_of(moments[i]) for i in others)]
         return _lengths(every), _lengths([e * s for e, s in zip(every, spread, strict=True)])
 
     def _least_error(
@@ -410,14 +431,8 @@ class _Forecast:
 
     def _squared(self, bounds: Doubles, losses: Doubles, relative: Doubles) -> Doubles:
         """Squared error of all groups, relative to each output's total, on average over the outputs."""
-        noise = self._groups * float((relative * relative).mean()) * (bounds * self._of.noise) ** 2
+        noise = self._units.groups * float((relative * relative).mean()) * (bounds * self._of.noise) ** 2
         return np.asarray(self._kappa * losses * losses + noise)
-
-
-def _ranks(units: float) -> Doubles:
-    """From all units to hardly one, by equal factors."""
-    steps = math.ceil(2.0 * math.log2(units / _FEWEST))
-    return np.asarray(units * 2.0 ** (-np.arange(steps + 1) / 2.0))
 
 
 def _lengths(every: Sequence[Doubles]) -> Doubles:

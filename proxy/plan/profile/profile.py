@@ -87,10 +87,22 @@ class Tail:
     units: float
     seen: int
 
+    def __hash__(self) -> int:
+        return hash((self.units, self.above[0], self.edges[0]))  # a plan asks for it dozens of times
+
     def sizes_at(self, ranks: Doubles) -> Doubles:
         """The sizes that about so many units exceed."""
         above = np.array((self.units, *self.above))[::-1]
         return np.asarray(np.interp(ranks, above, np.array((0.0, *self.edges))[::-1]))
+
+    @cached_property
+    def ranked(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Ranks from all units to hardly one, by equal factors; how many units each stands for; and their sizes."""
+        count = 1 + math.ceil(2.0 * math.log2(self.units / _FEWEST))
+        ranks = self.units * STEP ** -np.arange(count)
+        between = np.append(ranks[:-1] - ranks[1:], 2.0 * ranks[-1])
+        steps = (np.append(0.0, between[:-1]) + between) / 2.0
+        return ranks, steps, self.sizes_at(ranks)
 
     def within(self, most: float) -> Tail:
         """The same where no unit is larger than a size that is declared."""
@@ -194,6 +206,9 @@ class ColumnShares:
         if not all(map(math.isfinite, (self.sd, *self.rows, *self.pairs))) or self.sd <= 0:
             raise ValueError("shares and their noise are finite")
 
+    def __hash__(self) -> int:
+        return hash((self.column, self.sd, self.rows[0]))
+
 
 class Part(enum.StrEnum):
     """What one release of a profile tells of a table's units, or of one of its columns."""
@@ -236,6 +251,9 @@ class TableProfile:
     newer: str = ""
     paid: tuple[Paid, ...] = ()
     earlier_pico: int = 0
+
+    def __hash__(self) -> int:
+        return hash((self.table, self.data_version, self.earlier_pico, self.rows.counts[0]))
 
     @property
     def all_pico(self) -> int:

@@ -13,6 +13,7 @@ from proxy.admin.commands.profile import wishes_of
 from proxy.admin.profiles.price import offers, proposal_lines, proposed
 from proxy.config import EveryFilter
 from proxy.policy.model import NoLimit, Policy
+from proxy.session.learning.profile_questions import has_several_rows
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.admin.profile_shop import POLICY, config, policy_of, spent
 
@@ -40,6 +41,17 @@ def test_the_price_follows_from_the_account(folder: Path, account: float, accoun
         f"{{unit: customer, accounting: {accounting}}}\nbudgets: {{dataset: {{epsilon: {account}}}}}",
     )  # fmt: skip
     assert proposal(folder, policy) == epsilon
+
+
+def test_of_units_with_one_row_each_less_is_offered(folder: Path) -> None:
+    policy = edited(folder, "{dataset: {epsilon: 20}}", "{dataset: {epsilon: 0.7}}")
+    every = wishes_of(config(folder), policy)
+    assert proposed(offers(policy, every), policy) == 0.25
+    alone = [w for w in every if not has_several_rows(w.table)]
+    assert 0 < len(alone) < len(every)
+    least, *others = offers(policy, alone)
+    assert (least.epsilon, proposed([least, *others], policy)) == (0.1, 0.1)
+    assert [o.epsilon for o in others] == [o.epsilon for o in offers(policy, every)]
 
 
 def test_without_a_limit_it_is_one(folder: Path) -> None:
