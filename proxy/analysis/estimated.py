@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from proxy.analysis.analyse import LARGEST_MEASURE
 from proxy.analysis.channels import Channel, channel_of, column_of, randomized_in
 from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
 from proxy.analysis.own_noise import NO_NOISE, OwnNoise, own_noise
@@ -38,6 +39,7 @@ from proxy.sql.algebra.nodes import (
     with_parts,
 )
 from proxy.sql.query.measured import SPREADS
+from proxy.sql.syntax.names import spelled
 from proxy.sqltypes import SqlType
 
 _MOST_COMBINATIONS = 4_096  # of true values
@@ -175,8 +177,12 @@ def _without_zeros(outcomes: dict[tuple[int, ...], _Outcome]) -> dict[tuple[int,
 
 
 def simplified(scalar: Scalar, known: Mapping[Scalar, Choice]) -> Scalar:
-    """The scalar for rows in which these columns have these values: of the same value, as far as that is decided."""
-    if not any(c in known for c in columns_of(scalar)):
+    """The scalar for rows in which these columns have these values: of the same value, as far as that is decided.
+
+    Raises Unsupported for a function of such values alone of which nobody here knows what the engine makes of them.
+    """
+    columns = columns_of(scalar)
+    if not any(c in known for c in columns):
         return scalar
     found = choices(scalar, known)
     if len(found) == 1:
@@ -185,6 +191,17 @@ def simplified(scalar: Scalar, known: Mapping[Scalar, Choice]) -> Scalar:
             return Null(scalar.type)
         if not isinstance(value, Span):
             return Literal(value, scalar.type)
+    if (
+        isinstance(scalar, Call)
+        and all(c in known for c in columns)
+        and all(isinstance(a, (ColumnRef, Literal)) for a in scalar.args)
+    ):
+        column = min(columns, key=lambda c: (c.scan, c.name))
+        raise Unsupported(
+            f'what this asks of the randomized column "{column.name}" is not known for each of its values',
+            detail="A condition on such a column is counted by the values that pass it.",
+            hint=f"Write which values are meant: {spelled(column.name)} IN (...).",
+        )
     return _parts_simplified(scalar, known)
 
 
@@ -244,6 +261,9 @@ def _weighted(
     (where,) = wheres or (TRUE,)
     values = {k: _number(o.argument) for k, o in outcomes.items()}
     ends = (min(values.values(), default=0.0), max(values.values(), default=0.0))
+    if not all(abs(v) <= LARGEST_MEASURE for v in values.values()):
+        raise Unsupported("a constant of this aggregate is too large",
+                          hint="Sums are computed for numbers of up to 1e100.")  # fmt: skip
     is_spread = aggregate.kind in SPREADS
     cells = tuple(_cells(channels, _about_middle(values, ends) if is_spread else values, where, 5 if is_spread else 3))
     if len(cells) > _MOST_CELLS:
