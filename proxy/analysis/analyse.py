@@ -21,7 +21,7 @@ from proxy.sql.algebra.nodes import TRUE, Block, Grouped, Scalar, columns_in_ord
 from proxy.sql.functions.domains.intervals import number_range
 from proxy.sql.syntax.names import spelled
 
-_LARGEST = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
+LARGEST_MEASURE = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _LONGEST_SHOWN = 60
 
 
@@ -169,7 +169,7 @@ def _rows(owned: Owned, table: Table, learned: Learned) -> tuple[int, str]:
 def measure_bounds(scalar: Scalar, analysed: Analysed, where: Scalar = TRUE) -> tuple[float, float]:
     """[lo, hi] of a measure of the rows that pass `where`. Raises MissingBounds with what would bound it."""
     ends = number_range(analysed.domains.of(scalar, where))
-    if ends is not None and max(abs(ends[0]), abs(ends[1])) > _LARGEST:
+    if ends is not None and max(abs(ends[0]), abs(ends[1])) > LARGEST_MEASURE:
         raise MissingBounds(
             "the bounds of this expression are too large",
             detail="Sums are computed for bounds of up to 1e100; noise is as large as the bounds.",

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from proxy.analysis.analyse import LARGEST_MEASURE
 from proxy.analysis.channels import Channel, channel_of, column_of, randomized_in
 from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
-from proxy.analysis.own_noise import own_sd
+from proxy.analysis.own_noise import NO_NOISE, OwnNoise, own_noise
 from proxy.analysis.owned import Owned
 from proxy.errors import Unsupported
 from proxy.sql.algebra.canonical import canonical_scalar
@@ -37,6 +38,8 @@ from proxy.sql.algebra.nodes import (
     is_null,
     with_parts,
 )
+from proxy.sql.query.measured import SPREADS
+from proxy.sql.syntax.names import spelled
 from proxy.sqltypes import SqlType
 
 _MOST_COMBINATIONS = 4_096  # of true values
@@ -49,14 +52,27 @@ _NO_HINT = "Combine conditions on several randomized columns with AND, or ask fo
 class Cell:
     """Rows with some of the stored values. where: which.
 
-    count: what such a row weighs in the number of rows. value, square: in the sum of constants and of their squares,
-    where the argument is one constant for each true value.
+    powers: what such a row weighs in the number of rows and in the sums of constants, of their squares and, for a
+    variance, of further powers, where the argument is one constant for each true value.
     """
 
     where: Scalar
-    count: float
-    value: float = 0.0
-    square: float = 0.0
+    powers: tuple[float, ...]
+
+    @property
+    def count(self) -> float:
+        """In the number of rows."""
+        return self.powers[0]
+
+    @property
+    def value(self) -> float:
+        """In the sum of constants."""
+        return self.powers[1]
+
+    @property
+    def square(self) -> float:
+        """In the sum of their squares."""
+        return self.powers[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +80,9 @@ class Weighted:
     """An aggregate over rows that count with weights.
 
     where: what else a row must pass. argument: what is aggregated, None for a constant of each true value, which lies
-    in `ends`. row_sd: the most that the randomization of one row moves the number of rows, or the sum of constants.
-    own_sd: of the noise that each value of the argument had before it was stored.
+    in `ends`; of a variance, powers are those of constants brought to [-1, 1]. row_sd: the most that the randomization
+    of one row moves the number of rows, or the sum of constants. own: the noise that each value of the argument had
+    before it was stored. is_of_two: each constant is one of `ends`.
     """
 
     where: Scalar
@@ -73,7 +90,8 @@ class Weighted:
     cells: tuple[Cell, ...]
     ends: tuple[float, float] = (0.0, 0.0)
     row_sd: float = 0.0
-    own_sd: float = 0.0
+    own: OwnNoise = NO_NOISE
+    is_of_two: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +119,7 @@ def weighted(aggregate: Aggregate, block: Block) -> Weighted | None:
     found = _weighted(aggregate, finite, outcomes, [c for c in keys if c is not None])
     if found.argument is None or aggregate.kind is AggregateKind.COUNT:
         return found
-    return replace(found, own_sd=own_sd(found.argument, block))
+    return replace(found, own=own_noise(found.argument, block))
 
 
 def key_channels(block: Block) -> tuple[Channel | None, ...]:
@@ -159,8 +177,12 @@ def _without_zeros(outcomes: dict[tuple[int, ...], _Outcome]) -> dict[tuple[int,
 
 
 def simplified(scalar: Scalar, known: Mapping[Scalar, Choice]) -> Scalar:
-    """The scalar for rows in which these columns have these values: of the same value, as far as that is decided."""
-    if not any(c in known for c in columns_of(scalar)):
+    """The scalar for rows in which these columns have these values: of the same value, as far as that is decided.
+
+    Raises Unsupported for a function of such values alone of which nobody here knows what the engine makes of them.
+    """
+    columns = columns_of(scalar)
+    if not any(c in known for c in columns):
         return scalar
     found = choices(scalar, known)
     if len(found) == 1:
@@ -169,6 +191,17 @@ def simplified(scalar: Scalar, known: Mapping[Scalar, Choice]) -> Scalar:
             return Null(scalar.type)
         if not isinstance(value, Span):
             return Literal(value, scalar.type)
+    if (
+        isinstance(scalar, Call)
+        and all(c in known for c in columns)
+        and all(isinstance(a, (ColumnRef, Literal)) for a in scalar.args)
+    ):
+        column = min(columns, key=lambda c: (c.scan, c.name))
+        raise Unsupported(
+            f'what this asks of the randomized column "{column.name}" is not known for each of its values',
+            detail="A condition on such a column is counted by the values that pass it.",
+            hint=f"Write which values are meant: {spelled(column.name)} IN (...).",
+        )
     return _parts_simplified(scalar, known)
 
 
@@ -227,7 +260,12 @@ def _weighted(
         )  # fmt: skip
     (where,) = wheres or (TRUE,)
     values = {k: _number(o.argument) for k, o in outcomes.items()}
-    cells = tuple(_cells(channels, values, where))
+    ends = (min(values.values(), default=0.0), max(values.values(), default=0.0))
+    if not all(abs(v) <= LARGEST_MEASURE for v in values.values()):
+        raise Unsupported("a constant of this aggregate is too large",
+                          hint="Sums are computed for numbers of up to 1e100.")  # fmt: skip
+    is_spread = aggregate.kind in SPREADS
+    cells = tuple(_cells(channels, _about_middle(values, ends) if is_spread else values, where, 5 if is_spread else 3))
     if len(cells) > _MOST_CELLS:
         raise Unsupported(
             "conditions on so many randomized values together are not supported",
@@ -236,18 +274,23 @@ def _weighted(
     argument = None if are_constants and aggregate.argument != TRUE else next(iter(arguments), TRUE)
     if aggregate.kind in (AggregateKind.COUNT, AggregateKind.COUNT_ROWS):
         argument = TRUE if are_constants else argument
-    ends = (min(values.values(), default=0.0), max(values.values(), default=0.0))
     row_sd = _row_sd(channels, _of_one_row(aggregate.kind, argument, values, ends), keys)
-    return Weighted(where, argument, cells, ends, row_sd)
+    return Weighted(where, argument, cells, ends, row_sd, is_of_two={*values.values()} <= {*ends})
+
+
+def _about_middle(values: Mapping[tuple[int, ...], float], ends: tuple[float, float]) -> dict[tuple[int, ...], float]:
+    """The values brought to [-1, 1]; 0 where all are alike."""
+    middle, half = ends[0] / 2.0 + ends[1] / 2.0, ends[1] / 2.0 - ends[0] / 2.0
+    return {k: (v - middle) / half if half else 0.0 for k, v in values.items()}
 
 
 def _of_one_row(
     kind: AggregateKind, argument: Scalar | None, values: dict[tuple[int, ...], float], ends: tuple[float, float]
 ) -> dict[tuple[int, ...], float]:
-    """What a row adds to what is computed; to an average, about the middle of its range."""
+    """What a row adds to what is computed; to an average and a variance, about the middle of its range."""
     if argument is not None:
         return dict.fromkeys(values, 1.0)
-    middle = (ends[0] + ends[1]) / 2.0 if kind is AggregateKind.AVG else 0.0
+    middle = 0.0 if kind is AggregateKind.SUM else (ends[0] + ends[1]) / 2.0
     return {k: v - middle for k, v in values.items()}
 
 
@@ -258,21 +301,25 @@ def _number(argument: Scalar) -> float:
 _Classes = tuple[frozenset[int], ...]
 
 
-def _cells(channels: Sequence[Channel], values: Mapping[tuple[int, ...], float], where: Scalar) -> Iterator[Cell]:
-    """Rows told apart by stored values, as far as weights differ."""
+def _cells(
+    channels: Sequence[Channel], values: Mapping[tuple[int, ...], float], where: Scalar, powers: int
+) -> Iterator[Cell]:
+    """Rows told apart by stored values, as far as weights differ. powers: how many of constants are wanted."""
     if not values:
         return
     classes = [_classes(channels, place, values) for place in range(len(channels))]
     for stored in product(*classes):
-        count = value = square = 0.0
+        found = [0.0] * powers
         for true in product(*classes):
             of = values.get(tuple(min(c) for c in true))
             if of is not None:
                 pairs = zip(channels, stored, true, strict=True)
                 weight = math.prod(channel.weight(min(ours), theirs) for channel, ours, theirs in pairs)
-                count, value, square = count + weight, value + weight * of, square + weight * of * of
+                for power in range(powers):
+                    found[power] += weight
+                    weight *= of
         tests = [_test(c, s) for c, s in zip(channels, stored, strict=True) if len(s) < len(c.values)]
-        yield Cell(conjunction((*conjuncts(where), *tests)), count, value, square)
+        yield Cell(conjunction((*conjuncts(where), *tests)), tuple(found))
 
 
 def _classes(channels: Sequence[Channel], place: int, values: Mapping[tuple[int, ...], float]) -> _Classes:

@@ -6,20 +6,36 @@ docs/claims/local-answers.md.
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 from proxy.analysis.channels import column_of
 from proxy.policy.response import GaussianNoise, LaplaceNoise
 from proxy.sql.algebra.nodes import Block, Call, ColumnRef, Literal, Scalar, columns_of
 
 
-def own_sd(scalar: Scalar, block: Block) -> float:
-    """The standard deviation of the noise of one value; 0 for what reads no column with noise of its own."""
+@dataclass(frozen=True, slots=True)
+class OwnNoise:
+    """The noise of one value: its variance, and that of its square."""
+
+    variance: float
+    of_square: float
+
+    def scaled(self, factor: float) -> OwnNoise:
+        """That of a multiple."""
+        return OwnNoise(self.variance * factor**2, self.of_square * factor**4)
+
+
+NO_NOISE = OwnNoise(0.0, 0.0)
+
+
+def own_noise(scalar: Scalar, block: Block) -> OwnNoise:
+    """The noise of one value; none for what reads no column with noise of its own."""
     for reference in columns_of(scalar):
         mechanism = column_of(reference, block).randomized
         if isinstance(mechanism, (LaplaceNoise, GaussianNoise)):
-            return math.sqrt(mechanism.variance) * _size_of_slope(scalar)
-    return 0.0
+            whole = OwnNoise(float(mechanism.variance), float(mechanism.variance_of_square))
+            return whole.scaled(_size_of_slope(scalar))
+    return NO_NOISE
 
 
 def _size_of_slope(scalar: Scalar) -> float:

@@ -123,6 +123,11 @@ class LaplaceNoise:
         return 2 * self.scale**2
 
     @property
+    def variance_of_square(self) -> Fraction:
+        """Of the noise: 24 scale^4 less the square of its variance."""
+        return 20 * self.scale**4
+
+    @property
     def stored(self) -> tuple[Fraction, Fraction]:
         """The bounds of what is stored: one value in 10,000 at an end lies beyond."""
         return self.lo - LAPLACE_REACH * self.scale, self.hi + LAPLACE_REACH * self.scale
@@ -151,6 +156,11 @@ class GaussianNoise:
     def variance(self) -> Fraction:
         """Of the noise."""
         return self.sd**2
+
+    @property
+    def variance_of_square(self) -> Fraction:
+        """Of the noise: 3 sd^4 less the square of its variance."""
+        return 2 * self.sd**4
 
     @property
     def stored(self) -> tuple[Fraction, Fraction]:

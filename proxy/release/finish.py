@@ -97,7 +97,7 @@ def finish(
             ranked[len(figures)] = _ranked(recipe, plan, cells, _linear(recipe.number, vectors, plan))
             figures.append([])
             continue
-        if isinstance(recipe, (Count, Total, Mean)) and recipe.response.parts:
+        if isinstance(recipe, (Count, Total, Mean, Spread)) and recipe.response.parts:
             found = _estimates(recipe, of)
         elif isinstance(recipe, Apart):
             found = _apart(recipe, plan, cells, nonnegative=nonnegative)
@@ -171,7 +171,7 @@ def _ranked(recipe: Ranked, plan: ReleasePlan, cells: NoisyCells, numbers: list[
     return ranked_column(recipe, part, cells, numbers)
 
 
-def _estimates(recipe: Count | Total | Mean, of: Solved) -> list[Figure]:
+def _estimates(recipe: Count | Total | Mean | Spread, of: Solved) -> list[Figure]:
     """Estimates over randomized values, which are of either sign."""
     found = estimated_figures(recipe, of)
     match recipe:
@@ -179,6 +179,8 @@ def _estimates(recipe: Count | Total | Mean, of: Solved) -> list[Figure]:
             return _widened(found, Missing(missing_of(form, of.plan)))
         case Mean():
             return _moved(found, _lost_of_mean(recipe, of.plan), recipe)
+        case Spread():
+            return found
 
 
 def _figures(

@@ -7,10 +7,12 @@ range. See docs/claims/post-processing.md.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import assert_never
 
 from proxy.dp.accuracy import half_width_95
 from proxy.dp.estimate import Estimate
+from proxy.dp.mechanisms import Distribution
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.vector.formulas import divisors, related, relation, spread, squares_of
 from proxy.plan.vector.recipes import (
@@ -26,6 +28,17 @@ from proxy.plan.vector.recipes import (
 from proxy.release.figure import Figure
 
 _SEEN = 0.5  # a noisy number of rows from here on is one row rather than none
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What the randomization of stored values adds to errors: standard deviations."""
+
+    of_number: float = 0.0
+    of_spread: float = 0.0
+
+
+NOTHING_DRAWN = Drawn()
 
 
 class Reader:
@@ -46,9 +59,9 @@ class Reader:
         """Half the width of the 95 % interval."""
         return half_width_95(self._distribution, of.sd(self.sds))
 
-    def is_lost(self, of: Estimate, least: float = 0.0) -> bool:
-        """Whether a number that must be positive is too small to tell from its noise."""
-        return of.value <= 0 or of.value < max(least, 2 * of.sd(self.sds))
+    def is_lost(self, of: Estimate, least: float = 0.0, drawn: float = 0.0) -> bool:
+        """Whether a number that must be positive is too small to tell from its noise. drawn: other errors' sd."""
+        return of.value <= 0 or of.value < max(least, 2 * math.hypot(of.sd(self.sds), drawn))
 
 
 def _spread_out(form: Linear, used: tuple[int, ...]) -> tuple[float, ...]:
@@ -56,18 +69,23 @@ def _spread_out(form: Linear, used: tuple[int, ...]) -> tuple[float, ...]:
     return tuple(coefficients.get(i, 0.0) for i in used)
 
 
-def spread_figure(recipe: Spread, reader: Reader, vector: list[float]) -> Figure:
+def spread_figure(recipe: Spread, reader: Reader, vector: list[float], drawn: Drawn = NOTHING_DRAWN) -> Figure:
     """A variance within what its bounds allow, NULL when the noisy number of rows is too small for it."""
     area = recipe.measured.half**2
     number = reader.read(recipe.number, vector)
-    is_sum, is_root = recipe.kind is SpreadKind.SQUARES, recipe.kind is SpreadKind.DEVIATION
-    if reader.is_lost(number, 2.0 if recipe.is_sample else 1.0):
-        most = _most_anywhere(area, is_sum=is_sum, is_sample=recipe.is_sample)
-        return Figure(None, math.inf, 0.0, math.sqrt(most) if is_root else most)
+    is_sum = recipe.kind is SpreadKind.SQUARES
+    if reader.is_lost(number, 2.0 if recipe.is_sample else 1.0, drawn.of_number):
+        return no_spread(recipe)
     raw = spread(recipe, squares_of(recipe, lambda form, _: reader.read(form, vector)), is_sample=recipe.is_sample)
-    most = area * _rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
-    found = _within(raw, reader, 0.0, most)
-    return _root(found) if is_root else found
+    most = area * rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
+    found = _within(raw, reader, 0.0, most, drawn.of_spread)
+    return root_of(found) if recipe.kind is SpreadKind.DEVIATION else found
+
+
+def no_spread(recipe: Spread) -> Figure:
+    """NULL, with the interval of all values that it can have."""
+    most = _most_anywhere(recipe.measured.half**2, is_sum=recipe.kind is SpreadKind.SQUARES, is_sample=recipe.is_sample)
+    return Figure(None, math.inf, 0.0, math.sqrt(most) if recipe.kind is SpreadKind.DEVIATION else most)
 
 
 def relation_figure(recipe: Relation, reader: Reader, vector: list[float]) -> Figure:
@@ -81,7 +99,7 @@ def relation_figure(recipe: Relation, reader: Reader, vector: list[float]) -> Fi
     if any(reader.is_lost(d) for d in divisors(recipe.kind, of)):
         return _nothing(recipe.kind, unknown)
     raw = relation(recipe, of, is_sample=recipe.is_sample)
-    most = area * _rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
+    most = area * rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
     if recipe.kind is RelationKind.DETERMINATION:
         return _square(_within(raw, reader, -1.0, 1.0))
     return _within(raw, reader, *_range(recipe.kind, most))
@@ -99,7 +117,7 @@ def verdict_figure(recipe: Verdict, reader: Reader, vector: list[float]) -> Figu
 # --- ranges -----------------------------------------------------------------------------------------------
 
 
-def _rows_weight(number: float, *, is_sum: bool, is_sample: bool) -> float:
+def rows_weight(number: float, *, is_sum: bool, is_sample: bool) -> float:
     """What a mean product is multiplied with: n for a sum, n / (n - 1) for a sample."""
     if is_sum:
         return number
@@ -130,15 +148,15 @@ def _nothing(kind: RelationKind, most: float) -> Figure:
     return Figure(None, math.inf, low, high)
 
 
-def _within(raw: Estimate, reader: Reader, low: float, high: float) -> Figure:
+def _within(raw: Estimate, reader: Reader, low: float, high: float, drawn: float = 0.0) -> Figure:
     def cut(value: float) -> float:
         return min(max(value, low), high)
 
-    reach = reader.reach(raw)
-    return Figure(cut(raw.value), raw.sd(reader.sds), cut(raw.value - reach), cut(raw.value + reach))
+    reach = math.hypot(reader.reach(raw), half_width_95(Distribution.GAUSSIAN, drawn))
+    return Figure(cut(raw.value), math.hypot(raw.sd(reader.sds), drawn), cut(raw.value - reach), cut(raw.value + reach))
 
 
-def _root(of: Figure) -> Figure:
+def root_of(of: Figure) -> Figure:
     """The root of a variance. Its noise grows near 0, but no further than the root of the variance's own."""
     assert of.value is not None
     root = math.sqrt(of.value)

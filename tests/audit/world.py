@@ -69,6 +69,7 @@ def policy(mode: str, side: str, dataset: Mapping[str, float]) -> dict[str, obje
         "source": {"engine": "duckdb", "path": f"{side}.duckdb", "data_version": "1"},
         "privacy": {"unit": "person", "accounting": mode, "max_query_epsilon": 100, "time_grid": 0, **delta},
         "budgets": {"dataset": dataset},
+        "limits": {"statement_timeout": "10min"},  # a busy machine is no loss of privacy
         "tables": _tables(),
         "access": {"users_file": "users.yaml"},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import variance
 
 import psycopg
 import pytest
@@ -81,6 +82,9 @@ def test_public_columns_are_answered_exactly_and_free(client: Client) -> None:
         ("avg(income)", "true", sum(i for _, _, i, *_ in EVERY) / PEOPLE),
         ("sum(income)", "smokes", sum(i for s, _, i, *_ in EVERY if s)),
         ("sum(age)", "smokes", sum(a for s, *_, a in EVERY if s)),
+        ("var_samp(income)", "true", variance(income for _, _, income, *_ in EVERY)),
+        ("stddev(income)", "party = 'red'", variance(i for _, p, i, *_ in EVERY if p == "red") ** 0.5),
+        ("var_pop(smokes::int)", "true", 0.2 * 0.8),
     ],
 )  # fmt: skip
 def test_estimates_are_near_the_truth_and_free(client: Client, aggregate: str, where: str, exact: float) -> None:

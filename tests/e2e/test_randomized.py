@@ -1,18 +1,20 @@
-"""Are answers over randomized columns near the truth for a client, in either accounting?"""
+"""Are answers over randomized columns near the truth for a client, in either accounting and on either engine?"""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean, pstdev, stdev, variance
 
 import duckdb
 import psycopg
 import pytest
 
-from tests.e2e.served import Client, Served, serving, write_users, write_yaml
+from tests.e2e.served import Client, Document, Served, serving, write_users, write_yaml
+from tests.postgres_server import private_server
 
-PEOPLE, VISITS = 4_000, 2
+PEOPLE, VISITS, NOISE = 4_000, 2, 15
 VOTES = ("red", "green", "blue")
 WIDTHS = 4.0  # of a 95 % interval's half: a false alarm in 10^14 answers
 
@@ -21,25 +23,47 @@ def truth(i: int) -> tuple[bool, str, int]:
     return i % 5 == 0, VOTES[0 if i % 2 else 1 + i % 4 // 2], 20 + i % 50
 
 
+def pay(i: int) -> int:
+    return i % 81
+
+
+_MADE = """
+create table people (id integer not null unique, ill boolean not null, vote varchar not null,
+                     pay double precision not null, age integer, city varchar);
+create table visits (id integer, paid boolean not null);
+"""
+
+
+def survey_rows() -> Iterator[str]:
+    """Rows that were randomized by two coins, by keeping one value in 0.75 and by noise, as SQL."""
+    drawn, people, visits = random.Random(5), list[str](), list[str]()
+    for i in range(PEOPLE):
+        ill, vote, age = truth(i)
+        told = ill if drawn.random() < 0.5 else drawn.random() < 0.5
+        kept = vote if drawn.random() < 0.75 else drawn.choice(VOTES)
+        people.append(str((i, told, kept, pay(i) + drawn.gauss(0.0, NOISE), age, f"c{i % 3}")))
+        paid = [ill if drawn.random() < 0.6 else drawn.choice((True, False)) for _ in range(VISITS)]
+        visits += [str((i, p)) for p in paid]
+    yield _MADE
+    yield f"insert into people values {', '.join(people)}"
+    yield f"insert into visits values {', '.join(visits)}"
+
+
 def write_survey(path: Path) -> None:
-    """Rows that were randomized by two coins, and by keeping one value in 0.75."""
-    drawn = random.Random(5)
     with duckdb.connect(str(path)) as connection:
-        connection.execute("create table people (id integer, ill boolean, vote varchar, age integer, city varchar)")
-        connection.execute("create table visits (id integer, paid boolean)")
-        people, visits = [], []
-        for i in range(PEOPLE):
-            ill, vote, age = truth(i)
-            told = ill if drawn.random() < 0.5 else drawn.random() < 0.5
-            kept = vote if drawn.random() < 0.75 else drawn.choice(VOTES)
-            people.append((i, told, kept, age, f"c{i % 3}"))
-            paid = [ill if drawn.random() < 0.6 else drawn.choice((True, False)) for _ in range(VISITS)]
-            visits += [(i, p) for p in paid]
-        connection.executemany("insert into people values (?, ?, ?, ?, ?)", people)
-        connection.executemany("insert into visits values (?, ?)", visits)
+        for statement in survey_rows():
+            connection.execute(statement)
 
 
-def policy(folder: Path, accounting: str) -> Path:
+def write_postgres(database: str) -> str:
+    """The same in the tests' own PostgreSQL: the connection string of a login that only reads."""
+    server, reader = private_server(), f"{database}_reader"
+    granted = f"create role {reader} login; grant select on all tables in schema public to {reader}"
+    server.create(database, ";".join((*survey_rows(), granted)))
+    return server.dsn(database, reader)
+
+
+def policy(folder: Path, accounting: str, source: Document, dataset: str) -> Path:
     privacy: dict[str, object] = {"unit": "person", "query_epsilon": 20, "time_grid": "0ms", "accounting": accounting}
     if accounting == "zcdp":
         privacy["delta"] = 1e-6
@@ -50,6 +74,7 @@ def policy(folder: Path, accounting: str) -> Path:
                 "id": {"type": "integer", "key": True},
                 "ill": {"type": "boolean", "randomized": {"truth": 0.5, "yes": 0.5}},
                 "vote": {"type": "text", "values": list(VOTES), "randomized": {"keep": 0.75}},
+                "pay": {"type": "double precision", "bounds": [0, 80], "randomized": {"gaussian": NOISE}},
                 "age": {"type": "integer", "bounds": [0, 100]},
                 "city": {"type": "text"},
             },
@@ -63,10 +88,10 @@ def policy(folder: Path, accounting: str) -> Path:
         },
     }  # fmt: skip
     return write_yaml(
-        folder / f"{accounting}.yaml",
+        folder / f"{dataset}.yaml",
         {
-            "version": 1, "dataset": accounting, "privacy": privacy, "tables": tables,
-            "source": {"engine": "duckdb", "path": "survey.duckdb", "data_version": "1"},
+            "version": 1, "dataset": dataset, "privacy": privacy, "tables": tables,
+            "source": {**source, "data_version": "1"},
             "budgets": {"dataset": {"epsilon": 100_000}},
         },
     )  # fmt: skip
@@ -77,11 +102,16 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("survey")
     write_survey(folder / "survey.duckdb")
     write_users(folder / "users.yaml", {"ann": "analyst"})
-    with serving(folder, [policy(folder, "zcdp"), policy(folder, "pure")]) as served:
+    sources: dict[str, Document] = {
+        "": {"engine": "duckdb", "path": "survey.duckdb"},
+        "_elsewhere": {"engine": "postgres", "dsn": "${SURVEY_DSN}"},
+    }
+    policies = [policy(folder, a, s, a + where) for a in ("zcdp", "pure") for where, s in sources.items()]
+    with serving(folder, policies, {"SURVEY_DSN": write_postgres("randomized_survey")}) as served:
         yield served
 
 
-@pytest.fixture(params=["zcdp", "pure"])
+@pytest.fixture(params=["zcdp", "pure", "zcdp_elsewhere", "pure_elsewhere"])
 def client(survey: Served, request: pytest.FixtureRequest) -> Iterator[Client]:
     with survey.connect(request.param) as connection:
         yield connection
@@ -108,6 +138,11 @@ AGE_OF_ILL = sum(age for ill, _, age in EVERY if ill) / ILL
         ("sum(case when ill then 1 else 0 end)", "age < 45", sum(i and a < 45 for i, _, a in EVERY)),
         ("avg(age)", "ill", AGE_OF_ILL),
         ("sum(age) filter (where ill)", "true", AGE_OF_ILL * ILL),
+        ("avg(pay)", "true", mean(pay(i) for i in range(PEOPLE))),
+        ("var_samp(pay)", "true", variance(pay(i) for i in range(PEOPLE))),
+        ("stddev(2 * pay)", "vote = 'red'", 2 * stdev(pay(i) for i in range(PEOPLE) if truth(i)[1] == "red")),
+        ("var_pop(ill::int)", "true", ILL / PEOPLE * (1 - ILL / PEOPLE)),
+        ("stddev_pop(age)", "ill", pstdev(age for ill, _, age in EVERY if ill)),
     ],
 )  # fmt: skip
 def test_estimates_are_near_the_truth(client: Client, aggregate: str, where: str, exact: float) -> None:
@@ -128,7 +163,7 @@ def test_groups_of_true_values_are_near_the_truth(client: Client) -> None:
 
 
 def test_private_groups_and_joins_have_estimates(client: Client) -> None:
-    if client.info.dbname == "zcdp":
+    if client.info.dbname.startswith("zcdp"):
         found = rows(client, "SELECT city, count(*), hush.sd(count(*)) FROM people WHERE ill GROUP BY city ORDER BY 1")
         assert [c for c, _, _ in found] == ["c0", "c1", "c2"]
         assert all(abs(float(str(n)) - ILL / 3) < 8 * float(str(sd)) for _, n, sd in found)
@@ -145,6 +180,22 @@ def test_the_most_frequent_true_value_is_given(client: Client) -> None:
         assert rows(client, f"SELECT {mode} FROM people") == [(best,)]
         plan = " ".join(str(row[0]) for row in rows(client, f"EXPLAIN SELECT {mode} FROM people"))
         assert "rows are counted as they are stored" in " ".join(plan.split())
+
+
+def test_either_engine_is_asked_for_the_same_at_the_same_price(survey: Served) -> None:
+    """Which plan and which errors are stated does not tell where the rows are."""
+    for accounting in ("zcdp", "pure"):
+        for sql in (
+            "SELECT avg(pay), count(*) FROM people WHERE ill", "SELECT vote, stddev(pay) FROM people GROUP BY vote",
+            "SELECT count(*) FROM people JOIN visits USING (id) WHERE paid AND vote = 'red'",
+        ):  # fmt: skip
+            told = []
+            for where in ("", "_elsewhere"):
+                with survey.connect(accounting + where) as client:
+                    told.append("\n".join(str(line) for (line,) in rows(client, f"EXPLAIN {sql}")))
+            plans = [t.split("SELECT", 1)[0] for t in told]  # what comes then is in the engine's own words
+            assert "Errors" in plans[0]
+            assert plans[0] == plans[1]
 
 
 def test_explain_tells_both_sources_of_error(client: Client) -> None:

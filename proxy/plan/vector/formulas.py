@@ -39,8 +39,10 @@ class Related:
 
 
 def squares_of(recipe: Spread, read: Read) -> Squares:
+    """Without what noise that values had before they were stored adds to them: (n - 1) times its variance."""
     number, total = read(recipe.number, 1.0), read(recipe.measured.total, 0.0)
-    return Squares(number, _about_means(number, total, total, read(recipe.measured.squares, _EVEN)))
+    stored = _about_means(number, total, total, read(recipe.measured.squares, _EVEN))
+    return Squares(number, stored.plus(number.plus_constant(-1.0), -recipe.own.variance))
 
 
 def related(recipe: Relation, read: Read) -> Related:

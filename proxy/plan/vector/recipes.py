@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from proxy.analysis.own_noise import NO_NOISE, OwnNoise
+
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -116,14 +118,30 @@ class SpreadKind(enum.Enum):
     DEVIATION = "deviation"
 
 
+class SpreadOf(enum.Enum):
+    """What a variance is of, where rows count with weights: two constants, more of them, or a measure."""
+
+    TWO = "two"
+    CONSTANTS = "constants"
+    VALUES = "values"
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Variance of one measure. is_sample: divided by n - 1 instead of n."""
+    """Variance of one measure. is_sample: divided by n - 1 instead of n.
+
+    own: the noise that each z had before it was stored. of: what rows with weights are of, and with it which parts
+    `response` has: of two values those of their average, of constants and of values those that `release.estimates`
+    reads.
+    """
 
     kind: SpreadKind
     number: Linear
     measured: Measured
     is_sample: bool
+    own: OwnNoise = NO_NOISE
+    of: SpreadOf = SpreadOf.VALUES
+    response: Response = NO_RESPONSE
 
 
 class RelationKind(enum.Enum):
@@ -189,7 +207,7 @@ Finish = Count | Total | Computed | Apart | Ranked
 
 def response_of(finish: Finish) -> Response:
     """What the randomization of stored values adds to the error of an answer."""
-    return finish.response if isinstance(finish, (Count, Total, Mean)) else NO_RESPONSE
+    return finish.response if isinstance(finish, (Count, Total, Mean, Spread)) else NO_RESPONSE
 
 
 def linear_parts(finish: Computed) -> Iterator[Linear]:
@@ -235,8 +253,8 @@ def substituted(finish: Finish, move: Callable[[Linear], Linear]) -> Finish:
             return Total(move(value), sign, respond(response))
         case Mean(number=number, total=total, response=response):
             return replace(finish, number=move(number), total=move(total), response=respond(response))
-        case Spread(kind, number, measured, is_sample):
-            return Spread(kind, move(number), measure(measured), is_sample)
+        case Spread(number=number, measured=measured, response=response):
+            return replace(finish, number=move(number), measured=measure(measured), response=respond(response))
         case Relation(kind, number, y, x, products, is_sample):
             return Relation(kind, move(number), measure(y), measure(x), move(products), is_sample)
         case Verdict(holding, failing, needs_all):

@@ -45,6 +45,8 @@ from proxy.plan.vector.weighing import (
     counted,
     mean_of_constants,
     mean_of_values,
+    spread_of_constants,
+    spread_of_values,
     sum_of_constants,
     sum_of_values,
 )
@@ -169,12 +171,14 @@ class _Vector:
         argument = of.argument or TRUE
         return tuple(replace(aggregate, kind=kind, argument=argument, where=c.where) for c in of.cells)
 
-    def _estimate(self, aggregate: Aggregate, of: Weighted) -> Count | Total | Mean:
+    def _estimate(self, aggregate: Aggregate, of: Weighted) -> Count | Total | Mean | Spread:
         plain = self._plain(aggregate)
         numbers = [self._number(p.where, self._needed(p)) for p in plain]
         is_sum = aggregate.kind is Kind.SUM
         if aggregate.kind in (Kind.COUNT_ROWS, Kind.COUNT):
             return counted(of, numbers)
+        if aggregate.kind in _SPREADS:
+            return self._estimated_spread(aggregate, of, numbers)
         if of.argument is None:
             return sum_of_constants(of, numbers) if is_sum else mean_of_constants(of, numbers)
         measured = [self._measured(p.where, p.argument, self._needed(p)) for p in plain]
@@ -184,6 +188,15 @@ class _Vector:
             return sum_of_values(of, rows, max(abs(lo), abs(hi)))
         scaled = self._scaled(of.where, of.argument, ())
         return mean_of_values(of, rows, (scaled.least, scaled.most))
+
+    def _estimated_spread(self, aggregate: Aggregate, of: Weighted, numbers: Sequence[Linear]) -> Spread:
+        kind, is_sample = _SPREADS[aggregate.kind]
+        if of.argument is None:
+            return spread_of_constants(kind, of, numbers, is_sample=is_sample)
+        plain = self._plain(aggregate)
+        measured = [self._measured(p.where, p.argument, self._needed(p), squares=True) for p in plain]
+        rows = [Rows(n, m) for n, m in zip(numbers, measured, strict=True)]
+        return spread_of_values(kind, of, rows, is_sample=is_sample)
 
     # --- which rows -------------------------------------------------------------------------------------
 

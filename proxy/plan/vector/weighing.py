@@ -10,16 +10,33 @@ docs/claims/local-answers.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from operator import attrgetter
 
 from proxy.analysis.estimated import Cell, Weighted
-from proxy.plan.vector.recipes import NOTHING, Count, Linear, Mean, Measured, Response, Total, Variance
+from proxy.analysis.own_noise import NO_NOISE
+from proxy.plan.vector.recipes import (
+    NOTHING,
+    Count,
+    Linear,
+    Mean,
+    Measured,
+    Response,
+    Spread,
+    SpreadKind,
+    SpreadOf,
+    Total,
+    Variance,
+)
+
+_COUNT, _VALUE, _SQUARE = attrgetter("count"), attrgetter("value"), attrgetter("square")
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The moments of one cell: its number of rows and, of a measure, the sum of z."""
+    """The moments of one cell: its number of rows and, of a measure, the sums of z and of its squares."""
 
     number: Linear
     measured: Measured
@@ -54,7 +71,7 @@ def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
         value = one.number.times(one.measured.middle).plus(one.measured.total, one.measured.half)
         total = total.plus(value, cell.count)
     numbers = [r.number for r in rows]
-    spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), of.own_sd)
+    spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), math.sqrt(of.own.variance))
     return Total(total, 0, Response((spread,), _row_sd(of, largest)))
 
 
@@ -66,12 +83,19 @@ def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
     squares = math.fsum(c.count * c.count for c in of.cells)
     middle = math.fsum(c.count * c.value for c in of.cells) / squares if squares else 0.0
     lo, hi = of.ends
+    number = summed(of.cells, numbers, lambda c: c.count)
+    total = summed(of.cells, numbers, lambda c: c.value - middle * c.count)
+    response = Response(_of_mean(of, numbers, middle), of.row_sd)
+    return Mean(number, total, middle, 1.0, lo - middle, hi - middle, response)
+
+
+def _of_mean(of: Weighted, numbers: Sequence[Linear], middle: float) -> tuple[Variance, ...]:
+    """The variance of a sum of constants less their middle, and of that less the average times the number of rows."""
 
     def value(cell: Cell) -> float:
         return cell.value - middle * cell.count
 
-    number, total = (summed(of.cells, numbers, w) for w in (lambda c: c.count, value))
-    parts = (
+    return (
         Variance(
             summed(of.cells, numbers, lambda c: value(c) ** 2),
             summed(of.cells, numbers, lambda c: c.square - 2.0 * middle * c.value + middle * middle * c.count),
@@ -82,7 +106,6 @@ def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
         ),
         _squared(of, numbers, 1.0),
     )
-    return Mean(number, total, middle, 1.0, lo - middle, hi - middle, Response(parts, of.row_sd))
 
 
 def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]) -> Mean:
@@ -91,10 +114,52 @@ def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]
     measured = rows[0].measured if rows else Measured(NOTHING, NOTHING, 0.0, 0.0)
     number, total = (summed(of.cells, forms, lambda c: c.count) for forms in (numbers, totals))
     spread, crossed = _squared(of, numbers, 1.0), _squared(of, totals, -2.0)
-    own_sd = of.own_sd / measured.half if measured.half else 0.0
+    own_sd = math.sqrt(of.own.variance) / measured.half if measured.half else 0.0
     parts = (_with_own_noise(of, numbers, spread, own_sd), crossed, spread)
     response = Response(parts, _row_sd(of, measured.half * 2.0))
     return Mean(number, total, measured.middle, measured.half, *ends, response)
+
+
+def spread_of_constants(kind: SpreadKind, of: Weighted, numbers: Sequence[Linear], *, is_sample: bool) -> Spread:
+    """The variance of a constant for each true value."""
+    middle, half = of.ends[0] / 2.0 + of.ends[1] / 2.0, of.ends[1] / 2.0 - of.ends[0] / 2.0
+    number, total, squares = (summed(of.cells, numbers, weight) for weight in (_COUNT, _VALUE, _SQUARE))
+    parts = _of_mean(of, numbers, 0.0) if of.is_of_two else tuple(_of_powers(of, numbers))
+    response = Response(parts, _spread_row_sd(kind, half, 2.0 * half * of.row_sd))
+    which = SpreadOf.TWO if of.is_of_two else SpreadOf.CONSTANTS
+    return Spread(kind, number, Measured(total, squares, middle, half), is_sample, of=which, response=response)
+
+
+def _of_powers(of: Weighted, numbers: Sequence[Linear]) -> Iterator[Variance]:
+    """The covariances of the sums of powers 0, 1 and 2 of constants; those of two powers count twice."""
+    for i, j in combinations_with_replacement(range(3), 2):
+        second, first = NOTHING, NOTHING
+        for cell, number in zip(of.cells, numbers, strict=True):
+            second = second.plus(number, cell.powers[i] * cell.powers[j])
+            first = first.plus(number, cell.powers[i + j])
+        times = 1.0 if i == j else 2.0
+        yield Variance(second.times(times), first.times(times))
+
+
+def spread_of_values(kind: SpreadKind, of: Weighted, rows: Sequence[Rows], *, is_sample: bool) -> Spread:
+    """The variance of a measure."""
+    half = rows[0].measured.half if rows else 0.0
+    middle = rows[0].measured.middle if rows else 0.0
+    sums = ([r.number for r in rows], [r.measured.total for r in rows], [r.measured.squares for r in rows])
+    number, total, squares = (summed(of.cells, forms, lambda c: c.count) for forms in sums)
+    own = of.own.scaled(1.0 / half) if half else NO_NOISE
+    # z is at most 2 from its mean, and the square of that at most 4 from the variance
+    noise_sd = math.sqrt(16.0 * own.variance + own.of_square) * math.hypot(1.0, of.row_sd)
+    row_sd = _spread_row_sd(kind, half, half * half * math.hypot(4.0 * of.row_sd, noise_sd))
+    response = Response(tuple(_squared(of, forms, 1.0) for forms in sums), row_sd)
+    return Spread(kind, number, Measured(total, squares, middle, half), is_sample, own, response=response)
+
+
+def _spread_row_sd(kind: SpreadKind, half: float, of_variance: float) -> float:
+    """What one row adds at most; to a deviation, where values are spread evenly between their bounds."""
+    if kind is SpreadKind.DEVIATION:
+        return of_variance / (2.0 * half / math.sqrt(3.0)) if half else 0.0
+    return of_variance
 
 
 def _squared(of: Weighted, forms: Sequence[Linear], factor: float) -> Variance:
@@ -110,4 +175,4 @@ def _with_own_noise(of: Weighted, numbers: Sequence[Linear], spread: Variance, o
 
 def _row_sd(of: Weighted, largest: float) -> float:
     """What one row of a value of at most `largest` adds at most. A weight's mean square is at most 1 + row_sd^2."""
-    return math.hypot(of.row_sd * largest, of.own_sd * math.hypot(1.0, of.row_sd))
+    return math.hypot(of.row_sd * largest, math.sqrt(of.own.variance) * math.hypot(1.0, of.row_sd))

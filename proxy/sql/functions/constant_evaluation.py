@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from proxy.sql.algebra.nodes import Span
+from proxy.sql.functions import letters
 from proxy.sql.functions.decimals import FoldRule
 from proxy.sql.functions.domains.intervals import as_datetime
 from proxy.sql.functions.domains.spans import binned
@@ -58,6 +59,24 @@ def text(function: Callable[..., str | int]) -> ImageRule:
         return (function(*values),) if all(isinstance(v, (str, int)) for v in values) else ()
 
     return rule
+
+
+def like(values: Constants) -> tuple[Value, ...]:
+    """Whether a text is as a pattern says, as its letters are."""
+    match values:
+        case (str() as text, str() as pattern):
+            return (letters.like(text, pattern),)
+        case _:
+            return ()
+
+
+def like_in_any_case(values: Constants) -> tuple[Value, ...]:
+    """The same of letters that everybody pairs alike."""
+    match values:
+        case (str() as text, str() as pattern) if text.isascii() and pattern.isascii():
+            return (letters.like(text.lower(), pattern.lower()),)
+        case _:
+            return ()
 
 
 def truth(function: Callable[[bool], int | str]) -> ImageRule:

@@ -6,6 +6,7 @@ turn one letter into two, or look at where a word ends; a value spelled by them 
 
 from __future__ import annotations
 
+import enum
 import re
 import unicodedata
 
@@ -51,6 +52,48 @@ def translate(text: str, old: str, new: str) -> str:
 def reversed_(text: str) -> str:
     """Character by character, as PostgreSQL counts them: an accent of its own comes before its letter then."""
     return text[::-1]
+
+
+def like(text: str, pattern: str) -> bool:
+    """Whether a text is as a pattern of LIKE says: `%` any characters, `_` one, a backslash before one that is meant.
+
+    The last `%` so far takes one character more where what comes after it fails, so no pattern takes long.
+    """
+    marks = _marks(pattern)
+    at = place = 0
+    many, taken = -1, 0
+    while at < len(text):
+        if place < len(marks) and marks[place] is _MANY:
+            many, taken, place = place, at, place + 1
+        elif place < len(marks) and marks[place] in (_ONE, text[at]):
+            at, place = at + 1, place + 1
+        elif many >= 0:
+            taken += 1
+            at, place = taken, many + 1
+        else:
+            return False
+    return all(mark is _MANY for mark in marks[place:])
+
+
+class _Mark(enum.Enum):
+    ONE = "_"
+    MANY = "%"
+
+
+_ONE, _MANY = _Mark
+
+
+def _marks(pattern: str) -> list[str | _Mark]:
+    found, rest = list[str | _Mark](), iter(pattern)
+    for character in rest:
+        match character:
+            case "\\":
+                found.append(next(rest))
+            case "%" | "_":
+                found.append(_Mark(character))
+            case _:
+                found.append(character)
+    return found
 
 
 def extracted(text: str, pattern: str, group: int) -> str:

@@ -43,8 +43,9 @@ def rows() -> tuple[Function, ...]:
                         image=image)  # fmt: skip
 
     return (
-        row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
-        row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2),
+        row("like", "{0} LIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2, image=images.like),
+        row("ilike", "{0} ILIKE {1} ESCAPE '\\'", domains.booleans, result=SqlType.BOOL, count=2,
+            image=images.like_in_any_case),
         row("lower", "lower({0})", domains.each(letters.lower), image=images.text(letters.lower)),
         row("upper", _UPPER, domains.each(letters.upper), image=images.text(letters.upper)),
         row("length", "length({0})", domains.lengths, result=SqlType.INT4, image=images.text(len)),

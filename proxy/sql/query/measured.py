@@ -32,8 +32,10 @@ from proxy.sql.syntax.names import spelled
 
 Kind = AggregateKind
 
-_LINEAR = (Kind.COUNT_ROWS, Kind.COUNT, Kind.SUM, Kind.AVG)
-_WHY = "Its values were randomized before they were stored: only counts, sums and averages of rows have estimates."
+#: The variances that have estimates.
+SPREADS = (Kind.VAR_POP, Kind.VAR_SAMP, Kind.STDDEV_POP, Kind.STDDEV_SAMP)
+_ESTIMATED = (Kind.COUNT_ROWS, Kind.COUNT, Kind.SUM, Kind.AVG, *SPREADS)
+_WHY = "Its values were randomized before they were stored: counts, sums, averages and variances have estimates alone."
 
 
 def with_measures(block: Block) -> Block:
@@ -121,14 +123,17 @@ def _check_aggregate(aggregate: Aggregate, block: Block, *, is_grouped: bool) ->
     if aggregate.kind is Kind.MODE and not is_grouped and not _names(aggregate.where, block):
         _check_mode(aggregate, block)
         return
-    if aggregate.kind not in _LINEAR:
-        raise _refused(f"{aggregate.kind.value} over randomized values is not supported",
-                       "Use count(*), sum(x) or avg(x), with FILTER (WHERE ...) on such columns.")  # fmt: skip
+    if aggregate.kind not in _ESTIMATED:
+        raise _refused(
+            f"{aggregate.kind.value} over randomized values is not supported",
+            "Use count(*), sum(x), avg(x) or stddev(x), with FILTER (WHERE ...) on such columns.",
+        )
     for name in _numbers(aggregate.where, block):
         raise _refused(f"{name} has noise of its own and cannot be compared", f"Average it: avg({name}).")
     if _numbers(aggregate.argument, block) and not _is_linear(aggregate, block):
         (name, *_) = _numbers(aggregate.argument, block)
-        raise _refused(f"only sums and averages of {name} itself have estimates", f"Write avg({name}) or sum({name}).")
+        raise _refused(f"only sums, averages and variances of {name} itself have estimates",
+                       f"Write avg({name}), sum({name}) or stddev({name}).")  # fmt: skip
     _check_once(aggregate, block)
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from proxy.analysis.estimated import weighted
-from proxy.analysis.own_noise import own_sd
+from proxy.analysis.own_noise import own_noise
 from proxy.sql.algebra.nodes import Call
 from proxy.sql.relations.scope import Catalog
 from proxy.sqltypes import SqlType
@@ -23,7 +23,8 @@ SD = 10.0 * math.sqrt(2.0)  # of pay
     [
         ("sum(pay)", SD), ("avg(pay)", SD), ("sum(pay + 3)", SD), ("avg(2 - pay / 4)", SD / 4),
         ("sum(-3 * pay)", 3 * SD), ("sum((pay - 1) * 2)", 2 * SD), ("sum(0 * pay)", 0.0),
-        ("sum(pay / 0)", 0.0), ("count(pay)", 0.0), ("sum(pay) filter (where ill)", SD),
+        ("sum(pay / 0)", 0.0), ("count(pay)", 0.0), ("var_samp(1 - 2 * pay)", 2 * SD),
+        ("sum(pay) filter (where ill)", SD),
         ("sum(size) filter (where ill)", 0.0), ("avg(ill::int)", 0.0),
     ],
 )  # fmt: skip
@@ -31,10 +32,11 @@ def test_noise_grows_with_the_factor_of_its_column(aggregate: str, sd: float) ->
     block = bound(f"select {aggregate} from people", CATALOG).block
     found = weighted(block.aggregates[0], block)
     assert found is not None
-    assert found.own_sd == pytest.approx(sd)
+    assert math.sqrt(found.own.variance) == pytest.approx(sd)
+    assert found.own.of_square == pytest.approx(5.0 * sd**4)  # of Laplace noise
 
 
 def test_what_is_no_multiple_has_no_known_noise() -> None:
     block = bound("select sum(pay) from people", CATALOG).block
     with pytest.raises(AssertionError, match="a number with noise"):
-        own_sd(Call("abs", (block.aggregates[0].argument,), SqlType.FLOAT8), block)
+        own_noise(Call("abs", (block.aggregates[0].argument,), SqlType.FLOAT8), block)

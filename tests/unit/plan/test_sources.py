@@ -12,7 +12,7 @@ from proxy.plan.profile.usual import Usual
 from proxy.plan.release_plan import ReleasePlan, plan_release
 from proxy.plan.reuse.derive import derive
 from proxy.plan.sql.unit_totals import possible_totals
-from proxy.plan.vector.recipes import Count, Mean, Total, response_of
+from proxy.plan.vector.recipes import Count, Mean, Spread, Total, response_of
 from proxy.plan.words.sources import error_sources
 from proxy.policy.model import Bounded
 from proxy.sql.relations.scope import Catalog
@@ -80,6 +80,8 @@ def test_a_row_weighs_as_if_there_were_no_condition(pure: bool) -> None:
     [
         ("count(*)", Count, 1), ("count(age)", Count, 1), ("sum(age)", Total, 1), ("avg(size)", Mean, 3),
         ("sum(case when smokes then 2 end)", Total, 1), ("avg(smokes::int)", Mean, 3), ("sum(0 * size)", Total, 1),
+        ("var_pop(size)", Spread, 3), ("stddev(smokes::int)", Spread, 3), ("variance(0 * size)", Spread, 3),
+        ("var_samp(case vote when 'a' then 3 when 'b' then 1 else 0 end)", Spread, 6),
     ],
 )  # fmt: skip
 def test_each_estimate_knows_its_own_error(aggregate: str, kind: type, parts: int, pure: bool) -> None:
@@ -89,11 +91,15 @@ def test_each_estimate_knows_its_own_error(aggregate: str, kind: type, parts: in
 
 
 def test_what_nobody_passes_has_no_average() -> None:
-    query = "select avg(size) filter (where vote = 'z'), avg(case when vote = 'z' then 1 end) from people"
-    found, other = planned(query).vector.finishes
+    nobody = "avg(size) filter (where vote = 'z'), avg(case when vote = 'z' then 1 end)"
+    found, other, of_values, of_constants = planned(
+        f"select {nobody}, {nobody.replace('avg', 'stddev')} from people"
+    ).vector.finishes
     assert isinstance(found, Mean)
-    assert found.number.terms == ()
     assert isinstance(other, Mean)
+    assert isinstance(of_values, Spread)
+    assert isinstance(of_constants, Spread)
+    assert found.number.terms == of_values.number.terms == of_constants.number.terms == ()
 
 
 def test_estimates_are_not_computed_from_other_answers() -> None:
