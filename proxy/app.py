@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 
 from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
+from proxy.admin.data_check import data_problems
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.open_files import MOST_STRANGERS, make_room
@@ -350,6 +351,11 @@ def explain(request: ExplainRequest) -> str:
     policy = read_policy(request.policy, os.environ)
     profiles = read_profiles(path_of(request.state, policy.dataset), policy)[0] if request.state else ()
     return dry_run(policy, request.sql, as_json=request.as_json, profiles=profiles)
+
+
+def check_data(policy: Policy, users_file: Path) -> tuple[str, ...]:
+    """What a start with this policy and these logins would refuse; nothing if all is right."""
+    return data_problems(policy, users_file, _open_engine)
 
 
 def profile(config: ProfileConfig, progress: Progress = untold) -> Profiled:

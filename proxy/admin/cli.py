@@ -54,7 +54,7 @@ def build(runners: Runners, profile: Run) -> typer.Typer:
 
     serve_commands.register(app, runners)
     profile_command.register(app, profile)
-    app.add_typer(policy_commands.app, name="policy")
+    app.add_typer(policy_commands.app_of(runners.check_data), name="policy")
     app.add_typer(user_commands.app, name="user")
     app.add_typer(ledger_commands.app, name="ledger")
     app.command("demo-data")(demo_data)

@@ -22,13 +22,19 @@ class Unservable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundColumn:
-    """stated_type: as the database calls it. said: by an enumeration or by CHECK constraints."""
+    """stated_type: as the database calls it. said: by an enumeration or by CHECK constraints.
+
+    called: the name as the database writes it, where `name` has other letters. is_untyped: a column of CSV, whose type
+    the rows alone could tell.
+    """
 
     name: str
     stated_type: str
     type: SqlType | Unservable
     is_nullable: bool = True
     said: Said = field(default_factory=Said)
+    called: str = ""
+    is_untyped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

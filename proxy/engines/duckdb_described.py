@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -30,7 +31,7 @@ def describe_database(path: Path, progress: Progress) -> tuple[FoundTable, ...]:
         ).fetchall()
         tables = []
         for number, (schema, name) in enumerate(names, start=1):
-            tables.append(_table(connection, str(schema), str(name)))
+            tables.append(_in_small_letters(_table(connection, str(schema), str(name))))
             progress(number, len(names))
         return tuple(tables)
 
@@ -50,7 +51,10 @@ def describe_file(path: Path) -> FoundTable:
     if failure:  # outside the handler: the words of a reader quote rows
         raise ConfigError(f"{path} cannot be read as {'CSV with a header' if is_csv else 'Parquet'}")
     columns = (_column(str(row[0]), str(row[1]), is_nullable=True, checked=Said()) for row in rows)
-    return FoundTable(relation=(path.name.split(".")[0],), columns=tuple(columns))
+    found = FoundTable(
+        relation=(path.name.split(".")[0],), columns=tuple(replace(c, is_untyped=is_csv) for c in columns)
+    )
+    return _in_small_letters(found)
 
 
 @contextlib.contextmanager
@@ -109,3 +113,21 @@ def _column(name: str, stated: str, *, is_nullable: bool, checked: Said) -> Foun
         checked = Said(values=values).and_also(checked)
         stated = "ENUM"
     return FoundColumn(name=name, stated_type=stated, type=found, is_nullable=is_nullable, said=checked)
+
+
+def _in_small_letters(table: FoundTable) -> FoundTable:
+    """The table with its columns' names in small letters, as clients write them; DuckDB reads them as the same.
+
+    Tables that references name keep theirs.
+    """
+
+    def small(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name.lower() for name in names)
+
+    return replace(
+        table,
+        columns=tuple(replace(c, name=c.name.lower(), called=c.name) for c in table.columns),
+        primary=small(table.primary),
+        unique=tuple(map(small, table.unique)),
+        references=tuple(Reference(small(r.columns), r.table, small(r.ref_columns)) for r in table.references),
+    )

@@ -15,6 +15,10 @@ from proxy.wire.exchange import Piece, Refusal
 _NOTHING_KEPT = ((),)  # by a session on the front
 
 
+class NothingPrivate(Unsupported):
+    """The statement reads nothing private: PostgreSQL's to answer or to refuse."""
+
+
 def read_alone(cuts: Cuts, text: str, premises: Premises) -> Piece:
     """The statement that reads private tables or a relation of the proxy. Raises HushError for any other.
 
@@ -51,9 +55,9 @@ def _check(piece: Piece, premises: Premises) -> None:
         raise
 
 
-def _nothing_private(premises: Premises) -> Unsupported:
+def _nothing_private(premises: Premises) -> NothingPrivate:
     private = ", ".join(t.name for t in premises.named.values() if not t.is_public)
-    return Unsupported(
+    return NothingPrivate(
         "the statement reads no private table of this policy",
         detail="PostgreSQL answers it exactly and free, or refuses it; there is no privacy plan.",
         hint=f"Give a SELECT with aggregates over a private table: {private}.",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +18,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from proxy.admin.files import replace_text
-from proxy.admin.proposing.proposal import LeftOut, Proposal, propose
-from proxy.admin.proposing.text import MARK, PlacedSource, write, yaml_text
+from proxy.admin.proposing.proposal import Candidate, LeftOut, Proposal, candidates, propose
+from proxy.admin.proposing.text import MARK, Amounts, PlacedSource, decisions, write, yaml_text
 from proxy.admin.proposing.unclear import Unclear
 from proxy.engines.described import FoundTable
 from proxy.engines.described import Progress as Told
@@ -25,9 +27,11 @@ from proxy.engines.duckdb_described import describe_database, describe_file
 from proxy.engines.postgres_described import describe_server
 from proxy.errors import ConfigError
 from proxy.policy.environment import substitute
+from proxy.policy.figures import figure
 from proxy.policy.load import load_policy
 from proxy.policy.problems import FileProblems
 
+_MOST_SHOWN = 5  # tables that could be the unit
 _FILES = (".csv", ".csv.gz", ".parquet")
 _DSN = re.compile(r"postgres(ql)?://|\w+\s*=")
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
@@ -42,8 +46,12 @@ Sources = Annotated[
     ),
 ]
 Unit = Annotated[
-    str, typer.Option("--unit", metavar="TABLE[.COLUMN]", help="Whose rows are protected.", show_default="a guess")
-]
+    str,
+    typer.Option(
+        "--unit", metavar="TABLE[.COLUMN]|row", help="Whose rows are protected; row: each is a person.",
+        show_default="a guess",
+    ),
+]  # fmt: skip
 Dataset = Annotated[
     str, typer.Option("--dataset", metavar="NAME", help="Database name for clients.", show_default="the source's name")
 ]
@@ -67,15 +75,21 @@ def init(
     dataset: Dataset = "",
     out: Out = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing at a terminal; take what is proposed.")] = False,
 ) -> None:
-    """Propose a policy from tables, types, keys and constraints. Reads no rows; what is yours to decide is marked."""
+    """Propose a policy from tables, types, keys and constraints. Reads no rows; what is yours to decide is marked.
+
+    At a terminal the most important decisions are asked one by one, each with a default.
+    """
     if out is not None and out.exists() and not force:
         raise ConfigError(f"{out} exists", hint="Give --force to replace it.")
     found = _describe(sources, Path() if out is None else out.parent)
     if not found.tables:
         raise ConfigError("no table is there that this login may read")
-    proposal = propose(found.tables, unit)
-    text = write(proposal, _dataset_name(dataset or found.name), found.source)
+    is_asked = out is not None and not yes and sys.stdin.isatty()
+    proposal = propose(found.tables, unit or (_asked_unit(candidates(found.tables)) if is_asked else ""))
+    amounts = _asked_amounts() if is_asked else Amounts()
+    text = write(proposal, _dataset_name(dataset or found.name), found.source, amounts)
     if out is None:
         typer.echo(text, nl=False)
     else:
@@ -104,8 +118,8 @@ def _describe(sources: Sequence[str], folder: Path) -> _Described:
 
 def _files(paths: list[Path], folder: Path) -> _Described:
     tables = tuple(describe_file(path) for path in paths)
-    names = [table.relation[0] for table in tables]
-    if len({name.lower() for name in names}) < len(names):
+    names = [table.relation[0].lower() for table in tables]
+    if len(set(names)) < len(names):
         raise ConfigError("two files have one name, so their tables would have, too", hint="Rename one of them.")
     pairs = zip(names, paths, strict=True)
     files = (f"  {yaml_text(name)}: {yaml_text(os.path.relpath(path, folder))}" for name, path in pairs)
@@ -152,15 +166,47 @@ def _dataset_name(name: str) -> str:
     return plain if plain[:1].isalpha() or plain[:1] == "_" else f"d_{plain}"
 
 
+def _asked_unit(likely: Sequence[Candidate]) -> str:
+    """Who is protected, as `--unit` takes it."""
+    for candidate in likely[:_MOST_SHOWN]:
+        typer.echo(f"  {candidate.option}: {candidate.reasons}", err=True)
+    typer.echo("Who is protected? TABLE.COLUMN of the person's id, or row if each row is a person.", err=True)
+    return str(typer.prompt("unit", default=likely[0].option if likely else "row", err=True))
+
+
+def _asked_amounts() -> Amounts:
+    known = Amounts()
+    dataset = _asked_number("epsilon of all that may ever be learnt, by all together", known.dataset)
+    user = _asked_number("epsilon of what one login may learn", known.user)
+    return Amounts(dataset=dataset, user=user, questions=_asked_number("questions of one login", known.questions))
+
+
+def _asked_number(what: str, default: str) -> str:
+    """A positive number; what is none is asked again."""
+    while True:
+        number = float(typer.prompt(what, default=float(default), type=float, err=True))
+        if 0 < number < math.inf:
+            return figure(number, 15).replace(",", "")
+        typer.echo("Give a number above zero.", err=True)
+
+
 def _tell(proposal: Proposal, text: str, where: str) -> None:
-    """What was made, and what of it cannot be read as a policy yet, on standard error."""
+    """What was made, and what of it is to be decided, in order of importance, on standard error."""
     left_out = sum(isinstance(t.owner, (LeftOut, Unclear)) for t in proposal.tables)
     listed = len(proposal.tables) - left_out
+    asked = decisions(text)
     typer.echo(
-        f"{where}: {listed} table{'' if listed == 1 else 's'} of {proposal.unit_table}, {left_out} left out,"
-        f" {text.count(MARK) - 1} decisions are yours (look for {MARK})",
+        f"{where}: {listed} table{'' if listed == 1 else 's'} of {proposal.unit_table or 'rows'}, {left_out} left out,"
+        f" {len(asked)} decisions are yours (look for {MARK})",
         err=True,
     )
+    for candidate in proposal.candidates[:_MOST_SHOWN]:
+        is_taken = candidate.table == proposal.unit_table
+        typer.echo(
+            f"{'taken as' if is_taken else 'could be'} the unit: {candidate.option}: {candidate.reasons}", err=True
+        )
+    for line, words in asked:
+        typer.echo(f"line {line}: {words}", err=True)
     known = re.sub(r"\$\{[^}]*\}", "host=unknown", text)
     try:
         load_policy(known, filename=where, environment={})

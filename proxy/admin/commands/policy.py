@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path as FilePath
 from typing import Annotated
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from proxy.admin.commands.init import init
+from proxy.admin.commands.try_queries import try_queries
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.ledger_place import InFiles, LedgerOption, Place, StateOption, foretell, place_of
 from proxy.admin.local_words import local_lines
@@ -31,22 +32,61 @@ from proxy.policy.pledge import pledge_of
 from proxy.policy.problems import FileProblems, Path
 from proxy.session.dataset import dataset_account
 
-app = typer.Typer(no_args_is_help=True, help="Make, check and compare policy files.")
-app.command("init")(init)
+#: What is wrong with the data of a policy, given its users file.
+CheckData = Callable[[Policy, FilePath], tuple[str, ...]]
 
 
-@app.command("check")
-def check(
-    files: Annotated[list[FilePath], typer.Argument(metavar="FILE", help="Policy files.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
-    state: StateOption = None,
-    ledger: LedgerOption = "",
-) -> None:
-    """Say everything that is wrong with policy files. Exit status 1 if anything is.
+def app_of(check_data: CheckData) -> typer.Typer:
+    """The commands. check_data comes from the composition root, which stands above this package."""
+    app = typer.Typer(no_args_is_help=True, help="Make, check, try and compare policy files.")
+    app.command("init")(init)
+    _register_check(app, check_data)
+    app.command("try")(try_queries)
+    app.command("diff")(compare)
+    app.command("schema")(print_schema)
+    return app
 
-    With --state or --ledger also what becomes of what was spent there; a promise that cannot be made any more is wrong.
-    """
-    findings = [_check(path, [place_of(state, ledger)] if state or ledger else []) for path in files]
+
+def _register_check(app: typer.Typer, check_data: CheckData) -> None:
+    @app.command("check")
+    def check(
+        files: Annotated[list[FilePath], typer.Argument(metavar="FILE", help="Policy files.", show_default=False)],
+        as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
+        state: StateOption = None,
+        ledger: LedgerOption = "",
+        data: Annotated[
+            bool, typer.Option("--data", help="Look at logins and data as a start would, without serving.")
+        ] = False,
+        users: Annotated[
+            FilePath | None,
+            typer.Option("--users", metavar="FILE", help="Logins for --data.", show_default="each policy's users_file"),
+        ] = None,
+    ) -> None:
+        """Say everything that is wrong with policy files. Exit status 1 if anything is.
+
+        With --state or --ledger also what becomes of what was spent there; a promise that cannot be made any more is
+        wrong. With --data also whether the data keep what the policy declares: for administrators, since that may
+        depend on private rows.
+        """
+        findings = [_check(path, [place_of(state, ledger)] if state or ledger else []) for path in files]
+        if data:
+            findings = [_with_data(finding, users, check_data) for finding in findings]
+        _print_findings(findings, as_json=as_json)
+
+
+def _with_data(finding: _Finding, users: FilePath | None, check_data: CheckData) -> _Finding:
+    """A finding with what is wrong with the data, if the policy itself is right."""
+    if finding.problems:
+        return finding
+    path = FilePath(finding.file)
+    policy = read_policy(path, os.environ)
+    said = check_data(policy, FilePath(policy.users_file) if users is None else users)
+    faults = tuple(_Fault(line=0, path=(), message=words, text=f"{path}: {words}") for words in said)
+    summary = f"{finding.summary}\nthe data keep what is declared, the logins are right, the public PostgreSQL starts"
+    return _Finding(finding.file, faults, "" if faults else summary)
+
+
+def _print_findings(findings: Sequence[_Finding], *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -59,7 +99,6 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("diff")
 def compare(
     old: Annotated[FilePath, typer.Argument(metavar="OLD", help="The policy as it was.", show_default=False)],
     new: Annotated[FilePath, typer.Argument(metavar="NEW", help="The policy as it is to be.", show_default=False)],
@@ -84,7 +123,6 @@ def compare(
         raise typer.Exit(1)
 
 
-@app.command("schema")
 def print_schema() -> None:
     """Print the JSON Schema of policy files, for editors that complete and check YAML."""
     print_json(schema())

@@ -38,18 +38,21 @@ from proxy.config import (
 )
 from proxy.errors import ConfigError
 from proxy.ledger.postgres.link import check_address
+from proxy.policy.model import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runners:
     """What the commands do once their options are understood.
 
-    serve and demo return when the server has ended; explain returns the text to print. Errors are HushErrors.
+    serve and demo return when the server has ended; explain returns the text to print; check_data what is wrong with
+    the data of a policy, given its users file. Errors are HushErrors.
     """
 
     serve: Callable[[ServeConfig], None]
     demo: Callable[[DemoConfig], None]
     explain: Callable[[ExplainRequest], str]
+    check_data: Callable[[Policy, Path], tuple[str, ...]]
 
 
 _LISTEN = "127.0.0.1:6432"

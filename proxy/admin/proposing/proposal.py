@@ -6,6 +6,7 @@ What is not known is left out, since a policy that says nothing of a table shows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,22 +16,15 @@ from proxy.errors import ConfigError
 from proxy.policy.columns import RESERVED_PREFIXES
 from proxy.policy.paths import are_comparable
 
-_PERSONS = (
-    *(
-        "account",
-        "citizen",
-        "client",
-        "consumer",
-        "customer",
-        "employee",
-        "guest",
-        "household",
-        "member",
-        "participant",
-    ),
-    *("patient", "passenger", "people", "person", "player", "pupil", "resident", "student", "subscriber", "user"),
-    *("visitor", "voter", "worker"),
+_PERSONS = frozenset(
+    (
+        *("account", "citizen", "client", "consumer", "customer", "guest", "household", "member", "participant"),
+        *("patient", "passenger", "people", "person", "player", "pupil", "resident", "student", "subscriber", "user"),
+        *("visitor", "voter"),
+    )
 )
+_STAFF = frozenset(["agent", "employee", "operator", "staff", "worker"])
+_ID = re.compile(r"(.+?)_?id\Z")
 DEFAULT_SCHEMAS = ("main", "public")
 
 
@@ -43,6 +37,11 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
+class EachRow:
+    """Every row is a unit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Via:
     """The unit is that of the row of `parent` (a name in the policy) to which column `on` refers."""
 
@@ -52,9 +51,10 @@ class Via:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Nothing leads to the unit, or nothing that a policy can say; `reason` is for people."""
+    """Nothing leads to the unit; `reason` is for people. is_of_people: its name says that rows are people's."""
 
     reason: str
+    is_of_people: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +62,22 @@ class ProposedTable:
     """A table under the name it is to have for clients.
 
     keys: columns to be used in joins and never shown. joins: column, policy's table, its column.
+    later: joins that can be opened with the table that they lead to.
     others: other foreign keys by which a row could be a unit's.
     """
 
     name: str
     found: FoundTable
-    owner: Own | Via | LeftOut | Unclear
+    owner: Own | EachRow | Via | LeftOut | Unclear
     keys: frozenset[str] = frozenset()
     joins: tuple[tuple[str, str, str], ...] = ()
+    later: tuple[tuple[str, str, str], ...] = ()
     others: tuple[str, ...] = ()
+
+    @property
+    def is_called_as_units(self) -> bool:
+        """Whether its name is that of people whose ids its unit's column holds: then each has one row, it seems."""
+        return isinstance(self.owner, Own) and not self.owner.is_guessed and _kind(self.found, ())[0] < _NOBODY
 
     @property
     def is_one_row_per_unit(self) -> bool:
@@ -78,52 +85,87 @@ class ProposedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A table, in the policy's name, whose rows could be the units, or whose columns name them; why, for people."""
+
+    table: str
+    columns: tuple[str, ...]
+    reasons: str
+
+    @property
+    def option(self) -> str:
+        """As `--unit` takes it."""
+        return f"{self.table}.{self.columns[0]}" if len(self.columns) == 1 else self.table
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
-    """unit_table: the policy's name of the table with one row for each unit, or with the unit's column."""
+    """unit_table: the policy's name of the table with one row for each unit, or with the unit's column; "" for rows.
+
+    candidates: the likeliest first.
+    """
 
     unit_table: str
     tables: tuple[ProposedTable, ...]
-    candidates: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
 
 
 def propose(found: Sequence[FoundTable], wanted: str) -> Proposal:
     """Find the unit and the ways to it.
 
-    wanted: `table` or `table.column` of the unit; "" to choose. Raises ConfigError when there is no telling.
+    wanted: `table` or `table.column` of the unit; `row` for each row; "" to choose. Raises ConfigError when there is no
+    telling.
     """
     names = _policy_names(found)
-    candidates = _candidates(found, names)
-    unit, columns = _chosen(found, names, candidates, wanted)
+    if wanted == "row":
+        rows = (_by_rows(table, names) for table in found)
+        return Proposal("", tuple(sorted(rows, key=_place)), candidates(found))
+    likely = candidates(found)
+    unit, columns = _chosen(found, names, likely, wanted)
     owners = _owners(found, names, unit, columns)
-    keys = {t.relation: _keys(t, found) for t in found}
     told = {relation: owner.columns if isinstance(owner, Own) else () for relation, owner in owners.items()}
     ways: Mapping[tuple[str, ...], Own | Via | Unclear] = {**owners, **unclear_tables(found, names, told)}
     tables = []
     for table in found:
-        owner = ways.get(table.relation, LeftOut(f"no foreign key leads to {names[unit.relation]}"))
+        is_of_people = _kind(table, ())[0] < _NOBODY
+        left_out = LeftOut(f"no foreign key leads to {names[unit.relation]}", is_of_people)
+        owner = ways.get(table.relation, left_out)
         own = frozenset(owner.columns) if isinstance(owner, (Own, Unclear)) else frozenset[str]()
-        joins = tuple(_joins(table, found, names, owners)) if table.relation in owners else ()
+        joins = tuple(_joins(table, found, names)) if table.relation in owners else ()
+        open_names = {names[relation] for relation in owners}
         tables.append(
             ProposedTable(
-                name=names[table.relation], found=table, owner=owner, keys=keys[table.relation] | own, joins=joins,
+                name=names[table.relation], found=table, owner=owner, keys=_keys(table, found, owners) | own,
+                joins=tuple(j for j in joins if j[1] in open_names),
+                later=tuple(j for j in joins if j[1] not in open_names),
                 others=tuple(_others(table, names, owners, owner)),
             )
         )  # fmt: skip
-    return Proposal(names[unit.relation], tuple(tables), candidates)
+    return Proposal(names[unit.relation], tuple(sorted(tables, key=_place)), likely)
+
+
+def _by_rows(table: FoundTable, names: Mapping[tuple[str, ...], str]) -> ProposedTable:
+    view = Unclear("a view, of which one row may tell of many rows", ())
+    return ProposedTable(name=names[table.relation], found=table, owner=view if table.is_view else EachRow())
+
+
+def _place(table: ProposedTable) -> int:
+    """Private tables first, then those that a person may open."""
+    return isinstance(table.owner, Unclear) + 2 * isinstance(table.owner, LeftOut)
 
 
 # --- names ----------------------------------------------------------------------------------------------
 
 
 def _policy_names(found: Sequence[FoundTable]) -> Mapping[tuple[str, ...], str]:
-    """One name for each relation: its own, with its schema where two differ in nothing else."""
+    """One name for each relation: its own in small letters, with its schema where two differ in nothing else."""
     names: dict[tuple[str, ...], str] = {}
     seen: set[str] = set()
     for table in sorted(found, key=lambda t: (t.relation[0] not in DEFAULT_SCHEMAS, t.relation)):
-        plain = table.relation[-1].replace(".", "_")
+        plain = table.relation[-1].replace(".", "_").lower()
         if plain.lower().startswith(RESERVED_PREFIXES) or plain.lower() in ("hush", "pg_catalog", "information_schema"):
             plain = f"t_{plain}"
-        name = plain if plain.lower() not in seen else f"{'_'.join(table.relation)}".replace(".", "_")
+        name = plain if plain.lower() not in seen else "_".join(table.relation).replace(".", "_").lower()
         while name.lower() in seen:
             name += "_"
         seen.add(name.lower())
@@ -134,37 +176,72 @@ def _policy_names(found: Sequence[FoundTable]) -> Mapping[tuple[str, ...], str]:
 # --- the unit -------------------------------------------------------------------------------------------
 
 
-def _candidates(found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str]) -> tuple[str, ...]:
-    """Tables whose rows could be the units, the likeliest first: a word for persons, then how much belongs to them."""
+def candidates(found: Sequence[FoundTable]) -> tuple[Candidate, ...]:
+    """Whose rows could be the units, the likeliest first: words for people, for staff, then how much leads to them."""
+    names = _policy_names(found)
     scored = []
     for table in found:
-        reach = len(_owners(found, names, table, table.primary)) - 1 if table.primary else 0
-        is_person = any(word in table.relation[-1].lower() for word in _PERSONS)
-        if table.primary and (reach or is_person):
-            scored.append((not is_person, -reach, names[table.relation]))
-    return tuple(name for _, _, name in sorted(scored))
+        for columns in [table.primary] if table.primary else list(_named_ids(table)):
+            reach = len(_owners(found, names, table, columns)) - 1
+            rank, reason = _kind(table, columns if not table.primary else ())
+            if reach or (table.primary and rank < _NOBODY):
+                others = f"{reach} other table{'s' * (reach != 1)} lead{'s' * (reach == 1)} to it"
+                reasons = ", ".join([*([reason] if reason else []), others if reach else "nothing leads to it"])
+                is_of_many = not table.primary and not _words(table.relation[-1]) & (_PERSONS | _STAFF)
+                scored.append((rank, is_of_many, -reach, names[table.relation], columns, reasons))
+    return tuple(Candidate(name, columns, reasons) for *_, name, columns, reasons in sorted(scored))
+
+
+_PERSON, _EMPLOYEE, _NOBODY = range(3)
+
+
+def _kind(table: FoundTable, columns: tuple[str, ...]) -> tuple[int, str]:
+    """How likely the rows of a table, or what its columns name, are people, and why."""
+    words = _words(table.relation[-1]).union(*map(_words, columns))
+    for rank, known, what in ((_PERSON, _PERSONS, "a word for people"), (_EMPLOYEE, _STAFF, "a word for staff")):
+        if found := sorted(words & known):
+            return rank, f"{found[0]} is {what}"
+    return _NOBODY, ""
+
+
+def _named_ids(table: FoundTable) -> Iterator[tuple[str, ...]]:
+    """The columns of a table without a key that name people, as player_id or customer."""
+    return ((c.name,) for c in table.columns if _words(c.name) & (_PERSONS | _STAFF) and not table.is_view)
+
+
+def _words(name: str) -> frozenset[str]:
+    """The words for people that a name may stand for: of `CustomerID` these are `customer`."""
+    plain = name.lower()
+    stem = found[1] if (found := _ID.fullmatch(plain)) else plain
+    parts = re.split(r"[^a-z]+", stem)
+    return frozenset(w for part in (stem, parts[-1]) for w in (part, part.removesuffix("s")))
 
 
 def _chosen(
-    found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str], candidates: tuple[str, ...], wanted: str
+    found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str], likely: tuple[Candidate, ...], wanted: str
 ) -> tuple[FoundTable, tuple[str, ...]]:
     by_name = {names[t.relation]: t for t in found}
     if not wanted:
-        if not candidates:
+        if not likely:
             raise ConfigError(
                 "no table can be told to be the one whose rows are protected",
-                hint="Say it: --unit TABLE.COLUMN, the column that holds the person's id.",
+                hint="Say it: --unit TABLE.COLUMN, the column that holds the person's id; or --unit row, if each row is"
+                f" a person. Tables: {', '.join(sorted(by_name)[:20])}.",
             )
-        chosen = by_name[candidates[0]]
-        return chosen, chosen.primary
-    called = {".".join(t.relation): t for t in found} | by_name
+        return by_name[likely[0].table], likely[0].columns
+    called = {".".join(t.relation): t for t in found} | {t.relation[-1]: t for t in found} | by_name
     name, _, column = (wanted, "", "") if wanted in called else wanted.rpartition(".")
     if name not in called:
         either = f", and no table {name} with a column {column}" if name else ""
         raise ConfigError(f"there is no table {wanted}{either}", hint=f"Tables: {', '.join(sorted(by_name)[:20])}.")
     table = called[name]
-    if column and column not in {c.name for c in table.columns}:
-        raise ConfigError(f"table {name} has no column {column}")
+    if column:
+        columns = {c.called: c.name for c in table.columns} | {c.name: c.name for c in table.columns}
+        if column not in columns:
+            raise ConfigError(
+                f"table {name} has no column {column}", hint=f"Columns: {', '.join(sorted(columns)[:40])}."
+            )
+        column = columns[column]
     if not column and not table.primary:
         raise ConfigError(f"table {name} has no primary key", hint=f"Name the unit's column: --unit {name}.COLUMN")
     return table, (column,) if column else table.primary
@@ -227,22 +304,22 @@ def _others(
 # --- columns --------------------------------------------------------------------------------------------
 
 
-def _keys(table: FoundTable, found: Sequence[FoundTable]) -> frozenset[str]:
-    """Columns that tell rows apart or refer to others; of a key of several columns those that do so by themselves."""
+def _keys(
+    table: FoundTable, found: Sequence[FoundTable], owners: Mapping[tuple[str, ...], Own | Via]
+) -> frozenset[str]:
+    """Columns that tell rows apart or refer to private tables; of a key of several columns those that do so by
+    themselves. What refers to other tables may be shown as any column."""
     referred = (c for t in found for r in t.references if r.table == table.relation for c in r.ref_columns)
     primary = table.primary if len(table.primary) == 1 else ()
-    return frozenset([*primary, *(c for r in table.references for c in r.columns), *referred])
+    return frozenset([*primary, *(c for r in table.references if r.table in owners for c in r.columns), *referred])
 
 
 def _joins(
-    table: FoundTable,
-    found: Sequence[FoundTable],
-    names: Mapping[tuple[str, ...], str],
-    owners: Mapping[tuple[str, ...], Own | Via],
+    table: FoundTable, found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str]
 ) -> Iterator[tuple[str, str, str]]:
     tables = {t.relation: t for t in found}
     for reference in table.references:
-        if reference.table in owners and reference.table != table.relation and _is_join(table, reference, tables):
+        if reference.table != table.relation and _is_join(table, reference, tables):
             for column, other in zip(reference.columns, reference.ref_columns, strict=True):
                 yield column, names[reference.table], other
 

@@ -29,6 +29,9 @@ from proxy.session.pricing.explain import amounts, later_lines
 from proxy.session.pricing.payment import left_after
 from proxy.sql.algebra.constants import Constants, Unread, not_understood
 
+#: How the lines of a plan begin that say how far off its numbers are, and which groups are not shown.
+_TOLD = ("Output ", "Threshold", "Bound: ")
+
 
 @dataclass(frozen=True, slots=True)
 class _Releases:
@@ -44,16 +47,7 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     What a served proxy answers is explained, as it would be planned there for somebody who may name every table. Keys
     that tables are joined on count as unique: a served dataset checks that on its data.
     """
-    premises = as_declared(policy, RELATIONS, tuple(profiles))
-    cuts = Cuts()
-    piece = read_alone(cuts, sql, premises)
-    try:
-        found = _releases(cuts, piece, _terms(policy))
-    except Unread as unread:
-        raise not_understood(unread) from None
-    except HushError as error:
-        error.position += piece.start if error.position else 0
-        raise
+    found = _planned(policy, sql, profiles)
     blocks = [explain_plan(p, policy.privacy) for p in found.plans]
     later: list[Json] = [{"charge": amounts(cost, policy.privacy)} for cost in found.later]
     if as_json:
@@ -62,6 +56,35 @@ def dry_run(policy: Policy, sql: str, *, as_json: bool, profiles: Sequence[Table
     for block in blocks:
         lines += plan_lines(block)
     return "\n".join([*lines, *later_lines(later), *([] if blocks or later else ["Nothing is released, it is free."])])
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The charge of a statement's releases, and a line for each number that it would give."""
+
+    cost: Cost
+    outputs: tuple[str, ...]
+
+
+def expected(policy: Policy, sql: str, profiles: Sequence[TableProfile] = ()) -> Expected:
+    """What one statement would cost at the policy's default epsilon, and how far off it would be. Raises HushError."""
+    found = _planned(policy, sql, profiles)
+    lines = [line for plan in found.plans for line in plan_lines(explain_plan(plan, policy.privacy))]
+    cost = sum((*(plan.cost for plan in found.plans), *found.later), Cost(0, 0))
+    return Expected(cost, tuple(line.strip() for line in lines if line.strip().startswith(_TOLD)))
+
+
+def _planned(policy: Policy, sql: str, profiles: Sequence[TableProfile]) -> _Releases:
+    premises = as_declared(policy, RELATIONS, tuple(profiles))
+    cuts = Cuts()
+    piece = read_alone(cuts, sql, premises)
+    try:
+        return _releases(cuts, piece, _terms(policy))
+    except Unread as unread:
+        raise not_understood(unread) from None
+    except HushError as error:
+        error.position += piece.start if error.position else 0
+        raise
 
 
 def _terms(policy: Policy) -> Terms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from proxy.admin.commands.profile import Profiled
 from proxy.admin.commands.serve import Runners
 from proxy.config import DemoConfig, ExplainRequest, ProfileConfig, ServeConfig
 from proxy.errors import HushError
+from proxy.policy.model import Policy
 from proxy.session.learning.profiling import Progress
 
 
@@ -25,11 +27,13 @@ class CommandLine:
     profile_configs: list[ProfileConfig] = field(default_factory=list)
     profiled: Profiled = field(init=False)  # what `profile` is to tell
     failure: HushError | None = None
+    checked: list[tuple[str, Path]] = field(default_factory=list)
+    data_faults: tuple[str, ...] = ()
     out: str = ""
     err: str = ""
 
     def __call__(self, *arguments: str) -> int:
-        runners = Runners(serve=self._serve, demo=self.demos.append, explain=self._explain)
+        runners = Runners(serve=self._serve, demo=self.demos.append, explain=self._explain, check_data=self._check_data)
         status = run(build(runners, self._profile), arguments)
         self.out, self.err = self.capsys.readouterr()
         return status
@@ -38,6 +42,10 @@ class CommandLine:
         self.served.append(config)
         if self.failure is not None:
             raise self.failure
+
+    def _check_data(self, policy: Policy, users_file: Path) -> tuple[str, ...]:
+        self.checked.append((policy.dataset, users_file))
+        return self.data_faults
 
     def _profile(self, config: ProfileConfig, progress: Progress) -> Profiled:
         self.profile_configs.append(config)

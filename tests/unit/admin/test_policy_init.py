@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from proxy.admin.proposing.guesses import Guess, NoGuess, guess_of
+from proxy.engines.described import FoundColumn
 from proxy.policy.load import load_policy
-from proxy.policy.model import Bounded, Listed, Policy, PostgresSource, UnitColumns, UnitVia, Unknown
+from proxy.policy.model import (
+    Bounded,
+    EpsilonLimit,
+    Listed,
+    Policy,
+    PostgresSource,
+    RowUnit,
+    UnitColumns,
+    UnitVia,
+    Unknown,
+)
+from proxy.sqltypes import SqlType
+from tests.e2e.strange_data import MUSIC, write_baseball, write_flights
 from tests.postgres_server import private_server
 from tests.unit.admin.command_line import CommandLine
 
@@ -56,9 +71,9 @@ def _made(command: CommandLine, out: Path, *arguments: str, environment: dict[st
 
 
 def _check_shop(policy: Policy) -> None:
-    assert set(policy.tables) >= {"Customers", "orders", "items", "profiles"}
+    assert set(policy.tables) >= {"customers", "orders", "items", "profiles"}
     assert not {"stores", "log", "secret"} & set(policy.tables)
-    customers = policy.tables["Customers"]
+    customers = policy.tables["customers"]
     assert customers.ownership == UnitColumns(("id",))
     assert customers.unit_unique
     domains = {c.name: (c.domain, c.nullable) for c in customers.columns}
@@ -66,13 +81,13 @@ def _check_shop(policy: Policy) -> None:
     assert domains["score"] == (Bounded(1, 9), True)
     assert domains["plan"] == (Listed(("free", "it's: pro")), False)
     assert isinstance(domains["born"][0], Bounded)
-    assert domains["height"] == (Unknown(), True)
-    assert not {"Odd Name", "note"} & set(domains)  # texts that nobody listed wait for a person
+    assert domains["height"] == (Bounded(0.0, 300.0), True)  # guessed
+    assert not {"Odd Name", "odd name", "note"} & set(domains)  # texts that nobody listed wait for a person
     orders = policy.tables["orders"]
     assert orders.ownership == UnitColumns(("customer_id",))
     assert not orders.unit_unique
-    assert {(j.column, j.table) for j in orders.joins} == {("customer_id", "Customers"), ("referrer", "Customers")}
-    assert {c.name for c in orders.columns if c.key} == {"order_id", "customer_id", "referrer", "store_id"}
+    assert {(j.column, j.table) for j in orders.joins} == {("customer_id", "customers"), ("referrer", "customers")}
+    assert {c.name for c in orders.columns if c.key} == {"order_id", "customer_id", "referrer"}
     items = policy.tables["items"]
     assert items.ownership == UnitVia("orders", "order_id", "order_id")
     assert {c.name: c.domain for c in items.columns if not c.key} == {"line": Bounded(1, 8), "price": Unknown()}
@@ -90,10 +105,14 @@ def test_a_duckdb_file_is_proposed_by_its_keys(command: CommandLine, tmp_path: P
     assert policy.dataset == "my_shop"
     assert policy.privacy.unit == "customer"
     text = out.read_text(encoding="utf-8")
-    decisions = text.count("DECIDE") - 1
+    decisions = text.count("# DECIDE: ")
+    assert decisions <= 10
     assert decisions == int(command.err.split(" decisions")[0].rpartition(" ")[2])
     assert "one of them can be protected" in text  # orders.referrer
     assert "a CHECK says at least 0" in text
+    assert '#   store_id: "stores.store_id" # when that table is opened below' in text
+    assert "unit: customers.id: customer is a word for people, 3 other tables lead to it" in command.err
+    assert "line 11: who is protected?" in command.err
     assert command("policy", "check", str(out)) == 0
     assert f"{decisions} decisions are still yours: look for DECIDE, first in line 11\n" in command.out
     assert command("policy", "init", "--from", str(data), "--out", str(out)) == 2
@@ -113,7 +132,7 @@ def test_a_postgres_server_is_proposed_as_its_login_sees_it(
     policy = _made(command, out, "--from", "${HERE}", environment={"HERE": dsn})
     _check_shop(policy)
     assert policy.source == PostgresSource(dsn)
-    assert policy.tables["Customers"].relation == ("crm", "Customers")
+    assert policy.tables["customers"].relation == ("crm", "Customers")
     assert policy.tables["t_pg_table_of ours"].ownership == UnitColumns(("customer",))
     members = {c.name: c.domain for c in policy.tables["members"].columns}
     assert members == {"id": Unknown(), "share": Bounded(0, 100), "A": Unknown()}
@@ -134,7 +153,7 @@ def test_a_postgres_server_is_proposed_as_its_login_sees_it(
     assert "host=" not in text
     for name in ("crm.Customers", "crm.Customers.id"):  # as PostgreSQL calls it, beside the policy's own name
         assert command("policy", "init", "--from", dsn, "--unit", name) == 0
-        assert "# Customers are, and" in command.out
+        assert "# customers are, and" in command.out
     assert command("policy", "init", "--from", f"{dsn} password=hunter2") == 0
     assert 'dsn: "${INIT_SHOP_DSN}" # DECIDE' in command.out
     assert "hunter2" not in command.out + command.err
@@ -213,3 +232,118 @@ def test_a_difference_is_shown_in_words(command: CommandLine, tmp_path: Path) ->
     new.write_text(text.replace("epsilon: 20", "epsilon: many"), encoding="utf-8")
     assert command("policy", "diff", str(old), str(new)) == 2  # neither opens nor closes
     assert "new.yaml:" in command.err
+
+
+def test_a_database_without_keys_is_proposed_in_few_decisions(command: CommandLine, tmp_path: Path) -> None:
+    write_baseball(tmp_path / "baseball.duckdb")
+    policy = _made(command, tmp_path / "p.yaml", "--from", str(tmp_path / "baseball.duckdb"))
+    assert int(command.err.split(" decisions")[0].rpartition(" ")[2]) <= 10
+    assert "taken as the unit: people.playerid: people is a word for people, 2 other tables lead to it" in command.err
+    assert "does playerid say whose rows of batting they are?" in command.err
+    assert {n: t.ownership for n, t in policy.tables.items()} == dict.fromkeys(
+        ("batting", "people", "salaries"), UnitColumns(("playerid",))
+    )
+    assert policy.tables["people"].relation == ("main", "People")
+    assert [n for n, t in policy.tables.items() if t.unit_unique] == ["people"]
+    people = {c.name: c.domain for c in policy.tables["people"].columns}
+    assert people["birthyear"] == Bounded(1850, 2050)
+    assert people["birthmonth"] == Bounded(1, 12)
+    assert people["birthcountry"] == Unknown()
+    assert not {"namefirst", "namelast"} & set(people), "texts that may name somebody wait for a person"
+    text = (tmp_path / "p.yaml").read_text()
+    assert "birthyear: {type: bigint, bounds: [1850, 2050]} # guessed: a year" in text
+    assert "# later: bounds: [low, high], from what is known, for sums of stint, g, ab, r, h, 2b, hr, rbi\n" in text
+    assert policy.tables["batting"].column("2b") is not None
+
+
+def test_a_shop_has_its_customers_protected_and_not_its_employees(command: CommandLine, tmp_path: Path) -> None:
+    server = private_server()
+    server.create("init music", MUSIC)
+    policy = _made(command, tmp_path / "p.yaml", "--from", server.dsn("init music"))
+    assert set(policy.tables) == {"customer", "invoice", "invoiceline"}
+    assert policy.tables["customer"].relation == ("public", "Customer")
+    assert "could be the unit: employee.EmployeeId: employee is a word for staff" in command.err
+    text = (tmp_path / "p.yaml").read_text()
+    assert '#   TrackId: "track.TrackId" # when that table is opened below' in text
+    assert "# employee:\n" not in text, "rows of people are not proposed as public"
+    assert int(command.err.split(" decisions")[0].rpartition(" ")[2]) <= 10
+    opened = text.replace("  # track:\n", "  track:\n").replace("    #   TrackId:", "      TrackId:")
+    head, _, tail = opened.partition("  track:\n")
+    block, gap, rest = tail.partition("\n\n")
+    opened = f"{head}  track:\n{block.replace('  #   ', '    ')}{gap}{rest}"
+    assert load_policy(opened, filename="p.yaml", environment={}).tables["track"].is_public
+
+
+def test_each_row_can_be_a_person(command: CommandLine, tmp_path: Path) -> None:
+    write_flights(tmp_path / "flights.parquet")
+    files = ["--from", str(tmp_path / "flights.parquet")]
+    assert command("policy", "init", *files) == 2
+    assert "or --unit row, if each row is a person. Tables: flights." in command.err
+    policy = _made(command, tmp_path / "p.yaml", *files, "--unit", "row")
+    assert policy.privacy.unit == "row"
+    assert policy.tables["flights"].ownership == RowUnit()
+    named = _made(command, tmp_path / "p.yaml", "--force", *files, "--unit", "flights.tailnum")
+    assert named.tables["flights"].ownership == UnitColumns(("tailnum",))
+    hour = named.tables["flights"].column("hour")
+    assert hour is not None
+    assert hour.domain == Bounded(0, 24)
+
+
+def test_a_view_is_left_out_where_each_row_is_a_person(command: CommandLine, tmp_path: Path) -> None:
+    server = private_server()
+    server.create("init rows", "create table answers (age int, yes boolean); create view v as select * from answers")
+    policy = _made(command, tmp_path / "p.yaml", "--from", server.dsn("init rows"), "--unit", "row")
+    assert set(policy.tables) == {"answers"}
+    assert (
+        "# v: a view, of which one row may tell of many rows, so it is left out." in (tmp_path / "p.yaml").read_text()
+    )
+
+
+def test_at_a_terminal_the_first_decisions_are_asked(
+    command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_baseball(tmp_path / "b.duckdb")
+    monkeypatch.setattr("sys.stdin", _Typed("batting.playerid\n30\n-1\n5\n\n"))
+    policy = _made(command, tmp_path / "p.yaml", "--from", str(tmp_path / "b.duckdb"))
+    assert "Give a number above zero." in command.err
+    assert (policy.budgets.dataset, policy.budgets.user) == (EpsilonLimit(30.0), EpsilonLimit(5.0))
+    monkeypatch.setattr("sys.stdin", _Typed(""))
+    assert command("policy", "init", "--from", str(tmp_path / "b.duckdb"), "--out", str(tmp_path / "q.yaml")) == 130
+    assert not (tmp_path / "q.yaml").exists()
+    _made(command, tmp_path / "q.yaml", "--from", str(tmp_path / "b.duckdb"), "--yes")
+
+
+class _Typed(StringIO):
+    """What somebody types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "name, kind, low, high",
+    [
+        ("age", SqlType.INT4, "0", "120"), ("birthYear", SqlType.INT2, "1850", "2050"),
+        ("yearID", SqlType.INT8, "1850", "2050"),
+        ("Lat", SqlType.FLOAT8, "-90", "90"), ("tax_pct", SqlType.NUMERIC, "0", "100"),
+        ("date_of_birth", SqlType.DATE, "1900-01-01", "2035-12-31"),
+    ],
+)  # fmt: skip
+def test_a_name_that_everybody_knows_gives_bounds(name: str, kind: SqlType, low: str, high: str) -> None:
+    guess = guess_of(FoundColumn(name=name.lower(), called=name, stated_type="", type=kind))
+    assert isinstance(guess, Guess)
+    assert (guess.low, guess.high, guess.type) == (low, high, kind)
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("mileage", SqlType.INT4),
+        ("usage", SqlType.INT4),
+        ("age", SqlType.TEXT),
+        ("shipped", SqlType.DATE),
+        ("", SqlType.INT4),
+    ],
+)
+def test_other_names_give_none(name: str, kind: SqlType) -> None:
+    assert guess_of(FoundColumn(name=name, stated_type="", type=kind)) == NoGuess()
