@@ -264,8 +264,7 @@ class ClientSession:
         except HushError as error:
             error.position = progress.original(error.position)
             raise
-        is_known = not planned.blocks or is_paid(planned, asker, settings)
-        if is_explain and not (progress.asked and is_known):
+        if is_explain and not (progress.asked and await self._is_known(planned, asker, settings)):
             others = [await self._plan(q, asker, settings, progress) for q in progress.others]
             return await self._explained(progress, (planned, *others), asker, settings, len(parameters), piece.text)
         if not planned.blocks and progress.asked is None:
@@ -273,9 +272,14 @@ class ClientSession:
             calls = await self._calls(query, asker, settings, progress)
             patches = await self._wait(lambda: self._system(query, asker, settings, self._last, calls))
             return spliced(handle, patches, len(parameters), ())
-        if settings.must_confirm and settings.target == NO_TARGET and not (is_known or progress.stage.tickets):
+        is_asked_twice = settings.must_confirm and settings.target == NO_TARGET and not progress.stage.tickets
+        if is_asked_twice and not await self._is_known(planned, asker, settings):
             self._confirmations.check(planned, asker.version.policy.privacy, is_first=not progress.earlier)
         return await self._answered(progress, query, planned, asker, settings, piece)
+
+    async def _is_known(self, planned: Planned, asker: Asker, settings: Settings) -> bool:
+        """Whether the answer costs nothing. What is stored is read in a thread: it may be in another machine."""
+        return not planned.blocks or await self._wait(lambda: is_paid(planned, asker, settings))
 
     async def _without_release(self, handle: Understood, query: Probe, asker: Asker, count: int) -> Spliced:
         """A statement about the shape of its answer, or about made-up rows."""
