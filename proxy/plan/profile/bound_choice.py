@@ -218,13 +218,17 @@ class _Forecast:
 
     def __init__(self, vector: MomentVector, situation: Situation, units: _Units) -> None:
         self._vector, self._of, self._units, self._rows = vector, situation, units, units.rows
-        self._sizes = [self._sizes_of(m) for m in vector.moments]
         self._deviations = [self._deviation(m) for m in vector.moments]
         self._all_rows = max(units.all_rows, _LEAST_BOUND)
         self._uses = [self._use_of(i) for i in range(len(vector.moments))]
         self._kappa = _UNEVEN / units.groups if units.groups > 1 else 1.0
 
     # --- sizes ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sizes(self) -> list[Doubles]:
+        """By moment."""
+        return [self._sizes_of(m) for m in self._vector.moments]
 
     def _sizes_of(self, moment: Moment) -> Doubles:
         """What units have of a moment in all groups together, by rank."""
