@@ -133,6 +133,8 @@ class Table:
     policy: Policy = field(init=False)
     database: duckdb.DuckDBPyConnection = field(init=False)
     _exact: dict[str, RawResult] = field(default_factory=dict)
+    _true: dict[Question, tuple[dict[object, float], dict[object, int]]] = field(default_factory=dict)
+    _cells: dict[Question, Cells] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policy = read(self.file)
@@ -238,6 +240,11 @@ class Table:
 
     def _truth(self, question: Question) -> tuple[dict[object, float], dict[object, int]]:
         """The exact number of each group, and how many rows it has."""
+        if question not in self._true:
+            self._true[question] = self._counted(question)
+        return self._true[question]
+
+    def _counted(self, question: Question) -> tuple[dict[object, float], dict[object, int]]:
         key, where = question.key or "NULL", f"WHERE {question.where}" if question.where else ""
         sql = f"SELECT CAST({key} AS VARCHAR), {question.aggregate}, count(*) FROM t {where} GROUP BY 1"
         found = self.database.execute(sql).fetchall()
@@ -245,6 +252,11 @@ class Table:
 
     def cells(self, question: Question, groups: int) -> Cells:
         """What units have in each group, for other ways to answer."""
+        if question not in self._cells:
+            self._cells[question] = self._held(question, groups)
+        return self._cells[question]
+
+    def _held(self, question: Question, groups: int) -> Cells:
         key, where = question.key or "0", f"WHERE {question.where}" if question.where else ""
         value = "count(*)" if question.aggregate == "count(*)" else "sum(x)"
         found = self.database.execute(

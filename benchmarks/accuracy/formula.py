@@ -21,6 +21,7 @@ from benchmarks.accuracy.real import (
     EPSILONS,
     QUESTIONS,
     Line,
+    kept,
     missed,
     price_of,
     questions,
@@ -54,16 +55,16 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int) 
 
 def _line(
     world: World, table: Table, question: Question, groups: int, epsilon: float,
-    ways: tuple[Sequence[Exact], Sequence[Exact], Sequence[Exact]],
+    ways: tuple[Sequence[Exact], Sequence[Exact]],
 ) -> Line:  # fmt: skip
-    """ways: the product, with a profile that makes the policy's bounds narrower, and with these alone."""
+    """ways: the product, and the policy's bounds."""
     cells, rho = table.cells(question, groups), knob_pico(_PRIVACY, epsilon) / PICO
     largest = 1.0 if question.aggregate == "count(*)" else world.most
     most = world.per_group if groups > 1 else world.rows
-    size, best, (ours, learned, policy) = math.sqrt(float((cells.truth**2).mean())), cells.oracle(rho), ways
+    size, best, (ours, policy) = math.sqrt(float((cells.truth**2).mean())), cells.oracle(rho), ways
     return Line(
         world=world.name, question=question.name, epsilon=epsilon, is_filtered=bool(question.where),
-        several=world.has_several_rows, ours=_error(ours), learned=_error(learned), policy=_error(policy),
+        several=world.has_several_rows, ours=_error(ours), learned=math.nan, policy=_error(policy),
         oracle=best.error / size, oracle_good=best.good, rows=cells.rows_kept(rho, world.rows, largest) / size,
         groups=cells.groups_kept(rho, world.groups, most, largest) / size, shown=1.0,
         held=float(np.mean([_held(one) for one in ours])), good=float(np.mean([_good(one) for one in ours])),
@@ -97,7 +98,7 @@ def _below(places: Doubles) -> Doubles:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sources", type=Path, help="folder of the downloaded data sets")
-    parser.add_argument("--world", action="append", help="ask these alone; nothing is kept then")
+    parser.add_argument("--world", action="append", help="ask these alone")
     parser.add_argument("--epsilon", type=float, action="append", help="at these alone; nothing is kept then")
     parser.add_argument("--profiles", type=int, default=4, help="draws of profiles")
     options = parser.parse_args()
@@ -110,10 +111,11 @@ def main() -> int:
             for line in lines(world, table, options.epsilon or EPSILONS, options.profiles):
                 found.append(line)
                 console.print(said(line))
+            if not options.epsilon:
+                others = [o for o in kept(RESULT) if o.world != world.name] if RESULT.exists() else []
+                RESULT.write_text(written([*others, *(o for o in found if o.world == world.name)]), encoding="utf-8")
     for row in summary(found):
         console.print("  ".join(f"{c:26}" for c in row))
-    if not (options.world or options.epsilon):
-        RESULT.write_text(written(found), encoding="utf-8")
     goals = [*missed(found)]
     console.print("\n".join(f"missed: {g}" for g in goals))
     return int(bool(goals))

@@ -232,9 +232,9 @@ def _kinds(found: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
     yield "by unlisted values", [o for o in others if o.question.endswith(OPEN)]
 
 
-def kept() -> list[Line]:
+def kept(place: Path = RESULT) -> list[Line]:
     """The figures that were kept; what is asked for only since then is not known of earlier ones."""
-    found = json.loads(RESULT.read_text(encoding="utf-8"))
+    found = json.loads(place.read_text(encoding="utf-8"))
     return [Line(**(_SINCE | {n: math.nan if v is None else v for n, v in one.items()})) for one in found]
 
 
