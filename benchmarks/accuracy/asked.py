@@ -29,7 +29,10 @@ from proxy.pipeline.plans import Task, context_of, plan_statement
 from proxy.pipeline.premises import Terms, as_declared
 from proxy.pipeline.statements import Understood
 from proxy.plan.profile.profile import TableProfile
+from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import Plan, plan_block
+from proxy.plan.vector.noise import sd_of
+from proxy.plan.vector.recipes import Count, Total
 from proxy.policy.model import Policy
 from proxy.release.raw import RawResult
 from proxy.release.sets import finish_plan, publish_plan
@@ -99,6 +102,28 @@ class Answers:
         return float((~np.isnan(self.numbers) * self.rows).mean() / max(self.rows.mean(), 1e-300))
 
 
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A count or sum of each group as bounds leave it, with the ends of its interval, and the truth.
+
+    sd: of the noise of each.
+    """
+
+    numbers: Doubles
+    low: Doubles
+    high: Doubles
+    truth: Doubles
+    sd: float
+
+
+@dataclass(slots=True)
+class _Silent:
+    """Noise of none."""
+
+    def take(self, n: int) -> tuple[int, ...]:
+        return (0,) * n
+
+
 @dataclass(slots=True)
 class Table:
     """A world that is asked. Exact results are computed once for each private statement."""
@@ -108,6 +133,8 @@ class Table:
     policy: Policy = field(init=False)
     database: duckdb.DuckDBPyConnection = field(init=False)
     _exact: dict[str, RawResult] = field(default_factory=dict)
+    _true: dict[Question, tuple[dict[object, float], dict[object, int]]] = field(default_factory=dict)
+    _cells: dict[Question, Cells] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policy = read(self.file)
@@ -141,6 +168,23 @@ class Table:
         return Answers(
             of[:, :, 0], of[:, :, 1], of[:, :, 2], np.array([truth.get(k, 0.0) for k in keys]), weights, rows
         )
+
+    def exact(self, question: Question, pico: int, profiles: Profiles, *, is_chosen: bool = True) -> Exact:
+        """A count or sum by listed values at this price without noise, with the interval that noise of none gives."""
+        plan, block = self._planned(question, pico, profiles, is_chosen=is_chosen)
+        assert isinstance(plan, ReleasePlan), "it is one set"
+        finish = plan.vector.finishes[0]
+        assert isinstance(finish, (Count, Total)), "it is a count or a sum"
+        form = finish.number if isinstance(finish, Count) else finish.value
+        cells = publish_plan(plan, lambda stage, _: self._run(plan, stage), _Silent())
+        shown = finish_plan(plan, cells, block.columns, is_consistent=True, nonnegative=False, time_zone="UTC")
+        of = {c.column.carries: c.values for c in shown.columns}
+        truth, _ = self._truth(question)
+        numbers, low, high = (
+            np.array([float(v or 0.0) for v in of[c]]) for c in (Carries.VALUE, Carries.LOW, Carries.HIGH)
+        )
+        keys = of.get(Carries.KEY, (None,))
+        return Exact(numbers, low, high, np.array([truth.get(k, 0.0) for k in keys]), sd_of(form, plan.sds))
 
     def _answered(self, plan: Plan, block: BoundBlock, draws: int, seed: int) -> dict[object, Doubles]:
         """For each key that is shown its number and the ends of its interval, in each draw."""
@@ -196,6 +240,11 @@ class Table:
 
     def _truth(self, question: Question) -> tuple[dict[object, float], dict[object, int]]:
         """The exact number of each group, and how many rows it has."""
+        if question not in self._true:
+            self._true[question] = self._counted(question)
+        return self._true[question]
+
+    def _counted(self, question: Question) -> tuple[dict[object, float], dict[object, int]]:
         key, where = question.key or "NULL", f"WHERE {question.where}" if question.where else ""
         sql = f"SELECT CAST({key} AS VARCHAR), {question.aggregate}, count(*) FROM t {where} GROUP BY 1"
         found = self.database.execute(sql).fetchall()
@@ -203,6 +252,11 @@ class Table:
 
     def cells(self, question: Question, groups: int) -> Cells:
         """What units have in each group, for other ways to answer."""
+        if question not in self._cells:
+            self._cells[question] = self._held(question, groups)
+        return self._cells[question]
+
+    def _held(self, question: Question, groups: int) -> Cells:
         key, where = question.key or "0", f"WHERE {question.where}" if question.where else ""
         value = "count(*)" if question.aggregate == "count(*)" else "sum(x)"
         found = self.database.execute(

@@ -81,7 +81,7 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int, 
         found = table.profiled(price, profiles)
         whole = knob_pico(Privacy(unit="person"), epsilon)
         share = whole - knob_pico(Privacy(unit="person"), price) // QUESTIONS
-        for groups, question in _questions(world, epsilon):
+        for groups, question in questions(world, epsilon):
             if part not in question.name:
                 continue
             draws = _FEW_DRAWS if question.aggregate == MEDIAN else _DRAWS
@@ -104,12 +104,12 @@ def price_of(world: World, epsilon: float) -> float:
 def planning(world: World, table: Table, times: int = 15) -> Planning:
     """How much longer a plan takes where a profile chooses its bound."""
     (found,), pico = table.profiled(1.0, 1), knob_pico(Privacy(unit="person"), 0.5)
-    taken = [table.planning_ms(question, pico, found, times) for _, question in _questions(world, 0.5)]
+    taken = [table.planning_ms(question, pico, found, times) for _, question in questions(world, 0.5)]
     without, beyond = (statistics.median(t) for t in zip(*((a, b - a) for a, b in taken), strict=True))
     return Planning(world=world.name, without_ms=without, with_ms=without + beyond)
 
 
-def _questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
+def questions(world: World, epsilon: float) -> Iterator[tuple[int, Question]]:
     """With how many groups each has."""
     for aggregate in ("count(*)", "sum(x)", "avg(x)"):
         yield 1, Question(aggregate)
@@ -232,9 +232,9 @@ def _kinds(found: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
     yield "by unlisted values", [o for o in others if o.question.endswith(OPEN)]
 
 
-def kept() -> list[Line]:
+def kept(place: Path = RESULT) -> list[Line]:
     """The figures that were kept; what is asked for only since then is not known of earlier ones."""
-    found = json.loads(RESULT.read_text(encoding="utf-8"))
+    found = json.loads(place.read_text(encoding="utf-8"))
     return [Line(**(_SINCE | {n: math.nan if v is None else v for n, v in one.items()})) for one in found]
 
 
@@ -245,7 +245,7 @@ def kept_planning() -> list[Planning]:
     return [Planning(**one) for one in json.loads(PLANNING.read_text(encoding="utf-8"))]
 
 
-def _written(found: Sequence[Line] | Sequence[Planning]) -> str:
+def written(found: Sequence[Line] | Sequence[Planning]) -> str:
     """As JSON, with four digits; what is no number as null."""
     every = [{n: float(f"{v:.4g}") if isinstance(v, float) else v for n, v in asdict(o).items()} for o in found]
     plain = [{n: None if isinstance(v, float) and math.isnan(v) else v for n, v in one.items()} for one in every]
@@ -255,12 +255,12 @@ def _written(found: Sequence[Line] | Sequence[Planning]) -> str:
 def _keep(found: Sequence[Line], plans: Planning) -> None:
     """What was found of one world, in the place of what was known of it."""
     others = [o for o in kept() if o.world != plans.world] if RESULT.exists() else []
-    RESULT.write_text(_written([*others, *found]), encoding="utf-8")
+    RESULT.write_text(written([*others, *found]), encoding="utf-8")
     earlier = [p for p in kept_planning() if p.world != plans.world]
-    PLANNING.write_text(_written([*earlier, plans]), encoding="utf-8")
+    PLANNING.write_text(written([*earlier, plans]), encoding="utf-8")
 
 
-def _said(line: Line) -> str:
+def said(line: Line) -> str:
     ways = ((way, getattr(line, way)) for way in ("ours", "learned", "policy", "oracle", "rows", "groups"))
     errors = " ".join(f"{way} {error:9.4f}" for way, error in ways)
     good = f"good {line.good:.2f} / {line.oracle_good:.2f}"
@@ -289,7 +289,7 @@ def main() -> int:
             )
             for line in lines(world, table, options.epsilon or EPSILONS, options.profiles, options.question):
                 found.append(line)
-                console.print(_said(line))
+                console.print(said(line))
             if is_kept:
                 _keep([line for line in found if line.world == world.name], plans[-1])
     for row in summary(found):

@@ -343,9 +343,9 @@ def _with_selection(vector: MomentVector, analysed: Analysed) -> tuple[MomentVec
     """
     is_one_row = analysed.owned.is_one_row_per_unit
     if is_one_row:
-        vector = _one_row_vector(vector)
+        vector = sorted_vector(_one_row_vector(vector))
     if not analysed.private_keys:
-        return sorted_vector(vector), None
+        return vector, None
     is_mixed = any(isinstance(k, PublicKey) for k in analysed.keys)
     selecting = RowCount(TRUE, TRUE) if is_one_row and not is_mixed else UnitCount(TRUE, per_part=is_mixed)
     moments = vector.moments if selecting in vector.moments else (*vector.moments, selecting)

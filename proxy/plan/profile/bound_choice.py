@@ -188,16 +188,16 @@ class _Units:
         """Rows in one of its groups of a unit that has more than most."""
         return float(np.interp(self.ranks[0] / _FEW, self.ranks[::-1], (self.rows / self.held)[::-1]))
 
-    def spread_of_rows(self, uneven: float = 1.0) -> Doubles:
+    def spread_of_rows(self, uneven: float = 1.0, largest: Doubles | float = 0.0) -> Doubles:
         """How long the vector of a unit's rows in all groups is, relative to their number: 1 where they share a group.
 
         Of several keys that which tells rows apart best. uneven: the mean square of rows' values, relative to their
-        mean's: the largest make the vector long.
+        mean's: the largest make the vector long. largest: times which a unit has the largest value there is, at least.
         """
         if self._of.analysed.private_keys:
             return np.asarray(np.sqrt(np.minimum(1.0, max(_UNEVEN, uneven) / self.held)))
         together = min((self._of.filters.together(k.scalar) for k in self._of.analysed.keys), default=1.0)
-        return np.sqrt(np.minimum(1.0, together + (1.0 - together) * uneven / self.rows))
+        return np.sqrt(np.minimum(1.0, together + (1.0 - together) / np.maximum(self.rows / uneven, largest)))
 
     def _held_of_keys(self) -> Doubles:
         """In how many groups units are: of private keys as far as a profile tells, else as many as they have rows."""
@@ -218,13 +218,17 @@ class _Forecast:
 
     def __init__(self, vector: MomentVector, situation: Situation, units: _Units) -> None:
         self._vector, self._of, self._units, self._rows = vector, situation, units, units.rows
-        self._sizes = [self._sizes_of(m) for m in vector.moments]
         self._deviations = [self._deviation(m) for m in vector.moments]
         self._all_rows = max(units.all_rows, _LEAST_BOUND)
         self._uses = [self._use_of(i) for i in range(len(vector.moments))]
         self._kappa = _UNEVEN / units.groups if units.groups > 1 else 1.0
 
     # --- sizes ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sizes(self) -> list[Doubles]:
+        """By moment."""
+        return [self._sizes_of(m) for m in self._vector.moments]
 
     def _sizes_of(self, moment: Moment) -> Doubles:
         """What units have of a moment in all groups together, by rank."""
@@ -258,13 +262,19 @@ class _Forecast:
         tail = thinned(self._of.profile.rows.tail, self._of.filters.kept_with(moment.where))
         return np.minimum(tail.sizes_at(self._units.ranks), self._rows)
 
-    def _spread_of(self, moment: Moment) -> Doubles:
-        """How long units' vectors of a moment are in all groups, relative to their size."""
+    def _spread_of(self, moment: Moment, sizes: Doubles) -> Doubles:
+        """How long units' vectors of a moment are in all groups, relative to their size.
+
+        The squares of values add up to no more than the largest times their sum.
+        """
         if not is_linear(moment):
             return self._units.alone
         if not isinstance(moment, ScaledSum) or moment.middle != 0 or not isinstance(moment.of, ColumnRef):
             return self._units.spread
-        return self._units.spread_of_rows(max(1.0, self._of.filters.values(moment.of)[1]))
+        of = self._of
+        known = sum_known(moment, of.analysed, of.profile, of.filters)
+        equal = sizes / known[0] if known is not None else 0.0
+        return self._units.spread_of_rows(max(1.0, of.filters.values(moment.of)[1]), equal)
 
     # --- averages ---------------------------------------------------------------------------------------
 
@@ -407,7 +417,7 @@ class _Forecast:
         every = [of_row * self._rows, *(weights[i] * self._sizes[i] for i in others)]
         if self._is_laplace:
             return (norms := np.asarray(sum(every))), norms
-        spread = [self._units.spread, *(self._spread_of(moments[i]) for i in others)]
+        spread = [self._units.spread, *(self._spread_of(moments[i], self._sizes[i]) for i in others)]
         return _lengths(every), _lengths([e * s for e, s in zip(every, spread, strict=True)])
 
     def _least_error(

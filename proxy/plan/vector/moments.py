@@ -196,6 +196,8 @@ class MomentVector:
 
 def sorted_vector(vector: MomentVector) -> MomentVector:
     """The same vector in an order that does not depend on the order of the select list."""
+    if len(vector.moments) < 2:
+        return vector
     order = sorted(range(len(vector.moments)), key=lambda i: repr(vector.moments[i]))
     place = {old: new for new, old in enumerate(order)}
     return MomentVector(tuple(vector.moments[i] for i in order), tuple(moved(f, place) for f in vector.finishes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from proxy.dp.accuracy import (
     Noisy,
     Shared,
     half_width_95,
+    half_width_beside_95,
     half_width_up,
     mean_interval_95,
     project_nonnegative,
@@ -239,3 +241,29 @@ def test_a_total_that_is_not_positive_gives_zeros() -> None:
 def test_counts_that_are_not_finite_are_refused(values: list[float], total: float) -> None:
     with pytest.raises(ValueError):
         project_nonnegative(values, total)
+
+
+@pytest.mark.parametrize("distribution", [Distribution.GAUSSIAN, Distribution.LAPLACE])
+@pytest.mark.parametrize("missing", [0.0, 1e-9, 0.3, 1.0, 2.5, 40.0])
+def test_what_lacks_from_nothing_to_all_is_held_in_95_of_100(distribution: Distribution, missing: float) -> None:
+    """Noise of sd 3 within [-h, h + m] with 95 %, whether nothing or all of m is missing; hardly more often."""
+    sd = 3.0
+    h = half_width_beside_95(distribution, sd, sd * missing)
+
+    def above(x: float) -> float:
+        if distribution is Distribution.GAUSSIAN:
+            return NormalDist().cdf(-x)
+        return math.exp(-math.sqrt(2.0) * x) / 2.0
+
+    held = 1.0 - above(h / sd) - above(h / sd + missing)
+    assert 0.95 - 1e-9 <= held <= 0.955
+    assert h <= half_width_95(distribution, sd)
+    assert h >= half_width_up(distribution, sd, 0.9)
+
+
+def test_without_noise_or_anything_missing_the_width_is_that_of_noise() -> None:
+    assert half_width_beside_95(Distribution.GAUSSIAN, 0.0, 5.0) == 0.0
+    assert half_width_beside_95(Distribution.LAPLACE, 2.0, 0.0) == half_width_95(Distribution.LAPLACE, 2.0)
+    for missing in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="finite and not negative"):
+            half_width_beside_95(Distribution.GAUSSIAN, 1.0, missing)
