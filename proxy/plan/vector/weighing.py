@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from operator import attrgetter
 
@@ -73,6 +73,25 @@ def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
     numbers = [r.number for r in rows]
     spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), math.sqrt(of.own.variance))
     return Total(total, 0, Response((spread,), _row_sd(of, largest)))
+
+
+def sum_of_counts(of: Weighted, numbers: Sequence[Linear]) -> Total:
+    """The sum of what a sub-select counts for each unit. numbers: the sum of each cell's counts."""
+    found = counted(of, numbers)
+    return Total(found.number, 0, found.response)
+
+
+def mean_of_counts(of: Weighted, units: Linear, numbers: Sequence[Linear]) -> Mean:
+    """The average of what a sub-select counts for each unit. units: their number.
+
+    Its ends are those of a unit all of whose rows have the largest weight, or the least.
+    """
+    total = sum_of_counts(of, numbers)
+    weights = [c.count for c in of.cells]
+    least, most = of.most * min(weights, default=0.0), of.most * max(weights, default=0.0)
+    nothing = Variance(NOTHING, NOTHING)
+    response = replace(total.response, parts=(*total.response.parts, nothing, nothing))
+    return Mean(units, total.value, 0.0, 1.0, least, most, response)
 
 
 def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
