@@ -192,6 +192,8 @@ def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
 def _check_groups(bound: BoundBlock, plan: Plan) -> None:
     """Whether all groups are shown that a public table has. Raises Unsupported."""
     keys = plan.analysed.keys if isinstance(plan, ReleasePlan) else ()
+    if isinstance(plan, ReleasePlan) and plan.elects:
+        keys = keys[:-1]  # the last is what is counted for mode(), of which each group shows one value
     if bound.keeps_groups and any(isinstance(k, PrivateKey) for k in keys):
         raise Unsupported(
             "all groups of a public table can be shown only where its values are known",
