@@ -13,6 +13,7 @@ from dataclasses import replace
 from proxy.errors import Unsupported
 from proxy.policy.model import Column
 from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
+from proxy.sql.algebra.describe import describe_scalar
 from proxy.sql.algebra.nodes import (
     TRUE,
     Aggregate,
@@ -54,14 +55,37 @@ def with_measures(block: Block) -> Block:
         _check_key(key, block)
     found = tuple(replace(a, where=conjunction((*conjuncts(a.where), *measured))) for a in block.aggregates)
     is_randomized = any(_names(k, block) for k in block.keys)
+    _check_keys_unread(measured if found else (), block)
     for aggregate in found:
         _check_aggregate(aggregate, block, is_grouped=is_randomized)
     if measured and not found:
         raise _refused("a condition on a randomized column chooses no groups", f"Count rows: {_count('x')}.")
     if block.sets and (is_randomized or any(_names(s, block) for a in found for s in (a.where, *a.arguments))):
         raise _refused("grouping sets over randomized columns are not supported",
-                       "Ask for each grouping in a statement of its own: GROUP BY x.")  # fmt: skip
+                       _each_grouping(block))  # fmt: skip
     return replace(block, where=kept, aggregates=found)
+
+
+def _check_keys_unread(measured: Iterable[Scalar], block: Block) -> None:
+    """A condition of WHERE on a column that is grouped by chooses groups, which are of true values after the noise."""
+    for condition in measured:
+        for key in block.keys:
+            if columns_of(condition) == {key} and _names(key, block):
+                raise _refused(
+                    f"a condition on {_names(key, block)[0]}, which is grouped by, is not supported in WHERE",
+                    f"Groups are of true values: choose among them, HAVING {describe_scalar(condition)}.",
+                )
+
+
+def _each_grouping(block: Block) -> str:
+    """Statements in the place of grouping sets."""
+    keys = [spelled(k.name) for k in block.keys if isinstance(k, ColumnRef)]
+    (key, *_) = (*keys, "x")
+    table = spelled(block.scans[0].table.name)
+    return (
+        "Ask for each grouping in a SELECT of its own:"
+        f" SELECT {key}, count(*) FROM {table} GROUP BY {key} UNION ALL SELECT NULL, count(*) FROM {table}."
+    )
 
 
 def _refused(what: str, hint: str) -> Unsupported:
@@ -220,7 +244,8 @@ def _check_once(aggregate: Aggregate, block: Block) -> None:
         if reference in keys:
             name = spelled(reference.name)
             raise _refused(f'a condition on "{reference.name}", which is grouped by, is not supported',
-                           f"Choose among the groups: HAVING {name} = ....")  # fmt: skip
+                           f"Choose among the groups, HAVING {name} = ..., or do not group by it: SELECT count(*)"
+                           f" FILTER (WHERE {name} = ...).")  # fmt: skip
     stored = [(block.scan(r.scan).table.name, r.name) for r in {*read, *keys}]
     for table, name in sorted(stored):
         if stored.count((table, name)) > 1:
