@@ -143,13 +143,19 @@ def _batches(source: Path, table: Table, columns: Sequence[Column]) -> Iterator[
             there = {row[0] for row in connection.execute(f"describe select * from {reader}").fetchall()}
             missing = [c.name for c in columns if c.name not in there]
             if missing:
-                raise ConfigError(f"{source} has no column {', '.join(missing)} of table {table.name}")
+                raise ConfigError(
+                    f"{source} has no column {', '.join(missing)} of table {table.name}",
+                    hint="Columns are named as in the policy, of a CSV file in its first line; each line has as many"
+                    " values.",
+                )
             read = ", ".join(_read(c) for c in columns)
             cursor = connection.execute(f"select {read} from {reader}")
             while rows := cursor.fetchmany(_BATCH):
                 yield tuple(zip(*rows, strict=True))
     except duckdb.Error:
-        raise ConfigError(f"{source} cannot be read as {_suffix(source)[1:]} rows") from None
+        kind = _suffix(source)[1:]
+        hint = "A CSV file is UTF-8 text with a line for each row." if kind == "csv" else ""
+        raise ConfigError(f"{source} cannot be read as {kind} rows", hint=hint) from None
 
 
 def _read(column: Column) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from proxy.analysis.domains import Domains
+from proxy.analysis.domains import LARGEST_MEASURE, Domains
+from proxy.analysis.estimated import with_cells
 from proxy.analysis.implied import implied_rows
 from proxy.analysis.joint_keys import joints_of
 from proxy.analysis.key_values import KeyValues
@@ -21,7 +22,6 @@ from proxy.sql.algebra.nodes import TRUE, Block, Grouped, Scalar, columns_in_ord
 from proxy.sql.functions.domains.intervals import number_range
 from proxy.sql.syntax.names import spelled
 
-LARGEST_MEASURE = 1e100  # of a measure: its square, and a width or a multiple of it, are doubles too
 _LONGEST_SHOWN = 60
 
 
@@ -86,7 +86,7 @@ def analyse(
     every_key: those of all grouping sets, of which the block is one.
     """
     assert not block.sets, "grouping sets are analysed one by one"
-    owned = own(block, tables, unique)
+    owned = own(with_cells(block), tables, unique)
     domains = Domains(owned.block)
     listed = KeyValues(domains)
     classified = few_enough({k: classify_key(k, domains, listed) for k in every_key or block.keys}, domains)

@@ -37,6 +37,7 @@ from proxy.sql.functions.table import FUNCTIONS
 from proxy.sqltypes import SqlType
 
 _SMALL = 1e150
+LARGEST_MEASURE = 1e100  # its square, and a width or a multiple of it, are doubles too
 _ABOVE_A_HALF = 0.51  # ends of roots, powers and logarithms are themselves rounded
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only

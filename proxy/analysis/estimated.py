@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from proxy.analysis.analyse import LARGEST_MEASURE
 from proxy.analysis.channels import Channel, channel_of, column_of, randomized_in
+from proxy.analysis.domains import LARGEST_MEASURE
 from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
 from proxy.analysis.own_noise import NO_NOISE, OwnNoise, own_noise
 from proxy.analysis.owned import Owned
 from proxy.errors import Unsupported
+from proxy.policy.model import Column
 from proxy.sql.algebra.canonical import canonical_scalar
 from proxy.sql.algebra.nodes import (
     TRUE,
@@ -27,18 +28,20 @@ from proxy.sql.algebra.nodes import (
     Call,
     Case,
     ColumnRef,
+    Grouped,
     Literal,
     Member,
     Null,
     Scalar,
     Span,
+    UnitValue,
     columns_of,
     conjunction,
     conjuncts,
     is_null,
     with_parts,
 )
-from proxy.sql.query.measured import SPREADS
+from proxy.sql.query.measured import SPREADS, unit_counts
 from proxy.sql.syntax.names import spelled
 from proxy.sqltypes import SqlType
 
@@ -82,7 +85,8 @@ class Weighted:
     where: what else a row must pass. argument: what is aggregated, None for a constant of each true value, which lies
     in `ends`; of a variance, powers are those of constants brought to [-1, 1]. row_sd: the most that the randomization
     of one row moves the number of rows, or the sum of constants. own: the noise that each value of the argument had
-    before it was stored. is_of_two: each constant is one of `ends`.
+    before it was stored. is_of_two: each constant is one of `ends`. per_unit: of a count that a sub-select makes for
+    each unit, that of each cell, each at most `most`.
     """
 
     where: Scalar
@@ -92,6 +96,8 @@ class Weighted:
     row_sd: float = 0.0
     own: OwnNoise = NO_NOISE
     is_of_two: bool = False
+    per_unit: tuple[ColumnRef, ...] = ()
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,9 @@ def weighted(aggregate: Aggregate, block: Block) -> Weighted | None:
     """
     if aggregate.kind is AggregateKind.MODE:
         return None
+    for reference, value in unit_counts(block):
+        if aggregate.argument == reference:
+            return _weighted_counts(aggregate, reference, value, block)
     read = dict.fromkeys(c for s in (aggregate.where, *aggregate.arguments) for c in randomized_in(s, block))
     channels = [channel_of(c, column_of(c, block)) for c in read]
     finite = [c for c in channels if c is not None]
@@ -120,6 +129,48 @@ def weighted(aggregate: Aggregate, block: Block) -> Weighted | None:
     if found.argument is None or aggregate.kind is AggregateKind.COUNT:
         return found
     return replace(found, own=own_noise(found.argument, block))
+
+
+def with_cells(block: Block) -> Block:
+    """The block with what sub-selects count for each unit under conditions on randomized columns also by cells."""
+    counts = dict(unit_counts(block))
+    if not counts:
+        return block
+    (scan,) = block.scans
+    assert isinstance(scan.rows, Grouped), "its rows are those that values are computed for"
+    added = tuple(
+        replace(value, name=name, where=cell.where)
+        for value in counts.values()
+        for name, cell in zip(*_cells_of_count(value, scan.rows), strict=True)
+    )
+    columns = (*scan.table.columns, *(Column(name=v.name, type=v.type) for v in added))
+    rows = replace(scan.rows, values=(*scan.rows.values, *added))
+    return replace(block, scans=(replace(scan, table=replace(scan.table, columns=columns), rows=rows),))
+
+
+def _cells_of_count(value: UnitValue, rows: Grouped) -> tuple[list[str], tuple[Cell, ...]]:
+    """The cells of a unit's rows, each with the name of what is counted of it, which an engine may cut short."""
+    cells, number = _counted(value, rows.block).cells, [v.name for v in rows.values].index(value.name)
+    return [f"cell {number}.{place} of {value.name}" for place in range(len(cells))], cells
+
+
+def _counted(value: UnitValue, inner: Block) -> Weighted:
+    kind = AggregateKind.COUNT_ROWS if value.argument == TRUE else AggregateKind.COUNT
+    found = weighted(Aggregate(kind, value.argument, value.where, value.type), inner)
+    assert found is not None, "its condition reads a randomized column"
+    return found
+
+
+def _weighted_counts(aggregate: Aggregate, reference: ColumnRef, value: UnitValue, block: Block) -> Weighted:
+    """A sum or an average of counts of units: what is counted of each cell, with the cell's weight."""
+    rows = block.scan(reference.scan).rows
+    assert isinstance(rows, Grouped), "it has a value for each unit"
+    names, cells = _cells_of_count(value, rows)
+    return Weighted(
+        where=aggregate.where, argument=reference, cells=tuple(replace(c, where=aggregate.where) for c in cells),
+        row_sd=_counted(value, rows.block).row_sd * math.sqrt(value.most),
+        per_unit=tuple(replace(reference, name=name) for name in names), most=value.most,
+    )  # fmt: skip
 
 
 def key_channels(block: Block) -> tuple[Channel | None, ...]:
@@ -145,7 +196,7 @@ def most_repeated(aggregate: Aggregate, owned: Owned, rows: int) -> int:
 def is_estimated(block: Block) -> bool:
     """Whether an answer of the block is an estimate of what was there before the randomization."""
     scalars = (*block.keys, *(s for a in block.aggregates for s in (a.where, *a.arguments)))
-    return any(randomized_in(s, block) for s in scalars)
+    return bool(unit_counts(block)) or any(randomized_in(s, block) for s in scalars)
 
 
 # --- what is asked of each combination of true values -------------------------------------------------------------

@@ -6,6 +6,7 @@ docs/claims/local-answers.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from proxy.analysis.channels import column_of
@@ -15,14 +16,22 @@ from proxy.sql.algebra.nodes import Block, Call, ColumnRef, Literal, Scalar, col
 
 @dataclass(frozen=True, slots=True)
 class OwnNoise:
-    """The noise of one value: its variance, and that of its square."""
+    """The noise of one value: its standard deviation, and that of its square."""
 
-    variance: float
-    of_square: float
+    sd: float
+    sd_of_square: float
+
+    @property
+    def variance(self) -> float:
+        return self.sd * self.sd
+
+    @property
+    def variance_of_square(self) -> float:
+        return self.sd_of_square * self.sd_of_square
 
     def scaled(self, factor: float) -> OwnNoise:
         """That of a multiple."""
-        return OwnNoise(self.variance * factor**2, self.of_square * factor**4)
+        return OwnNoise(self.sd * factor, self.sd_of_square * factor * factor)
 
 
 NO_NOISE = OwnNoise(0.0, 0.0)
@@ -33,7 +42,7 @@ def own_noise(scalar: Scalar, block: Block) -> OwnNoise:
     for reference in columns_of(scalar):
         mechanism = column_of(reference, block).randomized
         if isinstance(mechanism, (LaplaceNoise, GaussianNoise)):
-            whole = OwnNoise(float(mechanism.variance), float(mechanism.variance_of_square))
+            whole = OwnNoise(math.sqrt(mechanism.variance), math.sqrt(mechanism.variance_of_square))
             return whole.scaled(_size_of_slope(scalar))
     return NO_NOISE
 

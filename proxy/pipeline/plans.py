@@ -191,7 +191,10 @@ def context_of(premises: Premises, terms: Terms, share: int) -> PlanContext:
 
 def _check_groups(bound: BoundBlock, plan: Plan) -> None:
     """Whether all groups are shown that a public table has. Raises Unsupported."""
-    keys = () if plan.several is not None else plan.plans[0].analysed.keys
+    one = plan.plans[0]
+    keys = () if plan.several is not None else one.analysed.keys
+    if one.elects:
+        keys = keys[:-1]  # the last is what is counted for mode(), of which each group shows one value
     if bound.keeps_groups and any(isinstance(k, PrivateKey) for k in keys):
         raise Unsupported(
             "all groups of a public table can be shown only where its values are known",

@@ -99,7 +99,7 @@ def _of_values(recipe: Spread, of: Solved, place: int, mean: float, square: floa
     far, near = about_mean(*seconds), about_mean(*firsts)
     of_number = seconds[0] - firsts[0]
     largest = max((1.0 + abs(mean)) ** 2 - square, square)
-    of_noise = max(0.0, 4.0 * own.variance * far + own.of_square * seconds[0])
+    of_noise = max(0.0, 4.0 * own.variance * far + own.variance_of_square * seconds[0])
     return of_noise + max(0.0, largest * (far - near + square * of_number)), of_number
 
 

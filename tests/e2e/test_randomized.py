@@ -173,6 +173,16 @@ def test_private_groups_and_joins_have_estimates(client: Client) -> None:
     assert abs(float(str(number)) - VISITS * RED_ILL) < 8 * float(str(sd))
 
 
+def test_counts_of_units_have_estimates(client: Client) -> None:
+    """What a sub-select counts for each person under a condition on a randomized column, averaged or added up."""
+    counted = "(SELECT id, count(*) FILTER (WHERE paid) AS c FROM visits GROUP BY id) AS t"
+    ((average, of_average, total, of_total),) = rows(
+        client, f"SELECT avg(c), hush.sd(avg(c)), sum(c), hush.sd(sum(c)) FROM {counted}"
+    )
+    assert abs(float(str(average)) - VISITS * ILL / PEOPLE) < 8 * float(str(of_average)) < 1.0
+    assert abs(float(str(total)) - VISITS * ILL) < 8 * float(str(of_total)) < 0.5 * PEOPLE
+
+
 def test_the_most_frequent_true_value_is_given(client: Client) -> None:
     """Of stored ones, which lead by hundreds of rows: by k-ary response, and by fair coins."""
     for column, best in (("vote", "red"), ("ill", False)):
@@ -211,6 +221,7 @@ def test_explain_tells_both_sources_of_error(client: Client) -> None:
         "SELECT max(age) FROM people WHERE ill",
         "SELECT count(*) FROM people WHERE EXISTS (SELECT FROM visits v WHERE v.id = people.id AND paid)",
         "SELECT vote, count(*) FROM people WHERE vote = 'red' GROUP BY vote",
+        "SELECT count(*) FROM (SELECT id, count(*) FILTER (WHERE paid) AS c FROM visits GROUP BY id) AS t WHERE c > 1",
     ],
 )
 def test_what_has_no_estimate_is_refused_with_a_hint(client: Client, sql: str) -> None:

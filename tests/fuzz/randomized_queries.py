@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from proxy.policy.model import Column, Listed, Table
+from proxy.policy.model import Column, Listed, Table, UnitColumns
 from proxy.policy.response import KeptOrUniform, NotRandomized, Randomized, TwoCoins
 from proxy.sqltypes import SqlType
 from tests.fuzz.expressions import Name
@@ -43,6 +43,22 @@ def make_randomized_query(world: World, rng: random.Random) -> str:
 
 class _RandomizedWriter(Writer):
     def query(self) -> str:
+        return self._of_units() if self._rng.random() < 0.15 else self._of_rows()
+
+    def _of_units(self) -> str:
+        """Of what is counted for each unit."""
+        rng = self._rng
+        table = rng.choice([t for t in "pe" if self._unit(t, "x")])
+        ownership = self._world.tables[table].ownership
+        assert isinstance(ownership, UnitColumns)
+        unit = ", ".join(f"x.{c}" for c in ownership.columns)
+        finite = [n for n in self._columns(table, "x") if n.type is SqlType.BOOL or isinstance(n.domain, Listed)]
+        tests = [self._test(rng.choice(finite)) if finite else "true" for _ in range(rng.choice((1, 2)))]
+        counts = [f"count(*) filter (where {t}) as c{i}" for i, t in enumerate(tests)]
+        asked = ", ".join(rng.choice((f"sum(c{i})", f"avg(c{i})")) for i in range(len(tests)))
+        return f"select {asked}, count(*) from (select {unit}, {', '.join(counts)} from {table} x group by {unit}) q"
+
+    def _of_rows(self) -> str:
         rng, names = self._rng, self._from.columns
         finite = [n for n in names if n.type is SqlType.BOOL or isinstance(n.domain, Listed)] or list(names)
         keys = [self._public_key()] if rng.random() < 0.2 else []
@@ -72,6 +88,8 @@ class _RandomizedWriter(Writer):
             f"count({measure}) filter (where {condition})",
             f"sum({measure}) filter (where {condition})",
             f"avg({measure}) filter (where {condition})",
+            f"stddev({measure}) filter (where {condition})",
+            f"var_pop(case when {condition} then 1 else 0 end)",
             f"sum(case when {condition} then 1 else 0 end)",
             f"avg(case when {condition} then 1 else 0 end)",
             f"avg(case when {condition} then {measure} end)",

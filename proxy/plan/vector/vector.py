@@ -44,10 +44,12 @@ from proxy.plan.vector.weighing import (
     Rows,
     counted,
     mean_of_constants,
+    mean_of_counts,
     mean_of_values,
     spread_of_constants,
     spread_of_values,
     sum_of_constants,
+    sum_of_counts,
     sum_of_values,
 )
 from proxy.sql.algebra.canonical import in_order
@@ -167,14 +169,24 @@ class _Vector:
         of = self._weighted[aggregate]
         if of is None:
             return (aggregate,)
+        if of.per_unit:
+            return (
+                *(replace(aggregate, kind=Kind.SUM, argument=c) for c in of.per_unit),
+                replace(aggregate, kind=Kind.COUNT_ROWS, argument=TRUE),
+            )
         kind = aggregate.kind if of.argument not in (None, TRUE) else Kind.COUNT_ROWS
         argument = of.argument or TRUE
         return tuple(replace(aggregate, kind=kind, argument=argument, where=c.where) for c in of.cells)
 
     def _estimate(self, aggregate: Aggregate, of: Weighted) -> Count | Total | Mean | Spread:
+        is_sum = aggregate.kind is Kind.SUM
+        if of.argument is not None and of.most:
+            units = self._number(of.where, ())
+            measured = [self._measured(of.where, c, ()) for c in of.per_unit]
+            numbers = [units.times(m.middle).plus(m.total, m.half) for m in measured]
+            return sum_of_counts(of, numbers) if is_sum else mean_of_counts(of, units, numbers)
         plain = self._plain(aggregate)
         numbers = [self._number(p.where, self._needed(p)) for p in plain]
-        is_sum = aggregate.kind is Kind.SUM
         if aggregate.kind in (Kind.COUNT_ROWS, Kind.COUNT):
             return counted(of, numbers)
         if aggregate.kind in _SPREADS:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from operator import attrgetter
 
@@ -71,8 +71,27 @@ def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
         value = one.number.times(one.measured.middle).plus(one.measured.total, one.measured.half)
         total = total.plus(value, cell.count)
     numbers = [r.number for r in rows]
-    spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), math.sqrt(of.own.variance))
+    spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), of.own.sd)
     return Total(total, 0, Response((spread,), _row_sd(of, largest)))
+
+
+def sum_of_counts(of: Weighted, numbers: Sequence[Linear]) -> Total:
+    """The sum of what a sub-select counts for each unit. numbers: the sum of each cell's counts."""
+    found = counted(of, numbers)
+    return Total(found.number, 0, found.response)
+
+
+def mean_of_counts(of: Weighted, units: Linear, numbers: Sequence[Linear]) -> Mean:
+    """The average of what a sub-select counts for each unit. units: their number.
+
+    Its ends are those of a unit all of whose rows have the largest weight, or the least.
+    """
+    total = sum_of_counts(of, numbers)
+    weights = [c.count for c in of.cells]
+    least, most = of.most * min(weights, default=0.0), of.most * max(weights, default=0.0)
+    nothing = Variance(NOTHING, NOTHING)
+    response = replace(total.response, parts=(*total.response.parts, nothing, nothing))
+    return Mean(units, total.value, 0.0, 1.0, least, most, response)
 
 
 def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
@@ -114,7 +133,7 @@ def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]
     measured = rows[0].measured if rows else Measured(NOTHING, NOTHING, 0.0, 0.0)
     number, total = (summed(of.cells, forms, lambda c: c.count) for forms in (numbers, totals))
     spread, crossed = _squared(of, numbers, 1.0), _squared(of, totals, -2.0)
-    own_sd = math.sqrt(of.own.variance) / measured.half if measured.half else 0.0
+    own_sd = of.own.sd / measured.half if measured.half else 0.0
     parts = (_with_own_noise(of, numbers, spread, own_sd), crossed, spread)
     response = Response(parts, _row_sd(of, measured.half * 2.0))
     return Mean(number, total, measured.middle, measured.half, *ends, response)
@@ -149,7 +168,7 @@ def spread_of_values(kind: SpreadKind, of: Weighted, rows: Sequence[Rows], *, is
     number, total, squares = (summed(of.cells, forms, lambda c: c.count) for forms in sums)
     own = of.own.scaled(1.0 / half) if half else NO_NOISE
     # z is at most 2 from its mean, and the square of that at most 4 from the variance
-    noise_sd = math.sqrt(16.0 * own.variance + own.of_square) * math.hypot(1.0, of.row_sd)
+    noise_sd = math.hypot(4.0 * own.sd, own.sd_of_square) * math.hypot(1.0, of.row_sd)
     row_sd = _spread_row_sd(kind, half, half * half * math.hypot(4.0 * of.row_sd, noise_sd))
     response = Response(tuple(_squared(of, forms, 1.0) for forms in sums), row_sd)
     return Spread(kind, number, Measured(total, squares, middle, half), is_sample, own, response=response)
@@ -175,4 +194,4 @@ def _with_own_noise(of: Weighted, numbers: Sequence[Linear], spread: Variance, o
 
 def _row_sd(of: Weighted, largest: float) -> float:
     """What one row of a value of at most `largest` adds at most. A weight's mean square is at most 1 + row_sd^2."""
-    return math.hypot(of.row_sd * largest, math.sqrt(of.own.variance) * math.hypot(1.0, of.row_sd))
+    return math.hypot(of.row_sd * largest, of.own.sd * math.hypot(1.0, of.row_sd))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from proxy.errors import Unsupported
 from proxy.policy.model import Column
 from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
+from proxy.sql.algebra.describe import describe_scalar
 from proxy.sql.algebra.nodes import (
     TRUE,
     Aggregate,
@@ -20,8 +21,11 @@ from proxy.sql.algebra.nodes import (
     Block,
     Call,
     ColumnRef,
+    Grouped,
     Literal,
     Scalar,
+    UnitValue,
+    UnitValueKind,
     Windowed,
     columns_in_order,
     columns_of,
@@ -40,6 +44,7 @@ _WHY = "Its values were randomized before they were stored: counts, sums, averag
 
 def with_measures(block: Block) -> Block:
     """The block with each condition of WHERE on randomized columns in its aggregates' own. Raises Unsupported."""
+    _check_counts(block)
     for scalar in _elsewhere(block):
         for name in _names(scalar, block):
             raise _refused(f"the randomized column {name} cannot be used here",
@@ -50,14 +55,37 @@ def with_measures(block: Block) -> Block:
         _check_key(key, block)
     found = tuple(replace(a, where=conjunction((*conjuncts(a.where), *measured))) for a in block.aggregates)
     is_randomized = any(_names(k, block) for k in block.keys)
+    _check_keys_unread(measured if found else (), block)
     for aggregate in found:
         _check_aggregate(aggregate, block, is_grouped=is_randomized)
     if measured and not found:
         raise _refused("a condition on a randomized column chooses no groups", f"Count rows: {_count('x')}.")
     if block.sets and (is_randomized or any(_names(s, block) for a in found for s in (a.where, *a.arguments))):
         raise _refused("grouping sets over randomized columns are not supported",
-                       "Ask for each grouping in a statement of its own: GROUP BY x.")  # fmt: skip
+                       _each_grouping(block))  # fmt: skip
     return replace(block, where=kept, aggregates=found)
+
+
+def _check_keys_unread(measured: Iterable[Scalar], block: Block) -> None:
+    """A condition of WHERE on a column that is grouped by chooses groups, which are of true values after the noise."""
+    for condition in measured:
+        for key in block.keys:
+            if columns_of(condition) == {key} and _names(key, block):
+                raise _refused(
+                    f"a condition on {_names(key, block)[0]}, which is grouped by, is not supported in WHERE",
+                    f"Groups are of true values: choose among them, HAVING {describe_scalar(condition)}.",
+                )
+
+
+def _each_grouping(block: Block) -> str:
+    """Statements in the place of grouping sets."""
+    keys = [spelled(k.name) for k in block.keys if isinstance(k, ColumnRef)]
+    (key, *_) = (*keys, "x")
+    table = spelled(block.scans[0].table.name)
+    return (
+        "Ask for each grouping in a SELECT of its own:"
+        f" SELECT {key}, count(*) FROM {table} GROUP BY {key} UNION ALL SELECT NULL, count(*) FROM {table}."
+    )
 
 
 def _refused(what: str, hint: str) -> Unsupported:
@@ -75,8 +103,9 @@ def _elsewhere(block: Block) -> Iterator[Scalar]:
     """All scalars but the keys, aggregates and conditions of the block's own rows."""
     for join in block.joins:
         yield from join.on
+    counted = {v.where for _, v in unit_counts(block)}
     for scan in block.every_scan:
-        yield from scan.computed
+        yield from (s for s in scan.computed if s not in counted)
         if isinstance(scan.rows, Windowed):
             yield from (c for _, c in scan.rows.passed)
         for inner in scan.below:
@@ -84,6 +113,43 @@ def _elsewhere(block: Block) -> Iterator[Scalar]:
     met = {s.number for j in block.joins for s in j.scans}
     own = (*block.where, *block.keys, *(s for a in block.aggregates for s in (a.where, *a.arguments)))
     yield from (c for scalar in own for c in columns_in_order(scalar) if c.scan in met)
+
+
+def unit_counts(block: Block) -> tuple[tuple[ColumnRef, UnitValue], ...]:
+    """What sub-selects compute for each unit under conditions on randomized columns, with what refers to it."""
+    return tuple(
+        (ColumnRef(scan.number, value.name, value.type), value)
+        for scan in block.scans if isinstance(scan.rows, Grouped)
+        for value in scan.rows.values if _names(value.where, scan.rows.block)
+    )  # fmt: skip
+
+
+def _check_counts(block: Block) -> None:
+    """A count for each unit is a sum of weights over its rows: added up over units it is one over all rows."""
+    counts = dict(unit_counts(block))
+    if not counts:
+        return
+    value = next(iter(counts.values()))
+    (*_, inner) = (s.rows.block for s in block.scans if isinstance(s.rows, Grouped))
+    table = spelled(inner.scans[0].table.name)
+    instead = f"Count rows: SELECT count(*) FILTER (WHERE ...) FROM {table}."
+    if any(v.kind is not UnitValueKind.COUNT or _names(v.argument, inner) for v in counts.values()):
+        raise _refused(f"{value.kind.value} for each unit under a condition on a randomized column is not supported",
+                       f"Count rows of a unit, count(*) FILTER (WHERE ...), or sum over all rows: SELECT sum(x)"
+                       f" FILTER (WHERE ...) FROM {table}.")  # fmt: skip
+    if len(block.every_scan) > 2 or any(isinstance(s.rows, Grouped) and s.rows.keys for s in block.scans):
+        raise _refused("a count for each unit under a condition on a randomized column is of one table by itself",
+                       f"Group by the unit alone and join nothing. {instead}")  # fmt: skip
+    others = (*block.where, *block.keys, *(a.where for a in block.aggregates))
+    bent = [a for a in block.aggregates if a.kind not in (Kind.SUM, Kind.AVG) or a.argument not in counts]
+    for scalar in (*others, *(s for a in bent for s in a.arguments)):
+        if any(c in counts for c in columns_of(scalar)):
+            raise Unsupported(
+                "only sums and averages have estimates of a count for each unit that reads a randomized column",
+                detail="A unit's own count is far from the truth: what chooses, compares or groups by it is wrong on"
+                " average.",
+                hint=f"Write avg(c) or sum(c) of the count c itself. {instead}",
+            )  # fmt: skip
 
 
 def column_of(reference: ColumnRef, block: Block) -> Column | None:
@@ -178,7 +244,8 @@ def _check_once(aggregate: Aggregate, block: Block) -> None:
         if reference in keys:
             name = spelled(reference.name)
             raise _refused(f'a condition on "{reference.name}", which is grouped by, is not supported',
-                           f"Choose among the groups: HAVING {name} = ....")  # fmt: skip
+                           f"Choose among the groups, HAVING {name} = ..., or do not group by it: SELECT count(*)"
+                           f" FILTER (WHERE {name} = ...).")  # fmt: skip
     stored = [(block.scan(r.scan).table.name, r.name) for r in {*read, *keys}]
     for table, name in sorted(stored):
         if stored.count((table, name)) > 1:

@@ -15,6 +15,7 @@ from proxy.policy.response import LaplaceNoise
 from tests.unit.admin.command_line import CommandLine
 
 N = 20_000
+HEADER = "answer,party,coin,age,income,region\n"
 POLICY = """
 version: 1
 dataset: survey
@@ -102,6 +103,17 @@ def test_parquet_is_read_as_well(command: CommandLine, folder: Path) -> None:
     assert "20,000 rows" in randomized(command, folder, "in.parquet", "out.csv")
 
 
+def test_files_of_other_programs_are_read(command: CommandLine, folder: Path) -> None:
+    """A mark of UTF-8, lines that end in two characters, semicolons, quotes within quotes; no row at all."""
+    row = 'yes;"o\'green";ja;1,5;2;"n ""s"""\r\n'
+    (folder / "odd.csv").write_bytes(("\ufeff" + HEADER.replace(",", ";").replace("\n", "\r\n") + row * 3).encode())
+    assert "3 rows" in randomized(command, folder, "odd.csv", "out.csv")
+    assert (folder / "out.csv").read_text().count('"n ""s"""') == 3
+    (folder / "none.csv").write_text(HEADER)
+    assert "0 rows" in randomized(command, folder, "none.csv", "nothing.csv")
+    assert (folder / "nothing.csv").read_text() == HEADER
+
+
 @pytest.mark.parametrize(
     ("source", "target", "words"),
     [
@@ -109,13 +121,19 @@ def test_parquet_is_read_as_well(command: CommandLine, folder: Path) -> None:
         ("in.csv", "out.txt", "neither .csv nor .parquet"),
         ("in.csv", "in.csv", "exists"),
         ("short.csv", "out.csv", "has no column answer, party"),
-        ("odd.parquet", "out.csv", "cannot be read"),
+        ("odd.parquet", "out.csv", "cannot be read as parquet rows"),
+        ("empty.csv", "out.csv", "has no column answer, party"),
+        ("ragged.csv", "out.csv", "each line has as many values"),
+        ("latin.csv", "out.csv", "A CSV file is UTF-8 text"),
     ],
 )
 def test_what_cannot_be_done_leaves_nothing(
     command: CommandLine, folder: Path, source: str, target: str, words: str
 ) -> None:
     (folder / "short.csv").write_text("name\nsecret\n")
+    (folder / "empty.csv").write_text("")
+    (folder / "ragged.csv").write_text(HEADER + "yes,secret,ja,1,2,n,secret\nno\n")
+    (folder / "latin.csv").write_bytes(f"{HEADER}yes,secr\xe9t,ja,1,2,secret\n".encode("latin-1"))
     (folder / "odd.parquet").write_text("secret")
     before = {p.name for p in folder.iterdir()}
     assert run(command, folder, source, target) == 2

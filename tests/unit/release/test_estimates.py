@@ -39,7 +39,7 @@ from proxy.policy.model import Listed
 from proxy.policy.response import KeptOrUniform, TwoCoins
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.algebra.nodes import Scalar, columns_of, conjuncts
+from proxy.sql.algebra.nodes import Grouped, Scalar, columns_of, conjuncts
 from proxy.sql.query.block import BoundBlock, Carries
 from proxy.sql.relations.scope import Catalog
 from proxy.sqltypes import Value
@@ -363,3 +363,38 @@ def test_estimates_over_local_tables_have_the_error_of_the_randomization_alone(
     assert abs(value.mean() - truth) < 0.1 * value.std()
     assert 0.934 <= ((low <= truth) & (truth <= high)).mean() <= most
     assert sd.mean() == pytest.approx(value.std(), rel=0.1 if most < 1.0 else 1.0)
+
+
+@pytest.mark.parametrize(("pure", "is_noisy"), SETTINGS)
+def test_counts_of_units_are_right_on_average(pure: bool, is_noisy: bool) -> None:
+    """8,000 draws of an average and a sum of what a sub-select counts for each unit; the same bounds as above."""
+    units, paid, unpaid = 400, 1_500, 2_500
+    query = (
+        f"select {with_interval('avg(c)')}, {with_interval('sum(c)')} from"
+        " (select id, count(*) filter (where paid) as c from visits group by id) as t"
+    )
+    plan, bound = planned_over(query, of_survey(pure=pure))
+    random = np.random.default_rng(BASE_SEED)
+    yes = random.binomial(paid, 0.875, DRAWS) + random.binomial(unpaid, 0.125, DRAWS)
+    (scan,) = plan.analysed.owned.block.scans
+    assert isinstance(scan.rows, Grouped)
+    stored = {v.name: yes if passes(v.where, {"paid": True}) else paid + unpaid - yes for v in scan.rows.values[1:]}
+
+    def moment(of: Moment) -> np.ndarray:
+        if isinstance(of, RowCount):
+            return np.full(DRAWS, float(units))
+        (scaled,) = measures_of(of)
+        (column,) = columns_of(scaled.of)
+        z: np.ndarray = (stored[column.name] - units * scaled.middle) / scaled.half
+        return (units + of.sign * z) / 2.0 if isinstance(of, HalfSum) else z
+
+    exact = np.stack([moment(m) for m in plan.vector.moments], axis=1)
+    sds = np.array(plan.sds)
+    noise = random.laplace(0.0, sds / math.sqrt(2.0), exact.shape) if pure else random.normal(0.0, sds, exact.shape)
+    grid = np.rint((exact + noise * is_noisy) / np.array(plan.units_per_grid))
+    shown = plan if is_noisy else replace(plan, agreed=(1e-9,) * len(plan.sds))
+    cells = NoisyCells(tuple(NoisyCell((), tuple(map(int, m))) for m in grid))
+    release = finish(shown, cells, bound.columns, nonnegative=True, time_zone="UTC")
+    found = np.array([[float("nan" if v is None else v) for v in c.values] for c in release.columns]).T
+    check(found[:, :4], paid / units, 0.96)
+    check(found[:, 4:], paid, 0.96)

@@ -102,9 +102,8 @@ def test_refused_with_a_hint(query: str, said: str) -> None:
     [
         "select count(*) from people where exists (select from visits v where v.id = people.id and paid)",
         "select count(*) from visits v left join people p using (id) where p.vote = 'a' or p.vote is null",
-        "select avg(n) from (select id, count(*) filter (where paid) n from visits group by id) x",
+        "select avg(n) from (select id, count(paid) n from visits group by id) x",
         "select n, count(*) from (select id, count(*) n from visits where paid group by id) x group by 1",
-        "select count(*) from (select id from visits group by id having count(*) filter (where paid) > 2) x",
         "select count(*) from (select id, paid, count(*) from visits group by id, paid) x",
         "select count(*) from (select distinct id, paid from visits) x",
         "select avg(n) from (select row_number() over (partition by id order by paid) n from visits) x",
