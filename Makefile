@@ -9,7 +9,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# one for each checkout, so that another one's environment is noticed
+STAMP := $(VENV)/.installed$(subst /,-,$(CURDIR))
 # workers of the test run, more than two processors: many tests wait; tests of one file stay together
 JOBS ?= 4
 

@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry
 from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
 from proxy.admin.data_check import data_problems
+from proxy.admin.figures import figures_of
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.open_files import MOST_STRANGERS, make_room
@@ -37,6 +38,7 @@ from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.engines.postgres import PostgresEngine
 from proxy.errors import ConfigError
+from proxy.events import formatter_of
 from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
 from proxy.front.reader import FrontReader
@@ -46,7 +48,7 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
-from proxy.metrics import Metrics
+from proxy.metrics import Metrics, nothing_served
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
@@ -133,6 +135,8 @@ class Proxy:
         )  # fmt: skip
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy, opener))
+        self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
+        self._undo.callback(self._metrics.watch, nothing_served)
         mock_secret = self._secret("mock.secret")
         options = served.ServerOptions(
             sockets=sockets, tls=tls, mock_secret=mock_secret, max_greeting=max(MOST_STRANGERS, sessions)
@@ -249,10 +253,16 @@ class _Sessions:
 def serve(config: ServeConfig, on_ready: Callable[[Server], Awaitable[None]] | None = None) -> None:
     """Run until SIGINT or SIGTERM, or until `on_ready` returns. Raises HushError when it cannot start."""
     check_own_package()
-    logging.basicConfig(level=config.log_level.name, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    _log_to_standard_error(config)
     _let_the_loop_run()
     with _loop() as runner:
         runner.run(_serve(config, on_ready))
+
+
+def _log_to_standard_error(config: ServeConfig) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter_of(config.log_format, with_statements=config.log_statements))
+    logging.basicConfig(level=config.log_level.name, handlers=[handler])
 
 
 def _let_the_loop_run() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from proxy.errors import ConfigError
+from proxy.events import LogFormat
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%a-z]+\]|[^\s:\[\]]+):(?P<port>\d{1,5})")
 _LARGEST_PORT = 65535
@@ -123,6 +124,7 @@ class ServeConfig:
     """Options of `hushql serve`. state: directory of ledger, releases and salt, for this process alone.
 
     metrics: where Prometheus reads counters of operation; nothing in them depends on private data.
+    log_statements: whether the log holds what clients wrote.
     noise_ahead: how many values of noise are drawn before they are needed, of 8 bytes and some microseconds each.
     """
 
@@ -136,6 +138,8 @@ class ServeConfig:
     ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
     noise_ahead: int = NOISE_AHEAD
     log_level: LogLevel = LogLevel.INFO
+    log_format: LogFormat = LogFormat.TEXT
+    log_statements: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.noise_ahead <= _MOST_NOISE_AHEAD:

@@ -7,9 +7,19 @@ rows or groups, or how long private data took to scan.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+import math
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.types import StartResponse, WSGIEnvironment
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from proxy.errors import ConfigError, Failure, HushError
 
@@ -33,6 +43,41 @@ class ReleaseOrigin(enum.Enum):
     REUSED = "reused"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountFigures:
+    """An account of everybody or of a role: epsilon of its limit and of what was spent, and the share that is spent.
+
+    limit: infinite where there is none; share is then 0. The share is one of rho, since epsilon does not add up.
+    """
+
+    dataset: str
+    kind: str
+    name: str
+    limit: float
+    spent: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetFigures:
+    """A dataset that is served. loaded_at: when policy and data were last read. not_ready: parts that do not work."""
+
+    name: str
+    loaded_at: datetime
+    accounts: tuple[AccountFigures, ...]
+    not_ready: tuple[str, ...]
+
+
+#: What a dataset needs to answer.
+PARTS = ("front", "ledger", "engine")
+Watched = Callable[[], Sequence[DatasetFigures]]
+
+
+def nothing_served() -> Sequence[DatasetFigures]:
+    """No dataset yet."""
+    return ()
+
+
 def _family(sqlstate: str) -> str:
     """A five-character SQLSTATE as a label; anything else is told as an internal error."""
     return sqlstate if len(sqlstate) == 5 and sqlstate.isascii() and sqlstate.isalnum() else "XX000"
@@ -41,8 +86,9 @@ def _family(sqlstate: str) -> str:
 class Metrics:
     """The proxy's figures, registered in the registry that is passed in.
 
-    Claim: no label value says more of private data than a client is told. Labels are members of the enumerations above
-    and the kinds and SQLSTATEs of `proxy.errors`; those of statements that the engine computes depend on the query text
+    Claim: no label value says more of private data than a client is told. Labels are members of the enumerations above,
+    the kinds and SQLSTATEs of `proxy.errors`, and names of datasets and roles; what accounts have spent follows from
+    the statements that were asked; those of statements that the engine computes depend on the query text
     and the policy only. Latency is measured for the ledger alone,
     because the time of a private scan depends on the rows scanned.
     """
@@ -66,6 +112,8 @@ class Metrics:
             "hushql_engine_failures", "Failures of private engines, by kind.", ["kind"], registry=registry
         )
         self._reloads = Counter("hushql_policy_reloads", "Policy reloads by outcome.", ["accepted"], registry=registry)
+        self._served = _Served()
+        registry.register(self._served)
         for kind in StatementKind:
             self._statements.labels(kind.value)
         for failure in Failure:
@@ -73,15 +121,25 @@ class Metrics:
         for origin in ReleaseOrigin:
             self._releases.labels(origin.value)
 
+    def watch(self, watched: Watched) -> None:
+        """Tell, each time they are read, the figures of what is served, and whether that is ready."""
+        self._served.watched = watched
+
     def serve(self, host: str, port: int) -> Callable[[], None]:
-        """Answer Prometheus over HTTP from a thread; call the result to end it. Raises ConfigError."""
+        """Answer over HTTP from threads; call the result to end it. Raises ConfigError.
+
+        `/metrics` for Prometheus, `/healthz` while the process lives, `/readyz` when all that is served works.
+        Everything else is 404.
+        """
         try:
-            server, thread = start_http_server(port, host, self._registry)
+            server = make_server(host, port, self._answered, _Threads6 if ":" in host else _Threads, _Quiet)
         except OSError as error:
             raise ConfigError(
                 f"cannot serve metrics on {host} port {port}: {error.strerror}",
                 hint="Name another address with --metrics, or end what listens there.",
             ) from error
+        thread = threading.Thread(target=server.serve_forever, name="hushql-metrics", daemon=True)
+        thread.start()
 
         def stop() -> None:
             server.shutdown()
@@ -89,6 +147,22 @@ class Metrics:
             thread.join()
 
         return stop
+
+    def _answered(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        match environ.get("PATH_INFO"), environ.get("REQUEST_METHOD"):
+            case "/metrics", "GET" | "HEAD":
+                found: Iterable[bytes] = make_wsgi_app(self._registry)(environ, start)
+                return found
+            case "/healthz", "GET" | "HEAD":
+                return _text(start, "200 OK", "alive")
+            case "/readyz", "GET" | "HEAD":
+                served = self._served.watched()
+                away = [f"{d.name}: {part}" for d in served for part in d.not_ready]
+                if away or not served:
+                    return _text(start, "503 Service Unavailable", "\n".join(away) or "nothing is served yet")
+                return _text(start, "200 OK", "ready")
+            case _:
+                return _text(start, "404 Not Found", "/metrics, /healthz and /readyz are here")
 
     def session_opened(self) -> None:
         self._connections.inc()
@@ -119,3 +193,60 @@ class Metrics:
 
     def reloaded(self, *, is_accepted: bool) -> None:
         self._reloads.labels("yes" if is_accepted else "no").inc()
+
+
+class _Served(Collector):
+    """Gauges of what is served, made when they are read."""
+
+    def __init__(self) -> None:
+        self.watched: Watched = nothing_served
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """None ahead: they would be read while the registry is made."""
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        limit = _gauge("account_limit_epsilon", "What an account may spend.", "dataset", "kind", "account")
+        spent = _gauge("account_spent_epsilon", "What an account has spent.", "dataset", "kind", "account")
+        share = _gauge("account_spent_ratio", "The share of its limit that is spent.", "dataset", "kind", "account")
+        loaded = _gauge("loaded_timestamp_seconds", "When policy and data were last read.", "dataset")
+        ready = _gauge("ready", "Whether a part of what a dataset needs works.", "dataset", "part")
+        for dataset in self.watched():
+            loaded.add_metric([dataset.name], dataset.loaded_at.timestamp())
+            for part in PARTS:
+                ready.add_metric([dataset.name, part], float(part not in dataset.not_ready))
+            for account in dataset.accounts:
+                names = [account.dataset, account.kind, account.name]
+                spent.add_metric(names, account.spent)
+                share.add_metric(names, account.share)
+                if math.isfinite(account.limit):
+                    limit.add_metric(names, account.limit)
+        yield from (limit, spent, share, loaded, ready)
+
+
+def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"hushql_{name}", words, labels=labels)
+
+
+def _text(start: StartResponse, status: str, words: str) -> Iterable[bytes]:
+    start(status, [("Content-Type", "text/plain; charset=utf-8"), ("Cache-Control", "no-store")])
+    return [f"{words}\n".encode()]
+
+
+class _Threads(ThreadingMixIn, WSGIServer):
+    """A client that reads slowly holds up nobody else."""
+
+    daemon_threads = True
+
+
+class _Threads6(_Threads):
+    address_family = socket.AF_INET6
+
+
+class _Quiet(WSGIRequestHandler):
+    """Requests of a monitoring system are no news. A connection that says nothing is closed after a while."""
+
+    timeout = 10
+
+    def log_message(self, *_: object) -> None:
+        """Said nowhere."""

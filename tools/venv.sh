@@ -69,6 +69,23 @@ install_locked() { # install_locked OPTION PIP_COMMAND...
     "$@" install "$option" --no-deps --require-hashes --only-binary :all: -r requirements-dev.lock
 }
 
+# The checkout that an environment was made for, if any: an installation of this one would redirect its commands.
+checkout_of() {
+    "$1" -I -c 'from importlib.util import find_spec; s = find_spec("proxy"); print(s.origin if s else "")' 2>/dev/null || true
+}
+
+if [ -x "$dir/bin/python" ]; then
+    origin=$(checkout_of "$dir/bin/python")
+    case $origin in
+        "" | "$(pwd -P)/proxy/__init__.py" | "$dir"/*) ;;
+        *)
+            echo "the environment $dir belongs to another checkout: ${origin%/proxy/__init__.py}" >&2
+            echo "Name another with VENV=, or remove that directory if nobody uses it." >&2
+            exit 1
+            ;;
+    esac
+fi
+
 if ! is_suitable "$dir/bin/python"; then
     python=$(find_python)
     rm -rf "$dir"

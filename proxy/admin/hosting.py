@@ -26,6 +26,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.config import UsersAt, UsersSource
 from proxy.engines.base import Engine
 from proxy.errors import ConfigError, HushError
+from proxy.events import Event, tell
 from proxy.front.front import Front
 from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
@@ -33,6 +34,7 @@ from proxy.ledger.restated import overspent_lines, restated_lines
 from proxy.metrics import Metrics
 from proxy.plan.profile.learned import with_limits, without_limit
 from proxy.plan.profile.profile import TableProfile
+from proxy.policy.diff import Effect, diff
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
@@ -237,7 +239,10 @@ class Reloading:
         except HushError as error:
             hosted.dataset.trouble = f"the edited file was not taken: {error.text()}"
             self._metrics.reloaded(is_accepted=False)
-            _log.error("%s was not taken, the old policy stays in force: %s", hosted.path, error.text())
+            tell(
+                Event.RELOAD, f"{hosted.path} was not taken, the old policy stays in force: {error.text()}",
+                {"dataset": hosted.name, "accepted": False}, logging.ERROR,
+            )  # fmt: skip
             return
         self._on_new(hosted, old)
         if hosted.dataset.current.engine is not old.engine:
@@ -246,7 +251,13 @@ class Reloading:
             close = partial(loop.run_in_executor, None, self._close_replaced, old.engine)
             hosted.dataset.uses.retire(old.engine, partial(loop.call_soon_threadsafe, close))
         self._metrics.reloaded(is_accepted=True)
-        _log.info("policy %s is in force", hosted.path)
+        changes = diff(old.policy, hosted.dataset.current.policy)
+        said = {effect: [f"{c.where}: {c.words}" for c in changes if c.effect is effect] for effect in Effect}
+        tell(
+            Event.RELOAD, f"policy {hosted.path} is in force",
+            {"dataset": hosted.name, "accepted": True, "policy": hosted.dataset.current.policy.digest[:12],
+             "opens": said[Effect.OPENS], "closes": said[Effect.CLOSES]},
+        )  # fmt: skip
 
     def _close_replaced(self, engine: Engine) -> None:
         with contextlib.suppress(ValueError):

@@ -23,6 +23,7 @@ from proxy.errors import (
     ShuttingDown,
     TooManyConnections,
 )
+from proxy.events import Event, tell
 from proxy.server.client import Ends, RelayedSession
 from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
@@ -157,11 +158,12 @@ class Server:
         await self._welcome(wanted, deadline_s)
 
     async def _welcome(self, greeted: Greeted, deadline_s: float) -> None:
+        origin = self._greeting.get(_this_task(), "")
         try:
             async with asyncio.timeout_at(deadline_s):
                 admitted = await log_in(greeted, self._datasets, self._options, self._random_bytes)
                 self._greeting.pop(_this_task())
-                await self._open(greeted, admitted)
+                await self._open(greeted, admitted, origin)
             return
         except HushError as reason:
             error = reason
@@ -172,11 +174,15 @@ class Server:
         except BaseException:
             greeted.link.close(self._options.close_within_s)
             raise
-        _log.info("a login ended: %s %s", error.sqlstate, error.text())
+        tell(
+            Event.LOGIN_FAILED, f"a login ended: {error.sqlstate} {error.text()}",
+            {"login": greeted.startup.user, "dataset": greeted.startup.database, "address": origin,
+             "code": error.sqlstate},
+        )  # fmt: skip
         greeted.link.write(error_response(error, severity="FATAL"))
         greeted.link.close(self._options.close_within_s)
 
-    async def _open(self, greeted: Greeted, admitted: Admitted) -> None:
+    async def _open(self, greeted: Greeted, admitted: Admitted, origin: str) -> None:
         """Turn an admitted connection into a session. Raises HushError."""
         login, database, limits = admitted.login.name, admitted.database, admitted.dataset.limits
         self._take_place(database, login, limits.max_sessions, limits.max_sessions_per_user)
@@ -186,10 +192,16 @@ class Server:
             undo.callback(lease.close)
             address = lease.address
             packet = front_packet(greeted.startup, role=address.user, database=address.database)
-            session = await admitted.dataset.sessions.open(login, database, self._token())
+            session_id = self._token()
+            session = await admitted.dataset.sessions.open(login, database, session_id)
             undo.push_async_callback(session.close)
             front = await _connect(address.socket_path)
             undo.pop_all()
+        tell(
+            Event.LOGIN, f"{database}/{login} logged in from {origin}",
+            {"login": login, "dataset": database, "role": admitted.login.role, "address": origin,
+             "session": session_id},
+        )  # fmt: skip
         greeted.link.write(AUTHENTICATION_OK)
         marks = Marks(marker=self._token(), guard=admitted.dataset.guard)
         understanding = Understanding(

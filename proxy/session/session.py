@@ -49,6 +49,7 @@ from proxy.session.answering.notices import (
     zone_notices,
 )
 from proxy.session.answering.spliced import asking, block_patches, explained, probed, spliced, with_notes
+from proxy.session.answering.told_events import tell_answered, tell_refused
 from proxy.session.asker import Asker
 from proxy.session.asking.parameters import canonical, read_parameters, unread
 from proxy.session.asking.plancache import PlanCache
@@ -118,6 +119,7 @@ class ClientSession:
         self._off_grid = GridRunner(workers.local, workers.clock)
         self._confirmations = Confirmations(workers.clock.now)
         self._paid: tuple[ProfilesPaid, ...] = ()  # for profiles, and not said yet
+        self._text = ""  # of the latest statement, for the log
 
     def may_be_private(self, text: str) -> bool:
         """See the contract. Unicode-escaped names are left to the front's guard."""
@@ -134,6 +136,7 @@ class ClientSession:
 
     async def prepare(self, text: str, settings: Mapping[str, str], told: Answers = ()) -> tuple[Piece, ...]:
         """See the contract."""
+        self._text = text
         asked = self._asked(text, settings, told)
         pieces = self._plans.pieces(asked)
         if pieces is None:
@@ -189,6 +192,7 @@ class ClientSession:
         self, piece: Piece, parameters: tuple[Parameter, ...], settings: Mapping[str, str]
     ) -> Spliced | Asking:
         """See the contract."""
+        self._text = piece.text
         with self._dataset.used() as version:
             piece = await self._up_to_date(piece, version, settings)
             if isinstance(piece.refusal, Refusal):
@@ -224,6 +228,7 @@ class ClientSession:
     def refused(self, error: HushError) -> None:
         """See the contract."""
         self._metrics.refused(error)
+        tell_refused(self._text, self._dataset.current, self._login, self._id, error)
 
     async def close(self) -> None:
         """See the contract. What was cancelled may still go on for a moment, and notes how it ends."""
@@ -359,6 +364,8 @@ class ClientSession:
         if last is not None:
             self._last, self._paid = (last,), ()
             self._metrics.statement(StatementKind.PRIVATE)
+            receipt = charged(answer.next, asker)
+            tell_answered(piece.text, asker, self._id, receipt, is_reused=last.is_reused)
         for item in answer.items:
             self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
         return result

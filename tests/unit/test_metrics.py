@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import socket
+import urllib.error
 import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from proxy import errors
-from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
+from proxy.metrics import PARTS, AccountFigures, DatasetFigures, Metrics, ReleaseOrigin, StatementKind
 from tests.ports import reserved_port
 
 
@@ -103,3 +109,80 @@ def test_figures_are_served_until_stopped_and_a_taken_port_is_refused(metrics: M
             stop()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port)).close()
+
+
+_DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana.json"
+
+
+def _shop(*not_ready: str) -> DatasetFigures:
+    accounts = (
+        AccountFigures(dataset="shop", kind="dataset", name="shop", limit=20.0, spent=5.0, share=0.25),
+        AccountFigures(dataset="shop", kind="role", name="shop/analyst", limit=math.inf, spent=5.0, share=0.0),
+    )
+    loaded = datetime(2026, 1, 1, tzinfo=UTC)
+    return DatasetFigures(name="shop", loaded_at=loaded, accounts=accounts, not_ready=not_ready)
+
+
+def test_accounts_and_parts_are_read_when_they_are_asked_for(metrics: Metrics, registry: CollectorRegistry) -> None:
+    labels = {"dataset": "shop", "kind": "dataset", "account": "shop"}
+    assert registry.get_sample_value("hushql_account_spent_ratio", labels) is None
+    metrics.watch(lambda: [_shop("engine")])
+    assert registry.get_sample_value("hushql_account_spent_ratio", labels) == 0.25
+    assert registry.get_sample_value("hushql_account_limit_epsilon", labels) == 20.0
+    of_role = {"dataset": "shop", "kind": "role", "account": "shop/analyst"}
+    assert registry.get_sample_value("hushql_account_limit_epsilon", of_role) is None
+    assert registry.get_sample_value("hushql_account_spent_epsilon", of_role) == 5.0
+    ready = {part: registry.get_sample_value("hushql_ready", {"dataset": "shop", "part": part}) for part in PARTS}
+    assert ready == {"front": 1.0, "ledger": 1.0, "engine": 0.0}
+    assert registry.get_sample_value("hushql_loaded_timestamp_seconds", {"dataset": "shop"}) == 1767225600.0
+
+
+def test_health_and_readiness_are_told_and_nothing_else_is_there(metrics: Metrics) -> None:
+    with reserved_port() as port:
+        stop = metrics.serve("127.0.0.1", port)
+        try:
+            assert _asked(port, "/healthz") == (200, "alive\n")
+            assert _asked(port, "/readyz") == (503, "nothing is served yet\n")
+            metrics.watch(lambda: [_shop("ledger", "engine")])
+            assert _asked(port, "/readyz") == (503, "shop: ledger\nshop: engine\n")
+            metrics.watch(lambda: [_shop()])
+            assert _asked(port, "/readyz") == (200, "ready\n")
+            for path in ("/", "/metrics/", "/healthz/x", "/favicon.ico"):
+                assert _asked(port, path)[0] == 404
+        finally:
+            stop()
+
+
+def test_an_address_of_the_sixth_version_is_served(metrics: Metrics) -> None:
+    stop = metrics.serve("::1", 0)
+    stop()
+
+
+def _asked(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            return int(answer.status), answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.read().decode()
+
+
+def test_every_query_of_the_dashboard_names_a_metric_and_labels_that_are_there(
+    metrics: Metrics, registry: CollectorRegistry
+) -> None:
+    metrics.watch(lambda: [_shop()])
+    metrics.refused(errors.BudgetSpent("none"))
+    metrics.reserved(0.1)
+    metrics.reloaded(is_accepted=True)
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    labels = {sample.name: set(sample.labels) for sample in samples}
+    panels = json.loads(_DASHBOARD.read_text())["panels"]
+    queries = [(t["expr"], t["legendFormat"]) for panel in panels for t in panel["targets"]]
+    assert len(queries) >= 10
+    for query, legend in queries:
+        (name,) = re.findall(r"hushql_\w+", query)
+        assert name in labels, query
+        by = re.findall(r"by \(([^)]*)\)", query)
+        named = {label.strip() for group in by for label in group.split(",")}
+        named |= set(re.findall(r"\{\{(\w+)\}\}", legend)) | set(re.findall(r"(\w+)=\"", query))
+        assert named <= labels[name], query

@@ -9,15 +9,17 @@ from typing import Annotated
 import typer
 
 from proxy.admin.commands.exchange import export, lines_of, take
-from proxy.admin.commands.top_up import TopUp, gift_of, told
+from proxy.admin.commands.report import report
+from proxy.admin.commands.top_up import By, Onto, TopUp, gift_of, told
 from proxy.admin.files import read_policy
 from proxy.admin.ledger_place import LedgerOption, Place, StateOption, grant, inspect, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.ledger.base import Report, Total
+from proxy.errors import ConfigError
+from proxy.ledger.base import NOTHING, Report, Total
 from proxy.ledger.exchange import verified
 from proxy.ledger.restated import breaks_words, promise_words
-from proxy.plan.charge import AccountKind, dataset_of
+from proxy.plan.charge import AccountKind, Cost, dataset_of
 from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")
@@ -72,6 +74,7 @@ def verify(
         )
 
 
+app.command("report")(report)
 app.command("export")(export)
 app.command("import")(take)
 
@@ -82,11 +85,14 @@ def top_up(
     account: Annotated[
         str, typer.Argument(metavar="ACCOUNT", help="Its name, as `show` prints it.", show_default=False)
     ],
-    epsilon: Annotated[float, typer.Option("--epsilon", help="What an account of this epsilon may spend is added.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept for ever.")],
     policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy of the dataset.")],
     state: StateOption = None,
     ledger: LedgerOption = "",
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="What an account of this epsilon may spend is added.")
+    ] = None,
+    to: Annotated[float | None, typer.Option("--to", help="Make it an account of this epsilon.")] = None,
     delta: Annotated[float, typer.Option("--delta", help="Also for groups with unlisted keys.")] = 0.0,
     users: Annotated[
         Path | None,
@@ -94,9 +100,19 @@ def top_up(
     ] = None,
 ) -> None:
     """Add to what one account may spend, also while the proxy runs: for good, or in the present window."""
-    wish = TopUp(policy=policy, kind=kind, account=account, epsilon=epsilon, delta=delta, reason=reason, users=users)
-    gift, read = gift_of(wish)
-    typer.echo(told(grant(place_of(state, ledger), gift), read))
+    if (epsilon is None) == (to is None):
+        raise ConfigError("a top-up is either of --epsilon or --to", hint="Say one of them.")
+    place = place_of(state, ledger)
+    amount = By(epsilon) if epsilon is not None else Onto(0.0 if to is None else to)
+    wish = TopUp(policy=policy, kind=kind, account=account, amount=amount, delta=delta, reason=reason, users=users)
+    gift, limits = gift_of(wish, _granted(place, kind, account))
+    typer.echo(told(grant(place, gift), limits))
+
+
+def _granted(place: Place, kind: AccountKind, account: str) -> Cost:
+    """What an account was given before. Raises ConfigError, LedgerFailed."""
+    found = (total.granted for total in inspect(place).totals if (total.kind, total.name) == (kind, account))
+    return next(found, NOTHING)
 
 
 def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place | Path, Report]:

@@ -37,6 +37,7 @@ from proxy.config import (
     parse_listen,
 )
 from proxy.errors import ConfigError
+from proxy.events import LogFormat
 from proxy.ledger.postgres.link import check_address
 from proxy.policy.model import Policy
 
@@ -99,6 +100,9 @@ NoiseAhead = Annotated[
 ]
 Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
 
+Format = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or one JSON object each.")]
+LogStatements = Annotated[bool, typer.Option("--log-statements", help="Log what clients write, too.")]
+
 
 def register(app: typer.Typer, runners: Runners) -> None:
     """Add serve, demo and explain to the command."""
@@ -122,6 +126,8 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         ledger: LedgerUrl = "",
         noise_ahead: NoiseAhead = NOISE_AHEAD,
         log_level: Level = LogLevel.INFO,
+        log_format: Format = LogFormat.TEXT,
+        log_statements: LogStatements = False,
     ) -> None:
         """Serve policies to PostgreSQL clients until told to end (SIGINT, SIGTERM); SIGHUP reloads policies."""
         config = ServeConfig(
@@ -135,6 +141,8 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             ledger=ledger_of(ledger),
             noise_ahead=noise_ahead,
             log_level=log_level,
+            log_format=log_format,
+            log_statements=log_statements,
         )
         check_files(config)
         runners.serve(config)

@@ -14,10 +14,32 @@ from proxy.errors import ConfigError
 from proxy.ledger.base import Gift, Total
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.figures import figure
-from proxy.policy.model import Accounting, Policy
+from proxy.policy.model import Accounting, AccountLimit, EpsilonLimit, Policy, Refresh
 from proxy.policy.users import UNCHECKED
 
 _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """What an account of this epsilon may spend is added."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Onto:
+    """The account becomes one of this epsilon."""
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an account may spend before and after, in 1e-12; none where its budget has no limit or comes back."""
+
+    policy: Policy
+    ends: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,22 +49,25 @@ class TopUp:
     policy: Path
     kind: AccountKind
     account: str
-    epsilon: float
+    amount: By | Onto
     delta: float
     reason: str
     users: Path | None = None
 
 
-def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
-    """The grant that is meant, at the policy's delta and in its accounting. Raises ConfigError."""
+def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, Limits]:
+    """The grant that is meant, at the policy's delta and in its accounting. Raises ConfigError.
+
+    granted: what the account was given before.
+    """
     policy = read_policy(wish.policy, os.environ)
     privacy = policy.privacy
     if not _is_account(wish.kind, wish.account, policy.dataset):
         forms = {AccountKind.DATASET: "", AccountKind.ROLE: "/ROLE", AccountKind.USER: "/LOGIN"}
         form = policy.dataset + forms.get(wish.kind, "/LOGIN/SESSION")
         raise ConfigError(f"'{wish.account}' is no {wish.kind} account of this policy", hint=f"Write {form}.")
-    _check_known(wish, policy)
-    if not 0 < wish.epsilon <= _LARGEST_EPSILON or not 0 <= wish.delta <= _LARGEST_DELTA:
+    limit, epsilon = _limit(wish, policy), wish.amount.epsilon
+    if not 0 < epsilon <= _LARGEST_EPSILON or not 0 <= wish.delta <= _LARGEST_DELTA:
         raise ConfigError(
             f"epsilon is more than 0 and at most {figure(_LARGEST_EPSILON, 6)}, delta 0 to {_LARGEST_DELTA:g}"
         )
@@ -50,20 +75,36 @@ def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
         raise ConfigError("pure accounting has delta 0", hint="Leave out --delta.")
     if not wish.reason.strip():
         raise ConfigError("a top-up needs a reason", hint="Say in --reason why the promise becomes weaker.")
-    cost = Cost(limit_pico(privacy, wish.epsilon), atto_down(as_written(wish.delta)))
+    now = limit + granted.pico if limit is not None else None
+    pico = limit_pico(privacy, epsilon)
+    if isinstance(wish.amount, Onto):
+        if now is None:
+            raise ConfigError(
+                "--to needs a budget with a limit that does not come back", hint="Say --epsilon: what is added."
+            )
+        if pico <= now:
+            has = figure(epsilon_spent(privacy, now), 6)
+            raise ConfigError(f"the account has a limit of epsilon {has} already", hint="Give more with --to.")
+        pico -= now
+    cost = Cost(pico, atto_down(as_written(wish.delta)))
     if not cost.pico:
-        raise ConfigError(f"epsilon {figure(wish.epsilon, 6)} is too little to count")
+        raise ConfigError(f"epsilon {figure(epsilon, 6)} is too little to count")
     gift = Gift(
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
         by=_operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
     )  # fmt: skip
-    return gift, policy
+    return gift, Limits(policy, None if now is None else (now, now + cost.pico))
 
 
-def told(total: Total, policy: Policy) -> str:
+def told(total: Total, limits: Limits) -> str:
     """What the account has now. Epsilon is of all grants together, at the policy's delta."""
-    granted, spent = (epsilon_spent(policy.privacy, cost.pico) for cost in (total.granted, total.spent))
-    return f"{total.kind} {total.name}: granted so far epsilon {figure(granted)}, spent in all epsilon {figure(spent)}"
+    privacy = limits.policy.privacy
+    granted, spent = (epsilon_spent(privacy, cost.pico) for cost in (total.granted, total.spent))
+    words = f"{total.kind} {total.name}: granted so far epsilon {figure(granted)}, spent in all epsilon {figure(spent)}"
+    if limits.ends is None:
+        return words
+    before, after = (figure(epsilon_spent(privacy, pico)) for pico in limits.ends)
+    return f"{words}; its limit was epsilon {before} and is {after}"
 
 
 def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
@@ -73,10 +114,14 @@ def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
     return len(parts) == 1 if kind is AccountKind.DATASET else (len(parts) == 2) is (kind is not AccountKind.SESSION)
 
 
-def _check_known(wish: TopUp, policy: Policy) -> None:
-    """Raises ConfigError for the account of a login or role that is not there: a grant is never taken back."""
+def _limit(wish: TopUp, policy: Policy) -> int | None:
+    """What the policy and the users file let the account spend, in 1e-12; None without a limit, or if it comes back.
+
+    Raises ConfigError for the account of a login or role that is not there: a grant is never taken back.
+    """
+    budgets = policy.budgets
     if wish.kind is AccountKind.DATASET:
-        return
+        return _lasting(budgets.dataset, policy)
     path = wish.users or Path(policy.users_file)
     if not path.exists():
         raise ConfigError(f"users file {path} does not exist", hint="Where are the logins? Say --users FILE.")
@@ -84,6 +129,17 @@ def _check_known(wish: TopUp, policy: Policy) -> None:
     kind, known = ("role", set(users.roles)) if wish.kind is AccountKind.ROLE else ("login", set(users.logins))
     if name not in known:
         raise ConfigError(f"there is no {kind} {name} in {path}", hint="Are they in another file? Say --users FILE.")
+    if wish.kind is AccountKind.SESSION:
+        return _lasting(budgets.session, policy)
+    own = users.roles[name].shared if wish.kind is AccountKind.ROLE else users.logins[name].budget
+    usual = budgets.role if wish.kind is AccountKind.ROLE else budgets.user
+    return _lasting(own if isinstance(own, EpsilonLimit) else usual, policy)
+
+
+def _lasting(limit: AccountLimit, policy: Policy) -> int | None:
+    if not isinstance(limit, EpsilonLimit) or limit.refresh is not Refresh.LIFETIME:
+        return None
+    return limit_pico(policy.privacy, limit.epsilon)
 
 
 def _operator() -> str:

@@ -6,7 +6,6 @@ The proxy charges through its own ledger, the one writer of it, keeps the profil
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,12 +20,12 @@ from proxy.config import EveryFilter, Filters, ProfileConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import Noise
 from proxy.errors import ConfigError, HushError
+from proxy.events import Event, tell
 from proxy.ledger.base import Ledger
 from proxy.policy.model import Policy
 from proxy.session.dataset import Version, dataset_account
 from proxy.session.learning.profiling import Findings, Wish
 
-_log = logging.getLogger("hushql")
 _FINDINGS = TypeAdapter(Findings)
 Profile = Callable[[Version, Ledger, Noise, Sequence[Wish], float], Findings]
 
@@ -125,5 +124,6 @@ class Profiling:
         fitting, _ = read_profiles(path, now.policy)
         served, _ = with_paid(fitting, self.ledger, dataset_account(now.policy))
         hosted.dataset.swap(replace(now, profiles=served))
-        _log.info("%s: a profile was made at epsilon %g and is in use", request.dataset, request.epsilon)
+        words = f"{request.dataset}: a profile was made at epsilon {request.epsilon:g} and is in use"
+        tell(Event.PROFILE, words, {"dataset": request.dataset, "epsilon": request.epsilon})
         return findings

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Cancellation, EngineSession, EngineStopped
 from proxy.errors import Failure, HushError, TooMuch
+from proxy.events import Event, tell
 from proxy.ledger.attempts import MOST_ATTEMPTS
 from proxy.ledger.base import Ending, Ledger
 from proxy.ledger.chain import Reason
@@ -31,7 +32,6 @@ from proxy.release.store import Missing, Stored
 from proxy.release.unpromised import publish_unpromised
 from proxy.session.dataset import Version
 
-_log = logging.getLogger("hushql")
 _REASONS = {Failure.UNREACHABLE: Reason.UNREACHABLE, Failure.LOST: Reason.LOST}
 
 
@@ -122,9 +122,10 @@ class Attempt:
         self.count(error.failure)
         policy = self.version.policy
         source = "PostgreSQL" if isinstance(policy.source, PostgresSource) else "DuckDB"
-        _log.warning(
-            "%s: private %s failed: %s, SQLSTATE %s (%s)",
-            policy.dataset, source, error.failure.value, error.code or "none", error.exception_name,
+        why = f"{error.failure.value}, SQLSTATE {error.code or 'none'} ({error.exception_name})"
+        tell(
+            Event.ENGINE, f"{policy.dataset}: private {source} failed: {why}",
+            {"dataset": policy.dataset, "kind": error.failure.value, "code": error.code}, logging.WARNING,
         )  # fmt: skip
         shown = TooMuch() if error.failure is Failure.LIMITS else error
         if not self._is_reserved:

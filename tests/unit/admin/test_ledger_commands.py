@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,13 @@ def test_books_that_do_not_verify_are_not_exported(command: CommandLine, state: 
     assert not (tmp_path / "books").exists()
 
 
+def _policy_of(folder: Path) -> Path:
+    """One whose logins have a limit of 10 and whose roles have none."""
+    path = folder / "limited.yaml"
+    path.write_text(BASE, encoding="utf-8")
+    return path
+
+
 def top_up(state: Path, policy: Path, *words: str) -> list[str]:
     rest = ("--epsilon", "0.5", "--reason", "quarterly report", "--policy", str(policy), "--state", str(state))
     return ["ledger", "top-up", *words, *rest]
@@ -198,7 +206,8 @@ def test_top_up_beside_a_running_proxy_lets_a_spent_account_go_on(
         with pytest.raises(AccountSpent):
             charge(ledger, "three", poor)
         assert command(*top_up(state, policy, "user", "shop/alice")) == 0
-        assert command.out == "user shop/alice: granted so far epsilon 0.5, spent in all epsilon 0.722\n"
+        assert command.out.startswith("user shop/alice: granted so far epsilon 0.5, spent in all epsilon 0.722; ")
+        assert command.out.endswith("; its limit was epsilon 10 and is 10.02\n")
         assert ledger.balances(poor)[1].granted.pico == limit_pico(read_policy(policy, {}).privacy, 0.5)
         charge(ledger, "three", poor)
         assert command(*top_up(state, policy, "user", "shop/alice", "--delta", "1e-9")) == 0
@@ -252,6 +261,46 @@ def test_impossible_top_ups(command: CommandLine, state: Path, tmp_path: Path, w
     assert command.out.startswith(f"{state}: 2 charges")
 
 
+def test_a_top_up_to_an_epsilon_says_the_limit_before_and_after(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy, users = _policy_of(tmp_path), tmp_path / "users.yaml"
+    why = ["--reason", "more", "--policy", str(policy), "--users", str(users), "--state", str(state)]
+    write_users(users, {"alice": "analyst"})
+    account = ["ledger", "top-up", "user", "shop/alice"]
+    assert command(*account, "--to", "13", *why) == 0
+    assert "; its limit was epsilon 10 and is 13\n" in command.out
+    assert command(*account, "--to", "13", *why) == 2
+    assert "has a limit of epsilon 13 already" in command.err
+    assert command(*account, "--epsilon", "1", *why) == 0
+    assert "; its limit was epsilon 13 and is 13." in command.out
+    for words in ([], ["--to", "14", "--epsilon", "1"]):
+        assert command(*account, *words, *why) == 2
+        assert "either of --epsilon or --to" in command.err
+    assert command("ledger", "top-up", "role", "shop/analyst", "--to", "3", *why) == 2
+    assert "--to needs a budget with a limit that does not come back" in command.err
+
+
+def test_what_was_charged_is_reported_by_login_role_table_and_day(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy = _policy_of(tmp_path)
+    for by in ("user", "role", "table", "day"):
+        assert command("ledger", "report", "--by", by, "--policy", str(policy), "--state", str(state)) == 0
+        assert command.out.splitlines()[-1].startswith("in all ")
+    assert command("ledger", "report", "--by", "user", "--json", "--policy", str(policy), "--state", str(state)) == 0
+    rows = json.loads(command.out)
+    assert command("ledger", "show", "--json", "--state", str(state)) == 0
+    spent = {row["account"]: row["spent"] for row in json.loads(command.out)}
+    assert sum(Decimal(row["spent"]) for row in rows) == Decimal(spent["shop"])
+    assert {f"shop/{row['name']}": Decimal(row["own"]) for row in rows} == {
+        name: Decimal(amount) for name, amount in spent.items() if name in ("shop/alice", "shop/bob")
+    }
+    assert command("ledger", "report", "--by", "hour", "--policy", str(policy), "--state", str(state)) == 2
+    assert command("ledger", "report", "--by", "user", "--policy", str(policy), "--state", str(tmp_path / "no")) == 2
+    assert "there is no ledger in" in command.err
+
+
 def test_a_top_up_of_pure_accounting_has_no_delta(command: CommandLine, state: Path, tmp_path: Path) -> None:
     policy = tmp_path / "p.yaml"
     pure = "\n".join(line for line in BASE.splitlines() if "delta:" not in line)
@@ -259,7 +308,10 @@ def test_a_top_up_of_pure_accounting_has_no_delta(command: CommandLine, state: P
     assert command(*top_up(state, policy, "user", "shop/bob", "--delta", "1e-9")) == 2
     assert "pure accounting has delta 0" in command.err
     assert command(*top_up(state, policy, "user", "shop/bob")) == 0
-    assert command.out == "user shop/bob: granted so far epsilon 0.5, spent in all epsilon 0\n"
+    assert (
+        command.out
+        == "user shop/bob: granted so far epsilon 0.5, spent in all epsilon 0; its limit was epsilon 10 and is 10.5\n"
+    )
 
 
 def test_a_top_up_that_cannot_be_written(

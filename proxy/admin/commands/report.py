@@ -1,0 +1,130 @@
+"""What has been charged, by whom, about what and when? The command `hushql ledger report`.
+
+Each charge counts for the dataset's account once, so its parts add up to that account; beside it stands what the login,
+or the role, has paid for itself, which is more where several were shown the same.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from proxy.admin.files import read_policy
+from proxy.admin.ledger_place import LedgerOption, Place, StateOption, inspect, items_of, place_of
+from proxy.admin.output import print_json, print_table
+from proxy.dp.accounting import PICO, epsilon_spent
+from proxy.ledger.chain import Entry, decode
+from proxy.ledger.exchange import Body
+from proxy.plan.charge import AccountKind, dataset_of
+from proxy.policy.figures import figure
+from proxy.policy.model import Policy
+
+_WORDS = re.compile(r"\w+")
+RESTATED = "(counts more since more was promised)"
+_NONE = "(none)"
+
+
+class By(enum.Enum):
+    """What the rows of a report are."""
+
+    USER = "user"
+    ROLE = "role"
+    TABLE = "table"
+    DAY = "day"
+
+
+@dataclass(slots=True)
+class Row:
+    """What the dataset's account paid for it, what its own account did, and in how many statements. In 1e-12."""
+
+    name: str
+    dataset: int = 0
+    own: int = 0
+    statements: int = 0
+
+
+def report(
+    by: Annotated[By, typer.Option("--by", help="What the rows are.")],
+    policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy of the dataset.")],
+    state: StateOption = None,
+    ledger: LedgerOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Say what was charged to a dataset by login, role, table or day. The parts add up to the dataset's account.
+
+    Verifies first; exit status 1 if the books are not right.
+    """
+    read, place = read_policy(policy, os.environ), place_of(state, ledger)
+    rows = rows_of(place, read, by)
+    if as_json:
+        print_json([_data(row) for row in rows])
+        return
+    said = [_cells(row, read) for row in rows]
+    total = Row("in all", sum(r.dataset for r in rows), 0, sum(r.statements for r in rows))
+    print_table(_HEADINGS, [*said, _cells(total, read)], right=frozenset(range(1, len(_HEADINGS))))
+
+
+def rows_of(place: Place, policy: Policy, by: By) -> list[Row]:
+    """The rows, the most charged first, days in their order. Raises ConfigError, LedgerFailed."""
+    account = AccountKind.DATASET, policy.dataset
+    totals = {(t.kind, t.name): t.spent.pico for t in inspect(place).totals}
+    rows: dict[str, Row] = {}
+    for entry in _entries(place, policy.dataset):
+        paid = {line.kind: line for line in entry.lines}
+        name = _name(entry, by, policy)
+        row = rows.setdefault(name, Row(name))
+        row.statements += 1
+        row.dataset += paid[AccountKind.DATASET].cost.pico if AccountKind.DATASET in paid else 0
+        kind = AccountKind.ROLE if by is By.ROLE else AccountKind.USER
+        row.own += paid[kind].cost.pico if kind in paid else 0
+    beyond = totals.get(account, 0) - sum(row.dataset for row in rows.values())
+    found = sorted(rows.values(), key=lambda row: row.name if by is By.DAY else (-row.dataset, -row.own, row.name))
+    return [*found, Row(RESTATED, beyond)] if beyond else found
+
+
+def _entries(place: Place, dataset: str) -> Iterator[Entry]:
+    decoded = (decode(item.text) for item in items_of(place) if isinstance(item, Body))
+    for entry in decoded:
+        if isinstance(entry, Entry) and any(dataset_of(line.name) == dataset for line in entry.lines):
+            yield entry
+
+
+def _name(entry: Entry, by: By, policy: Policy) -> str:
+    names: Mapping[AccountKind, str] = {line.kind: line.name.partition("/")[2] for line in entry.lines}
+    match by:
+        case By.DAY:
+            return entry.at.date().isoformat()
+        case By.ROLE:
+            return names.get(AccountKind.ROLE, _NONE)
+        case By.USER:
+            return entry.login.partition("/")[2] or entry.login or _NONE
+        case By.TABLE:
+            words = frozenset(_WORDS.findall(entry.query.lower()))
+            return " + ".join(sorted(n for n in policy.tables if n.lower() in words)) or _NONE
+
+
+_HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
+
+
+def _cells(row: Row, policy: Policy) -> list[str]:
+    """Epsilon of each: it does not add up, as rho does, which --json prints."""
+    own = figure(epsilon_spent(policy.privacy, row.own)) if row.own else ""
+    return [row.name, str(row.statements), figure(epsilon_spent(policy.privacy, row.dataset)), own]
+
+
+def _data(row: Row) -> dict[str, str | int]:
+    """spent, own: rho, or epsilon in pure accounting, exact decimals as text."""
+    return {
+        "name": row.name, "statements": row.statements, "spent": _decimal(row.dataset), "own": _decimal(row.own),
+    }  # fmt: skip
+
+
+def _decimal(pico: int) -> str:
+    return f"{pico // PICO}.{pico % PICO:012d}"

@@ -1,0 +1,88 @@
+"""What has happened, as one line of the log: with which fields, for programs that read it?
+
+Names of fields and events are stable and in the guide. Nothing here may be built from private data: a field holds what
+a client is told, what a policy or a users file says, or an amount of the ledger. What clients wrote is logged only
+where the operator asks for it, since it may name people.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+_log = logging.getLogger("hushql")
+_FIELDS = "hushql_fields"
+STATEMENT = "statement"  # the field that holds what a client wrote
+
+Value = str | float | bool | Sequence[str] | Mapping[str, float]
+
+
+class Event(enum.Enum):
+    """The kinds of lines. LOG: any other, of which only the words are said."""
+
+    LOGIN = "login"
+    LOGIN_FAILED = "login_failed"
+    STATEMENT = "statement"
+    ACCOUNT = "account"  # one has passed a share of its limit
+    RELOAD = "reload"
+    PROFILE = "profile"
+    ENGINE = "engine"
+    LOG = "log"
+
+
+class LogFormat(enum.Enum):
+    """How lines look: for people, or one JSON object each."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def tell(event: Event, words: str, fields: Mapping[str, Value], level: int = logging.INFO) -> None:
+    """Log one thing that happened: in words for people, in fields for programs."""
+    _log.log(level, "%s", words, extra={_FIELDS: {"event": event.value, **fields}})
+
+
+def fingerprint_of(statement: str) -> str:
+    """The same for the same text, whatever its white space: 16 hexadecimal digits of its SHA-256."""
+    plain = " ".join(statement.split())
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class JsonLines(logging.Formatter):
+    """Lines of JSON. with_statements: what clients wrote is in them."""
+
+    def __init__(self, *, with_statements: bool) -> None:
+        super().__init__()
+        self._with_statements = with_statements
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Time with its zone, level, event and message, then what belongs to the event."""
+        fields = dict(getattr(record, _FIELDS, {"event": Event.LOG.value}))
+        if not self._with_statements:
+            fields.pop(STATEMENT, None)
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": at, "level": record.levelname.lower(), "event": fields.pop("event")}
+        return json.dumps({**line, "message": record.getMessage(), **fields}, ensure_ascii=False)
+
+
+class TextLines(logging.Formatter):
+    """Lines for people. with_statements: what clients wrote is added to them."""
+
+    def __init__(self, *, with_statements: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._with_statements = with_statements
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        said = getattr(record, _FIELDS, {}).get(STATEMENT) if self._with_statements else None
+        return line if said is None else f"{line}: {json.dumps(said, ensure_ascii=False)}"
+
+
+def formatter_of(kind: LogFormat, *, with_statements: bool) -> logging.Formatter:
+    """How lines are written."""
+    made = JsonLines if kind is LogFormat.JSON else TextLines
+    return made(with_statements=with_statements)
