@@ -19,6 +19,7 @@ SCALE ?= 1
 SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
+CONSOLE ?= 127.0.0.1:6480
 
 .PHONY: help demo test check check-types check-rules hooks bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
@@ -30,8 +31,8 @@ $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
 	@touch $@
 
-demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port)
-	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) $(if $(ADULT),--adult '$(ADULT)')
+demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port, CONSOLE=host:port)
+	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) --console "$(CONSOLE)" $(if $(ADULT),--adult '$(ADULT)')
 
 test: $(STAMP) ## run the tests with their coverage gates
 	@rm -f .coverage .coverage.*

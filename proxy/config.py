@@ -98,6 +98,11 @@ class NoMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class NoConsole:
+    """No pages are served to browsers."""
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerInState:
     """Charges and releases are kept in the state directory, for one proxy."""
 
@@ -123,7 +128,9 @@ class ServeConfig:
     """Options of `hushql serve`. state: directory of ledger, releases and salt, for this process alone.
 
     metrics: where Prometheus reads counters of operation; nothing in them depends on private data.
+    console: where browsers get the console's pages, under the same certificate.
     noise_ahead: how many values of noise are drawn before they are needed, of 8 bytes and some microseconds each.
+    is_demo: whether the data are made up, so that the console shows its tour.
     """
 
     policies: tuple[Path, ...]
@@ -133,9 +140,11 @@ class ServeConfig:
     front: FrontBinaries = field(default_factory=FindBinaries)
     users: UsersSource = field(default_factory=UsersOfPolicy)
     metrics: NoMetrics | Listen = field(default_factory=NoMetrics)
+    console: NoConsole | Listen = field(default_factory=NoConsole)
     ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
     noise_ahead: int = NOISE_AHEAD
     log_level: LogLevel = LogLevel.INFO
+    is_demo: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.noise_ahead <= _MOST_NOISE_AHEAD:
@@ -178,6 +187,7 @@ class DemoConfig:
     scale: float = 1.0
     adult: NoAdult | AdultFile = field(default_factory=NoAdult)
     front: FrontBinaries = field(default_factory=FindBinaries)
+    console: NoConsole | Listen = field(default_factory=NoConsole)
     log_level: LogLevel = LogLevel.WARNING
 
     def __post_init__(self) -> None:

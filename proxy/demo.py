@@ -32,7 +32,17 @@ from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_table
 from proxy.admin.profiles.file import is_kept, path_of
 from proxy.app import profile, serve
-from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ProfileConfig, ServeConfig, UsersAt
+from proxy.config import (
+    AdultFile,
+    BinariesIn,
+    DemoConfig,
+    DemoEngine,
+    Listen,
+    NoConsole,
+    ProfileConfig,
+    ServeConfig,
+    UsersAt,
+)
 from proxy.dp.accounting import epsilon_spent
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import BudgetSpent, ConfigError
@@ -157,7 +167,7 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
         policies.append(_policy("adult.yaml"))
     serving = ServeConfig(
         policies=tuple(policies), state=folder / "state", listen=config.listen, front=config.front,
-        users=UsersAt(_users(folder)), log_level=config.log_level,
+        users=UsersAt(_users(folder)), console=_console(config), log_level=config.log_level, is_demo=True,
     )  # fmt: skip
     for policy in policies:
         _profile(policy, serving, console)
@@ -169,10 +179,20 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
         with contextlib.suppress(SystemExit):  # how rich says that nobody reads any more
             await asyncio.to_thread(_tour, console, at.host, at.port, shop.data)
             _say_how(console, at.host, at.port, [p.stem for p in policies])
+            if isinstance(serving.console, Listen):
+                console.print(
+                    f"Or open http://{config.console} in a browser: user and password {LOGIN}, database shop."
+                    f"", soft_wrap=True,
+                )  # fmt: skip
         if sys.stdin.isatty():
             await gone.wait()
 
     serve(serving, tour)
+
+
+def _console(config: DemoConfig) -> NoConsole | Listen:
+    """Where browsers find the console: nowhere if the demo ends before one could look."""
+    return config.console if sys.stdin.isatty() else NoConsole()
 
 
 def _profile(path: Path, serving: ServeConfig, console: Console) -> None:

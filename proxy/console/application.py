@@ -1,0 +1,39 @@
+"""Which pages does the console have, and who may see each?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from proxy.console.ask import AskPages
+from proxy.console.guard import Headers
+from proxy.console.served import Serving
+from proxy.console.visits import Console
+
+_STATIC = Path(__file__).resolve().parent / "static"
+
+
+def build(serving: Serving) -> Starlette:
+    """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
+    console = Console(serving)
+    ask = AskPages(console)
+    shown = console.shown
+    routes: list[BaseRoute] = [
+        Route("/", console.home),
+        Route("/login", console.login_page, methods=["GET"]),
+        Route("/login", console.login, methods=["POST"]),
+        Route("/logout", shown(console.logout), methods=["POST"]),
+        Route("/ask", shown(ask.page), methods=["GET", "POST"]),
+        Route("/ask/forecast", shown(ask.forecast), methods=["POST"]),
+        Route("/ask/run", shown(ask.run), methods=["POST"]),
+        Route("/ask/cancel", shown(ask.cancel), methods=["POST"]),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
+    application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})
+    application.state.console = console
+    application.add_middleware(Headers, random_bytes=serving.random_bytes)
+    return application
