@@ -10,8 +10,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from proxy.console.ask import AskPages
+from proxy.console.budget import BudgetPage
 from proxy.console.guard import Headers
 from proxy.console.served import Serving
+from proxy.console.tables import TablesPage
 from proxy.console.visits import Console
 
 _STATIC = Path(__file__).resolve().parent / "static"
@@ -20,7 +22,7 @@ _STATIC = Path(__file__).resolve().parent / "static"
 def build(serving: Serving) -> Starlette:
     """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
     console = Console(serving)
-    ask = AskPages(console)
+    ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
     shown = console.shown
     routes: list[BaseRoute] = [
         Route("/", console.home),
@@ -31,6 +33,9 @@ def build(serving: Serving) -> Starlette:
         Route("/ask/forecast", shown(ask.forecast), methods=["POST"]),
         Route("/ask/run", shown(ask.run), methods=["POST"]),
         Route("/ask/cancel", shown(ask.cancel), methods=["POST"]),
+        Route("/tables", shown(tables.page), methods=["GET"]),
+        Route("/budget", shown(budget.page), methods=["GET"]),
+        Route("/budget/top-up", shown(budget.top_up, for_admins=True), methods=["POST"]),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})

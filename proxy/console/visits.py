@@ -53,10 +53,11 @@ class Console:
         self.serving = serving
         self.browsers = Browsers(serving.clock, serving.random_bytes)
         self._guesses = asyncio.Semaphore(_MOST_GUESSES)
-        self._templates = Environment(
+        self._templates = templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"), autoescape=select_autoescape(default=True),
             undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
+        templates.filters["number"] = written
 
     def page(self, name: str, asked: Visit | Request, *, status: int = 200, **values: object) -> HTMLResponse:
         """A whole page or a part of one, as a template says."""
@@ -70,7 +71,7 @@ class Console:
 
     def _pages(self, visit: Visit | None) -> list[tuple[str, str]]:
         """What the navigation of a browser leads to."""
-        return [("/ask", "Ask")]
+        return [("/ask", "Ask"), ("/tables", "Tables"), ("/budget", "Budget")]
 
     # --- logins -------------------------------------------------------------------------------------------
 
@@ -186,3 +187,10 @@ class Console:
     async def home(self, request: Request) -> Response:
         """Where people start."""
         return RedirectResponse("/ask", 303)
+
+
+def written(value: object) -> str:
+    """A figure for people: four digits, and thousands apart; whatever is no number as it is."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return "" if value is None else str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

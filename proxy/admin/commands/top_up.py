@@ -22,7 +22,10 @@ _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUp:
-    """The options of the command. users: where the logins stand; with None, in the policy's file."""
+    """The options of the command. users: where the logins stand; with None, in the policy's file.
+
+    by: the login that grants, in the console; "" for whoever runs the command.
+    """
 
     policy: Path
     kind: AccountKind
@@ -31,6 +34,7 @@ class TopUp:
     delta: float
     reason: str
     users: Path | None = None
+    by: str = ""
 
 
 def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
@@ -55,7 +59,7 @@ def gift_of(wish: TopUp) -> tuple[Gift, Policy]:
         raise ConfigError(f"epsilon {figure(wish.epsilon, 6)} is too little to count")
     gift = Gift(
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
-        by=_operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
+        by=wish.by or _operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
     )  # fmt: skip
     return gift, policy
 
