@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 from proxy.console.ask import AskPages
 from proxy.console.budget import BudgetPage
 from proxy.console.guard import Headers
+from proxy.console.policy_page import PolicyPage
 from proxy.console.served import Serving
 from proxy.console.tables import TablesPage
 from proxy.console.visits import Console
@@ -23,6 +24,7 @@ def build(serving: Serving) -> Starlette:
     """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
     console = Console(serving)
     ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
+    policy = PolicyPage(console)
     shown = console.shown
     routes: list[BaseRoute] = [
         Route("/", console.home),
@@ -36,6 +38,11 @@ def build(serving: Serving) -> Starlette:
         Route("/tables", shown(tables.page), methods=["GET"]),
         Route("/budget", shown(budget.page), methods=["GET"]),
         Route("/budget/top-up", shown(budget.top_up, for_admins=True), methods=["POST"]),
+        Route("/policy", shown(policy.page, for_admins=True), methods=["GET"]),
+        Route("/policy/check", shown(policy.check, for_admins=True), methods=["POST"]),
+        Route("/policy/questions", shown(policy.questions, for_admins=True), methods=["POST"]),
+        Route("/policy/apply", shown(policy.apply, for_admins=True), methods=["POST"]),
+        Route("/policy/back", shown(policy.back, for_admins=True), methods=["POST"]),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})

@@ -1,8 +1,7 @@
 """What does a policy say, what would an edit open, and how does it come into force? For administrators.
 
-What is wrong, what changes and what it costs is said by the functions that `hushql policy check`, `hushql policy diff`
-and `hushql explain` use. From the console nobody changes where the data and the logins are, nor reads the server's
-environment.
+What is wrong and what changes is said by the functions that `hushql policy check` and `hushql policy diff` use. From
+the console nobody changes where the data and the logins are, nor reads the server's environment.
 """
 
 from __future__ import annotations
@@ -10,28 +9,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy.admin.files import locked_folder, read_text, replace_text
 from proxy.console.served import ServedPolicy
-from proxy.dp.accounting import epsilon_spent, limit_pico, pool_atto
-from proxy.dp.attacker import fewest_accounts, right_guess_of_secret_up, right_guess_up
 from proxy.errors import ConfigError, HushError
-from proxy.plan.charge import Cost
 from proxy.policy.diff import Change, diff
 from proxy.policy.load import load_policy
-from proxy.policy.model import Accounting, Bounded, EpsilonLimit, Listed, Policy, Table
+from proxy.policy.model import Policy
 from proxy.policy.problems import FileProblems, dotted
-from proxy.session.pricing.dry_run import dry_run
 
 _VARIABLE = re.compile(r"\$\{\s*(\w+)")
 _VERSION = re.compile(r"\d{8}T\d{12}Z(?:-\w{1,64})?\.yaml")
-_MOST_QUESTIONS = 40
-_LEVEL = 0.95
-_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +76,6 @@ def judged(served: ServedPolicy, present: Text, text: str) -> Right | Wrong:
         line = next(n for n, line in enumerate(text.splitlines(), 1) if unknown[0] in line)
         return Wrong((Fault(line, f"{unknown[0]}: variables of the server are added in the file, not here"),))
     try:
-        after = load_policy(text, filename=served.path.name, environment=os.environ)
         after = load_policy(text, filename=str(served.path), environment=os.environ)
     except FileProblems as error:
         return Wrong(tuple(Fault(p.line, _worded(p.path, p.message)) for p in error.problems))
@@ -163,46 +153,3 @@ def _keep(folder: Path, text: str, login: str) -> None:
 def _folder(state: Path, dataset: str) -> Path:
     """Names of datasets are identifiers."""
     return state / "console" / dataset
-
-
-# --- what it costs, and what it gives away --------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A typical question, with the expected errors of its outputs now and after, in words."""
-
-    statement: str
-    now: str
-    after: str
-
-
-def compared(right: Right) -> tuple[Compared, ...]:
-    """Typical questions of the edited policy, each as it is now and as it would be. Takes seconds; touches no data."""
-    return tuple(
-        Compared(statement, _errors(right.before, statement), _errors(right.after, statement))
-        for statement in list(typical(right.after))[:_MOST_QUESTIONS]
-    )
-
-
-def typical(policy: Policy) -> Iterator[str]:
-    """For each private table its count, its count by each listed key, sum and average of each measure."""
-    for table in policy.private_tables().values() if isinstance(policy.private_tables(), Mapping) else ():
-        yield from _of_table(table)
-
-
-def _of_table(table: Table) -> Iterator[str]:
-    name = _quoted(table.name)
-    yield f"SELECT count(*) FROM {name}"
-    for column in table.columns:
-        quoted = _quoted(column.name)
-        if column.hidden or column.key:
-            continue
-        if isinstance(column.domain, Listed):
-            yield f"SELECT {quoted}, count(*) FROM {name} GROUP BY {quoted}"
-        elif isinstance(column.domain, Bounded) and column.type.is_number:
-            yield f"SELECT sum({quoted}), avg({quoted}) FROM {name}"
-
-
-def _quoted(name: str) -> str:
-    return name if _SIMPLE.fullmatch(name) else '"' + name.replace('"', '""') + '"'

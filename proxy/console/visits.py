@@ -71,7 +71,8 @@ class Console:
 
     def _pages(self, visit: Visit | None) -> list[tuple[str, str]]:
         """What the navigation of a browser leads to."""
-        return [("/ask", "Ask"), ("/tables", "Tables"), ("/budget", "Budget")]
+        own = [("/ask", "Ask"), ("/tables", "Tables"), ("/budget", "Budget")]
+        return [*own, ("/policy", "Policy")] if visit is not None and visit.is_admin else own
 
     # --- logins -------------------------------------------------------------------------------------------
 

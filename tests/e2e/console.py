@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from httpx2 import Response
+from httpx2 import Client, Response
 from starlette.testclient import TestClient
 
 from proxy.admin.files import read_policy, read_users
@@ -55,7 +55,7 @@ def serving_of(served: Served, datasets: dict[str, ServedPolicy], **changes: Any
 class Browser:
     """Remembers cookies and the token of the last page, as a browser does."""
 
-    def __init__(self, client: TestClient) -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
         self.csrf = ""
 

@@ -69,13 +69,14 @@ def serving(
     policies: Sequence[Path],
     environment: Mapping[str, str] | None = None,
     program: Sequence[str] = ("-m", "proxy"),
+    options: Sequence[str] = (),
 ) -> Iterator[Served]:
-    """A proxy that listens; ended at the end. program: what Python is to run."""
+    """A proxy that listens; ended at the end. program: what Python is to run. options: more of `serve`."""
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, *program, "serve", *map(str, policies), "--listen", "127.0.0.1:0", "--state",
-             str(folder / "state"), "--front-bin", str(wheel_directory()[0])],
+             str(folder / "state"), "--front-bin", str(wheel_directory()[0]), *options],
             env={**places.environment(), "PYTHONPATH": str(ROOT), **(environment or {})},
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
