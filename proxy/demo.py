@@ -55,6 +55,7 @@ from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
 LOGIN, PASSWORD = "demo", "demo"
+STEWARD = "steward"  # an administrator, with the same password
 _PROFILE_EPSILON = 1.0  # as `hushql profile` takes it
 _SOURCE = re.compile(r"  engine: duckdb\n  path: [^\n]*\n")
 _ELSEWHERE = "  engine: postgres\n  dsn: ${SHOP_DSN}\n"
@@ -137,7 +138,10 @@ def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console)
     match config.engine:
         case DemoEngine.DUCKDB:
             os.environ["SHOP_DUCKDB"] = str(data)
-            yield shipped
+            written = folder / shipped.name  # a copy, which the console may edit
+            if not (folder / "state" / "console").exists():  # nor has it
+                replace_text(written, shipped.read_text(encoding="utf-8"))
+            yield written
         case DemoEngine.POSTGRES:
             console.print("Copying it into a PostgreSQL of its own ...")
             binaries = config.front.directory if isinstance(config.front, BinariesIn) else Search()
@@ -181,7 +185,8 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
             _say_how(console, at.host, at.port, [p.stem for p in policies])
             if isinstance(serving.console, Listen):
                 console.print(
-                    f"Or open http://{config.console} in a browser: user and password {LOGIN}, database shop."
+                    f"Or open http://{config.console} in a browser: user and password {LOGIN}, database shop;"
+                    f" the user {STEWARD} administers it, with the same password."
                     f"", soft_wrap=True,
                 )  # fmt: skip
         if sys.stdin.isatty():
@@ -242,9 +247,12 @@ def _policy(name: str) -> Path:
 def _users(folder: Path) -> Path:
     path = folder / "users.yaml"
     if not path.exists():
-        verifier = make_verifier(PASSWORD, salt=salt_bytes(SALT_BYTES)).text()
-        login = Login(name=LOGIN, scram=verifier, role="analyst", budget=NoLimit())
-        replace_text(path, with_login("roles: {analyst: {}}\nusers: {}\n", login, filename=str(path)))
+        text = "roles: {analyst: {}, steward: {admin: true}}\nusers: {}\n"
+        for name, role in ((LOGIN, "analyst"), (STEWARD, "steward")):
+            verifier = make_verifier(PASSWORD, salt=salt_bytes(SALT_BYTES)).text()
+            login = Login(name=name, scram=verifier, role=role, budget=NoLimit())
+            text = with_login(text, login, filename=str(path))
+        replace_text(path, text)
     return path
 
 

@@ -15,6 +15,7 @@ from proxy.console.guard import Headers
 from proxy.console.policy_page import PolicyPage
 from proxy.console.served import Serving
 from proxy.console.tables import TablesPage
+from proxy.console.tour import TourPage
 from proxy.console.visits import Console
 
 _STATIC = Path(__file__).resolve().parent / "static"
@@ -24,7 +25,7 @@ def build(serving: Serving) -> Starlette:
     """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
     console = Console(serving)
     ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
-    policy = PolicyPage(console)
+    policy, tour = PolicyPage(console), TourPage(console)
     shown = console.shown
     routes: list[BaseRoute] = [
         Route("/", console.home),
@@ -35,6 +36,7 @@ def build(serving: Serving) -> Starlette:
         Route("/ask/forecast", shown(ask.forecast), methods=["POST"]),
         Route("/ask/run", shown(ask.run), methods=["POST"]),
         Route("/ask/cancel", shown(ask.cancel), methods=["POST"]),
+        Route("/tour", shown(tour.page), methods=["GET"]),
         Route("/tables", shown(tables.page), methods=["GET"]),
         Route("/budget", shown(budget.page), methods=["GET"]),
         Route("/budget/top-up", shown(budget.top_up, for_admins=True), methods=["POST"]),

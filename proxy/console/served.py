@@ -33,8 +33,8 @@ class ServedPolicy:
 class Serving:
     """The whole proxy as the console knows it. books: where charges are kept. state: the proxy's directory.
 
-    random_bytes: from the one door for randomness. is_encrypted: whether browsers come by TLS. tour: whether the
-    data are the demo's.
+    random_bytes: from the one door for randomness. is_encrypted: whether browsers come by TLS. tour: the
+    dataset that the tour is about, in the demo; "" elsewhere.
     """
 
     address: Address
@@ -44,7 +44,7 @@ class Serving:
     random_bytes: Callable[[int], bytes]
     clock: Callable[[], float]
     is_encrypted: bool
-    has_tour: bool = False
+    tour: str = ""
 
     def is_admin(self, login: str, database: str) -> bool:
         """Whether a login administers a dataset now; a removed login does not."""

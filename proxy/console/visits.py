@@ -63,7 +63,7 @@ class Console:
         """A whole page or a part of one, as a template says."""
         request, visit = (asked.request, asked) if isinstance(asked, Visit) else (asked, None)
         shared = {
-            "nonce": request.scope["nonce"], "has_tour": self.serving.has_tour, "path": request.url.path,
+            "nonce": request.scope["nonce"], "path": request.url.path,
             "is_admin": visit is not None and visit.is_admin, "place": visit.place if visit else None,
             "csrf": visit.browser.csrf if visit else "", "pages": self._pages(visit),
         }  # fmt: skip
@@ -72,6 +72,8 @@ class Console:
     def _pages(self, visit: Visit | None) -> list[tuple[str, str]]:
         """What the navigation of a browser leads to."""
         own = [("/ask", "Ask"), ("/tables", "Tables"), ("/budget", "Budget")]
+        if visit is not None and visit.place.database == self.serving.tour:
+            own.insert(0, ("/tour", "Tour"))
         return [*own, ("/policy", "Policy")] if visit is not None and visit.is_admin else own
 
     # --- logins -------------------------------------------------------------------------------------------
@@ -94,7 +96,7 @@ class Console:
             _log.info("a login at the console ended: %s", error.sqlstate)
             words = error.message[:1].upper() + error.message[1:]
             return self._login_form(request, f"{words}. {error.hint}".rstrip(), status=401)
-        answer = RedirectResponse("/tour" if self.serving.has_tour else "/ask", 303)
+        answer = RedirectResponse("/tour" if self.serving.tour == place.database else "/ask", 303)
         self.browsers.end(request.cookies.get(self._name(_COOKIE), ""))
         self._set_cookie(answer, _COOKIE, self.browsers.begin(kept), LONGEST_S)
         answer.delete_cookie(self._name(_LOGIN_COOKIE), path="/", secure=self.serving.is_encrypted, httponly=True)

@@ -188,8 +188,8 @@ def test_a_refusal_offers_the_statement_that_its_hint_names(ann: Browser) -> Non
 
 def test_the_console_asks_as_its_login_and_shows_no_more(browser: Browser) -> None:
     browser.log_in("clerk", "shop")
-    assert "visits" not in browser.get("/ask").text
-    page = browser.post("/ask/run", statement="SELECT count(*) FROM visits")
+    assert "items" not in browser.get("/ask").text
+    page = browser.post("/ask/run", statement="SELECT count(*) FROM items")
     assert "does not exist" in page.text
 
 

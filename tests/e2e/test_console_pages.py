@@ -102,7 +102,7 @@ def test_tables_and_columns_that_a_role_may_not_see_are_nowhere(site: Site) -> N
     with site.browser("clerk") as clerk:
         page = clerk.get("/tables").text
     assert "orders" in page
-    assert "visits" not in page
+    assert "items" not in page
     assert "People" not in page
 
 
@@ -117,7 +117,7 @@ def test_scripts_in_comments_are_text(ann: Browser) -> None:
 
 def test_a_login_sees_its_own_accounts_and_questions_and_nobody_elses(site: Site, ann: Browser) -> None:
     with site.browser("bob") as bob:
-        bob.post("/ask/run", statement="SELECT count(*) FROM visits WHERE 2 = 2")
+        bob.post("/ask/run", statement="SELECT count(*) FROM items WHERE 2 = 2")
         assert "2 = 2" in bob.get("/budget").text
     page = ann.get("/budget").text
     assert "2 = 2" not in page
@@ -128,7 +128,7 @@ def test_a_login_sees_its_own_accounts_and_questions_and_nobody_elses(site: Site
 
 def test_an_administrator_sees_everybodys_accounts_and_tops_up_in_their_own_name(site: Site, boss: Browser) -> None:
     with site.browser("bob") as bob:
-        bob.post("/ask/run", statement="SELECT count(*) FROM visits")
+        bob.post("/ask/run", statement="SELECT count(*) FROM items")
     assert "shop/bob" in boss.get("/budget").text
     fields = {"kind": "user", "account": "shop/bob", "epsilon": "1", "reason": "a deadline"}
     assert "granted so far epsilon 1" in boss.post("/budget/top-up", **fields).text

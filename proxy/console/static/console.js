@@ -1,5 +1,5 @@
 // What all pages do: our requests carry the token, and buttons beside them work from the keyboard as from the mouse.
-const csrf = document.querySelector('meta[name="csrf"]').content;
+export const csrf = document.querySelector('meta[name="csrf"]').content;
 
 document.addEventListener("htmx:configRequest", (event) => {
   event.detail.headers["X-CSRF-Token"] = csrf;
