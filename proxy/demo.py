@@ -182,13 +182,7 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
         at = replace(config.listen, port=server.port)
         with contextlib.suppress(SystemExit):  # how rich says that nobody reads any more
             await asyncio.to_thread(_tour, console, at.host, at.port, shop.data)
-            _say_how(console, at.host, at.port, [p.stem for p in policies])
-            if isinstance(serving.console, Listen):
-                console.print(
-                    f"Or open http://{config.console} in a browser: user and password {LOGIN}, database shop;"
-                    f" the user {STEWARD} administers it, with the same password."
-                    f"", soft_wrap=True,
-                )  # fmt: skip
+            _say_how(console, at.host, at.port, [p.stem for p in policies], serving.console)
         if sys.stdin.isatty():
             await gone.wait()
 
@@ -358,7 +352,7 @@ def _cell(value: object) -> str:
     return "NULL" if value is None else str(value)
 
 
-def _say_how(console: Console, host: str, port: int, databases: list[str]) -> None:
+def _say_how(console: Console, host: str, port: int, databases: list[str], pages: NoConsole | Listen) -> None:
     is_watched = sys.stdin.isatty()
     if not is_watched:
         console.print("\nNobody is at a terminal, so the demo ends here; started at one, it stays up.")
@@ -369,6 +363,12 @@ def _say_how(console: Console, host: str, port: int, databases: list[str]) -> No
             soft_wrap=True,
             markup=False,
         )
+    if isinstance(pages, Listen):
+        console.print(
+            f"Or open http://{pages} in a browser: user and password {LOGIN}, database shop;"
+            f" the user {STEWARD} administers it, with the same password.",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
     if is_watched:
         console.print("\nServing until Ctrl-C.")
 

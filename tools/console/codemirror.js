@@ -5,6 +5,7 @@ export { basicSetup } from "codemirror";
 export { indentWithTab } from "@codemirror/commands";
 export { sql, PostgreSQL, schemaCompletionSource, keywordCompletionSource } from "@codemirror/lang-sql";
 export { yaml } from "@codemirror/lang-yaml";
-export { syntaxTree } from "@codemirror/language";
+export { syntaxHighlighting, syntaxTree } from "@codemirror/language";
+export { classHighlighter } from "@lezer/highlight";
 export { autocompletion } from "@codemirror/autocomplete";
 export { linter, lintGutter, setDiagnostics } from "@codemirror/lint";

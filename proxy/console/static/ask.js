@@ -1,5 +1,5 @@
 // The editor, the forecast as one types, and Run.
-import { EditorState, EditorView, Prec, PostgreSQL, basicSetup, keymap, sql, syntaxTree } from "./vendor/codemirror.js";
+import { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } from "./vendor/codemirror.js";
 import { post, styleNonce } from "./console.js";
 import "./answer.js";
 
@@ -29,7 +29,7 @@ const editor = new EditorView({
     doc: area.value,
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (form.requestSubmit(), true) }])),
-      basicSetup, EditorView.lineWrapping, EditorView.cspNonce.of(styleNonce), language,
+      basicSetup, syntaxHighlighting(classHighlighter), EditorView.lineWrapping, EditorView.cspNonce.of(styleNonce), language,
       language.language.data.of({ autocomplete: completeSettings }),
       language.language.data.of({ autocomplete: completeFunctions }),
       EditorView.contentAttributes.of({ "aria-label": "Statement" }),
@@ -43,6 +43,7 @@ const box = document.createElement("div");
 box.className = "editor";
 box.append(editor.dom);
 area.after(box);
+editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
 area.hidden = true;
 
 /** The statement that the cursor is in, or the one before it. */

@@ -25,8 +25,13 @@ export function drawn(data, kind, at) {
     marginLeft: 80, marginBottom: 80, ariaLabel: `${measure.name} with the 95 % interval of its noise`,
     x: { type: "point", ...(kind === "bars" ? { type: "band" } : {}), domain: points.map((p) => p.x), label: x, tickRotate: -35 },
     y: { label: measure.name, grid: true, zero: kind === "bars" },
-    marks: [ruleY([0]), shape(), ruleX(withEnds, { x: "x", y1: "low", y2: "high", stroke: "currentColor", strokeWidth: 1.5, ariaLabel: "interval" })],
+    marks: [ruleY([0]), shape(), ruleX(withEnds, { x: "x", y1: "low", y2: "high", stroke: "currentColor", strokeWidth: 1.5, className: "interval" })],
   });
   svg.querySelector("style")?.remove(); // the page's policy takes no style sheet without its nonce
+  svg.setAttribute("role", "img");
+  for (const mark of svg.querySelectorAll("g[aria-label]")) { // a group without a role has no name
+    mark.dataset.mark = mark.getAttribute("aria-label");
+    mark.removeAttribute("aria-label");
+  }
   return svg;
 }

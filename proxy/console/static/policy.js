@@ -1,5 +1,5 @@
 // The policy in an editor: what is wrong stands at its line while one types, what the edit means beside it.
-import { EditorState, EditorView, basicSetup, lintGutter, setDiagnostics, yaml } from "./vendor/codemirror.js";
+import { EditorState, EditorView, basicSetup, classHighlighter, lintGutter, setDiagnostics, syntaxHighlighting, yaml } from "./vendor/codemirror.js";
 import { post, styleNonce } from "./console.js";
 
 const PAUSE_MS = 500;
@@ -9,7 +9,7 @@ const editor = new EditorView({
   state: EditorState.create({
     doc: area.value,
     extensions: [
-      basicSetup, yaml(), lintGutter(), EditorView.cspNonce.of(styleNonce),
+      basicSetup, syntaxHighlighting(classHighlighter), yaml(), lintGutter(), EditorView.cspNonce.of(styleNonce),
       EditorView.contentAttributes.of({ "aria-label": "The policy file" }),
       EditorView.updateListener.of((update) => {
         if (!update.docChanged) return;
@@ -24,6 +24,7 @@ const box = document.createElement("div");
 box.className = "editor tall";
 box.append(editor.dom);
 area.after(box);
+editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
 area.hidden = true;
 
 let timer, asked;
