@@ -20,8 +20,9 @@ SCALE ?= 1
 SEED ?= 0
 MESSAGES ?= 10000000
 LISTEN ?= 127.0.0.1:6432
+CONSOLE ?= 127.0.0.1:6480
 
-.PHONY: help demo test thorough check check-types check-rules hooks bench tpch accuracy clients fuzz audit reconstruct timing mutants wire-fuzz format lock clean
+.PHONY: help demo test thorough check check-types check-rules hooks bench tpch accuracy clients shots fuzz audit reconstruct timing mutants wire-fuzz format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -31,8 +32,8 @@ $(STAMP): requirements-dev.lock pyproject.toml tools/venv.sh
 	@PYTHON='$(PYTHON)' sh tools/venv.sh $(VENV)
 	@touch $@
 
-demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port)
-	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) $(if $(ADULT),--adult '$(ADULT)')
+demo: $(STAMP) ## serve generated shop data (ADULT=path adds the census; SCALE=1, ENGINE=duckdb or postgres, LISTEN=host:port, CONSOLE=host:port)
+	@exec $(BIN)/hushql demo --engine $(ENGINE) --scale $(SCALE) --listen $(LISTEN) --console "$(CONSOLE)" $(if $(ADULT),--adult '$(ADULT)')
 
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --cov --cov-report=
 
@@ -82,9 +83,12 @@ accuracy: $(STAMP) ## compare answers about flights, batting, the shop (ADULT=pa
 	@$(if $(ADULT),cp '$(ADULT)' $(ACCURACY)/adult.csv)
 	$(BIN)/python -m benchmarks.accuracy.real $(ACCURACY)
 
-clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg and Ruby's pg against a running server
+clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg, Ruby's pg and Chromium against a running server
 	@sh tests/clients/install.sh
 	$(BIN)/python -m pytest -m clients tests/clients
+
+shots: $(STAMP) ## take the pictures of the console for the guide; needs Chromium
+	$(BIN)/python -m tests.clients.console_shots
 
 fuzz: $(STAMP) ## search for failures for as long as it takes
 	$(BIN)/python -m pytest -m long -n $(JOBS) --timeout 0 tests

@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -26,12 +27,23 @@ from proxy.admin.data_check import data_problems
 from proxy.admin.figures import figures_of
 from proxy.admin.files import read_policy
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
+from proxy.admin.ledger_place import InFiles, InPostgres
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.admin.profiles.request import Profiling, profiled_elsewhere
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
-from proxy.config import BinariesIn, ExplainRequest, LedgerAt, LedgerInState, Listen, NoTls, ProfileConfig, ServeConfig
+from proxy.config import (
+    BinariesIn,
+    ExplainRequest,
+    LedgerAt,
+    LedgerInState,
+    Listen,
+    NoTls,
+    ProfileConfig,
+    ServeConfig,
+    TlsFiles,
+)
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import NoisePool, batches_of, salt_bytes
 from proxy.engines.base import Engine
@@ -53,7 +65,7 @@ from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server
-from proxy.server.sockets import are_local, bind
+from proxy.server.sockets import are_local, bind, port_of
 from proxy.server.tls import load_tls
 from proxy.session.answering.grid import Threads
 from proxy.session.asking.plancache import PlanCache
@@ -109,6 +121,7 @@ class Proxy:
         sessions = sum(policy.limits.max_sessions for _, policy in policies)
         make_room(sessions)
         tls, sockets = self._tls(), self._sockets()
+        self._pages = self._console_sockets()
         if isinstance(self._config.metrics, Listen):
             self._undo.callback(self._metrics.serve(self._config.metrics.host, self._config.metrics.port))
         self._ledger = _open_ledger(self._config.state, self._config.ledger)
@@ -151,6 +164,8 @@ class Proxy:
         running.add_done_callback(_watch_ended)
         self._undo.push_async_callback(_cancelled, running)
         self._undo.enter_context(poked_by_hangup(watch))
+        if isinstance(self._config.console, Listen):
+            await self._open_console(server, reloading)
         profiling = Profiling(
             state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, profile=profile_units
         )
@@ -176,6 +191,52 @@ class Proxy:
                 listen,
             )
         return sockets
+
+    def _console_sockets(self) -> tuple[socket.socket, ...]:
+        where = self._config.console
+        if not isinstance(where, Listen):
+            return ()
+        sockets = bind(where.host, where.port, option="--console")
+        for bound in sockets:
+            self._undo.callback(bound.close)
+        if isinstance(self._config.tls, NoTls) and not are_local(sockets):
+            raise ConfigError(
+                f"the console at {where} would send passwords in the clear",
+                hint="Give --tls-cert and --tls-key, or name an address of this machine alone, as 127.0.0.1:6480.",
+            )
+        return sockets
+
+    async def _open_console(self, server: Server, reloading: Reloading) -> None:
+        """Serve pages to browsers. Its modules are loaded here, and so only where it is turned on."""
+        from proxy.console.running import RunningConsole  # noqa: PLC0415
+        from proxy.console.served import ServedPolicy, Serving  # noqa: PLC0415
+        from proxy.console.wire import address_of  # noqa: PLC0415
+
+        tls = self._config.tls
+
+        def policy_of(hosted: Hosted) -> ServedPolicy:
+            dataset = hosted.dataset
+            return ServedPolicy(
+                path=hosted.path, users_path=hosted.users_path, policy=lambda: dataset.current.policy,
+                users=lambda: dataset.current.users, take=partial(reloading.take, hosted),
+            )  # fmt: skip
+
+        serving = Serving(
+            address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles) and tls.is_required),
+            datasets={h.name: policy_of(h) for h in self._hosted}, books=self._books(), state=self._config.state,
+            random_bytes=salt_bytes, clock=asyncio.get_running_loop().time, is_encrypted=isinstance(tls, TlsFiles),
+            tour="shop" if self._config.is_demo else "",
+        )  # fmt: skip
+        certificate = (tls.cert, tls.key) if isinstance(tls, TlsFiles) else None
+        console = RunningConsole(serving, self._pages, certificate)
+        console.start()
+        self._undo.push_async_callback(console.stop)
+        self.console_port = port_of(self._pages[0])
+        _log.info("the console is at %s, port %d", self._config.console, self.console_port)
+
+    def _books(self) -> InFiles | InPostgres:
+        kept = self._config.ledger
+        return InPostgres(kept.url) if isinstance(kept, LedgerAt) else InFiles(self._config.state)
 
     def _served(self) -> Mapping[str, ServedDataset]:
         return {

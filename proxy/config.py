@@ -99,6 +99,11 @@ class NoMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class NoConsole:
+    """No pages are served to browsers."""
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerInState:
     """Charges and releases are kept in the state directory, for one proxy."""
 
@@ -125,7 +130,9 @@ class ServeConfig:
 
     metrics: where Prometheus reads counters of operation; nothing in them depends on private data.
     log_statements: whether the log holds what clients wrote.
+    console: where browsers get the console's pages, under the same certificate.
     noise_ahead: how many values of noise are drawn before they are needed, of 8 bytes and some microseconds each.
+    is_demo: whether the data are made up, so that the console shows its tour.
     """
 
     policies: tuple[Path, ...]
@@ -135,11 +142,13 @@ class ServeConfig:
     front: FrontBinaries = field(default_factory=FindBinaries)
     users: UsersSource = field(default_factory=UsersOfPolicy)
     metrics: NoMetrics | Listen = field(default_factory=NoMetrics)
+    console: NoConsole | Listen = field(default_factory=NoConsole)
     ledger: LedgerInState | LedgerAt = field(default_factory=LedgerInState)
     noise_ahead: int = NOISE_AHEAD
     log_level: LogLevel = LogLevel.INFO
     log_format: LogFormat = LogFormat.TEXT
     log_statements: bool = False
+    is_demo: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.noise_ahead <= _MOST_NOISE_AHEAD:
@@ -182,6 +191,7 @@ class DemoConfig:
     scale: float = 1.0
     adult: NoAdult | AdultFile = field(default_factory=NoAdult)
     front: FrontBinaries = field(default_factory=FindBinaries)
+    console: NoConsole | Listen = field(default_factory=NoConsole)
     log_level: LogLevel = LogLevel.WARNING
 
     def __post_init__(self) -> None:

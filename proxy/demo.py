@@ -32,7 +32,17 @@ from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_table
 from proxy.admin.profiles.file import is_kept, path_of
 from proxy.app import profile, serve
-from proxy.config import AdultFile, BinariesIn, DemoConfig, DemoEngine, ProfileConfig, ServeConfig, UsersAt
+from proxy.config import (
+    AdultFile,
+    BinariesIn,
+    DemoConfig,
+    DemoEngine,
+    Listen,
+    NoConsole,
+    ProfileConfig,
+    ServeConfig,
+    UsersAt,
+)
 from proxy.dp.accounting import epsilon_spent
 from proxy.dp.samplers import salt_bytes
 from proxy.errors import BudgetSpent, ConfigError
@@ -45,6 +55,7 @@ from proxy.sqltypes import SqlType
 from proxy.wire.scram import SALT_BYTES, make_verifier
 
 LOGIN, PASSWORD = "demo", "demo"
+STEWARD = "steward"  # an administrator, with the same password
 _PROFILE_EPSILON = 1.0  # as `hushql profile` takes it
 _SOURCE = re.compile(r"  engine: duckdb\n  path: [^\n]*\n")
 _ELSEWHERE = "  engine: postgres\n  dsn: ${SHOP_DSN}\n"
@@ -127,7 +138,10 @@ def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console)
     match config.engine:
         case DemoEngine.DUCKDB:
             os.environ["SHOP_DUCKDB"] = str(data)
-            yield shipped
+            written = folder / shipped.name  # a copy, which the console may edit
+            if not (folder / "state" / "console").exists():  # nor has it
+                replace_text(written, shipped.read_text(encoding="utf-8"))
+            yield written
         case DemoEngine.POSTGRES:
             console.print("Copying it into a PostgreSQL of its own ...")
             binaries = config.front.directory if isinstance(config.front, BinariesIn) else Search()
@@ -157,7 +171,7 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
         policies.append(_policy("adult.yaml"))
     serving = ServeConfig(
         policies=tuple(policies), state=folder / "state", listen=config.listen, front=config.front,
-        users=UsersAt(_users(folder)), log_level=config.log_level,
+        users=UsersAt(_users(folder)), console=_console(config), log_level=config.log_level, is_demo=True,
     )  # fmt: skip
     for policy in policies:
         _profile(policy, serving, console)
@@ -168,11 +182,16 @@ def _serve(config: DemoConfig, shop: _Shop, folder: Path, console: Console) -> N
         at = replace(config.listen, port=server.port)
         with contextlib.suppress(SystemExit):  # how rich says that nobody reads any more
             await asyncio.to_thread(_tour, console, at.host, at.port, shop.data)
-            _say_how(console, at.host, at.port, [p.stem for p in policies])
+            _say_how(console, at.host, at.port, [p.stem for p in policies], serving.console)
         if sys.stdin.isatty():
             await gone.wait()
 
     serve(serving, tour)
+
+
+def _console(config: DemoConfig) -> NoConsole | Listen:
+    """Where browsers find the console: nowhere if the demo ends before one could look."""
+    return config.console if sys.stdin.isatty() else NoConsole()
 
 
 def _profile(path: Path, serving: ServeConfig, console: Console) -> None:
@@ -222,9 +241,12 @@ def _policy(name: str) -> Path:
 def _users(folder: Path) -> Path:
     path = folder / "users.yaml"
     if not path.exists():
-        verifier = make_verifier(PASSWORD, salt=salt_bytes(SALT_BYTES)).text()
-        login = Login(name=LOGIN, scram=verifier, role="analyst", budget=NoLimit())
-        replace_text(path, with_login("roles: {analyst: {}}\nusers: {}\n", login, filename=str(path)))
+        text = "roles: {analyst: {}, steward: {admin: true}}\nusers: {}\n"
+        for name, role in ((LOGIN, "analyst"), (STEWARD, "steward")):
+            verifier = make_verifier(PASSWORD, salt=salt_bytes(SALT_BYTES)).text()
+            login = Login(name=name, scram=verifier, role=role, budget=NoLimit())
+            text = with_login(text, login, filename=str(path))
+        replace_text(path, text)
     return path
 
 
@@ -330,7 +352,7 @@ def _cell(value: object) -> str:
     return "NULL" if value is None else str(value)
 
 
-def _say_how(console: Console, host: str, port: int, databases: list[str]) -> None:
+def _say_how(console: Console, host: str, port: int, databases: list[str], pages: NoConsole | Listen) -> None:
     is_watched = sys.stdin.isatty()
     if not is_watched:
         console.print("\nNobody is at a terminal, so the demo ends here; started at one, it stays up.")
@@ -341,6 +363,12 @@ def _say_how(console: Console, host: str, port: int, databases: list[str]) -> No
             soft_wrap=True,
             markup=False,
         )
+    if isinstance(pages, Listen):
+        console.print(
+            f"Or open http://{pages} in a browser: user and password {LOGIN}, database shop;"
+            f" the user {STEWARD} administers it, with the same password.",
+            soft_wrap=True, markup=False,
+        )  # fmt: skip
     if is_watched:
         console.print("\nServing until Ctrl-C.")
 

@@ -217,6 +217,13 @@ class Reloading:
         self._metrics = metrics
         self._on_new = on_new
         self._replaced: list[Engine] = []
+        self._turn = asyncio.Lock()
+
+    async def take(self, hosted: Hosted) -> str:
+        """Serve what a dataset's files say now, without waiting for the watch; why not, or "" if it is done."""
+        async with self._turn:
+            await self._reload(hosted)
+            return hosted.dataset.trouble
 
     def watch(self) -> FileWatch:
         """What looks at the files; to be run by the caller."""
@@ -230,7 +237,8 @@ class Reloading:
     async def _changed(self, paths: frozenset[Path]) -> frozenset[Path]:
         for hosted in self._hosted:
             if paths & (hosted.files | hosted.awaited):
-                await self._reload(hosted)
+                async with self._turn:
+                    await self._reload(hosted)
         return frozenset[Path]().union(*(h.awaited for h in self._hosted))
 
     async def _reload(self, hosted: Hosted) -> None:

@@ -78,6 +78,11 @@ class Server:
         """The port that is listened on, also when a free one was asked for."""
         return port_of(self._options.sockets[0])
 
+    @property
+    def listening(self) -> socket.socket:
+        """The first socket that is listened on."""
+        return self._options.sockets[0]
+
     def serve(self, datasets: Datasets) -> None:
         """Use these datasets for sessions that begin from now on."""
         self._datasets = datasets

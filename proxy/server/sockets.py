@@ -15,8 +15,11 @@ from proxy.errors import ConfigError
 _BACKLOG = 256
 
 
-def bind(host: str, port: int) -> tuple[socket.socket, ...]:
-    """A bound socket for each address of the host, all on one port; port 0 takes a free one. Raises ConfigError."""
+def bind(host: str, port: int, *, option: str = "--listen") -> tuple[socket.socket, ...]:
+    """A bound socket for each address of the host, all on one port; port 0 takes a free one. Raises ConfigError.
+
+    option: of the command line, that names another address.
+    """
     found: list[socket.socket] = []
     try:
         for family, kind, _, _, address in socket.getaddrinfo(
@@ -32,7 +35,7 @@ def bind(host: str, port: int) -> tuple[socket.socket, ...]:
     except OSError as error:
         for bound in found:
             bound.close()
-        raise _cannot_listen(host, port, error) from error
+        raise _cannot_listen(host, port, error, option) from error
     return tuple(found)
 
 
@@ -54,8 +57,9 @@ def are_local(sockets: tuple[socket.socket, ...]) -> bool:
     return all(ip_address(bound.getsockname()[0]).is_loopback for bound in sockets)
 
 
-def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
-    hint = "Name another address with --listen (make demo LISTEN=host:port)"
+def _cannot_listen(host: str, port: int, error: OSError, option: str = "--listen") -> ConfigError:
+    variable = "LISTEN" if option == "--listen" else "CONSOLE"
+    hint = f"Name another address with {option} (make demo {variable}=host:port)"
     if error.errno == errno.EADDRINUSE:
         hint += ", or end what listens there"
     return ConfigError(f"cannot listen on {host} port {port}: {error.strerror}", hint=f"{hint}.")

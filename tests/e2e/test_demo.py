@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import pty
 import re
@@ -15,11 +16,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from httpx2 import Client
 
 from proxy import demo
 from proxy.config import DemoConfig, Listen
 from proxy.errors import ConfigError
+from tests.e2e.console import Browser
 from tests.e2e.served import ROOT
+from tests.ports import reserved_port
 
 PATIENCE_S = 200.0
 TOLD = (
@@ -51,7 +55,7 @@ TOLD = (
 
 
 def command(state: Path, *more: str) -> list[str]:
-    fixed = ["demo", "--scale", "0.001", "--listen", "127.0.0.1:0", "--state", str(state)]
+    fixed = ["demo", "--scale", "0.001", "--listen", "127.0.0.1:0", "--console", "", "--state", str(state)]
     return [sys.executable, "-m", "proxy", *fixed, *more]
 
 
@@ -112,6 +116,31 @@ def test_at_a_terminal_it_serves_until_the_end(state: Path, told: str, end: sign
                 assert client.execute("SELECT count(*) FROM stores").rowcount == 1
             shown.send_signal(end)
             assert shown.wait(PATIENCE_S) == 0
+        finally:
+            shown.kill()
+            os.close(screen)
+
+
+def test_at_a_terminal_a_browser_finds_the_tour_and_each_step_does_something(state: Path, told: str) -> None:
+    screen, terminal = pty.openpty()
+    with reserved_port() as port, subprocess.Popen(
+        command(state, "--console", f"127.0.0.1:{port}"), env=environment(), stdin=terminal, stdout=terminal,
+        stderr=subprocess.DEVNULL,
+    ) as shown:  # fmt: skip
+        os.close(terminal)
+        try:
+            text = read_until(screen, "Serving until Ctrl-C.")
+            assert f"Or open http://127.0.0.1:{port} in a browser" in text
+            with Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                browser = Browser(client)
+                assert browser.log_in("demo", "shop", "demo").headers["location"] == "/tour"
+                steps = re.findall(r'name="statement" value="([^"]*)"', browser.get("/tour").text)
+                answers = [browser.post("/ask/run", statement=html.unescape(step)).text for step in steps]
+            assert len(answers) == 5
+            assert "95 % interval" in answers[0]
+            assert "This was free" in answers[1]
+            assert all("data-answer" in answer for answer in answers[:4])
+            assert "rows of a private table cannot be shown" in answers[4]
         finally:
             shown.kill()
             os.close(screen)

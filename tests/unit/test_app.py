@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,17 @@ def test_files_of_another_distribution_in_our_package_are_refused(
         check_own_package()
     assert "proxy.py" in refused.value.detail
     assert "environment of its own" in refused.value.hint
+
+
+def test_nothing_of_the_console_is_loaded_where_it_is_not_turned_on() -> None:
+    loaded = "import sys, proxy.__main__; print(*sorted({name.split('.')[0] for name in sys.modules}), *sys.modules)"
+    names = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True).stdout.split()
+    assert not {"starlette", "uvicorn", "jinja2", "proxy.console"} & set(names)
+
+
+def test_a_console_that_would_send_passwords_in_the_clear_is_refused(tmp_path: Path) -> None:
+    config = ServeConfig(policies=(tmp_path,), state=tmp_path, console=Listen("0.0.0.0", 0))
+    proxy = Proxy(config)
+    with pytest.raises(ConfigError, match="would send passwords in the clear"):
+        proxy._console_sockets()
+    asyncio.run(proxy.stop())

@@ -26,6 +26,7 @@ from proxy.config import (
     LedgerInState,
     LogLevel,
     NoAdult,
+    NoConsole,
     NoMetrics,
     NoTls,
     ServeConfig,
@@ -57,6 +58,7 @@ class Runners:
 
 
 _LISTEN = "127.0.0.1:6432"
+_CONSOLE = "127.0.0.1:6480"
 _STATE = Path(".state")
 
 Policies = Annotated[list[Path], typer.Argument(metavar="POLICY", help="Policy files, each one database.")]
@@ -84,6 +86,10 @@ UsersFile = Annotated[
 MetricsAt = Annotated[
     str,
     typer.Option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.", show_default=False),
+]
+ConsoleAt = Annotated[
+    str,
+    typer.Option("--console", metavar="HOST:PORT", help="Serve the console to browsers there.", show_default=False),
 ]
 LedgerUrl = Annotated[
     str,
@@ -123,6 +129,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
         front_bin: FrontBin = None,
         users: UsersFile = None,
         metrics: MetricsAt = "",
+        console: ConsoleAt = "",
         ledger: LedgerUrl = "",
         noise_ahead: NoiseAhead = NOISE_AHEAD,
         log_level: Level = LogLevel.INFO,
@@ -138,6 +145,7 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
             front=_front(front_bin),
             users=UsersOfPolicy() if users is None else UsersAt(users),
             metrics=parse_listen(metrics) if metrics else NoMetrics(),
+            console=parse_listen(console) if console else NoConsole(),
             ledger=ledger_of(ledger),
             noise_ahead=noise_ahead,
             log_level=log_level,
@@ -161,6 +169,9 @@ def _register_demo(app: typer.Typer, runners: Runners) -> None:
         listen: ListenAt = _LISTEN,
         state: State = _STATE,
         front_bin: FrontBin = None,
+        console: Annotated[
+            str, typer.Option("--console", metavar="HOST:PORT", help="Where browsers find the console; '' for nowhere.")
+        ] = _CONSOLE,
         log_level: Level = LogLevel.WARNING,
     ) -> None:
         """Make up a shop's data and serve them."""
@@ -178,6 +189,7 @@ def _register_demo(app: typer.Typer, runners: Runners) -> None:
                 scale=scale,
                 adult=NoAdult() if adult is None else AdultFile(adult),
                 front=_front(front_bin),
+                console=parse_listen(console) if console else NoConsole(),
                 log_level=log_level,
             )
         )

@@ -44,7 +44,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUp:
-    """The options of the command. users: where the logins stand; with None, in the policy's file."""
+    """The options of the command. users: where the logins stand; with None, in the policy's file.
+
+    by: the login that grants, in the console; "" for whoever runs the command.
+    """
 
     policy: Path
     kind: AccountKind
@@ -53,6 +56,7 @@ class TopUp:
     delta: float
     reason: str
     users: Path | None = None
+    by: str = ""
 
 
 def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, Limits]:
@@ -91,7 +95,7 @@ def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, Limits]:
         raise ConfigError(f"epsilon {figure(epsilon, 6)} is too little to count")
     gift = Gift(
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
-        by=_operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
+        by=wish.by or _operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
     )  # fmt: skip
     return gift, Limits(policy, None if now is None else (now, now + cost.pico))
 

@@ -100,7 +100,17 @@ def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: P
         (tmp_path / name).touch(mode=0o600)
     files = ("--tls-cert", "cert"), ("--tls-key", "key"), ("--front-bin", "."), ("--users", "users"), ("--state", "s")
     words = [word for option, name in files for word in (option, str(tmp_path / name))]
-    plain = ("--listen", "[::1]:0", "--log-level", "error", "--require-tls", "--noise-ahead", "4096")
+    plain = (
+        "--listen",
+        "[::1]:0",
+        "--log-level",
+        "error",
+        "--require-tls",
+        "--noise-ahead",
+        "4096",
+        "--console",
+        "127.0.0.1:1",
+    )
     assert command("serve", str(policy), *plain, *words) == 0
     assert command.served == [
         ServeConfig(
@@ -110,6 +120,7 @@ def test_serve_with_every_option(command: CommandLine, policy: Path, tmp_path: P
             tls=TlsFiles(tmp_path / "cert", tmp_path / "key", is_required=True),
             front=BinariesIn(tmp_path),
             users=UsersAt(tmp_path / "users"),
+            console=Listen("127.0.0.1", 1),
             noise_ahead=4096,
             log_level=LogLevel.ERROR,
         )
@@ -126,7 +137,15 @@ def test_demo(command: CommandLine, tmp_path: Path) -> None:
     adult = tmp_path / "adult.csv"
     adult.touch()
     assert command("demo", "--engine", "postgres", "--scale", "0.5", "--adult", str(adult), "--state", "s") == 0
-    assert command.demos == [DemoConfig(state=Path("s"), engine=DemoEngine.POSTGRES, scale=0.5, adult=AdultFile(adult))]
+    console = Listen("127.0.0.1", 6480)
+    assert command.demos == [
+        DemoConfig(state=Path("s"), engine=DemoEngine.POSTGRES, scale=0.5, adult=AdultFile(adult), console=console)
+    ]
+
+
+def test_demo_without_a_console(command: CommandLine) -> None:
+    assert command("demo", "--console", "") == 0
+    assert command.demos == [DemoConfig(state=Path(".state"))]
 
 
 def test_explain(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,53 @@
+"""Which pages does the console have, and who may see each?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from proxy.console.ask import AskPages
+from proxy.console.budget import BudgetPage
+from proxy.console.guard import Headers
+from proxy.console.policy_page import PolicyPage
+from proxy.console.served import Serving
+from proxy.console.tables import TablesPage
+from proxy.console.tour import TourPage
+from proxy.console.visits import Console
+
+_STATIC = Path(__file__).resolve().parent / "static"
+
+
+def build(serving: Serving) -> Starlette:
+    """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
+    console = Console(serving)
+    ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
+    policy, tour = PolicyPage(console), TourPage(console)
+    shown = console.shown
+    routes: list[BaseRoute] = [
+        Route("/", console.home),
+        Route("/login", console.login_page, methods=["GET"]),
+        Route("/login", console.login, methods=["POST"]),
+        Route("/logout", shown(console.logout), methods=["POST"]),
+        Route("/ask", shown(ask.page), methods=["GET", "POST"]),
+        Route("/ask/forecast", shown(ask.forecast), methods=["POST"]),
+        Route("/ask/run", shown(ask.run), methods=["POST"]),
+        Route("/ask/cancel", shown(ask.cancel), methods=["POST"]),
+        Route("/tour", shown(tour.page), methods=["GET"]),
+        Route("/tables", shown(tables.page), methods=["GET"]),
+        Route("/budget", shown(budget.page), methods=["GET"]),
+        Route("/budget/top-up", shown(budget.top_up, for_admins=True), methods=["POST"]),
+        Route("/policy", shown(policy.page, for_admins=True), methods=["GET"]),
+        Route("/policy/check", shown(policy.check, for_admins=True), methods=["POST"]),
+        Route("/policy/questions", shown(policy.questions, for_admins=True), methods=["POST"]),
+        Route("/policy/apply", shown(policy.apply, for_admins=True), methods=["POST"]),
+        Route("/policy/back", shown(policy.back, for_admins=True), methods=["POST"]),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
+    application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})
+    application.state.console = console
+    application.add_middleware(Headers, random_bytes=serving.random_bytes)
+    return application

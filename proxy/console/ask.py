@@ -1,0 +1,208 @@
+"""What does the page show on which people ask: a forecast before they pay, and the answer with its intervals?
+
+Every figure comes over the wire, from EXPLAIN, from the answer's own columns and from its notices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import LiteralString
+
+import psycopg
+from starlette.responses import JSONResponse, Response
+
+from proxy.console.visits import Console, Visit
+from proxy.console.wire import Answer, Notice
+from proxy.errors import HushError
+from proxy.front.relations import setting_defaults
+from proxy.sqltypes import SqlType
+
+#: An answer is shown up to here; all of it is in the download.
+MOST_SHOWN = 500
+#: What the editor proposes beside names of the policy and words of SQL.
+COMPLETED = (
+    "count(*)", "count(DISTINCT ", "sum(", "avg(", "min(", "max(", "stddev(", "variance(", "hush.low(", "hush.high(",
+    "hush.sd(", "percentile_cont(0.5) WITHIN GROUP (ORDER BY ", "mode() WITHIN GROUP (ORDER BY ",
+)  # fmt: skip
+_LOW, _HIGH = "_low", "_high"
+_NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
+_FREE = "charged nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column as people see it. low, high: where the ends of its interval stand in a row; -1 where it has none."""
+
+    name: str
+    at: int
+    is_number: bool
+    low: int = -1
+    high: int = -1
+
+
+def columns_of(answer: Answer) -> tuple[Column, ...]:
+    """The columns, each with the interval that `hush.intervals` put at the end of the row.
+
+    Of two columns of one name the first has the first interval.
+    """
+    names = list(answer.columns)
+    ends: dict[int, tuple[int, int]] = {}
+    taken: set[int] = set()
+    for at, name in enumerate(names):
+        low = _next(names, name + _LOW, at, taken)
+        high = _next(names, name + _HIGH, low, taken) if low >= 0 else -1
+        if high >= 0 and answer.kinds[at] in _NUMBERS:
+            ends[at] = low, high
+            taken |= {low, high}
+    return tuple(
+        Column(name=name, at=at, is_number=answer.kinds[at] in _NUMBERS, low=low, high=high)
+        for at, name in enumerate(names)
+        if at not in taken
+        for low, high in [ends.get(at, (-1, -1))]
+    )
+
+
+def _next(names: Sequence[str], name: str, after: int, taken: set[int]) -> int:
+    return next((i for i in range(after + 1, len(names)) if names[i] == name and i not in taken), -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why there is no answer. position: 1-based character of the statement, 0 if unknown.
+
+    proposed: the statement that the hint names, to be put into the editor; "" if it names none.
+    """
+
+    message: str
+    detail: str
+    hint: str
+    code: str
+    position: int
+    proposed: str
+
+
+def trouble_of(error: Exception, statement: str) -> Trouble:
+    """What PostgreSQL or the proxy said, as values."""
+    if isinstance(error, HushError):
+        return Trouble(message=error.message, detail=error.detail, hint=error.hint, code=error.sqlstate, position=0,
+                       proposed="")  # fmt: skip
+    assert isinstance(error, psycopg.Error), "nothing else is raised on the way"
+    said = error.diag
+    hint, place = said.message_hint or "", said.statement_position or "0"
+    return Trouble(
+        message=said.message_primary or "the connection was lost", detail=said.message_detail or "", hint=hint,
+        code=error.sqlstate or "", position=int(place), proposed=proposed(hint, statement),
+    )  # fmt: skip
+
+
+def proposed(hint: str, statement: str) -> str:
+    """The whole statement that a hint proposes, or "". A setting goes before the statement."""
+    for start in ("SELECT ", "SET ", "WITH "):
+        _, found, rest = hint.partition(f": {start}")
+        text = f"{start}{rest}".rstrip().removesuffix(".").rstrip()
+        if found and text:
+            return f"{text};\n{statement}" if start == "SET " else text
+    return ""
+
+
+def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
+    """What a privacy plan says before anything is paid, for people."""
+    releases = [r for r in _list(plan.get("releases")) if isinstance(r, dict)]
+    outputs = [
+        {"name": o["aggregate"], "error": o.get("half_width_95"), "times_rows": o.get("half_width_95_times_rows")}
+        for r in releases for o in _list(r.get("outputs")) if isinstance(o, dict)
+    ]  # fmt: skip
+    thresholds = [float(r["threshold"]) for r in releases if r.get("threshold") is not None]
+    return {
+        "epsilon": plan.get("epsilon"), "charge": plan.get("charge_epsilon"), "delta": plan.get("delta"),
+        "remaining": [f"{a['account']}: {a['remaining']}" for a in _list(plan.get("accounts")) if isinstance(a, dict)],
+        "outputs": outputs, "threshold": max(thresholds, default=None),
+        "unit": next((r.get("unit") for r in releases), ""),
+        "expected": [str(e) for r in releases for e in _list(r.get("expected"))],
+        "is_reused": bool(releases) and all(r.get("reused") for r in releases),
+        "later": len(_list(plan.get("later"))),
+    }  # fmt: skip
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class AskPages:
+    """The page and its parts."""
+
+    console: Console
+
+    async def page(self, visit: Visit) -> Response:
+        """The editor, with what the login may name for its completion."""
+        try:
+            usual = str((await visit.browser.wires.looking.rows("SHOW hush.epsilon"))[0][0])
+            known = await visit.browser.wires.looking.rows('SELECT "table", "column" FROM hush.policy')
+        except psycopg.Error as error:
+            return self.console.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
+        schema: dict[str, list[str]] = {}
+        for table, column in known:
+            schema.setdefault(str(table), []).append(str(column))
+        policy = self.console.serving.datasets[visit.place.database].policy()
+        settings = [name for name, _ in setting_defaults(policy)]
+        completion = {"schema": schema, "settings": settings, "functions": COMPLETED}
+        statement = visit.form.get("statement", "")  # of an example, from another page
+        return self.console.page("ask.html", visit, usual=usual, completion=completion, statement=statement)
+
+    async def forecast(self, visit: Visit) -> Response:
+        """What the statement would cost and how far off its answer would be; free, and runs nothing."""
+        statement = visit.form.get("statement", "")
+        explained = f"EXPLAIN (FORMAT JSON) {statement}"
+        try:
+            answer = await visit.browser.wires.looking.ask(explained, _epsilon(visit))
+            plan = json.loads(answer.rows[0][0] or "null")
+        except (psycopg.Error, HushError) as error:
+            return self.console.page("forecast.html", visit, trouble=trouble_of(error, statement), forecast=None)
+        except (json.JSONDecodeError, IndexError):
+            plan = None
+        first = plan[0] if isinstance(plan, list) and plan and isinstance(plan[0], dict) else {}
+        forecast = forecast_of(first) if "releases" in first else {}
+        return self.console.page("forecast.html", visit, trouble=None, forecast=forecast)
+
+    async def run(self, visit: Visit) -> Response:
+        """Run one statement as this login and show what came."""
+        statement = visit.form.get("statement", "")
+        settings: list[tuple[LiteralString, str]] = [*_epsilon(visit), ("hush.intervals", "on")]
+        try:
+            answer = await visit.browser.wires.running.ask(statement, settings)
+        except (psycopg.Error, HushError) as error:
+            return self.console.page("trouble.html", visit, trouble=trouble_of(error, statement), statement=statement)
+        columns = columns_of(answer)
+        return self.console.page(
+            "answer.html", visit, answer=answer, columns=columns, shown=answer.rows[:MOST_SHOWN],
+            is_free=any(n.message.startswith(_FREE) for n in answer.notices), notices=_ordered(answer.notices),
+            data=_data(answer, columns), tag=answer.tag,
+        )  # fmt: skip
+
+    async def cancel(self, visit: Visit) -> Response:
+        """End what this browser runs."""
+        await visit.browser.wires.running.cancel()
+        return JSONResponse({})
+
+
+def _epsilon(visit: Visit) -> list[tuple[LiteralString, str]]:
+    epsilon = visit.form.get("epsilon", "").strip()
+    return [("hush.epsilon", epsilon)] if epsilon else []
+
+
+def _ordered(notices: Sequence[Notice]) -> list[Notice]:
+    """What was paid first, then warnings, then the rest."""
+    return sorted(notices, key=lambda n: (not n.message.startswith("charged"), n.severity != "WARNING"))
+
+
+def _data(answer: Answer, columns: Sequence[Column]) -> dict[str, object]:
+    """The answer for the chart and the download."""
+    return {
+        "columns": [
+            {"name": c.name, "at": c.at, "number": c.is_number, "low": c.low, "high": c.high} for c in columns
+        ],
+        "names": answer.columns, "rows": answer.rows,
+    }  # fmt: skip

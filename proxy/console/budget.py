@@ -1,0 +1,163 @@
+"""Where did the budget go? One's own accounts and questions; for administrators everybody's, and top-ups.
+
+Own figures come over the wire from hush.budget and hush.history; everybody's from the books, as `hushql ledger show`
+reads them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import psycopg
+from starlette.responses import Response
+
+from proxy.admin.commands.top_up import TopUp, gift_of, told
+from proxy.admin.ledger_place import grant, inspect
+from proxy.console.ask import trouble_of
+from proxy.console.served import ServedPolicy
+from proxy.console.visits import Console, Visit
+from proxy.dp.accounting import epsilon_spent
+from proxy.errors import ConfigError, HushError
+from proxy.ledger.lifetime import worst_case_lines
+from proxy.plan.charge import AccountKind, dataset_of
+from proxy.policy.figures import figure
+
+_ACCOUNTS = """
+SELECT account, kind, epsilon_limit, epsilon_spent, epsilon_remaining, queries_left, window_ends, lifetime_epsilon,
+       everyone_epsilon, outside_promise FROM hush.budget
+"""
+_HISTORY = "SELECT at, query, epsilon, coalesce(rho, epsilon::numeric), reused, outcome FROM hush.history"
+_GRANTED = (AccountKind.DATASET, AccountKind.ROLE, AccountKind.USER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One line of the history. cost: in what the accounts add up, rho or, under pure accounting, epsilon."""
+
+    at: str
+    day: str
+    statement: str
+    epsilon: float
+    cost: Decimal
+    is_free: bool
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was asked on one day, and what it cost, added up as the accounts do."""
+
+    day: str
+    questions: int
+    free: int
+    cost: str
+
+
+def by_day(asked: Sequence[Asked]) -> tuple[Day, ...]:
+    """Days with questions, the latest first."""
+    days: dict[str, list[Asked]] = {}
+    for one in asked:
+        days.setdefault(one.day, []).append(one)
+    return tuple(
+        Day(day, len(of), sum(one.is_free for one in of), f"{sum((one.cost for one in of), Decimal(0)):.6f}")
+        for day, of in sorted(days.items(), reverse=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EveryAccount:
+    """One account of the dataset, for administrators: epsilon of all of it, at the policy's delta."""
+
+    kind: str
+    name: str
+    spent: str
+    granted: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPage:
+    """The page, and the one thing that can be done on it."""
+
+    console: Console
+
+    async def page(self, visit: Visit) -> Response:
+        """Accounts and questions."""
+        return await self._page(visit, done="", trouble="")
+
+    async def top_up(self, visit: Visit) -> Response:
+        """Give an account more, for a reason, in the name of the administrator who asks."""
+        served, form = self._served(visit), visit.form
+        try:
+            wish = TopUp(
+                policy=served.path, kind=_kind(form.get("kind", "")), account=form.get("account", "").strip(),
+                epsilon=_figure(form.get("epsilon", "")), delta=0.0, reason=form.get("reason", ""),
+                users=served.users_path, by=visit.place.login,
+            )  # fmt: skip
+            done = await asyncio.to_thread(self._given, wish)
+        except HushError as error:
+            return await self._page(visit, done="", trouble=error.text())
+        return await self._page(visit, done=done, trouble="")
+
+    def _given(self, wish: TopUp) -> str:
+        gift, policy = gift_of(wish)
+        return told(grant(self.console.serving.books, gift), policy)
+
+    async def _page(self, visit: Visit, *, done: str, trouble: str) -> Response:
+        wire = visit.browser.wires.looking
+        try:
+            accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
+        except psycopg.Error as error:
+            return self.console.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
+        asked = [
+            Asked(
+                at=f"{at:%Y-%m-%d %H:%M}", day=f"{at:%Y-%m-%d}", statement=str(query), epsilon=float(epsilon),
+                cost=cost, is_free=bool(reused), outcome=str(outcome),
+            )
+            for at, query, epsilon, cost, reused, outcome in history
+        ]  # fmt: skip
+        everybody: tuple[EveryAccount, ...] = ()
+        worst: tuple[str, ...] = ()
+        if visit.is_admin:
+            try:
+                everybody, worst = await asyncio.to_thread(self._everybody, visit)
+            except HushError as error:
+                trouble = trouble or error.told().text()
+        return self.console.page(
+            "budget.html", visit, accounts=accounts, questions=asked, days=by_day(asked), everybody=everybody,
+            worst=worst, done=done, trouble=trouble, kinds=[k.value for k in _GRANTED],
+        )  # fmt: skip
+
+    def _everybody(self, visit: Visit) -> tuple[tuple[EveryAccount, ...], tuple[str, ...]]:
+        served = self._served(visit)
+        return tuple(self._accounts(served)), tuple(worst_case_lines(served.policy(), served.users()))
+
+    def _accounts(self, served: ServedPolicy) -> Iterator[EveryAccount]:
+        """Of the dataset, its roles and logins, in the accounting of the present. Raises LedgerFailed, ConfigError."""
+        policy = served.policy()
+        for total in inspect(self.console.serving.books).totals:
+            is_ours = dataset_of(total.name) == policy.dataset and total.kind is not AccountKind.SESSION
+            if is_ours and total.accounting is policy.privacy.accounting:
+                spent, granted = (epsilon_spent(policy.privacy, cost.pico) for cost in (total.spent, total.granted))
+                yield EveryAccount(str(total.kind), total.name, figure(spent), figure(granted))
+
+    def _served(self, visit: Visit) -> ServedPolicy:
+        return self.console.serving.datasets[visit.place.database]
+
+
+def _kind(text: str) -> AccountKind:
+    """Raises ConfigError."""
+    for kind in _GRANTED:
+        if text == kind.value:
+            return kind
+    raise ConfigError(f"'{text}' is no kind of account", hint=f"Choose {', '.join(_GRANTED)}.")
+
+
+def _figure(text: str) -> float:
+    """Raises ConfigError."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"'{text}' is no epsilon", hint="Write a number, as 0.5.") from None

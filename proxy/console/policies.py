@@ -1,0 +1,155 @@
+"""What does a policy say, what would an edit open, and how does it come into force? For administrators.
+
+What is wrong and what changes is said by the functions that `hushql policy check` and `hushql policy diff` use. From
+the console nobody changes where the data and the logins are, nor reads the server's environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from proxy.admin.files import locked_folder, read_text, replace_text
+from proxy.console.served import ServedPolicy
+from proxy.errors import ConfigError, HushError
+from proxy.policy.diff import Change, diff
+from proxy.policy.load import load_policy
+from proxy.policy.model import Policy
+from proxy.policy.problems import FileProblems, dotted
+
+_VARIABLE = re.compile(r"\$\{\s*(\w+)")
+_VERSION = re.compile(r"\d{8}T\d{12}Z(?:-\w{1,64})?\.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, at which line (from 1)."""
+
+    line: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The text of a policy file as it is on disk. mark: what an edit is based on."""
+
+    text: str
+
+    @property
+    def mark(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def read(served: ServedPolicy) -> Text:
+    """The file as it is now. Raises ConfigError."""
+    return Text(read_text(served.path, "policy"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An edit that cannot be taken."""
+
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An edit that can be read, with the policy of the file before it."""
+
+    before: Policy
+    after: Policy
+
+    def changes(self) -> tuple[Change, ...]:
+        """What it opens and closes, in words."""
+        return tuple(diff(self.before, self.after))
+
+
+def judged(served: ServedPolicy, present: Text, text: str) -> Right | Wrong:
+    """What an edited text means. Raises FileProblems if the file itself is wrong by now."""
+    before = load_policy(present.text, filename=str(served.path), environment=os.environ)
+    unknown = sorted(set(_VARIABLE.findall(text)) - set(_VARIABLE.findall(present.text)))
+    if unknown:
+        line = next(n for n, line in enumerate(text.splitlines(), 1) if unknown[0] in line)
+        return Wrong((Fault(line, f"{unknown[0]}: variables of the server are added in the file, not here"),))
+    try:
+        after = load_policy(text, filename=str(served.path), environment=os.environ)
+    except FileProblems as error:
+        return Wrong(tuple(Fault(p.line, _worded(p.path, p.message)) for p in error.problems))
+    except HushError as error:
+        return Wrong((Fault(1, error.text()),))
+    return _within_reach(before, after)
+
+
+def _within_reach(before: Policy, after: Policy) -> Right | Wrong:
+    """Where the data and the logins are is for who can write the server's files."""
+    for what, is_same in (
+        ("dataset", before.dataset == after.dataset),
+        ("source", before.source == after.source),
+        ("access.users_file", before.users_file == after.users_file),
+    ):
+        if not is_same:
+            return Wrong((Fault(1, f"{what}: is changed in the file on the server, not here"),))
+    return Right(before, after)
+
+
+def _worded(path: tuple[str | int, ...], message: str) -> str:
+    return f"{dotted(path)}: {message}" if path else message
+
+
+# --- versions -------------------------------------------------------------------------------------------
+
+
+def versions_of(state: Path, dataset: str) -> tuple[str, ...]:
+    """Names of what the console replaced, the latest first."""
+    folder = _folder(state, dataset)
+    found = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return tuple(sorted((name for name in found if _VERSION.fullmatch(name)), reverse=True))
+
+
+def version(state: Path, dataset: str, name: str) -> str:
+    """The text of one of them. Raises ConfigError for any other name."""
+    if name not in versions_of(state, dataset):
+        raise ConfigError("there is no such version")
+    return read_text(_folder(state, dataset) / name, "version")
+
+
+def write(state: Path, served: ServedPolicy, text: str, *, based_on: str, login: str) -> Text:
+    """Replace the file, at once, and keep what it held; that is returned. Raises ConfigError and FileProblems.
+
+    based_on: the mark of the text that was edited; if the file holds another by now, nothing is written.
+    """
+    with locked_folder(served.path):
+        present = read(served)
+        if present.mark != based_on:
+            raise ConfigError(
+                "somebody else has changed the policy since you opened it",
+                hint="Copy your text, open the page again and look at what is different.",
+            )
+        found = judged(served, present, text)
+        if isinstance(found, Wrong):
+            raise ConfigError(f"line {found.faults[0].line}: {found.faults[0].words}")
+        _keep(_folder(state, served.policy().dataset), present.text, login)
+        replace_text(served.path, text)
+    return present
+
+
+def restore(served: ServedPolicy, text: Text, written: str) -> None:
+    """Put a text back in the place of one that was not taken, unless the file was changed again."""
+    with locked_folder(served.path):
+        if read(served).text == written:
+            replace_text(served.path, text.text)
+
+
+def _keep(folder: Path, text: str, login: str) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    by = re.sub(r"\W", "_", login)[:64]
+    replace_text(folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{by}.yaml", text)
+
+
+def _folder(state: Path, dataset: str) -> Path:
+    """Names of datasets are identifiers."""
+    return state / "console" / dataset

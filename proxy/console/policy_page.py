@@ -1,0 +1,111 @@
+"""The page on which administrators edit the policy: what is wrong while they type, what it opens, and into force."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from proxy.admin.ledger_place import inspect
+from proxy.console import policies
+from proxy.console.consequences import Gain, compared, gains
+from proxy.console.policies import Fault, Right, Text, Wrong
+from proxy.console.served import ServedPolicy
+from proxy.console.visits import Console, Visit
+from proxy.errors import HushError
+from proxy.policy.model import Policy
+from proxy.session.dataset import dataset_account
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPage:
+    """The page and its parts. Every route of it is for administrators of the dataset alone."""
+
+    console: Console
+
+    async def page(self, visit: Visit) -> Response:
+        """The file as it is."""
+        return await self._page(visit, done="", trouble="")
+
+    async def check(self, visit: Visit) -> Response:
+        """What is wrong with an edit, or what it opens, closes and gives away."""
+        served, text = self._served(visit), visit.form.get("text", "")
+        try:
+            found = await asyncio.to_thread(lambda: policies.judged(served, policies.read(served), text))
+        except HushError as error:
+            found = Wrong((Fault(1, error.text()),))
+        if isinstance(found, Wrong):
+            return self.console.page("policy_wrong.html", visit, faults=found.faults)
+        before, after = await asyncio.to_thread(self._gains, found)
+        return self.console.page("policy_right.html", visit, changes=found.changes(), before=before, after=after)
+
+    async def questions(self, visit: Visit) -> Response:
+        """What typical questions cost and err, now and after."""
+        served, text = self._served(visit), visit.form.get("text", "")
+        try:
+            found = await asyncio.to_thread(lambda: policies.judged(served, policies.read(served), text))
+        except HushError as error:
+            found = Wrong((Fault(1, error.text()),))
+        if isinstance(found, Wrong):
+            return self.console.page("policy_wrong.html", visit, faults=found.faults)
+        rows = await asyncio.to_thread(compared, found.before, found.after)
+        return self.console.page("policy_questions.html", visit, rows=rows)
+
+    async def apply(self, visit: Visit) -> Response:
+        """Write the edit, have it served, or put back what was there and say why."""
+        text = visit.form.get("text", "").replace("\r\n", "\n")
+        return await self._put(visit, lambda: text)
+
+    async def back(self, visit: Visit) -> Response:
+        """Put an earlier version in force."""
+        state, place, name = self.console.serving.state, visit.place, visit.form.get("version", "")
+        return await self._put(visit, lambda: policies.version(state, place.database, name))
+
+    async def _put(self, visit: Visit, wanted: Callable[[], str]) -> Response:
+        served, state, login = self._served(visit), self.console.serving.state, visit.place.login
+        based_on, kept = visit.form.get("based_on", ""), visit.form.get("text", "")
+        try:
+            text = await asyncio.to_thread(wanted)
+            before = await asyncio.to_thread(policies.write, state, served, text, based_on=based_on, login=login)
+        except HushError as error:
+            return await self._page(visit, done="", trouble=error.text(), kept=kept)
+        trouble = await served.take()
+        if trouble:
+            await asyncio.to_thread(policies.restore, served, before, text)
+            await served.take()
+            return await self._page(visit, done="", trouble=trouble, kept=text)
+        return await self._page(visit, done="The policy is in force.", trouble="")
+
+    async def _page(self, visit: Visit, *, done: str, trouble: str, kept: str = "") -> Response:
+        served = self._served(visit)
+        try:
+            present = await asyncio.to_thread(policies.read, served)
+        except HushError as error:
+            present, trouble = Text(""), trouble or error.text()
+        # an edit that was not taken stays based on what it was: nobody overwrites what somebody else wrote meanwhile
+        mark = visit.form.get("based_on", "") if kept else present.mark
+        versions = await asyncio.to_thread(policies.versions_of, self.console.serving.state, visit.place.database)
+        return self.console.page(
+            "policy.html", visit, text=kept or present.text, mark=mark, versions=versions, done=done,
+            trouble=trouble, status=409 if trouble else 200,
+        )  # fmt: skip
+
+    def _gains(self, right: Right) -> tuple[tuple[Gain, ...], tuple[Gain, ...]]:
+        """Now, with what was spent, and after the edit."""
+        return gains(right.before, self._spent(right.before)), gains(right.after, {})
+
+    def _spent(self, policy: Policy) -> dict[str, tuple[int, int]]:
+        """Of the dataset's account, if the books can be read."""
+        try:
+            totals = inspect(self.console.serving.books).totals
+        except HushError:
+            return {}
+        account = dataset_account(policy)
+        ours = (t for t in totals if t.kind is account.kind and t.name == account.name)
+        of_present = [t for t in ours if t.accounting is policy.privacy.accounting]
+        return {"by everybody": (of_present[0].spent.pico, of_present[0].spent.atto)} if of_present else {}
+
+    def _served(self, visit: Visit) -> ServedPolicy:
+        return self.console.serving.datasets[visit.place.database]

@@ -1,0 +1,57 @@
+// What an answer can become: chart, CSV, picture. For every answer that a page receives.
+import { download } from "./console.js";
+import { drawn } from "./chart.js";
+
+/** One field of CSV. Texts that a spreadsheet would take for a formula are made texts. */
+function field(value, isNumber) {
+  if (value === null) return "";
+  const text = !isNumber && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+function csv({ names, rows, columns }) {
+  const numbers = new Set(columns.filter((c) => c.number).flatMap((c) => [c.at, c.low, c.high]));
+  const lines = [names.map((name) => field(name, false)), ...rows.map((row) => row.map((v, i) => field(v, numbers.has(i))))];
+  return lines.map((line) => line.join(",") + "\r\n").join("");
+}
+
+function dress(answer) {
+  const data = JSON.parse(answer.dataset.answer);
+  const kind = answer.querySelector(".kind");
+  if (!kind) return;
+  const measure = answer.querySelector(".measure");
+  const figure = answer.querySelector(".chart");
+  const [svg, png] = [answer.querySelector(".svg"), answer.querySelector(".png")];
+  for (const column of data.columns.filter((c) => c.number)) measure.add(new Option(column.name, column.at));
+  kind.disabled = measure.options.length === 0;
+  const draw = () => {
+    const isChart = kind.value !== "table";
+    figure.hidden = svg.hidden = png.hidden = !isChart;
+    if (isChart) figure.replaceChildren(drawn(data, kind.value, Number(measure.value)));
+  };
+  kind.addEventListener("change", draw);
+  measure.addEventListener("change", draw);
+  answer.querySelector(".csv").addEventListener("click", () => download("answer.csv", new Blob([csv(data)], { type: "text/csv" })));
+  svg.addEventListener("click", () => download("answer.svg", picture(figure)));
+  png.addEventListener("click", async () => download("answer.png", await pixels(figure)));
+}
+function picture(figure) {
+  const copy = figure.querySelector("svg").cloneNode(true);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("color", "black");
+  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" });
+}
+async function pixels(figure) {
+  const image = new Image();
+  image.src = URL.createObjectURL(picture(figure));
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width * 2, image.height * 2];
+  const context = canvas.getContext("2d");
+  context.fillStyle = "white";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+document.addEventListener("htmx:afterSwap", (event) => {
+  event.target.querySelectorAll("[data-answer]").forEach(dress);
+});

@@ -1,0 +1,109 @@
+// The editor, the forecast as one types, and Run.
+import { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } from "./vendor/codemirror.js";
+import { post, styleNonce } from "./console.js";
+import "./answer.js";
+
+const PAUSE_MS = 400;
+const form = document.querySelector("#question");
+const area = document.querySelector("#statement");
+const forecast = document.querySelector("#forecast");
+const epsilon = document.querySelector("#epsilon");
+const slide = document.querySelector("#slide");
+const { schema, settings, functions } = JSON.parse(area.dataset.completion);
+
+function completeSettings(context) {
+  const word = context.matchBefore(/(?:SET|SHOW)\s+[\w.]*$/i);
+  if (!word) return null;
+  const from = word.from + word.text.search(/[\w.]*$/);
+  return { from, options: settings.map((label) => ({ label, type: "property" })) };
+}
+function completeFunctions(context) {
+  const word = context.matchBefore(/[\w.]+$/);
+  if (!word && !context.explicit) return null;
+  return { from: word ? word.from : context.pos, options: functions.map((label) => ({ label, type: "function" })) };
+}
+
+const language = sql({ dialect: PostgreSQL, schema, upperCaseKeywords: true });
+const editor = new EditorView({
+  state: EditorState.create({
+    doc: area.value,
+    extensions: [
+      Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (form.requestSubmit(), true) }])),
+      basicSetup, syntaxHighlighting(classHighlighter), EditorView.lineWrapping, EditorView.cspNonce.of(styleNonce), language,
+      language.language.data.of({ autocomplete: completeSettings }),
+      language.language.data.of({ autocomplete: completeFunctions }),
+      EditorView.contentAttributes.of({ "aria-label": "Statement" }),
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged || update.selectionSet) later();
+      }),
+    ],
+  }),
+});
+const box = document.createElement("div");
+box.className = "editor";
+box.append(editor.dom);
+area.after(box);
+editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
+area.hidden = true;
+
+/** The statement that the cursor is in, or the one before it. */
+function statement() {
+  const at = editor.state.selection.main.head;
+  const whole = [];
+  syntaxTree(editor.state).topNode.getChildren("Statement").forEach((node) => whole.push(node));
+  const found = whole.find((node) => node.from <= at && at <= node.to) ?? whole.filter((node) => node.to <= at).pop() ?? whole[0];
+  const text = found ? editor.state.sliceDoc(found.from, found.to) : editor.state.doc.toString();
+  return text.replace(/;\s*$/, "");
+}
+
+function write(text) {
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, selection: { anchor: text.length } });
+  editor.focus();
+}
+
+let timer, asked, known;
+function later() {
+  clearTimeout(timer);
+  timer = setTimeout(foresee, PAUSE_MS);
+}
+async function foresee() {
+  const fields = { statement: statement(), epsilon: epsilon.value };
+  const key = JSON.stringify(fields);
+  if (!fields.statement.trim() || key === known) return;
+  known = key;
+  asked?.abort();
+  asked = new AbortController();
+  try {
+    const html = await post("/ask/forecast", fields, asked.signal);
+    if (key === known) forecast.innerHTML = html; // written by the server, which escapes what others named
+  } catch (error) {
+    if (error.name !== "AbortError") forecast.textContent = "No forecast: the proxy does not answer.";
+  }
+}
+
+slide.value = Math.log10(Number(epsilon.value) || 1);
+slide.addEventListener("input", () => {
+  epsilon.value = Number(Math.pow(10, Number(slide.value)).toPrecision(2));
+  later();
+});
+epsilon.addEventListener("input", () => {
+  slide.value = Math.log10(Number(epsilon.value) || 1);
+  later();
+});
+
+form.addEventListener("htmx:configRequest", (event) => {
+  event.detail.parameters.set?.("statement", statement());
+  if (!event.detail.parameters.set) event.detail.parameters.statement = statement();
+});
+form.addEventListener("htmx:afterRequest", () => {
+  known = undefined;
+  later();
+});
+document.querySelector("#cancel").addEventListener("click", () => post("/ask/cancel", {}));
+
+document.addEventListener("click", (event) => {
+  const proposal = event.target.closest("[data-statement]");
+  if (proposal) write(proposal.dataset.statement);
+});
+
+if (area.value.trim()) later();

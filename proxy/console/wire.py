@@ -1,0 +1,220 @@
+"""How does the console ask the proxy something? As any client does: by a connection to the proxy's own listener.
+
+One path and one budget: nothing here knows of policies, ledgers or engines. The password is shown once; what is kept
+instead is the SCRAM client key, which opens this login only and only until its password is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import socket
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
+from proxy.errors import AuthenticationFailed, FrontFailed, TooManyConnections
+from proxy.wire.saslprep import prepare_password
+from proxy.wire.scram import Verifier
+
+_CONNECT_S = 15
+_NO_FILE = "/dev/null/none"  # passwords that the server's own account keeps for others
+_CANCEL_S = 5.0
+_APPLICATION = "hushql console"
+Connection = psycopg.AsyncConnection[TupleRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where this proxy's clients connect. must_encrypt: whether the listener demands TLS."""
+
+    host: str
+    port: int
+    must_encrypt: bool = False
+
+
+def address_of(listening: socket.socket, *, must_encrypt: bool) -> Address:
+    """How a program of this machine reaches a listening socket."""
+    host, port = listening.getsockname()[:2]
+    if ip_address(host).is_unspecified:
+        host = "::1" if listening.family == socket.AF_INET6 else "127.0.0.1"
+    return Address(host, int(port), must_encrypt)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """As whom, and to which database."""
+
+    login: str
+    database: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What opens connections of one login: keys of its verifier, base64. No password."""
+
+    address: Address
+    place: Place
+    client_key: str = field(repr=False)
+    server_key: str = field(repr=False)
+
+
+async def log_in(address: Address, place: Place, password: str) -> None:
+    """Show the password to the listener, once, with all its limits.
+
+    Raises AuthenticationFailed, FrontFailed, TooManyConnections.
+    """
+    async with await _connected(address, place, {"password": password}):
+        pass
+
+
+def credential(address: Address, place: Place, password: str, verifier: Verifier) -> Credential:
+    """What is kept of a password that was right. Takes some milliseconds. Raises AuthenticationFailed if it is not."""
+    salted = hashlib.pbkdf2_hmac("sha256", prepare_password(password), verifier.salt, verifier.iterations)
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    if not hmac.compare_digest(hashlib.sha256(client_key).digest(), verifier.stored_key):
+        raise AuthenticationFailed("the login was changed meanwhile")
+    return Credential(
+        address=address, place=place, client_key=base64.b64encode(client_key).decode("ascii"),
+        server_key=base64.b64encode(verifier.server_key).decode("ascii"),
+    )  # fmt: skip
+
+
+async def _connected(address: Address, place: Place, secret: dict[str, str]) -> Connection:
+    """A connection that proved both ends to each other. Raises as `log_in` does."""
+    try:
+        where = make_conninfo(
+            hostaddr=address.host, port=address.port, user=place.login, dbname=place.database, passfile=_NO_FILE,
+            sslmode="require" if address.must_encrypt else "disable", require_auth="scram-sha-256",
+            connect_timeout=_CONNECT_S, application_name=_APPLICATION, **secret,
+        )  # fmt: skip
+        return await psycopg.AsyncConnection.connect(where, autocommit=True)
+    except psycopg.OperationalError as error:
+        words = str(error)
+        if "authentication failed" in words or "does not exist" in words or "was removed" in words:
+            raise AuthenticationFailed("the login, the password or the database is wrong") from error
+        if "too many" in words:
+            raise TooManyConnections(
+                "there are too many sessions of this login", hint="Close some, then try again."
+            ) from error
+        raise FrontFailed("the proxy does not answer", hint="Try again in a moment.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One notice of an answer."""
+
+    severity: str
+    message: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Rows as PostgreSQL's texts; None is NULL. kinds: numbers of the columns' types. tag: what was done."""
+
+    columns: tuple[str, ...]
+    kinds: tuple[int, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    notices: tuple[Notice, ...]
+    tag: str
+
+
+class Wire:
+    """One connection for one purpose, made when it is needed first and again when it was lost."""
+
+    def __init__(self, credential: Credential) -> None:
+        self._credential = credential
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+        self._notices: list[Notice] = []
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def ask(self, statement: str, settings: Sequence[tuple[LiteralString, str]] = ()) -> Answer:
+        """Run exactly one statement; two or more are refused by PostgreSQL before any of them is run.
+
+        settings: names of ours with anybody's values, set before it, for the connection.
+        Raises psycopg.Error and as `log_in` does.
+        """
+        async with self._held() as connection:
+            if connection.info.transaction_status is not TransactionStatus.INERROR:  # there only ROLLBACK helps
+                for name, value in settings:
+                    setting = sql.SQL("SET {} = {}").format(sql.SQL(name), sql.Literal(value))
+                    await connection.execute(setting)
+            self._notices.clear()
+            cursor = connection.cursor()
+            await cursor.execute(statement.encode(), prepare=True)
+            return self._answer(cursor)
+
+    async def rows(self, statement: LiteralString, *values: str) -> list[TupleRow]:
+        """What a statement of ours gives. Raises as `ask` does."""
+        async with self._held() as connection:
+            cursor = await connection.execute(statement, values)
+            return await cursor.fetchall()
+
+    async def cancel(self) -> None:
+        """End what is being run, if anything."""
+        if self._connection is not None and self._turn.locked():
+            with contextlib.suppress(psycopg.Error):
+                await self._connection.cancel_safe(timeout=_CANCEL_S)
+
+    def close(self) -> None:
+        """Hang up, without waiting."""
+        if self._connection is not None:
+            task = asyncio.get_running_loop().create_task(self._connection.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+            self._connection = None
+
+    @contextlib.asynccontextmanager
+    async def _held(self) -> AsyncIterator[Connection]:
+        async with self._turn:
+            if self._connection is None or self._connection.closed:
+                kept = self._credential
+                keys = {"scram_client_key": kept.client_key, "scram_server_key": kept.server_key}
+                self._connection = await _connected(kept.address, kept.place, keys)
+                self._connection.add_notice_handler(self._note)
+            yield self._connection
+
+    def _note(self, said: psycopg.errors.Diagnostic) -> None:
+        self._notices.append(Notice(said.severity or "", said.message_primary or "", said.message_detail or ""))
+
+    def _answer(self, cursor: psycopg.AsyncCursor[TupleRow]) -> Answer:
+        result, said = cursor.pgresult, tuple(self._notices)
+        assert result is not None, "a statement that did not fail has a result"
+        described = cursor.description or ()
+        rows = tuple(
+            tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
+            for row in range(result.ntuples)
+        )
+        return Answer(
+            columns=tuple(c.name for c in described), kinds=tuple(c.type_code for c in described), rows=rows,
+            notices=said, tag=cursor.statusmessage or "",
+        )  # fmt: skip
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8")
+
+
+class Wires:
+    """The connections of one browser: what it runs must not hold up what it looks at."""
+
+    def __init__(self, credential: Credential) -> None:
+        self.running = Wire(credential)
+        self.looking = Wire(credential)
+
+    def close(self) -> None:
+        """Hang up both."""
+        self.running.close()
+        self.looking.close()

@@ -1,0 +1,201 @@
+"""The console in a real browser: what people do on each page, what must not run, and at which sizes it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.clients.console_site import EVIL, ConsoleSite, Visitor, chromium, console_site
+
+pytestmark = pytest.mark.clients
+AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
+GROUPED = "SELECT status, count(*) AS n FROM orders GROUP BY status"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleSite]:
+    with console_site(tmp_path_factory.mktemp("console")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(site: ConsoleSite, browser: Browser) -> Iterator[Visitor]:
+    """Nothing that a page does may break its own policy."""
+    page = browser.new_page()
+    found = Visitor(page, site)
+    yield found
+    page.close()
+    assert found.complaints == []
+
+
+@pytest.fixture
+def ann(visitor: Visitor) -> Visitor:
+    visitor.log_in("ann")
+    return visitor
+
+
+def test_an_answer_has_error_bars_that_are_those_of_the_wire(site: ConsoleSite, ann: Visitor) -> None:
+    ann.ask(f"SELECT 1;\n{GROUPED}")
+    with site.served.connect("shop", "ann") as client:
+        rows = client.execute(
+            "SELECT status, count(*), hush.low(count(*)), hush.high(count(*)) FROM orders GROUP BY status"
+        ).fetchall()
+    lines = ann.page.locator("#answer tbody tr").all()
+    shown = [line.locator("td").all_inner_texts() for line in lines]
+    assert [(s or "NULL", f"{n}", f"{low:g} to {high:g}") for s, n, low, high in rows] == [tuple(r) for r in shown]
+    ann.page.get_by_label("Show as").select_option("bars")
+    expect(ann.page.locator(".chart svg .interval line")).to_have_count(len(rows))
+    expect(ann.page.locator(".chart svg [data-mark=bar] rect")).to_have_count(len(rows))
+    for kind in ("lines", "points"):
+        ann.page.get_by_label("Show as").select_option(kind)
+        expect(ann.page.locator(".chart svg .interval line")).to_have_count(len(rows))
+
+
+def test_an_answer_is_saved_as_csv_and_as_pictures(ann: Visitor) -> None:
+    ann.ask("SELECT '=1+1' AS formula, count(*) AS n FROM orders")
+    with ann.page.expect_download() as csv:
+        ann.page.get_by_role("button", name="CSV").click()
+    text = csv.value.path().read_text()
+    assert text.startswith("formula,n,n_low,n_high\n'=1+1,")
+    ann.page.get_by_label("Show as").select_option("bars")
+    for name, beginning in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with ann.page.expect_download() as picture:
+            ann.page.get_by_role("button", name=name).click()
+        assert picture.value.path().read_bytes().startswith(beginning)
+
+
+def test_a_forecast_comes_as_one_types_and_moves_with_the_slider(ann: Visitor) -> None:
+    ann.write(GROUPED)
+    expect(ann.page.locator("#forecast .cost")).to_contain_text("Would cost epsilon 1")
+    ann.page.get_by_label("Epsilon, from 0.01 to 10").fill("0.7")
+    expect(ann.page.locator("#forecast .cost")).to_contain_text("Would cost epsilon 5")
+    expect(ann.page.locator("#epsilon")).to_have_value("5")
+
+
+def test_names_are_completed(ann: Visitor) -> None:
+    ann.page.locator(".cm-content").click()
+    ann.page.keyboard.type("SELECT count(*) FROM ord")
+    expect(ann.page.locator(".cm-tooltip-autocomplete")).to_contain_text("orders")
+    ann.page.keyboard.press("Escape")
+
+
+def test_a_repeat_was_free_and_a_refusal_proposes_what_works(ann: Visitor) -> None:
+    for _ in range(2):
+        ann.ask("SELECT count(*) FROM users")
+    expect(ann.page.locator("#answer")).to_contain_text("This was free")
+    ann.ask("SELECT * FROM users")
+    ann.page.locator("#answer").get_by_role("button", name="Write this into the editor").click()
+    expect(ann.page.locator(".cm-content")).to_have_text("SELECT count(*) FROM users")
+
+
+def test_nothing_that_people_or_data_name_is_run(site: ConsoleSite, visitor: Visitor) -> None:
+    visitor.log_in("boss")
+    name, text = EVIL.replace('"', '""'), EVIL.replace("'", "''")
+    visitor.ask(f'SELECT \'{text}\' AS "{name[:50]}", count(*) AS "{name[-50:]}" FROM users')
+    visitor.page.get_by_label("Show as").select_option("bars")
+    visitor.page.locator(".chart svg").wait_for()
+    seen = [visitor.page.locator("html").get_attribute("data-evil")]
+    visitor.ask(f'SELECT "{name[:50]}" FROM users')
+    seen.append(visitor.page.locator("html").get_attribute("data-evil"))
+    for path in ("/tables", "/budget", "/policy"):
+        visitor.go(path)
+        if path == "/policy":
+            visitor.page.locator("#judgement h3").first.wait_for()
+        visitor.page.wait_for_load_state("networkidle")
+        seen.append(visitor.page.locator("html").get_attribute("data-evil"))
+    assert seen == [None] * 5
+    visitor.go("/tables")
+    assert "<script>" in visitor.page.locator("main").inner_text()
+
+
+def test_a_policy_is_edited_refused_mended_applied_and_taken_back(site: ConsoleSite, visitor: Visitor) -> None:
+    visitor.log_in("boss")
+    visitor.go("/policy")
+    before = site.policy.read_text()
+    visitor.write(before.replace("epsilon: 1000", "epsilon: much"))
+    expect(visitor.page.locator("#judgement .faults li")).to_contain_text("budgets.dataset.epsilon")
+    visitor.page.locator(".cm-content").press("Control+Home")
+    expect(visitor.page.locator(".cm-lint-marker-error")).to_have_count(1)
+    expect(visitor.page.get_by_role("button", name="Apply")).to_be_disabled()
+    visitor.write(before.replace("epsilon: 1000", "epsilon: 900"))
+    expect(visitor.page.locator("#judgement li").first).to_contain_text("closes")
+    visitor.page.get_by_role("button", name="Apply").click()
+    expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
+    assert "epsilon: 900" in site.policy.read_text()
+    visitor.page.get_by_role("button", name="Back to this").first.click()
+    expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
+    assert site.policy.read_text() == before
+
+
+def test_two_browsers_at_once_do_not_see_each_other(site: ConsoleSite, browser: Browser, ann: Visitor) -> None:
+    context = browser.new_context()
+    bob = Visitor(context.new_page(), site)
+    bob.log_in("bob")
+    bob.ask("SELECT count(*) FROM users WHERE 3 = 3")
+    ann.ask("SELECT count(*) FROM users WHERE 4 = 4")
+    for one, own, others in ((ann, "4 = 4", "3 = 3"), (bob, "3 = 3", "4 = 4")):
+        one.go("/budget")
+        text = one.page.locator("main").inner_text()
+        assert own in text
+        assert others not in text
+    context.close()
+
+
+def test_everything_can_be_done_with_the_keyboard(visitor: Visitor) -> None:
+    visitor.go("/login")
+    keyboard = visitor.page.keyboard
+    for word in ("ann", "a pass word", "shop"):
+        keyboard.type(word)
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    visitor.page.wait_for_url("**/ask")
+    for _ in range(20):
+        keyboard.press("Tab")
+        if visitor.page.evaluate("document.activeElement.classList.contains('cm-content')"):
+            break
+    keyboard.insert_text("SELECT count(*) FROM users")
+    keyboard.press("Control+Enter")
+    expect(visitor.page.locator("#answer table")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1600])
+def test_each_page_fits_and_has_no_serious_fault_for_screen_readers(
+    site: ConsoleSite, browser: Browser, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", bypass_csp=True
+    )
+    boss = Visitor(context.new_page(), site)
+    boss.go("/login")
+    found = {"/login": _faults(boss)}
+    boss.log_in("boss")
+    boss.ask(GROUPED)
+    boss.page.get_by_label("Show as").select_option("bars")
+    found["/ask"] = _faults(boss)
+    for path in ("/tables", "/budget", "/policy"):
+        boss.go(path)
+        boss.page.wait_for_load_state("networkidle")
+        found[path] = _faults(boss)
+    context.close()
+    assert found == {path: [] for path in found}
+
+
+def _faults(visitor: Visitor) -> list[str]:
+    """Whether the page is wider than the window, and what axe calls serious or critical."""
+    page = visitor.page
+    wide = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
+    page.add_script_tag(path=str(AXE))
+    violations = page.evaluate("axe.run().then((found) => found.violations)")
+    serious = [v for v in violations if v["impact"] in {"serious", "critical"}]
+    words = [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in serious]
+    return [*(["wider than the window"] if wide else []), *words]

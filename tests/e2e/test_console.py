@@ -1,0 +1,221 @@
+"""The console against a running proxy: who gets in, what a page shows, and that it is no more than the wire shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from httpx2 import Response
+
+from proxy.console.browsers import IDLE_S
+from proxy.console.served import Serving
+from tests.e2e.console import Browser, Clock, browsing, data_of, served_policy, serving_of
+from tests.e2e.served import Served
+
+
+@pytest.fixture
+def serving(served: Served) -> Serving:
+    names = ("shop", "spend")
+    datasets = {n: served_policy(served.folder / f"{n}.yaml", served.folder / "users.yaml") for n in names}
+    return serving_of(served, datasets)
+
+
+@pytest.fixture
+def browser(serving: Serving) -> Iterator[Browser]:
+    with browsing(serving) as found:
+        yield found
+
+
+@pytest.fixture
+def ann(browser: Browser) -> Browser:
+    assert browser.log_in("ann", "shop").status_code == 303
+    return browser
+
+
+# --- who gets in ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/ask", "/nothing"])
+def test_strangers_see_nothing_but_the_login_page(browser: Browser, path: str) -> None:
+    page = browser.get(path)
+    assert page.status_code in {303, 404}
+    assert "shop" not in page.text
+    if path == "/ask":
+        assert page.headers["location"] == "/login"
+
+
+@pytest.mark.parametrize(
+    "login, database, password",
+    [("ann", "shop", "wrong"), ("nobody", "shop", "a pass word"), ("ann", "nowhere", "wrong"), ("", "shop", "x")],
+)
+def test_a_wrong_login_says_the_same_whatever_is_wrong(
+    browser: Browser, login: str, database: str, password: str
+) -> None:
+    answer = browser.log_in(login, database, password)
+    assert answer.status_code == 401
+    assert "The login, the password or the database is wrong" in answer.text
+    assert browser.get("/ask").status_code == 303
+
+
+def test_a_login_form_without_its_cookie_is_refused(browser: Browser) -> None:
+    page = browser.client.get("/login")
+    token = re.search(r'name="token" value="(\w+)"', page.text)
+    assert token is not None
+    browser.client.cookies.clear()
+    fields = {"login": "ann", "password": "a pass word", "database": "shop", "token": token[1]}
+    assert browser.client.post("/login", data=fields).status_code == 403
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(browser: Browser) -> None:
+    cookie = browser.log_in("ann", "shop").headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert "Secure" not in cookie
+
+
+def test_under_tls_the_cookie_is_secure_and_of_this_host(served: Served, serving: Serving) -> None:
+    with browsing(serving_of(served, dict(serving.datasets), is_encrypted=True)) as browser:
+        cookie = browser.log_in("ann", "shop").headers["set-cookie"]
+        assert cookie.startswith("__Host-hushql=")
+        assert "Secure" in cookie
+        assert browser.get("/ask").status_code == 200
+
+
+def test_every_answer_keeps_scripts_out(ann: Browser) -> None:
+    for page in (ann.get("/ask"), ann.get("/login"), ann.get("/nothing"), ann.get("/static/ask.js")):
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert page.headers["x-content-type-options"] == "nosniff"
+    assert ann.get("/ask").headers["cache-control"] == "no-store"
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=", ann.get("/ask").text)
+
+
+def test_the_nonce_of_style_sheets_is_new_in_each_answer(ann: Browser) -> None:
+    first, second = (ann.get("/ask").headers["content-security-policy"] for _ in range(2))
+    assert first != second
+
+
+def test_a_request_without_the_pages_token_is_refused_and_charges_nothing(browser: Browser) -> None:
+    browser.log_in("u41", "spend")
+    fields = {"statement": "SELECT count(*) FROM users"}
+    for headers in ({}, {"x-csrf-token": "0" * 64}):
+        assert browser.client.post("/ask/run", data=fields, headers=headers).status_code == 403
+    answer = browser.post("/ask/run", statement="SELECT epsilon_spent FROM hush.budget WHERE kind = 'user'")
+    assert data_of(answer)["rows"] == [["0"]]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "http://elsewhere.test"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}]
+)
+def test_a_request_of_another_site_is_refused_even_with_the_token(ann: Browser, headers: dict[str, str]) -> None:
+    sent = {"x-csrf-token": ann.csrf, **headers}
+    assert ann.client.post("/ask/run", data={"statement": "SELECT 1"}, headers=sent).status_code == 403
+    assert ann.client.post("/login", data={"token": "x"}, headers=headers).status_code == 403
+
+
+def test_one_browser_cannot_use_the_token_of_another(serving: Serving, ann: Browser) -> None:
+    with browsing(serving) as other:
+        other.log_in("bob", "shop")
+        other.csrf = ann.csrf
+        assert other.post("/ask/run", statement="SELECT 1").status_code == 403
+
+
+def test_a_browser_that_logged_out_or_waited_too_long_is_a_stranger(serving: Serving, ann: Browser) -> None:
+    clock = serving.clock
+    assert isinstance(clock, Clock)
+    clock.now += IDLE_S + 1
+    assert ann.get("/ask").status_code == 303
+    ann.log_in("ann", "shop")
+    cookies = dict(ann.client.cookies)
+    assert ann.post("/logout").headers["location"] == "/login"
+    ann.client.cookies.update(cookies)
+    assert ann.get("/ask").status_code == 303
+
+
+def test_a_form_that_is_too_large_is_refused(ann: Browser) -> None:
+    assert ann.post("/ask/run", statement="x" * (8 * 1024 * 1024)).status_code == 413
+
+
+# --- asking ---------------------------------------------------------------------------------------------
+
+
+def test_an_answer_has_the_intervals_that_the_wire_gives(served: Served, ann: Browser) -> None:
+    statement = "SELECT count(*) AS n FROM users"
+    data = data_of(ann.post("/ask/run", statement=statement))
+    with served.connect("shop", "ann") as client:
+        told = client.execute("SELECT count(*), hush.low(count(*)), hush.high(count(*)) FROM users").fetchone()
+    assert told is not None
+    assert [float(v) for v in data["rows"][0]] == [float(v) for v in told]
+    assert data["columns"] == [{"name": "n", "at": 0, "number": True, "low": 1, "high": 2}]
+
+
+def test_a_repeat_says_that_it_was_free(browser: Browser) -> None:
+    browser.log_in("u42", "spend")
+    statement = "SELECT count(*) FROM users"
+    assert "This was free" not in browser.post("/ask/run", statement=statement).text
+    assert "This was free" in browser.post("/ask/run", statement=statement).text
+
+
+def test_a_forecast_is_free_and_moves_with_epsilon(browser: Browser) -> None:
+    browser.log_in("u43", "spend")
+    errors = []
+    for epsilon in ("0.1", "1"):
+        page = browser.post("/ask/forecast", statement="SELECT count(*) FROM users", epsilon=epsilon)
+        found = re.search(r"± ([\d.,]+)", page.text)
+        assert found is not None, page.text
+        errors.append(float(found[1].replace(",", "")))
+    assert errors[0] > 5 * errors[1]
+    spent = browser.post("/ask/run", statement="SELECT epsilon_spent FROM hush.budget WHERE kind = 'user'")
+    assert data_of(spent)["rows"] == [["0"]]
+
+
+@pytest.mark.parametrize("path", ["/ask/forecast", "/ask/run"])
+def test_two_statements_in_one_are_refused_and_charge_nothing(browser: Browser, path: str) -> None:
+    browser.log_in("u44", "spend")
+    page = browser.post(path, statement="SELECT 1; SELECT count(*) FROM users")
+    assert "cannot insert multiple commands" in page.text
+    spent = browser.post("/ask/run", statement="SELECT epsilon_spent FROM hush.budget WHERE kind = 'user'")
+    assert data_of(spent)["rows"] == [["0"]]
+
+
+def test_a_refusal_offers_the_statement_that_its_hint_names(ann: Browser) -> None:
+    page = ann.post("/ask/run", statement="SELECT * FROM users")
+    assert "rows of a private table cannot be shown" in page.text
+    assert 'data-statement="SELECT count(*) FROM users"' in page.text
+
+
+def test_the_console_asks_as_its_login_and_shows_no_more(browser: Browser) -> None:
+    browser.log_in("clerk", "shop")
+    assert "items" not in browser.get("/ask").text
+    page = browser.post("/ask/run", statement="SELECT count(*) FROM items")
+    assert "does not exist" in page.text
+
+
+def test_a_failed_transaction_can_be_left(ann: Browser) -> None:
+    for statement in ("BEGIN", "SELECT 1/0"):
+        ann.post("/ask/run", statement=statement, epsilon="0.5")
+    assert "aborted" in ann.post("/ask/run", statement="SELECT 1", epsilon="0.5").text
+    ann.post("/ask/run", statement="ROLLBACK", epsilon="0.5")
+    assert data_of(ann.post("/ask/run", statement="SELECT 1", epsilon="0.5"))["rows"] == [["1"]]
+
+
+def test_a_statement_of_a_mebibyte_is_answered_or_refused_in_words(ann: Browser) -> None:
+    def asked(size: int) -> Response:
+        return ann.post("/ask/run", statement="SELECT " + " + ".join(["1"] * 250) + f" /* {'x' * size} */")
+
+    assert data_of(asked(900_000))["rows"] == [["250"]]
+    assert "the message is longer than this server allows" in asked(1_100_000).text
+
+
+@pytest.mark.parametrize("evil", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7*7 }}", "'"])
+def test_nothing_in_names_values_and_errors_is_taken_for_markup(ann: Browser, evil: str) -> None:
+    name, text = evil.replace('"', '""'), evil.replace("'", "''")
+    shown = ann.post("/ask/run", statement=f"SELECT '{text}' AS \"{name}\"")
+    assert data_of(shown)["rows"] == [[evil]]
+    refused = ann.post("/ask/run", statement=f'SELECT "{name}" FROM users')
+    for page in (shown, refused):
+        assert "<script" not in page.text
+        assert "<img" not in page.text
+        assert "49" not in page.text

@@ -1,0 +1,254 @@
+"""The console as `hushql serve --console` runs it: tables, budgets and the policy, for analysts and administrators."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from httpx2 import Client
+
+from tests.e2e.console import Browser, data_of
+from tests.e2e.served import Served, serving, shop_policy, write_users, write_yaml
+from tests.e2e.shop_data import write_shop
+
+EVIL = "<script>alert(1)</script>"
+LOGINS = {"ann": "analyst", "bob": "analyst", "boss": "boss", "chef": "boss", "clerk": "clerk"}
+LITTLE = {"dataset": {"epsilon": 20}, "user": {"epsilon": 3}, "session": {"epsilon": 2}}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A served shop with a console. policy: its file."""
+
+    served: Served
+    policy: Path
+    base: str
+
+    @contextmanager
+    def browser(self, login: str) -> Iterator[Browser]:
+        with Client(base_url=self.base, follow_redirects=False, timeout=60) as client:
+            browser = Browser(client)
+            assert browser.log_in(login, "shop").status_code == 303
+            yield browser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("console")
+    write_shop(folder / "shop.duckdb")
+    write_users(folder / "users.yaml", LOGINS, "tables: [stores, orders]")
+    shop = shop_policy()
+    privacy = {**shop["privacy"], "query_epsilon": 0.5}  # type: ignore[dict-item]  # a mapping by the schema
+    document = shop_policy(budgets=LITTLE, privacy=privacy)
+    tables: dict[str, dict[str, object]] = document["tables"]  # type: ignore[assignment]  # a mapping by the schema
+    tables["users"]["comment"] = f"People {EVIL}"
+    policy = write_yaml(folder / "shop.yaml", document)
+    secret = {**os.environ, "A_SECRET": "swordfish"}
+    with serving(folder, [policy], secret, options=("--console", "127.0.0.1:0")) as running:
+        port = re.search(r"the console is at .* port (\d+)", running.log.read_text())
+        assert port is not None
+        yield Site(running, policy, f"http://127.0.0.1:{port[1]}")
+
+
+@pytest.fixture
+def ann(site: Site) -> Iterator[Browser]:
+    with site.browser("ann") as browser:
+        yield browser
+
+
+@pytest.fixture
+def boss(site: Site) -> Iterator[Browser]:
+    with site.browser("boss") as browser:
+        yield browser
+
+
+def mark_of(page: str) -> str:
+    found = re.search(r'name="based_on" value="(\w+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def text_of(page: str) -> str:
+    found = re.search(r'<textarea id="text"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    assert found is not None
+    return html.unescape(found[1])
+
+
+# --- tables ---------------------------------------------------------------------------------------------
+
+
+def test_every_example_question_can_be_asked(ann: Browser) -> None:
+    page = ann.get("/tables").text
+    statements = [html.unescape(s) for s in re.findall(r'name="statement" value="([^"]*)"', page)]
+    assert len(statements) > 10
+    assert any("avg(" in s for s in statements)
+    for statement in statements:
+        forecast = ann.post("/ask/forecast", statement=statement).text
+        assert 'role="alert"' not in forecast, (statement, forecast)
+
+
+def test_an_example_is_opened_without_standing_in_an_address(ann: Browser) -> None:
+    page = ann.post("/ask", statement="SELECT count(*) FROM users").text
+    assert ">SELECT count(*) FROM users</textarea>" in page
+
+
+def test_tables_and_columns_that_a_role_may_not_see_are_nowhere(site: Site) -> None:
+    with site.browser("clerk") as clerk:
+        page = clerk.get("/tables").text
+    assert "orders" in page
+    assert "items" not in page
+    assert "People" not in page
+
+
+def test_scripts_in_comments_are_text(ann: Browser) -> None:
+    page = ann.get("/tables").text
+    assert "People &lt;script&gt;" in page
+    assert "<script>alert" not in page
+
+
+# --- budgets --------------------------------------------------------------------------------------------
+
+
+def test_a_login_sees_its_own_accounts_and_questions_and_nobody_elses(site: Site, ann: Browser) -> None:
+    with site.browser("bob") as bob:
+        bob.post("/ask/run", statement="SELECT count(*) FROM items WHERE 2 = 2")
+        assert "2 = 2" in bob.get("/budget").text
+    page = ann.get("/budget").text
+    assert "2 = 2" not in page
+    assert "Everybody" not in page
+    assert "dataset" not in page
+    assert "shop/bob" not in page
+
+
+def test_an_administrator_sees_everybodys_accounts_and_tops_up_in_their_own_name(site: Site, boss: Browser) -> None:
+    with site.browser("bob") as bob:
+        bob.post("/ask/run", statement="SELECT count(*) FROM items")
+    assert "shop/bob" in boss.get("/budget").text
+    fields = {"kind": "user", "account": "shop/bob", "epsilon": "1", "reason": "a deadline"}
+    assert "granted so far epsilon 1" in boss.post("/budget/top-up", **fields).text
+    for wrong in ({"reason": ""}, {"account": "elsewhere/bob"}, {"kind": "session"}, {"epsilon": "much"}):
+        page = boss.post("/budget/top-up", **{**fields, **wrong}).text
+        assert "granted so far" not in page
+        assert 'role="alert"' in page
+    with site.browser("bob") as bob:
+        limit = bob.post("/ask/run", statement="SELECT epsilon_limit FROM hush.budget WHERE kind = 'user'")
+        assert float(data_of(limit)["rows"][0][0]) > 3
+
+
+@pytest.mark.parametrize(
+    "path", ["/policy", "/policy/check", "/policy/questions", "/policy/apply", "/policy/back", "/budget/top-up"]
+)
+def test_an_analyst_reaches_no_page_of_administrators(ann: Browser, path: str) -> None:
+    answer = ann.get(path) if path == "/policy" else ann.post(path, text="x", version="x")
+    assert answer.status_code == 403
+    assert "for administrators" in answer.text
+    assert "Policy" not in ann.get("/ask").text
+
+
+# --- the policy -----------------------------------------------------------------------------------------
+
+
+def test_an_edit_is_refused_mended_applied_and_taken_back(site: Site, boss: Browser) -> None:
+    page = boss.get("/policy").text
+    before, mark = text_of(page), mark_of(page)
+    assert before == site.policy.read_text()
+    wrong = before.replace("epsilon: 20", "epsilon: much")
+    assert wrong != before
+    line = next(n for n, words in enumerate(wrong.splitlines(), 1) if "much" in words)
+    assert f'data-line="{line}"' in boss.post("/policy/check", text=wrong).text
+    assert boss.post("/policy/apply", text=wrong, based_on=mark).status_code == 409
+    right = before.replace("epsilon: 20", "epsilon: 19")
+    judged = boss.post("/policy/check", text=right).text
+    assert "<strong>closes</strong> <code>budgets.dataset</code>" in judged
+    assert "What an attacker gains at most" in judged
+    applied = boss.post("/policy/apply", text=right, based_on=mark)
+    assert "The policy is in force" in applied.text
+    assert site.policy.read_text() == right
+    limit = boss.post("/ask/run", statement="SELECT epsilon_limit FROM hush.budget WHERE kind = 'dataset'")
+    assert [round(float(v)) for v in data_of(limit)["rows"][0]] == [19]
+    version = re.search(r'name="version" value="([^"]+)"', applied.text)
+    assert version is not None
+    back = boss.post("/policy/back", version=version[1], based_on=mark_of(applied.text))
+    assert "The policy is in force" in back.text
+    assert site.policy.read_text() == before
+
+
+def test_of_two_administrators_the_second_is_told_and_overwrites_nothing(site: Site, boss: Browser) -> None:
+    with site.browser("chef") as chef:
+        page = chef.get("/policy").text
+        mark, before = mark_of(page), text_of(page)
+        first = before + "# chef was here\n"
+        assert "in force" in boss.post("/policy/apply", text=first, based_on=mark_of(boss.get("/policy").text)).text
+        for _ in range(2):  # pressing the button again does not help
+            second = chef.post("/policy/apply", text=before + "# and so was I\n", based_on=mark)
+            assert second.status_code == 409
+            assert "somebody else has changed the policy" in second.text
+            mark = mark_of(second.text)
+    assert site.policy.read_text() == first
+
+
+def test_an_edit_that_the_data_contradict_is_put_back(site: Site, boss: Browser) -> None:
+    page = boss.get("/policy").text
+    before = text_of(page)
+    wrong = before.replace("tables:\n", "tables:\n  nowhere: {unit: a, columns: {a: {type: integer, key: true}}}\n", 1)
+    answer = boss.post("/policy/apply", text=wrong, based_on=mark_of(page))
+    assert answer.status_code == 409
+    assert "the edited file was not taken" in answer.text
+    assert site.policy.read_text() == before
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("dataset: shop\n", "dataset: other\n", "dataset: is changed in the file on the server"),
+        ("shop.duckdb", "other.duckdb", "source: is changed in the file on the server"),
+        ("users.yaml", "others.yaml", "access.users_file: is changed in the file on the server"),
+        ("comment: People", "comment: People ${A_SECRET}", "A_SECRET: variables of the server are added in the file"),
+        ("comment: People", "comment: People ${HOME:-x}", "HOME: variables of the server are added in the file"),
+    ],
+)
+def test_where_data_and_logins_are_and_the_environment_are_out_of_reach(
+    boss: Browser, old: str, new: str, words: str
+) -> None:
+    page = boss.get("/policy").text
+    edited = text_of(page).replace(old, new)
+    assert edited != text_of(page)
+    for path in ("/policy/check", "/policy/apply"):
+        answer = boss.post(path, text=edited, based_on=mark_of(page)).text
+        assert words in html.unescape(answer)
+        assert "swordfish" not in answer
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "x.yaml", "", "20260101T000000000000Z-boss.yaml"])
+def test_no_other_file_is_a_version(boss: Browser, name: str) -> None:
+    answer = boss.post("/policy/back", version=name, based_on=mark_of(boss.get("/policy").text))
+    assert answer.status_code == 409
+    assert "there is no such version" in answer.text
+
+
+def test_typical_questions_are_compared(boss: Browser) -> None:
+    text = text_of(boss.get("/policy").text)
+    page = boss.post("/policy/questions", text=text).text
+    assert "SELECT count(*) FROM users" in page
+    assert "off by" in page
+    assert page.count("the same") >= 10
+
+
+def test_a_removed_login_is_a_stranger_at_once(site: Site) -> None:
+    users = site.policy.parent / "users.yaml"
+    before = users.read_text()
+    with site.browser("chef") as chef:
+        users.write_text("\n".join(line for line in before.splitlines() if "chef" not in line))
+        try:
+            for _ in range(100):
+                if chef.get("/budget").status_code == 303:
+                    break
+            assert chef.get("/ask").status_code == 303
+        finally:
+            users.write_text(before)
