@@ -12,10 +12,10 @@ import typer
 
 from proxy.errors import ConfigError
 from proxy.ledger import grants, moving, replay
-from proxy.ledger.base import Gift, Report, Restated, Total
+from proxy.ledger.base import NOTHING, Gift, Report, Restated, Total
 from proxy.ledger.exchange import Item
 from proxy.ledger.postgres import books as postgres_books
-from proxy.plan.charge import Account
+from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.pledge import Pledge
 
 StateOption = Annotated[
@@ -99,6 +99,12 @@ def take_in(place: Place, items: Iterable[Item]) -> Report:
             return postgres_books.take_in_at(url, items)
         case _ as never:
             assert_never(never)
+
+
+def granted_to(place: Place, kind: AccountKind, account: str) -> Cost:
+    """What an account was given so far. Raises ConfigError, LedgerFailed."""
+    found = (total.granted for total in inspect(place).totals if (total.kind, total.name) == (kind, account))
+    return next(found, NOTHING)
 
 
 def grant(place: Place, gift: Gift) -> Total:

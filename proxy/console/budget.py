@@ -14,8 +14,8 @@ from decimal import Decimal
 import psycopg
 from starlette.responses import Response
 
-from proxy.admin.commands.top_up import TopUp, gift_of, told
-from proxy.admin.ledger_place import grant, inspect
+from proxy.admin.commands.top_up import By, TopUp, gift_of, told
+from proxy.admin.ledger_place import grant, granted_to, inspect
 from proxy.console.ask import trouble_of
 from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
@@ -93,7 +93,7 @@ class BudgetPage:
         try:
             wish = TopUp(
                 policy=served.path, kind=_kind(form.get("kind", "")), account=form.get("account", "").strip(),
-                epsilon=_figure(form.get("epsilon", "")), delta=0.0, reason=form.get("reason", ""),
+                amount=By(_figure(form.get("epsilon", ""))), delta=0.0, reason=form.get("reason", ""),
                 users=served.users_path, by=visit.place.login,
             )  # fmt: skip
             done = await asyncio.to_thread(self._given, wish)
@@ -102,8 +102,9 @@ class BudgetPage:
         return await self._page(visit, done=done, trouble="")
 
     def _given(self, wish: TopUp) -> str:
-        gift, policy = gift_of(wish)
-        return told(grant(self.console.serving.books, gift), policy)
+        books = self.console.serving.books
+        gift, limits = gift_of(wish, granted_to(books, wish.kind, wish.account))
+        return told(grant(books, gift), limits)
 
     async def _page(self, visit: Visit, *, done: str, trouble: str) -> Response:
         wire = visit.browser.wires.looking

@@ -12,14 +12,14 @@ from proxy.admin.commands.exchange import export, lines_of, take
 from proxy.admin.commands.report import report
 from proxy.admin.commands.top_up import By, Onto, TopUp, gift_of, told
 from proxy.admin.files import read_policy
-from proxy.admin.ledger_place import LedgerOption, Place, StateOption, grant, inspect, place_of
+from proxy.admin.ledger_place import LedgerOption, Place, StateOption, grant, granted_to, inspect, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.errors import ConfigError
-from proxy.ledger.base import NOTHING, Report, Total
+from proxy.ledger.base import Report, Total
 from proxy.ledger.exchange import verified
 from proxy.ledger.restated import breaks_words, promise_words
-from proxy.plan.charge import AccountKind, Cost, dataset_of
+from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.model import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Read and verify what was spent, also while the proxy runs.")
@@ -105,14 +105,8 @@ def top_up(
     place = place_of(state, ledger)
     amount = By(epsilon) if epsilon is not None else Onto(0.0 if to is None else to)
     wish = TopUp(policy=policy, kind=kind, account=account, amount=amount, delta=delta, reason=reason, users=users)
-    gift, limits = gift_of(wish, _granted(place, kind, account))
+    gift, limits = gift_of(wish, granted_to(place, kind, account))
     typer.echo(told(grant(place, gift), limits))
-
-
-def _granted(place: Place, kind: AccountKind, account: str) -> Cost:
-    """What an account was given before. Raises ConfigError, LedgerFailed."""
-    found = (total.granted for total in inspect(place).totals if (total.kind, total.name) == (kind, account))
-    return next(found, NOTHING)
 
 
 def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place | Path, Report]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.accuracy.formula import RESULT as BY_FORMULA
 from benchmarks.accuracy.real import kept
 from tools import accuracy_page
-from tools.accuracy_page import BY_FORMULA, FORMULA, PAGE, PICTURE, lines, page, picture, with_real
+from tools.accuracy_page import FORMULA, PAGE, PICTURE, lines, page, picture, with_real
 
 
 def test_the_page_and_its_picture_say_what_was_measured() -> None:
