@@ -8,6 +8,7 @@ their join. All of it is one statement: factors of another snapshot would bound 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
@@ -36,7 +37,7 @@ from proxy.plan.vector.moments import (
     UnitCount,
     UnitTotal,
 )
-from proxy.sql.algebra.nodes import TRUE
+from proxy.sql.algebra.nodes import TRUE, ColumnRef
 
 _READABLE = 2_000  # characters of a statement that may compute a measure more than once
 
@@ -227,7 +228,8 @@ class _Writer:
 
         few: grouped without an array over all ids of units.
         """
-        terms, units, keys, rows = self._rows(few=few, constant=constant)
+        listed = {} if constant else self._terms.listed_keys()
+        terms, units, keys, rows = self._rows(few=few, constant=constant, listed=listed)
         kinds = [k.scalar.type for k in self._analysed.keys]
         shown = [self._dialect.smallest(k, t) for k, t in zip(keys, kinds, strict=True)] if constant else keys
         chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
@@ -237,28 +239,34 @@ class _Writer:
             totals = [m for m in self._statement.moments if isinstance(m, UnitTotal)]
             chosen.append(f"({' OR '.join(_is_clipped(terms, m) for m in totals)}) AS {CLIPPED}")
         group = range(len(units) if constant else len(units) + len(keys))
-        return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
+        by = ", ".join(str(i + 1) for i in group)
+        return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {by}{_having(listed)}"
 
     def _row_cells(self) -> str:
         """One row for each row, which is all a unit has: its keys, and each moment's integer."""
-        terms, _, keys, rows = self._rows(few=False, constant=False)
+        terms, _, keys, rows = self._rows(few=False, constant=False, listed={})
         chosen = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
         chosen += [f"{_row_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
         return f"SELECT {', '.join(chosen)}\n{rows}"
 
-    def _rows(self, *, few: bool, constant: bool) -> tuple[Terms, list[str], list[str], str]:
-        """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
+    def _rows(
+        self, *, few: bool, constant: bool, listed: Mapping[str, ColumnRef]
+    ) -> tuple[Terms, list[str], list[str], str]:
+        """The rows to be grouped: how they are spelled, their units and keys, and FROM.
+
+        listed: keys that tell which groups are dropped later.
+        """
         units = self._terms.unit_columns()
         keys = self._terms.key_texts() if constant else self._terms.short_key_texts()
-        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where()}"
-        held = self._terms.held()
+        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where(listed.values())}"
+        held = self._terms.held(even_few=bool(listed))
         few = few and self._dialect.has_total_doubles
         if few and self._terms.is_one_integer() and self._terms.needs_units_alone():
-            listed = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
-            return self._terms, self._terms.units, [], listed
+            gathered = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
+            return self._terms, self._terms.units, [], gathered
         if few:
             units = self._terms.sparse_units(units)
-        if not held:
+        if not held and not listed:
             return self._terms, units, keys, rows
         named = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
         columns = ", ".join(_named(text, name) for text, name in named)
@@ -307,6 +315,12 @@ class _Writer:
 
 def _named(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
+
+
+def _having(listed: Mapping[str, ColumnRef]) -> str:
+    """Drops the groups of rows outside the domains of listed keys."""
+    told = [f"count({name}) > 0" for name in listed]
+    return f"\nHAVING {' AND '.join(told)}" if told else ""
 
 
 def _row_moment(terms: Terms, moment: Moment) -> str:
