@@ -32,6 +32,7 @@ from proxy.plan.profile.left_out import COMPLETE, LeftOut, Untold, left_out
 from proxy.plan.profile.profile import TableProfile
 from proxy.plan.profile.usual import Usual, usual_of
 from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.row_sums import most_rows
 from proxy.plan.sql.statement import render
 from proxy.plan.sql.unit_totals import SumChoice, choices, is_better, possible_totals
 from proxy.plan.vector.allocation import Allocation, allocate, with_imposed_bound
@@ -103,6 +104,8 @@ class ReleasePlan:
     usual: what is expected of its groups, None where nothing is told.
     added: cells of a release that are added up for each of the answer's, see `plan.derive`.
     cut_weight: of a unit among those that are cut, or that are whole; 0 where these are not counted.
+    whole_rows: the rows of a unit with no more are added up one by one; 0 where the cells of all units are. See
+    `plan.sql.row_sums`.
     elects: the mode() whose value is the last key of the cell with the largest number of a group; none where cells are
     shown as they are.
     is_unpromised: nothing it reads is in the dataset's promise, so that no noise is added. See `plan.unpromised`.
@@ -128,6 +131,7 @@ class ReleasePlan:
     added: int = 1
     agreed: tuple[float, ...] = ()
     cut_weight: float = 0.0
+    whole_rows: int = 0
     elects: tuple[Aggregate, ...] = ()
     is_unpromised: bool = False
 
@@ -245,6 +249,7 @@ def plan_analysed(
         left_out=_counted(told, cut_weight, allocation, distribution),
         usual=usual_of(vector, analysed, profile, filters, len(public)),
         cut_weight=cut_weight,
+        whole_rows=most_rows(statement) if vector.moments else 0,
     )
     return replace(plan, fingerprint=_fingerprint(plan))
 
@@ -264,8 +269,8 @@ def statement_of(plan: ReleasePlan, context: PlanContext) -> Statement:
 
 
 def with_sql(plan: ReleasePlan, sql: str) -> ReleasePlan:
-    """The plan with another statement for its vector."""
-    changed = replace(plan, sql=sql)
+    """The plan with another statement for its vector, one that looks at the cells of all units."""
+    changed = replace(plan, sql=sql, whole_rows=0)
     return replace(changed, fingerprint=_fingerprint(changed))
 
 

@@ -10,6 +10,7 @@ _ANALYSIS_INNER_ROWS = "tests/unit/analysis/test_inner_rows.py"
 _PLAN_WINDOWS = "tests/unit/plan/test_windows.py"
 _PLAN_RELEASE_PLAN = "tests/unit/plan/test_release_plan.py"
 _RELEASE_FINISH = "tests/unit/release/test_finish.py"
+_PLAN_ROW_SUMS = "tests/unit/plan/test_row_sums.py"
 _PLAN_CHOSEN_BOUND = "tests/unit/plan/test_chosen_bound.py"
 _PLAN_PROFILE = "tests/unit/plan/test_profile.py"
 _PLAN_CENTRED = "tests/unit/plan/test_centred.py"
@@ -153,6 +154,18 @@ ONE_LINE = (
            "return self._scaled_cells(self._row_cells()) if is_chosen else self._one_row()",
            "return self._one_row()",
            _PLAN_CHOSEN_BOUND),
+    Seeded("unit norm", "twice the rows that are within the bound count as they are", "plan/sql/row_sums.py",
+           "    while found > 0 and not _is_within(statement, found, row):",
+           "    found *= 2\n    while found < 0:",
+           f"{_PLAN_ROW_SUMS}::test_rows_that_count_as_they_are_weigh_no_more_than_the_bound"),
+    Seeded("unit norm", "rows of large units count beside their cells", "plan/sql/statement.py",
+           "' * coalesce(f, 1e0)')} - {self._of_rows(i, m)} END",
+           "' * coalesce(f, 1e0)')} END",
+           f"{_PLAN_ROW_SUMS}::test_a_row_loses_less_than_a_unit_of_the_grid"),
+    Seeded("unit norm", "no group of a unit is looked at where its rows are few", "plan/sql/row_sums.py",
+           "        tests = [f\"n > {self._most}\"]\n        if self._limit < self._most:",
+           "        tests = [f\"n > {self._most}\"]\n        if self._limit < 0:",
+           f"{_PLAN_ROW_SUMS}::test_it_changes_no_integer_whose_cells_are_looked_at"),
     Seeded("unit norm", "a chosen bound is below the counts of units", "plan/profile/bound_choice.py",
            "least = max(_length_of(counted, is_laplace=self._is_laplace) / CELL_REACH, *counted, _LEAST_BOUND)",
            "least = _LEAST_BOUND",

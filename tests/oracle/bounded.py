@@ -48,11 +48,15 @@ Key = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A unit's rows in one group: how many are used, the exact sum of each moment, and whether one was clipped."""
+    """A unit's rows in one group: how many are used, the exact sum of each moment, and whether one was clipped.
+
+    by_row: the sums of rows that are brought to the final grid one by one; empty where no statement adds them up so.
+    """
 
     used: int
     sums: tuple[int, ...]
     is_clipped: bool = False
+    by_row: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +94,11 @@ class Oracle:
             held = self._kept(unit, every)
             factor = self._factor(held)
             cut += factor < NEARLY_ALL or len(held) < len(every) or any(map(self.is_short, held.values()))
+            is_whole = len(rows) <= self._plan.whole_rows
+            assert not is_whole or factor == 1.0, "so few rows are never above B"
             for key, cell in held.items():
-                for index, value in enumerate(self._on_grid(cell, factor)):
+                as_it_is = is_whole and cell.used <= self._analysed.bounds.rows_per_group
+                for index, value in enumerate(cell.by_row if as_it_is else self._on_grid(cell, factor)):
                     cells[key][index] += value
             if any(self._per_part):
                 weight = self._plan.allocation.weights[self._per_part.index(True)] * self._plan.scale
@@ -189,7 +196,17 @@ class Oracle:
         used = sum(any(self.uses(m, row) for m in linear) for row in rows)
         totals = [m for m in moments if isinstance(m, UnitTotal)]
         is_clipped = any(not m.least <= self._whole_total(m, rows) <= m.most for m in totals)
-        return Cell(used, tuple(self._sum(m, rows) for m in moments), is_clipped)
+        by_row = tuple(self._by_row(i, rows) for i in range(len(moments))) if self._plan.whole_rows else ()
+        return Cell(used, tuple(self._sum(m, rows) for m in moments), is_clipped, by_row)
+
+    def _by_row(self, index: int, rows: list[Row]) -> int:
+        """The sum of rows that are each truncated to the final grid."""
+        moment, weight = self._plan.vector.moments[index], self._plan.allocation.weights[index] * self._plan.scale
+        assert not isinstance(moment, (UnitCount, UnitTotal)), "only sums over rows are added up by row"
+        used = [self.row_integer(moment, row) for row in rows if self.uses(moment, row)]
+        if isinstance(moment, RowCount):
+            return len(used) * math.floor(weight)
+        return sum(math.trunc(float(value) * (weight / ROW_UNITS)) for value in used)
 
     def _whole_total(self, moment: UnitTotal, rows: list[Row]) -> int:
         return sum(self.row_integer(moment.scaled, row) for row in rows if self.uses(moment.scaled, row))

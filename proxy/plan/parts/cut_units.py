@@ -89,9 +89,15 @@ def counted_by_cells(statement: Statement, terms: Terms, scored: str) -> str:
     )
 
 
-def counted_by_units(statement: Statement, terms: Terms, cells: str, heavy: str, many: str = "") -> str:
-    """`COUNTED` of the names of three relations. heavy: of units with their factor. many: of those that lose keys."""
+def counted_by_units(
+    statement: Statement, terms: Terms, cells: str, heavy: str, many: str = "", *, present: str = ""
+) -> str:
+    """`COUNTED` of the names of three relations. heavy: of units with their factor. many: of those that lose keys.
+
+    present: of all units, once each, where not all have cells.
+    """
     units = ", ".join(terms.units)
+    present = present or f"(SELECT DISTINCT {units} FROM {cells}) AS present"
     every = [
         f"SELECT {units} FROM {cells} WHERE {is_cut(statement)}",
         f"SELECT {units} FROM {heavy} WHERE f < {terms.dialect.double(_NEARLY_ALL)}",
@@ -100,5 +106,5 @@ def counted_by_units(statement: Statement, terms: Terms, cells: str, heavy: str,
     return (
         f"{COUNTED} AS MATERIALIZED (SELECT\n"
         f"  (SELECT count(*) FROM ({' UNION '.join(every)}) AS cut) AS cut_units,\n"
-        f"  (SELECT count(*) FROM (SELECT DISTINCT {units} FROM {cells}) AS present) AS units)"
+        f"  (SELECT count(*) FROM {present}) AS units)"
     )

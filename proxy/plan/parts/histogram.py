@@ -53,7 +53,7 @@ def weighed(statement: Statement, terms: Terms, counted: str, groups: int) -> st
     most_full = f"sum(CASE WHEN rows < {limit} THEN ceil({size}) ELSE {whole} END::BIGINT)"
     in_group = f"CASE WHEN rows > {limit} THEN {double(float(limit))} / rows ELSE 1e0 END"
     in_all = f"CASE WHEN q > {most}::{dialect.huge} THEN {share} ELSE 1e0 END"
-    among, alone = (dialect.matched("counted", "many", terms.units, is_there=i) for i in (True, False))
+    among = dialect.matched("counted", "many", terms.units, is_there=True)
     ctes = (
         f"counted AS MATERIALIZED (\n{counted}),\n"
         f"held AS (SELECT {by}, count(*) AS rows FROM counted GROUP BY {by}),\n"
@@ -62,12 +62,12 @@ def weighed(statement: Statement, terms: Terms, counted: str, groups: int) -> st
         f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units})),\n"
         f"cell AS (SELECT {by}, x, count(*) AS n FROM {among} GROUP BY {by}, x)"
     )
-    weight = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT ELSE n * {ROW_WEIGHT} END"
+    less = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT - n * {ROW_WEIGHT} ELSE 0 END"
     shown, named = ", ".join([*keys, "x"]), ", ".join([*(f"cell.{k}" for k in keys), "x"])
     return (
         f"WITH {ctes}\nSELECT {shown}, sum(w) AS w FROM (\n"
-        f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM {alone} GROUP BY {shown}\n"
-        f"  UNION ALL SELECT {named}, {weight} FROM cell JOIN above ON {same}) AS weighed\nGROUP BY {shown}"
+        f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM counted GROUP BY {shown}\n"
+        f"  UNION ALL SELECT {named}, {less} FROM cell JOIN above ON {same}) AS weighed\nGROUP BY {shown}"
     )
 
 

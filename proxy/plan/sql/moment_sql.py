@@ -17,7 +17,7 @@ from proxy.analysis.keys import PrivateKey, PublicKey
 from proxy.analysis.units import EveryRow, UnitOf
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.sql import checked_doubles, total_doubles
-from proxy.plan.sql.row_source import RowSource, is_costly, presence
+from proxy.plan.sql.row_source import RowSource, presence
 from proxy.plan.vector.allocation import CELL_REACH, Allocation
 from proxy.plan.vector.moments import (
     ROW_UNITS,
@@ -39,9 +39,9 @@ from proxy.plan.vector.moments import (
 )
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.algebra.canonical import in_order
-from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, conjuncts
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, columns_of, conjuncts
 from proxy.sql.render.dialect import DUCKDB, Dialect
-from proxy.sql.render.renderer import Renderer, middle_of
+from proxy.sql.render.renderer import Renderer, is_costly, middle_of
 from proxy.sqltypes import SqlType
 
 _READABLE = 1_000  # characters of conditions that may stand there more than once
@@ -86,15 +86,15 @@ class Terms:
 
     # --- rows -----------------------------------------------------------------------------------------------
 
-    def held(self) -> dict[str, str]:
+    def held(self, *, even_few: bool = False) -> dict[str, str]:
         """Measures and conditions to be computed once for each row, and names for them; none where these are few.
 
-        The engine sees no common parts inside CASE and FILTER.
+        The engine sees no common parts inside CASE and FILTER. even_few: those too, where rows are out of sight.
         """
         values = dict.fromkeys(self._double(s.of) for m in self._s.moments for s in measures_of(m))
         conditions = dict.fromkeys(c for m in self._s.moments for c in self._tests(m, values))
         is_short = sum(map(len, conditions)) < _READABLE
-        if is_short and (not values or self._reads_columns_in_place()):
+        if is_short and not even_few and (not values or self._reads_columns_in_place()):
             return {}
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
 
@@ -156,6 +156,17 @@ class Terms:
             self.renderer.listed_key(k.scalar) if isinstance(k, PublicKey) else text
             for k, text in zip(self._a.keys, self.key_texts(), strict=True)
         ]
+
+    def listed_keys(self) -> dict[str, ColumnRef]:
+        """By name, the keys that `short_key_texts` makes NULL exactly for rows outside their domains.
+
+        Columns without NULL, that are nothing else beside: which rows are dropped can be told from the groups.
+        """
+        short = zip(self.keys, self._a.keys, self.short_key_texts(), self.key_texts(), strict=True)
+        beside = {c for k in self._a.beside for c in columns_of(k.scalar)}
+        listed = ((name, key.scalar) for name, key, text, plain in short if text != plain)
+        return {n: c for n, c in listed
+                if isinstance(c, ColumnRef) and not self._a.domains.column(c).nullable and c not in beside}  # fmt: skip
 
     def condition(self, moment: Moment) -> str:
         """Which rows the moment is about; TRUE for all."""

@@ -5,7 +5,7 @@ Also the rows of sub-selects below the noise line: units' own aggregates, window
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
@@ -35,8 +35,8 @@ from proxy.sql.algebra.nodes import (
     WindowValue,
     conjuncts,
 )
-from proxy.sql.render.dialect import Dialect, quote
-from proxy.sql.render.renderer import Renderer
+from proxy.sql.render.dialect import quote
+from proxy.sql.render.renderer import Renderer, is_costly
 from proxy.sqltypes import SqlType
 
 _HALVES = {JoinKind.SEMI: "EXISTS", JoinKind.ANTI: "NOT EXISTS"}
@@ -160,16 +160,17 @@ class RowSource:
             case _ as never:
                 assert_never(never)
 
-    def where(self) -> str:
-        """The block's conditions, and that public keys lie in their domains."""
+    def where(self, told_later: Collection[ColumnRef] = ()) -> str:
+        """The block's conditions, and that public keys lie in their domains. told_later: but for these columns."""
         conditions = self._conditions(self._a.owned.block)
-        conditions += self.in_domains((*self._a.keys, *self._a.beside))
+        conditions += self.in_domains((*self._a.keys, *self._a.beside), told_later)
         return " AND ".join(dict.fromkeys(conditions)) or "TRUE"
 
-    def in_domains(self, keys: tuple[Key, ...]) -> list[str]:
-        """That the columns of keys lie in their domains."""
+    def in_domains(self, keys: tuple[Key, ...], told_later: Collection[ColumnRef] = ()) -> list[str]:
+        """That the columns of keys lie in their domains. told_later: but for these."""
         conditions = []
-        for column, domain, keeps_null in domain_filters(keys, self._a.domains):
+        filters = domain_filters(keys, self._a.domains)
+        for column, domain, keeps_null in (f for f in filters if f[0] not in told_later):
             inside = self._renderer.in_domain(column, domain)
             raw = f"s{column.scan}.{quote(column.name)}"
             if isinstance(domain, Unknown):
@@ -203,11 +204,6 @@ def presence(scalar: Scalar, renderer: Renderer, held: Mapping[str, str]) -> str
     else:
         test = f"({number} IS NOT NULL)"
     return held.get(test, test)
-
-
-def is_costly(column: ColumnRef, dialect: Dialect) -> bool:
-    """Whether reading a column as a double costs more than what is done with it."""
-    return column.type is SqlType.NUMERIC and not dialect.has_total_doubles
 
 
 def _columns(block: Block) -> list[ColumnRef]:

@@ -1,13 +1,15 @@
 """Which one statement makes the private engine compute the bounded, integer moment vector?
 
 Shapes: one pass over the rows when a unit has one row; a per-unit cell when a unit is in one group; one row
-for each unit when its cells are few; else cells of (unit, key), the units above the bound with their factor, and
-their join. All of it is one statement: factors of another snapshot would bound nothing. See docs/claims/bounding.md.
+for each unit when its cells are few; all rows by key, corrected by the cells of units with many rows (row_sums); else
+cells of (unit, key), the units above the bound with their factor, and their join. All of it is one statement: factors
+of another snapshot would bound nothing. See docs/claims/bounding.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import assert_never
 
 from proxy.analysis.keys import PrivateKey
@@ -21,6 +23,7 @@ from proxy.plan.parts.cut_units import (
     pair_rows,
 )
 from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.row_sums import Sizes, most_rows
 from proxy.plan.sql.salting import salted
 from proxy.plan.sql.selectivity import expects_few_rows, most_values
 from proxy.plan.vector.allocation import is_within_by_cells
@@ -31,12 +34,13 @@ from proxy.plan.vector.moments import (
     ProductSum,
     QuarterSum,
     RowCount,
+    RowSum,
     ScaledSum,
     SquareSum,
     UnitCount,
     UnitTotal,
 )
-from proxy.sql.algebra.nodes import TRUE
+from proxy.sql.algebra.nodes import TRUE, ColumnRef
 
 _READABLE = 2_000  # characters of a statement that may compute a measure more than once
 
@@ -70,7 +74,9 @@ class _Writer:
             return self._scaled_cells(self._row_cells()) if is_chosen else self._one_row()
         if self._analysed.has_constant_keys:
             return self._one_cell()
-        return self._light_cells() if self._are_all_light() else self._cells()
+        if self._are_all_light():
+            return self._light_cells()
+        return self._row_sums(most) if (most := most_rows(self._statement)) else self._cells()
 
     # --- shapes -----------------------------------------------------------------------------------------
 
@@ -101,8 +107,12 @@ class _Writer:
         if isinstance(moment, RowCount):
             each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
             return f"count(*){condition} * {each}::{self._dialect.huge} AS m{index}"
+        return f"{self._sum_of_rows(terms, index, moment)} AS m{index}"
+
+    def _sum_of_rows(self, terms: Terms, index: int, moment: RowSum) -> str:
+        """Over rows that are brought to the final grid one by one."""
         factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
-        return f"sum(trunc({terms.row_integer(moment)} * {factor})::BIGINT){condition} AS m{index}"
+        return f"sum(trunc({terms.row_integer(moment)} * {factor})::BIGINT){terms.filter(moment)}"
 
     def _one_cell(self) -> str:
         cell = self.cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
@@ -220,14 +230,79 @@ class _Writer:
             f"GROUP BY {', '.join(private)}"
         )
 
+    # --- units whose rows count as they are ---------------------------------------------------------------
+
+    def _row_sums(self, most: int) -> str:
+        """All rows by key, and what the cells of large units give less than their rows. most: N."""
+        units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
+        limit, bound = self._terms.heavy_limit(), self._analysed.bounds.rows_per_group
+        sizes = Sizes(self._statement, self._terms, most)
+        ratio = f"{self._dialect.double(float(limit))} / sum(q)"
+        factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
+        ctes = [
+            f"size AS MATERIALIZED (\n{self._sizes(sizes)})",
+            f"large AS MATERIALIZED (SELECT {units} FROM size WHERE {sizes.is_large()})",
+            f"cell AS MATERIALIZED (\n{self.cell(of_large=True)})",
+            f"scored AS (SELECT *, {self._terms.row_factor()} AS r FROM cell)",
+            (
+                f"heavy AS (SELECT {units}, CASE WHEN sum(q) > {limit} THEN {factor} ELSE 1e0 END AS f\n"
+                f"  FROM (SELECT {units}, rows, {self._terms.norm()} AS q FROM scored) AS norms\n"
+                f"  GROUP BY {units} HAVING sum(rows) > {most})"
+            ),
+        ]
+        lost = ", ".join(
+            f"sum(CASE WHEN f IS NULL AND n <= {bound} THEN 0 ELSE"
+            f" {self._terms.on_grid(i, m, ' * coalesce(f, 1e0)')} - {self._of_rows(i, m)} END) AS m{i}"
+            for i, m in enumerate(self._statement.moments)
+        )
+        sums = ", ".join(f"coalesce(sum(m{i}), 0) AS m{i}" for i in range(len(self._statement.moments)))
+        body = (
+            f"SELECT 0 AS is_part, {names}, {sums}\nFROM (\n{self._all_rows()}\nUNION ALL\n"
+            f"SELECT {names}, {lost}\nFROM scored LEFT JOIN heavy USING ({units})\nGROUP BY {names}) AS summed\n"
+            f"GROUP BY {names}"
+        )
+        if self._statement.cut_weight:
+            ctes.append(counted_by_units(self._statement, self._terms, "scored", "heavy", present="size"))
+            body += pair_rows(self._statement, self._terms)
+        return "WITH " + ",\n".join(ctes) + f"\n{body}"
+
+    def _sizes(self, sizes: Sizes) -> str:
+        """One row for each unit: its rows, counted."""
+        terms, listed = self._terms, self._terms.listed_keys()
+        named = zip([*terms.unit_columns(), *terms.short_key_texts()], [*terms.units, *terms.keys], strict=True)
+        columns = ", ".join(_named(text, name) for text, name in named)
+        return (
+            f"SELECT {', '.join([*terms.units, *sizes.columns([*listed])])}\n"
+            f"FROM (SELECT {columns}\nFROM {terms.source.tables()}\nWHERE {terms.source.where(listed.values())})"
+            f" AS present\nGROUP BY {', '.join(terms.units)}{chr(10) + 'HAVING n > 0' if listed else ''}"
+        )
+
+    def _all_rows(self) -> str:
+        """The sums of all rows by key, each rounded by itself."""
+        listed = self._terms.listed_keys()
+        terms, _, keys, rows = self._rows(few=False, constant=False, listed=listed)
+        named = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
+        sums = [self._one_row_sum(terms, i, m) for i, m in enumerate(self._statement.moments)]
+        group = ", ".join(str(i + 1) for i in range(len(keys)))
+        return f"SELECT {', '.join([*named, *sums])}\n{rows}\nGROUP BY {group}{_having(listed)}"
+
+    def _of_rows(self, index: int, moment: Moment) -> str:
+        """What the rows of a large unit's cell have added to a moment."""
+        if isinstance(moment, RowCount):
+            each = math.floor(self._statement.allocation.weights[index] * self._statement.scale)
+            return f"m{index}::{self._dialect.huge} * {each}"
+        return f"g{index}"
+
     # --- cells ------------------------------------------------------------------------------------------
 
-    def cell(self, *, few: bool = False, constant: bool = False) -> str:
+    def cell(self, *, few: bool = False, constant: bool = False, of_large: bool = False) -> str:
         """One row for each unit and group, or for each unit if its keys are constant.
 
-        few: grouped without an array over all ids of units.
+        few: grouped without an array over all ids of units. of_large: of the units in `large` alone, with the number
+        of their `rows` and what `_all_rows` adds for them.
         """
-        terms, units, keys, rows = self._rows(few=few, constant=constant)
+        listed = {} if constant else self._terms.listed_keys()
+        terms, units, keys, rows = self._rows(few=few, constant=constant, listed=listed, of_large=of_large)
         kinds = [k.scalar.type for k in self._analysed.keys]
         shown = [self._dialect.smallest(k, t) for k, t in zip(keys, kinds, strict=True)] if constant else keys
         chosen = [_named(text, name) for text, name in zip([*units, *shown], [*terms.units, *terms.keys], strict=True)]
@@ -236,32 +311,47 @@ class _Writer:
         if has_clipped(self._statement):
             totals = [m for m in self._statement.moments if isinstance(m, UnitTotal)]
             chosen.append(f"({' OR '.join(_is_clipped(terms, m) for m in totals)}) AS {CLIPPED}")
+        if of_large:
+            chosen.append("count(*) AS rows")
+            moments = enumerate(self._statement.moments)
+            sums = ((i, m) for i, m in moments if not isinstance(m, RowCount))
+            chosen += [f"coalesce({self._sum_of_rows(terms, i, m)}, 0) AS g{i}" for i, m in sums]
         group = range(len(units) if constant else len(units) + len(keys))
-        return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {', '.join(str(i + 1) for i in group)}"
+        by = ", ".join(str(i + 1) for i in group)
+        return f"SELECT {', '.join(chosen)}\n{rows}\nGROUP BY {by}{_having(listed)}"
 
     def _row_cells(self) -> str:
         """One row for each row, which is all a unit has: its keys, and each moment's integer."""
-        terms, _, keys, rows = self._rows(few=False, constant=False)
+        terms, _, keys, rows = self._rows(few=False, constant=False, listed={})
         chosen = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
         chosen += [f"{_row_moment(terms, m)} AS m{i}" for i, m in enumerate(self._statement.moments)]
         return f"SELECT {', '.join(chosen)}\n{rows}"
 
-    def _rows(self, *, few: bool, constant: bool) -> tuple[Terms, list[str], list[str], str]:
-        """The rows to be grouped: how they are spelled, their units and keys, and FROM."""
+    def _rows(
+        self, *, few: bool, constant: bool, listed: Mapping[str, ColumnRef], of_large: bool = False
+    ) -> tuple[Terms, list[str], list[str], str]:
+        """The rows to be grouped: how they are spelled, their units and keys, and FROM.
+
+        listed: keys that tell which groups are dropped later. of_large: of the units in `large` alone.
+        """
         units = self._terms.unit_columns()
         keys = self._terms.key_texts() if constant else self._terms.short_key_texts()
-        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where()}"
-        held = self._terms.held()
+        rows = f"FROM {self._terms.source.tables()}\nWHERE {self._terms.source.where(listed.values())}"
+        if of_large:
+            same = (f"{text} = large.{name}" for text, name in zip(units, self._terms.units, strict=True))
+            where = f"{self._terms.source.where(listed.values())} AND {' AND '.join(same)}"
+            rows = f"FROM {self._terms.source.tables()}, large\nWHERE {where}"
+        held = self._terms.held(even_few=bool(listed))
         few = few and self._dialect.has_total_doubles
         if few and self._terms.is_one_integer() and self._terms.needs_units_alone():
-            listed = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
-            return self._terms, self._terms.units, [], listed
+            gathered = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
+            return self._terms, self._terms.units, [], gathered
         if few:
             units = self._terms.sparse_units(units)
-        if not held:
+        if not held and not listed:
             return self._terms, units, keys, rows
-        named = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
-        columns = ", ".join(_named(text, name) for text, name in named)
+        texts = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
+        columns = ", ".join(_named(text, name) for text, name in texts)
         rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
         return Terms(self._statement, held), self._terms.units, self._terms.keys, rows
 
@@ -307,6 +397,12 @@ class _Writer:
 
 def _named(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
+
+
+def _having(listed: Mapping[str, ColumnRef]) -> str:
+    """Drops the groups of rows outside the domains of listed keys."""
+    told = [f"count({name}) > 0" for name in listed]
+    return f"\nHAVING {' AND '.join(told)}" if told else ""
 
 
 def _row_moment(terms: Terms, moment: Moment) -> str:

@@ -252,7 +252,9 @@ class DuckDB:
         return f"{text}::{_DUCKDB_TYPES[kind]}"
 
     def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
-        return read
+        stored = self.stored(text, kind)
+        low, high = (str(int(e)) if kind.is_integer else double(e) for e in ends)
+        return f"CASE WHEN {stored} BETWEEN {low} AND {high} THEN {stored} ELSE {read} END"
 
     def local_time(self, text: str, zone: str) -> str:  # years near the end of its calendar have no local time
         return f"TRY({text} AT TIME ZONE {text_literal(zone)})"

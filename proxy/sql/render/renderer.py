@@ -263,7 +263,7 @@ class Renderer:
             read = f"CASE WHEN {self._inside(raw, column.domain, reference.type)} THEN {raw} END"
         else:
             read = self._clamped(raw, column, reference.type)
-        is_quicker = reading is not Reading.TEST or reference.type is SqlType.NUMERIC
+        is_quicker = reading is not Reading.TEST or is_costly(reference, self.dialect)
         if reference.type.is_number and is_quicker and isinstance(column.domain, Bounded):
             ends = numeric_ends(column.domain, reference.type)
             return self.dialect.read_within(_stored(reference), reference.type, ends, read)
@@ -382,6 +382,11 @@ class Renderer:
 
 def _stored(reference: ColumnRef) -> str:
     return f"s{reference.scan}.{quote(reference.name)}"
+
+
+def is_costly(column: ColumnRef, dialect: Dialect) -> bool:
+    """Whether reading a column as a double costs more than what is done with it."""
+    return column.type is SqlType.NUMERIC and not dialect.has_total_doubles
 
 
 def natural_type(value: Value) -> SqlType:
