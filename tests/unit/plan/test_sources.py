@@ -59,13 +59,13 @@ def test_the_noise_of_stored_numbers_is_a_source(query: str) -> None:
 
 
 def test_variances_and_counts_of_units_have_two_sources() -> None:
-    """Of a deviation the noise of stored numbers is that of the variance, by how it moves where values spread evenly."""
+    """A deviation is off by what the variance is, as far as it moves it where values spread evenly."""
     variance, deviation = (
         response_of(planned(f"select {kind}(pay) from people").vector.finishes[0]).row_sd
         for kind in ("var_pop", "stddev")
     )
-    half = 142.103
-    assert deviation == pytest.approx(variance / (2.0 * half / math.sqrt(3.0)), rel=1e-4)
+    half = 135.0
+    assert deviation == pytest.approx(variance / (2.0 * half / math.sqrt(3.0)), rel=1e-9)
     counted = "(select id, count(*) filter (where paid) as c from visits group by id) as t"
     for query in ("select stddev(smokes::int), var_pop(pay) from people", f"select avg(c), sum(c) from {counted}"):
         found = error_sources(planned(query))
