@@ -24,6 +24,7 @@ from proxy.sql.algebra.nodes import (
     Grouped,
     Literal,
     Scalar,
+    Stored,
     UnitValue,
     UnitValueKind,
     Windowed,
@@ -60,7 +61,9 @@ def with_measures(block: Block) -> Block:
         _check_aggregate(aggregate, block, is_grouped=is_randomized)
     if measured and not found:
         raise _refused("a condition on a randomized column chooses no groups", f"Count rows: {_count('x')}.")
-    if block.sets and (is_randomized or any(_names(s, block) for a in found for s in (a.where, *a.arguments))):
+    if block.sets and (
+        is_randomized or unit_counts(block) or any(_names(s, block) for a in found for s in (a.where, *a.arguments))
+    ):
         raise _refused("grouping sets over randomized columns are not supported",
                        _each_grouping(block))  # fmt: skip
     return replace(block, where=kept, aggregates=found)
@@ -79,9 +82,8 @@ def _check_keys_unread(measured: Iterable[Scalar], block: Block) -> None:
 
 def _each_grouping(block: Block) -> str:
     """Statements in the place of grouping sets."""
-    keys = [spelled(k.name) for k in block.keys if isinstance(k, ColumnRef)]
-    (key, *_) = (*keys, "x")
-    table = spelled(block.scans[0].table.name)
+    of = [k for k in block.keys if isinstance(k, ColumnRef) and isinstance(block.scan(k.scan).rows, Stored)]
+    (key, table), *_ = (*((spelled(k.name), spelled(block.scan(k.scan).table.name)) for k in of), ("x", "t"))
     return (
         "Ask for each grouping in a SELECT of its own:"
         f" SELECT {key}, count(*) FROM {table} GROUP BY {key} UNION ALL SELECT NULL, count(*) FROM {table}."

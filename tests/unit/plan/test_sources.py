@@ -58,6 +58,21 @@ def test_the_noise_of_stored_numbers_is_a_source(query: str) -> None:
         assert "the randomization dominates from" in words
 
 
+def test_variances_and_counts_of_units_have_two_sources() -> None:
+    """A deviation is off by what the variance is, as far as it moves it where values spread evenly."""
+    variance, deviation = (
+        response_of(planned(f"select {kind}(pay) from people").vector.finishes[0]).row_sd
+        for kind in ("var_pop", "stddev")
+    )
+    half = 135.0
+    assert deviation == pytest.approx(variance / (2.0 * half / math.sqrt(3.0)), rel=1e-9)
+    counted = "(select id, count(*) filter (where paid) as c from visits group by id) as t"
+    for query in ("select stddev(smokes::int), var_pop(pay) from people", f"select avg(c), sum(c) from {counted}"):
+        found = error_sources(planned(query))
+        assert len(found) == 2
+        assert all("the randomization dominates from" in words for _, words in found)
+
+
 def test_groups_have_more_noise_than_their_cells() -> None:
     ((_, by_key),) = error_sources(planned("select vote, count(*) from people group by 1"))
     assert "noise of the release sd" in by_key

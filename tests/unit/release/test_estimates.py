@@ -241,7 +241,6 @@ AGGREGATES: tuple[tuple[str, float, float], ...] = (
     ("stddev(case when vote = 'a' then 5 else 2 end)", 3 * math.sqrt(share(number("vote=a") / ALL)), 0.96),
     ("var_pop(case when vote = 'a' then 3 when vote = 'b' then 1 else 0 end)",
      (9 * number("vote=a") + number("vote=b")) / ALL - ((3 * number("vote=a") + number("vote=b")) / ALL) ** 2, 0.96),
-    ("var_pop(size) filter (where smokes)", 1600 * share((mean_size("smokes=True") + 10) / 40), 1.0),
 )  # fmt: skip
 
 
@@ -257,6 +256,14 @@ def test_estimates_are_right_on_average_and_their_intervals_hold(
     """
     pure, is_noisy = setting
     check(answers(f"select {with_interval(aggregate)} from people", pure=pure, is_noisy=is_noisy)[:, 0], truth, most)
+
+
+@pytest.mark.parametrize("is_noisy", [True, False])
+def test_variances_of_values_are_right_on_average(is_noisy: bool) -> None:
+    """8,000 draws. Sizes are at the ends of their bounds: with more noise many variances are cut to the largest."""
+    truth = 1600 * share((mean_size("smokes=True") + 10) / 40)
+    query = f"select {with_interval('var_pop(size) filter (where smokes)')} from people"
+    check(answers(query, is_noisy=is_noisy)[:, 0], truth, 1.0)
 
 
 @pytest.mark.long
