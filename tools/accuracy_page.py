@@ -10,7 +10,6 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 
-from benchmarks.accuracy.formula import RESULT as BY_FORMULA
 from benchmarks.accuracy.real import Line, kept, summary
 from benchmarks.accuracy.row import Row
 from tools.sources import ROOT
@@ -20,7 +19,6 @@ PAGE = ROOT / "docs" / "accuracy.md"
 PICTURE = ROOT / "docs" / "accuracy.svg"
 BEGIN = "<!-- accuracy: begin; written by `python -m tools.accuracy_page` -->"
 END = "<!-- accuracy: end -->"
-FORMULA = ("<!-- formula: begin; written by `python -m tools.accuracy_page` -->", "<!-- formula: end -->")
 REAL = ("<!-- tables: begin; written by `python -m tools.accuracy_page` -->", "<!-- tables: end -->")
 
 _LEAST = 0.001  # where the picture's axis begins
@@ -102,10 +100,10 @@ def real_table(found: Sequence[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ("---",) * len(head), *summary(found)))
 
 
-def with_real(text: str, found: Sequence[Line], place: tuple[str, str] = REAL) -> str:
-    """The page with a table of whole tables in its place. ValueError without one."""
-    before, begin, rest = text.partition(place[0])
-    _, end, after = rest.partition(place[1])
+def with_real(text: str, found: Sequence[Line]) -> str:
+    """The page with the table of whole tables. ValueError without a place for it."""
+    before, begin, rest = text.partition(REAL[0])
+    _, end, after = rest.partition(REAL[1])
     if not begin or not end:
         raise ValueError(f"{PAGE.name} has no place for whole tables")
     return f"{before}{begin}\n\n{real_table(found)}\n\n{end}{after}"
@@ -113,8 +111,7 @@ def with_real(text: str, found: Sequence[Line], place: tuple[str, str] = REAL) -
 
 def main() -> int:
     found = lines()
-    text = with_real(page(PAGE.read_text(encoding="utf-8"), found), kept())
-    PAGE.write_text(with_real(text, kept(BY_FORMULA), FORMULA), encoding="utf-8")
+    PAGE.write_text(with_real(page(PAGE.read_text(encoding="utf-8"), found), kept()), encoding="utf-8")
     PICTURE.write_text(picture(found), encoding="utf-8")
     return 0
 

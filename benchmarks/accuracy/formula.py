@@ -47,10 +47,7 @@ def lines(world: World, table: Table, epsilons: Sequence[float], profiles: int) 
         for groups, question in questions(world, epsilon):
             if question.aggregate in ("count(*)", "sum(x)") and (not question.key or question.key != world.open_key):
                 ours = [table.exact(question, share, of) for of in found]
-                learned = [table.exact(question, share, of, is_chosen=False) for of in found]
-                yield _line(
-                    world, table, question, groups, epsilon, (ours, learned, [table.exact(question, whole, ())])
-                )
+                yield _line(world, table, question, groups, epsilon, (ours, [table.exact(question, whole, ())]))
 
 
 def _line(

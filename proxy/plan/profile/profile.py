@@ -99,8 +99,8 @@ class Tail:
     def ranked(self) -> tuple[Doubles, Doubles, Doubles]:
         """Ranks from all units to hardly one, by equal factors; how many units each stands for; and their sizes."""
         count = 1 + math.ceil(2.0 * math.log2(self.units / _FEWEST))
-        ranks: Doubles = self.units * np.power(STEP, -np.arange(count, dtype=np.float64))
-        between: Doubles = np.append(ranks[:-1] - ranks[1:], 2.0 * ranks[-1])
+        ranks: Doubles = self.units * 2.0 ** (-np.arange(count) / 2.0)
+        between = np.append(ranks[:-1] - ranks[1:], 2.0 * ranks[-1])
         steps: Doubles = (np.append(0.0, between[:-1]) + between) / 2.0
         return ranks, steps, self.sizes_at(ranks)
 
