@@ -16,6 +16,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
 from proxy.admin.data_check import data_problems
 from proxy.admin.figures import figures_of
-from proxy.admin.files import read_policy
+from proxy.admin.files import read_policy, read_with_text
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
+from proxy.admin.kept_policies import keep_policy
 from proxy.admin.ledger_place import InFiles, InPostgres
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
@@ -116,7 +118,8 @@ class Proxy:
             ) from error
 
     async def _start(self) -> Server:
-        policies = [(path, read_policy(path, os.environ)) for path in self._config.policies]
+        read = [(path, *read_with_text(path, os.environ)) for path in self._config.policies]
+        policies = [(path, policy) for path, policy, _ in read]
         _check_distinct(policies)
         sessions = sum(policy.limits.max_sessions for _, policy in policies)
         make_room(sessions)
@@ -148,6 +151,8 @@ class Proxy:
         )  # fmt: skip
         for path, policy in policies:
             self._hosted.append(await self._host(path, policy, opener))
+        for _, policy, text in read:
+            keep_policy(self._config.state, policy.dataset, text, datetime.now(UTC))
         self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
         self._undo.callback(self._metrics.watch, nothing_served)
         mock_secret = self._secret("mock.secret")

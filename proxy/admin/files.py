@@ -40,7 +40,13 @@ def read_text(path: Path, what: str) -> str:
 
 def read_policy(path: Path, environment: Mapping[str, str]) -> Policy:
     """The policy of a file. Raises ConfigError or PolicyError."""
-    return load_policy(read_text(path, "policy"), filename=str(path), environment=environment)
+    return read_with_text(path, environment)[0]
+
+
+def read_with_text(path: Path, environment: Mapping[str, str]) -> tuple[Policy, str]:
+    """The policy of a file, and the text that it was read from. Raises ConfigError or PolicyError."""
+    text = read_text(path, "policy")
+    return load_policy(text, filename=str(path), environment=environment), text
 
 
 def read_users(path: Path, tables: Collection[str]) -> Users:

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from proxy.admin.files import read_policy, read_users
+from proxy.admin.files import read_users, read_with_text
+from proxy.admin.kept_policies import keep_policy
 from proxy.admin.open_files import make_room
 from proxy.admin.profiles.file import path_of, read_profiles, with_paid
 from proxy.admin.proposing.public_values import with_found_values
@@ -166,7 +167,7 @@ class Hosted:
         Raises HushError: what was served is served on then, though what was promised may count already.
         """
         self.awaited = self.files
-        policy = await asyncio.to_thread(read_policy, self.path, os.environ)
+        policy, text = await asyncio.to_thread(read_with_text, self.path, os.environ)
         self.awaited |= frozenset(_data_files(policy))
         if policy.dataset != self.name:
             raise ConfigError(f'the dataset cannot be renamed from "{self.name}" while it is served')
@@ -185,7 +186,12 @@ class Hosted:
                 version.engine.close()
             raise
         self.awaited = frozenset()
-        return self.dataset.swap(opener.with_profiles(version))
+        old = self.dataset.swap(opener.with_profiles(version))
+        try:
+            await asyncio.to_thread(keep_policy, opener.state, policy.dataset, text, datetime.now(UTC))
+        except ConfigError as error:  # it is in force all the same
+            _log.warning("%s is in force and could not be kept: %s", self.path, error.text())
+        return old
 
 
 def keep_promise(ledger: Ledger, version: Version) -> None:

@@ -13,6 +13,7 @@ import typer
 from proxy.admin.commands.init import init
 from proxy.admin.commands.try_queries import try_queries
 from proxy.admin.files import read_policy, read_text
+from proxy.admin.kept_policies import kept_policies, kept_text
 from proxy.admin.ledger_place import InFiles, LedgerOption, Place, StateOption, foretell, place_of
 from proxy.admin.local_words import local_lines
 from proxy.admin.output import print_error, print_json, print_table
@@ -44,6 +45,8 @@ def app_of(check_data: CheckData) -> typer.Typer:
     app.command("try")(try_queries)
     app.command("diff")(compare)
     app.command("schema")(print_schema)
+    app.command("history")(history)
+    app.command("show")(show)
     return app
 
 
@@ -126,6 +129,31 @@ def compare(
 def print_schema() -> None:
     """Print the JSON Schema of policy files, for editors that complete and check YAML."""
     print_json(schema())
+
+
+StateDirectory = Annotated[
+    FilePath, typer.Option("--state", metavar="DIR", help="State directory of the proxy.", envvar="HUSHQL_STATE")
+]
+
+
+def history(
+    state: StateDirectory,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the versions of policies that a proxy has taken, each with its time and the hash of its text."""
+    rows = [(one.dataset, one.at.isoformat(timespec="seconds"), one.digest[:12]) for one in kept_policies(state)]
+    if as_json:
+        print_json([dict(zip(("dataset", "at", "digest"), row, strict=True)) for row in rows])
+    else:
+        print_table(("dataset", "taken", "digest"), rows)
+
+
+def show(
+    digest: Annotated[str, typer.Argument(metavar="DIGEST", help="As `history` prints it.", show_default=False)],
+    state: StateDirectory,
+) -> None:
+    """Print the text of a version that a proxy has taken."""
+    typer.echo(kept_text(kept_policies(state), digest), nl=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
