@@ -23,10 +23,13 @@ from benchmarks.planning import Figure
 from benchmarks.planning import figures as planning_figures
 from benchmarks.postgres import postgres_overheads
 from benchmarks.queries import LIMITED, OTHERS, POSTGRES
+from benchmarks.skewed import Footprint, footprints, skewed_overheads
+from benchmarks.skewed.data import Size
+from benchmarks.tpch.timed import tpch_overheads
 from benchmarks.wire import FixedCost, fixed_costs
 from proxy.engines.freed_memory import keep_freed_memory
 
-Measured = TypeVar("Measured", Overhead, FixedCost, Figure)
+Measured = TypeVar("Measured", Overhead, FixedCost, Figure, Footprint)
 _RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -35,6 +38,8 @@ class Results:
     """What was measured so far."""
 
     engine: list[Overhead]
+    skewed: list[Overhead]
+    memory: list[Footprint]
     postgres: list[Overhead]
     fixed: list[FixedCost]
     planning: list[Figure]
@@ -44,7 +49,8 @@ def main() -> int:
     keep_freed_memory()
     options = _options()
     console = Console(highlight=False)
-    results = Results([], [], [], [])
+    results = Results([], [], [], [], [], [])
+    sizes = tuple(Size(round(m * 1e6), p) for m in options.million_rows for p in options.persons)
     questions = LIMITED if options.limited else (*LIMITED, *OTHERS)
     files = [shop_at(options.data, s) for s in options.scale] if {"engine", "postgres"} & set(options.section) else []
     with console.status("measuring") as status:
@@ -53,6 +59,13 @@ def main() -> int:
                 results.engine += _shown(overheads(data, questions, options.runs), status)
             if "postgres" in options.section:
                 results.postgres += _shown(postgres_overheads(data, POSTGRES, options.runs), status)
+        if "skewed" in options.section:
+            results.skewed += _shown(skewed_overheads(options.data, sizes, options.runs), status)
+        if "tpch" in options.section:
+            found = tpch_overheads(options.data / "tpch", options.tpch_scale, options.generator, options.runs)
+            results.skewed += _shown(found, status)
+        if "memory" in options.section:
+            results.memory += _shown(footprints(options.data, sizes), status)
         if "wire" in options.section:
             results.fixed += _shown(fixed_costs(options.data, options.statements), status)
         if "ledger" in options.section:
@@ -66,15 +79,22 @@ def main() -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_document(results, options), indent=2) + "\n")
     console.print(f"written to {path}", soft_wrap=True)
-    measured = (*results.engine, *results.postgres, *results.fixed, *results.planning)
+    if results.memory:
+        console.print(_memory_table(results.memory))
+    measured = (*results.engine, *results.skewed, *results.memory, *results.postgres, *results.fixed, *results.planning)
     return 0 if all(m.is_within for m in measured) else 1
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     default = Path(os.environ.get("HUSHQL_BENCH_DATA", ROOT / ".state" / "bench"))
-    sections = ("engine", "wire", "ledger", "planning")
-    parser.add_argument("--section", nargs="+", choices=(*sections, "postgres"), default=[*sections])
+    sections = ("engine", "skewed", "wire", "ledger", "planning")
+    parser.add_argument("--section", nargs="+", choices=(*sections, "postgres", "memory", "tpch"), default=[*sections])
+    parser.add_argument("--million-rows", nargs="+", type=float, default=[5], help="of uneven rows; 20 for memory")
+    parser.add_argument("--tpch-scale", type=float, default=1)
+    parser.add_argument("--generator", type=Path, default=ROOT / ".state" / "tpchgen" / "bin" / "tpchgen-cli",
+                        help="of TPC-H; `make tpch` installs it")  # fmt: skip
+    parser.add_argument("--persons", nargs="+", type=int, default=[200_000], help="whose uneven rows they are")
     parser.add_argument("--scale", nargs="+", type=float, default=[10, 20], help="10 is five million orders")
     parser.add_argument("--runs", type=int, default=7, help="interleaved runs of each query")
     parser.add_argument("--statements", type=int, default=300, help="statements of each kind over the wire")
@@ -94,9 +114,10 @@ def _shown(found: Iterable[Measured], status: Status) -> Iterator[Measured]:
 
 def _table(results: Results) -> Table:
     table = Table(
-        "measured", "orders", "plain ms", "private ms", "ratio", "cpu ratio", "at most", "", title="hushql benchmarks"
+        "measured", "rows", "plain ms", "private ms", "ratio", "cpu ratio", "at most", "", title="hushql benchmarks"
     )
-    named = [(m.name, m) for m in results.engine] + [(f"postgres: {m.name}", m) for m in results.postgres]
+    named = [(m.name, m) for m in results.engine] + [(f"large: {m.name}", m) for m in results.skewed]
+    named += [(f"postgres: {m.name}", m) for m in results.postgres]
     for name, m in named:
         most, pair = f"{m.question.most:g}" if m.question.most else "", m.pair
         table.add_row(name, f"{m.orders:,}", f"{pair.plain_ms:.1f}", f"{pair.other_ms:.1f}", f"{m.ratio:.2f}",
@@ -105,6 +126,15 @@ def _table(results: Results) -> Table:
     for f in results.fixed:
         most = f"{f.most_ms:g} ms" if f.most_ms else ""
         table.add_row(f.name, "", "", f"{f.median_ms:.2f}", "", "", most, _verdict(f.is_within, most))
+    return table
+
+
+def _memory_table(found: list[Footprint]) -> Table:
+    table = Table("uneven", "rows", "plain MB", "private MB", "at most", "", title="memory")
+    for one in found:
+        of = one.held
+        table.add_row(one.name, f"{one.rows:,}", f"{of.plain_mb:.0f}", f"{of.private_mb:.0f}", f"{of.most_mb:.0f}",
+                      _verdict(one.is_within, "MB"))  # fmt: skip
     return table
 
 
@@ -129,6 +159,11 @@ def _document(results: Results, options: argparse.Namespace) -> dict[str, object
         "versions": {"python": platform.python_version(), "duckdb": duckdb.__version__},
         "runs": options.runs,
         "engine": _figures(results.engine),
+        "skewed": _figures(results.skewed),
+        "memory": [
+            {"query": f.name, "rows": f.rows, "plain_mb": round(f.held.plain_mb),
+             "private_mb": round(f.held.private_mb), "at_most_mb": round(f.held.most_mb)} for f in results.memory
+        ],
         "postgres": _figures(results.postgres),
         "fixed": [
             {"statement": f.name, "median_ms": round(f.median_ms, 3), "at_most_ms": f.most_ms} for f in results.fixed

@@ -57,31 +57,43 @@ def shop_at(folder: Path, scale: float) -> Path:
 
 
 def overheads(data: Path, questions: tuple[Question, ...], runs: int) -> Iterator[Overhead]:
-    """Time each question over one file."""
+    """Time each question over one of the demo's files."""
     policy = read_policy(ROOT / "policies" / "shop.yaml", {**os.environ, "SHOP_DUCKDB": str(data)})
+    return compared(policy, data, "orders", questions, runs)
+
+
+def compared(policy: Policy, data: Path, table: str, questions: tuple[Question, ...], runs: int) -> Iterator[Overhead]:
+    """Time each question over one file. table: whose rows are told."""
     with tempfile.TemporaryDirectory() as spill, open_source(policy, Path(spill) / "spill") as private:
         private.execute(f"use {DATABASE}")
         with duckdb.connect() as plain:
             plain.execute(f"attach '{str(data).replace(chr(39), chr(39) * 2)}' as {DATABASE} (read_only)")
             plain.execute(f"use {DATABASE}")
-            orders = _orders(plain)
+            orders = _rows(plain, table)
             for question in questions:
-                sql = private_sql(policy, question.sql)
-                pair = interleaved(_query(plain, question.sql), _query(private, sql), runs)
+                pair = interleaved(
+                    _query(plain, question.sql), _query(private, *private_sqls(policy, question.sql)), runs
+                )
                 yield Overhead(question=question, orders=orders, pair=pair)
 
 
-def _query(connection: duckdb.DuckDBPyConnection, sql: str) -> Work:
-    return lambda: connection.execute(sql).fetchall()
+def _query(connection: duckdb.DuckDBPyConnection, *statements: str) -> Work:
+    return lambda: [connection.execute(sql).fetchall() for sql in statements]
 
 
 def private_sql(policy: Policy, sql: str) -> str:
     """The one private statement of a query, as EXPLAIN shows it."""
+    (only,) = private_sqls(policy, sql)
+    return only
+
+
+def private_sqls(policy: Policy, sql: str) -> tuple[str, ...]:
+    """All private statements of a query with one release, which none of its keys is passed to."""
     (release,) = json.loads(dry_run(policy, sql, as_json=True))["releases"]
-    return str(release["private_sql"])
+    return tuple(str(part["private_sql"]) for part in (release, *release.get("parts", ())))
 
 
-def _orders(connection: duckdb.DuckDBPyConnection) -> int:
-    row = connection.execute("select count(*) from orders").fetchone()
+def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    row = connection.execute(f"select count(*) from {table}").fetchone()
     assert row is not None
     return int(row[0])

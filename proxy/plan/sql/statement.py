@@ -314,7 +314,7 @@ class _Writer:
         if of_large:
             chosen.append("count(*) AS rows")
             moments = enumerate(self._statement.moments)
-            sums = ((i, m) for i, m in moments if not isinstance(m, RowCount))
+            sums = ((i, m) for i, m in moments if not isinstance(m, (RowCount, UnitCount, UnitTotal)))
             chosen += [f"coalesce({self._sum_of_rows(terms, i, m)}, 0) AS g{i}" for i, m in sums]
         group = range(len(units) if constant else len(units) + len(keys))
         by = ", ".join(str(i + 1) for i in group)
