@@ -13,9 +13,10 @@ from typing import LiteralString
 import psycopg
 from starlette.responses import JSONResponse, Response
 
+from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import Answer, Notice
-from proxy.errors import HushError
+from proxy.errors import AuthenticationFailed, HushError
 from proxy.front.relations import setting_defaults
 from proxy.sqltypes import SqlType
 
@@ -68,45 +69,6 @@ def _next(names: Sequence[str], name: str, after: int, taken: set[int]) -> int:
     return next((i for i in range(after + 1, len(names)) if names[i] == name and i not in taken), -1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """Why there is no answer. position: 1-based character of the statement, 0 if unknown.
-
-    proposed: the statement that the hint names, to be put into the editor; "" if it names none.
-    """
-
-    message: str
-    detail: str
-    hint: str
-    code: str
-    position: int
-    proposed: str
-
-
-def trouble_of(error: Exception, statement: str) -> Trouble:
-    """What PostgreSQL or the proxy said, as values."""
-    if isinstance(error, HushError):
-        return Trouble(message=error.message, detail=error.detail, hint=error.hint, code=error.sqlstate, position=0,
-                       proposed="")  # fmt: skip
-    assert isinstance(error, psycopg.Error), "nothing else is raised on the way"
-    said = error.diag
-    hint, place = said.message_hint or "", said.statement_position or "0"
-    return Trouble(
-        message=said.message_primary or "the connection was lost", detail=said.message_detail or "", hint=hint,
-        code=error.sqlstate or "", position=int(place), proposed=proposed(hint, statement),
-    )  # fmt: skip
-
-
-def proposed(hint: str, statement: str) -> str:
-    """The whole statement that a hint proposes, or "". A setting goes before the statement."""
-    for start in ("SELECT ", "SET ", "WITH "):
-        _, found, rest = hint.partition(f": {start}")
-        text = f"{start}{rest}".rstrip().removesuffix(".").rstrip()
-        if found and text:
-            return f"{text};\n{statement}" if start == "SET " else text
-    return ""
-
-
 def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
     """What a privacy plan says before anything is paid, for people."""
     releases = [r for r in _list(plan.get("releases")) if isinstance(r, dict)]
@@ -138,11 +100,8 @@ class AskPages:
 
     async def page(self, visit: Visit) -> Response:
         """The editor, with what the login may name for its completion."""
-        try:
-            usual = str((await visit.browser.wires.looking.rows("SHOW hush.epsilon"))[0][0])
-            known = await visit.browser.wires.looking.rows('SELECT "table", "column" FROM hush.policy')
-        except psycopg.Error as error:
-            return self.console.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
+        usual = str((await visit.browser.wires.looking.rows("SHOW hush.epsilon"))[0][0])
+        known = await visit.browser.wires.looking.rows('SELECT "table", "column" FROM hush.policy')
         schema: dict[str, list[str]] = {}
         for table, column in known:
             schema.setdefault(str(table), []).append(str(column))
@@ -159,6 +118,8 @@ class AskPages:
         try:
             answer = await visit.browser.wires.looking.ask(explained, _epsilon(visit))
             plan = json.loads(answer.rows[0][0] or "null")
+        except AuthenticationFailed:
+            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("forecast.html", visit, trouble=trouble_of(error, statement), forecast=None)
         except (json.JSONDecodeError, IndexError):
@@ -173,6 +134,8 @@ class AskPages:
         settings: list[tuple[LiteralString, str]] = [*_epsilon(visit), ("hush.intervals", "on")]
         try:
             answer = await visit.browser.wires.running.ask(statement, settings)
+        except AuthenticationFailed:
+            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("trouble.html", visit, trouble=trouble_of(error, statement), statement=statement)
         columns = columns_of(answer)

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-import psycopg
 from starlette.responses import Response
 
 from proxy.admin.commands.top_up import By, TopUp, gift_of, told
 from proxy.admin.ledger_place import grant, granted_to, inspect
-from proxy.console.ask import trouble_of
 from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
@@ -108,10 +106,7 @@ class BudgetPage:
 
     async def _page(self, visit: Visit, *, done: str, trouble: str) -> Response:
         wire = visit.browser.wires.looking
-        try:
-            accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
-        except psycopg.Error as error:
-            return self.console.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
+        accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
         asked = [
             Asked(
                 at=f"{at:%Y-%m-%d %H:%M}", day=f"{at:%Y-%m-%d}", statement=str(query), epsilon=float(epsilon),

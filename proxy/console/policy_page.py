@@ -1,4 +1,4 @@
-"""The page on which administrators edit the policy: what is wrong while they type, what it opens, and into force."""
+"""How do administrators edit the policy? They see what is wrong as they type, what it opens, and put it in force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked about: tables, their columns, bounds, listed values and joins, and questions that work on each.
+"""What may be asked about? Tables, their columns, bounds, listed values and joins, and questions that work on each.
 
 All of it comes over the wire from the login's own catalogues, so a table that the login may not name is not here.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import psycopg
 from starlette.responses import Response
 
-from proxy.console.ask import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import Wire
 
@@ -153,9 +151,6 @@ class TablesPage:
 
     async def page(self, visit: Visit) -> Response:
         """Every table of the login, with what may be said about it."""
-        try:
-            tables = await read_tables(visit.browser.wires.looking)
-        except psycopg.Error as error:
-            return self.console.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
+        tables = await read_tables(visit.browser.wires.looking)
         shown = [(table, examples(table)) for table in tables]
         return self.console.page("tables.html", visit, tables=shown)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -19,6 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from proxy.console.browsers import LONGEST_S, Browser, Browsers
 from proxy.console.guard import check_origin, read_form
 from proxy.console.served import Serving
+from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, Place, credential, log_in
 from proxy.errors import AuthenticationFailed, HushError
 from proxy.wire.scram import parse_verifier
@@ -168,6 +170,8 @@ class Console:
                 return await page(visit)
             except AuthenticationFailed:  # the login is gone, or has another password
                 return await self._ended(visit)
+            except (psycopg.Error, HushError) as error:  # the listener does not answer, or has no place left
+                return self.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
 
         return answer
 

@@ -10,6 +10,7 @@ from httpx2 import Response
 
 from proxy.console.browsers import IDLE_S
 from proxy.console.served import Serving
+from proxy.errors import FrontFailed
 from tests.e2e.console import Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
@@ -136,6 +137,24 @@ def test_a_browser_that_logged_out_or_waited_too_long_is_a_stranger(serving: Ser
 
 def test_a_form_that_is_too_large_is_refused(ann: Browser) -> None:
     assert ann.post("/ask/run", statement="x" * (8 * 1024 * 1024)).status_code == 413
+
+
+def test_a_listener_that_does_not_answer_is_told_in_words(ann: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def gone(*_: object) -> object:
+        raise FrontFailed("the proxy does not answer", hint="Try again in a moment.")
+
+    ann.client.portal.call(_hung_up, ann)  # type: ignore[attr-defined]  # of the test client
+    monkeypatch.setattr("proxy.console.wire._connected", gone)
+    for path in ("/ask", "/tables", "/budget"):
+        page = ann.get(path)
+        assert page.status_code == 503
+        assert "the proxy does not answer" in page.text
+    assert "the proxy does not answer" in ann.post("/ask/run", statement="SELECT 1").text
+
+
+async def _hung_up(browser: Browser) -> None:
+    for known in browser.client.app.state.console.browsers._known.values():  # type: ignore[attr-defined]
+        known.wires.close()
 
 
 # --- asking ---------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.console.ask import columns_of, forecast_of, proposed, trouble_of
+from proxy.console.ask import columns_of, forecast_of
+from proxy.console.trouble import proposed, trouble_of
 from proxy.console.wire import Answer
 from proxy.errors import FrontFailed
 from proxy.sqltypes import SqlType
