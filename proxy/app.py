@@ -73,7 +73,7 @@ from proxy.session.answering.grid import Threads
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Session
 from proxy.session.dataset import Dataset, Version
-from proxy.session.learning.profiling import Progress, untold
+from proxy.session.learning.profiling import ProfilingProgress, untold
 from proxy.session.learning.profiling import profile as profile_units
 from proxy.session.pricing.dry_run import dry_run
 from proxy.session.session import ClientSession, Workers
@@ -180,9 +180,11 @@ class Proxy:
     def _secret(self, name: str) -> bytes:
         return _secret(self._config.state, self._ledger, name)
 
-    def _tls(self) -> served.Tls | served.NoTls:
+    def _tls(self) -> served.TlsOffered | served.TlsDeclined:
         tls = self._config.tls
-        return served.NoTls() if isinstance(tls, NoTls) else load_tls(tls.cert, tls.key, is_required=tls.is_required)
+        return (
+            served.TlsDeclined() if isinstance(tls, NoTls) else load_tls(tls.cert, tls.key, is_required=tls.is_required)
+        )
 
     def _sockets(self) -> tuple[socket.socket, ...]:
         listen = self._config.listen
@@ -434,7 +436,7 @@ def check_data(policy: Policy, users_file: Path) -> tuple[str, ...]:
     return data_problems(policy, users_file, _open_engine)
 
 
-def profile(config: ProfileConfig, progress: Progress = untold) -> Profiled:
+def profile(config: ProfileConfig, progress: ProfilingProgress = untold) -> Profiled:
     """Do what `hushql profile` asks and keep it, or have the proxy do so that owns the files. Raises HushError."""
     policy = read_policy(config.policy, os.environ)
     wishes = wishes_of(config, policy)

@@ -18,10 +18,10 @@ _log = logging.getLogger("hushql")
 _FIELDS = "hushql_fields"
 STATEMENT = "statement"  # the field that holds what a client wrote
 
-Value = str | float | bool | Sequence[str] | Mapping[str, float]
+EventValue = str | float | bool | Sequence[str] | Mapping[str, float]
 
 
-class Event(enum.Enum):
+class LoggedEvent(enum.Enum):
     """The kinds of lines. LOG: any other, of which only the words are said."""
 
     LOGIN = "login"
@@ -41,7 +41,7 @@ class LogFormat(enum.Enum):
     JSON = "json"
 
 
-def tell(event: Event, words: str, fields: Mapping[str, Value], level: int = logging.INFO) -> None:
+def tell(event: LoggedEvent, words: str, fields: Mapping[str, EventValue], level: int = logging.INFO) -> None:
     """Log one thing that happened: in words for people, in fields for programs."""
     _log.log(level, "%s", words, extra={_FIELDS: {"event": event.value, **fields}})
 
@@ -61,7 +61,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Time with its zone, level, event and message, then what belongs to the event."""
-        fields = dict(getattr(record, _FIELDS, {"event": Event.LOG.value}))
+        fields = dict(getattr(record, _FIELDS, {"event": LoggedEvent.LOG.value}))
         if not self._with_statements:
             fields.pop(STATEMENT, None)
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")

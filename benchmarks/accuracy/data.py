@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from proxy.policy.model import Bounded, Column, FromPolicy, Listed, Table, UnitColumns
+from proxy.policy.model import Bounded, Column, Listed, Table, UnitColumns, WrittenBound
 from proxy.sqltypes import SqlType
 
 UNITS = 5000
@@ -83,7 +83,7 @@ def bounds_of(rows: Rows) -> dict[str, Bounds]:
 def table_of(bounds: Bounds) -> Table:
     return Table(
         name="orders", relation=("orders",), ownership=UnitColumns(("user_id",)),
-        rows_per_unit=FromPolicy(bounds.rows),
+        rows_per_unit=WrittenBound(bounds.rows),
         columns=(
             Column(name="user_id", type=SqlType.INT8, key=True),
             Column(name="amount", type=SqlType.FLOAT8, domain=Bounded(0.0, bounds.amount), nullable=False),

@@ -19,7 +19,7 @@ from proxy.plan.profile.profile import Sizes, TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.sets.sets import Plan, plan_block
 from proxy.policy.model import Budgets, DuckDBFile, NoLimit, Policy, Privacy, Table
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import RawResult
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.session.learning.profile_answers import sizes_of
 from proxy.session.learning.profile_questions import sizings, text_of
@@ -119,4 +119,4 @@ class Product:
         ]  # fmt: skip
 
 
-__all__ = ["PRIVACY", "Kept", "Product", "Values"]
+__all__ = ["PRIVACY", "Product", "Values"]

@@ -20,7 +20,7 @@ NAME = "control"
 _MOST_BYTES = 1 << 16  # of a question
 _log = logging.getLogger("hushql")
 
-Answer = Callable[[str], Awaitable[str]]
+Responder = Callable[[str], Awaitable[str]]
 
 
 class Control:
@@ -31,7 +31,7 @@ class Control:
         self._server = server
 
     @classmethod
-    async def start(cls, directory: Path, answer: Answer) -> Control:
+    async def start(cls, directory: Path, answer: Responder) -> Control:
         """Listen in a directory that this process owns. Raises ConfigError."""
         path = directory / NAME
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -53,7 +53,7 @@ class Control:
         self._path.unlink(missing_ok=True)
 
 
-async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
+async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Responder) -> None:
     try:
         line = await reader.readline()
         writer.write((await answer(line.decode("utf-8")) + "\n").encode())

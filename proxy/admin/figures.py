@@ -13,7 +13,7 @@ from proxy.admin.hosting import Hosted
 from proxy.dp.accounting import epsilon_spent
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError
-from proxy.front.server import State
+from proxy.front.server import ServerState
 from proxy.ledger.base import Balance, Ledger
 from proxy.metrics import AccountFigures, DatasetFigures
 from proxy.plan.charge import Account, AccountKind
@@ -25,7 +25,7 @@ _LOOK_S = 5.0
 def figures_of(hosted: Hosted, ledger: Ledger) -> DatasetFigures:
     """What a monitoring system reads of one dataset. Raises nothing: what fails is a part that is not ready."""
     with hosted.dataset.used() as version:
-        missing = [] if all(s.state is State.RUNNING for s in hosted.front.servers) else ["front"]
+        missing = [] if all(s.state is ServerState.RUNNING for s in hosted.front.servers) else ["front"]
         accounts: tuple[AccountFigures, ...] = ()
         try:
             accounts = tuple(_figures(b, version) for b in ledger.balances(_shared(version), datetime.now(UTC)))

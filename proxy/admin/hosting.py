@@ -27,7 +27,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.config import UsersAt, UsersSource
 from proxy.engines.base import Engine
 from proxy.errors import ConfigError, HushError
-from proxy.events import Event, tell
+from proxy.events import LoggedEvent, tell
 from proxy.front.front import Front
 from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
@@ -254,7 +254,7 @@ class Reloading:
             hosted.dataset.trouble = f"the edited file was not taken: {error.text()}"
             self._metrics.reloaded(is_accepted=False)
             tell(
-                Event.RELOAD, f"{hosted.path} was not taken, the old policy stays in force: {error.text()}",
+                LoggedEvent.RELOAD, f"{hosted.path} was not taken, the old policy stays in force: {error.text()}",
                 {"dataset": hosted.name, "accepted": False}, logging.ERROR,
             )  # fmt: skip
             return
@@ -268,7 +268,7 @@ class Reloading:
         changes = diff(old.policy, hosted.dataset.current.policy)
         said = {effect: [f"{c.where}: {c.words}" for c in changes if c.effect is effect] for effect in Effect}
         tell(
-            Event.RELOAD, f"policy {hosted.path} is in force",
+            LoggedEvent.RELOAD, f"policy {hosted.path} is in force",
             {"dataset": hosted.name, "accepted": True, "policy": hosted.dataset.current.policy.digest[:12],
              "opens": said[Effect.OPENS], "closes": said[Effect.CLOSES]},
         )  # fmt: skip

@@ -12,7 +12,7 @@ import typer
 
 from proxy.errors import ConfigError
 from proxy.ledger import grants, moving, replay
-from proxy.ledger.base import NOTHING, Gift, Report, Restated, Total
+from proxy.ledger.base import NOTHING, AccountTotal, Gift, Restated, VerifiedLedger
 from proxy.ledger.exchange import Item
 from proxy.ledger.postgres import books as postgres_books
 from proxy.plan.charge import Account, AccountKind, Cost
@@ -47,10 +47,10 @@ class InPostgres:
         return self.url
 
 
-Place = InFiles | InPostgres
+LedgerPlace = InFiles | InPostgres
 
 
-def place_of(state: Path | None, ledger: str) -> Place:
+def place_of(state: Path | None, ledger: str) -> LedgerPlace:
     """The place that the options name; PostgreSQL if both do. Raises ConfigError if none does."""
     if ledger:
         return InPostgres(ledger)
@@ -59,7 +59,7 @@ def place_of(state: Path | None, ledger: str) -> Place:
     return InFiles(state)
 
 
-def inspect(place: Place) -> Report:
+def inspect(place: LedgerPlace) -> VerifiedLedger:
     match place:
         case InFiles(directory):
             return replay.inspect(directory)
@@ -69,7 +69,7 @@ def inspect(place: Place) -> Report:
             assert_never(never)
 
 
-def foretell(place: Place, pledge: Pledge, account: Account) -> Restated:
+def foretell(place: LedgerPlace, pledge: Pledge, account: Account) -> Restated:
     """What stating a promise would make of what was spent. Raises ConfigError, LedgerFailed."""
     at = datetime.now(UTC)
     match place:
@@ -81,7 +81,7 @@ def foretell(place: Place, pledge: Pledge, account: Account) -> Restated:
             assert_never(never)
 
 
-def items_of(place: Place) -> Iterator[Item]:
+def items_of(place: LedgerPlace) -> Iterator[Item]:
     match place:
         case InFiles(directory):
             return moving.items_of(directory)
@@ -91,7 +91,7 @@ def items_of(place: Place) -> Iterator[Item]:
             assert_never(never)
 
 
-def take_in(place: Place, items: Iterable[Item]) -> Report:
+def take_in(place: LedgerPlace, items: Iterable[Item]) -> VerifiedLedger:
     match place:
         case InFiles(directory):
             return moving.take_in(directory, items)
@@ -101,13 +101,13 @@ def take_in(place: Place, items: Iterable[Item]) -> Report:
             assert_never(never)
 
 
-def granted_to(place: Place, kind: AccountKind, account: str) -> Cost:
+def granted_to(place: LedgerPlace, kind: AccountKind, account: str) -> Cost:
     """What an account was given so far. Raises ConfigError, LedgerFailed."""
     found = (total.granted for total in inspect(place).totals if (total.kind, total.name) == (kind, account))
     return next(found, NOTHING)
 
 
-def grant(place: Place, gift: Gift) -> Total:
+def grant(place: LedgerPlace, gift: Gift) -> AccountTotal:
     match place:
         case InFiles(directory):
             return grants.grant_in_files(directory, gift)

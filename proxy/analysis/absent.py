@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from proxy.analysis.cases import Cases, Of, combinations, computing, count, deciding, of_columns, of_tests
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import MISSING, NOTHING, Known, reached
+from proxy.analysis.evaluate import MISSING, NOTHING, KnownValues, reached
 from proxy.analysis.key_values import KeyValues
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, children, columns_of
 
@@ -40,7 +40,7 @@ class _Absence:
             return False
         return self._in_any(scalar, of_columns(scalar, self._domains, self._listed.of, self._may_be), computing)
 
-    def _in_any(self, scalar: Scalar, cases: Cases, told: Callable[[Known], Of]) -> bool:
+    def _in_any(self, scalar: Scalar, cases: Cases, told: Callable[[KnownValues], Of]) -> bool:
         """Whether NULL is possible for any combination; where these are not known nothing is."""
         size = count(cases)
         if not size or not self._listed.may_spend(size * _size(scalar)):

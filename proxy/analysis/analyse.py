@@ -16,7 +16,7 @@ from proxy.analysis.rows_per import NOTHING_DECLARED, DeclaredRows, declared_row
 from proxy.analysis.rows_together import in_one_branch
 from proxy.analysis.units import EveryRow, Owned, UniqueKeys, own
 from proxy.errors import BadGroups, MissingBounds
-from proxy.policy.model import ByProfile, FromPolicy, Limit, Privacy, Table, limit_or
+from proxy.policy.model import BoundSource, ByProfile, Privacy, Table, WrittenBound, limit_or
 from proxy.sql.algebra.describe import describe_scalar
 from proxy.sql.algebra.nodes import TRUE, Block, Grouped, Scalar, columns_in_order, columns_of
 from proxy.sql.functions.domains.intervals import number_range
@@ -151,8 +151,8 @@ def _bounds(
     )  # fmt: skip
 
 
-def _is_ceiling(limit: Limit) -> bool:
-    return isinstance(limit, FromPolicy) and limit.is_ceiling
+def _is_ceiling(limit: BoundSource) -> bool:
+    return isinstance(limit, WrittenBound) and limit.is_ceiling
 
 
 def _rows(owned: Owned, table: Table, learned: Learned) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from itertools import product
 
 from proxy.analysis.cuts import values_between
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import MISSING, Choice, Choices, Known, choices
+from proxy.analysis.evaluate import MISSING, Choice, Choices, KnownValues, choices
 from proxy.analysis.grain import moments
 from proxy.sql.algebra.comparisons import HOLDS
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, children, columns_in_order
@@ -36,16 +36,16 @@ def count(cases: Cases) -> int:
     return found if found <= MOST_CASES else 0
 
 
-def combinations(cases: Cases) -> Iterator[Known]:
+def combinations(cases: Cases) -> Iterator[KnownValues]:
     return (dict(zip(cases, some, strict=True)) for some in product(*cases.values()))
 
 
-def computing(known: Known) -> Of:
+def computing(known: KnownValues) -> Of:
     """What is made of values of columns."""
     return lambda scalar: choices(scalar, known)
 
 
-def deciding(known: Known) -> Of:
+def deciding(known: KnownValues) -> Of:
     """What conditions are where parts that they test are known; of all else nothing."""
 
     def of(scalar: Scalar) -> Choices:

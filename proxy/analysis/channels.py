@@ -18,7 +18,7 @@ from proxy.sqltypes import SqlType
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ResponseChannel:
     """One column whose values were drawn anew before they were stored. values: all, NULL included if it is one.
 
     stays: of each true value, the probability that it is stored as it is.
@@ -46,7 +46,7 @@ class Channel:
         return max(math.sqrt(on * on + others * off * off) for on, off in zip(self.on, self.off, strict=True))
 
 
-def channel_of(reference: ColumnRef, column: Column) -> Channel | None:
+def channel_of(reference: ColumnRef, column: Column) -> ResponseChannel | None:
     """The channel of a column; None where it has none: it is stored as it was, or noise was added to numbers."""
     values = _values(column)
     match column.randomized:
@@ -54,14 +54,14 @@ def channel_of(reference: ColumnRef, column: Column) -> Channel | None:
             p, q = float(response.p), float(response.q)
             here, elsewhere = (1.0 - q) / (p - q), -q / (p - q)
             many = len(values)
-            return Channel(reference, values, (p,) * many, (here,) * many, (elsewhere,) * many)
+            return ResponseChannel(reference, values, (p,) * many, (here,) * many, (elsewhere,) * many)
         case TwoCoins() as response:
             p, q = float(response.p), float(response.q)
             yes, no = ((1.0 - q) / (p - q), -q / (p - q)), (p / (p - q), (p - 1.0) / (p - q))
             told = True if column.type is SqlType.BOOL else values[0]  # by the policy, the first of two values is yes
             of = [yes if v == told else no for v in values]
             stays = tuple(p if v == told else 1.0 - q for v in values)
-            return Channel(reference, values, stays, tuple(on for on, _ in of), tuple(off for _, off in of))
+            return ResponseChannel(reference, values, stays, tuple(on for on, _ in of), tuple(off for _, off in of))
         case _:
             return None
 

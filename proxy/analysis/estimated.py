@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from proxy.analysis.channels import Channel, channel_of, column_of, randomized_in
+from proxy.analysis.channels import ResponseChannel, channel_of, column_of, randomized_in
 from proxy.analysis.domains import LARGEST_MEASURE
-from proxy.analysis.evaluate import MISSING, Choice, Missing, choices
+from proxy.analysis.evaluate import MISSING, Choice, MissingValue, choices
 from proxy.analysis.own_noise import NO_NOISE, OwnNoise, own_noise
 from proxy.analysis.owned import Owned
 from proxy.errors import Unsupported
@@ -173,7 +173,7 @@ def _weighted_counts(aggregate: Aggregate, reference: ColumnRef, value: UnitValu
     )  # fmt: skip
 
 
-def key_channels(block: Block) -> tuple[Channel | None, ...]:
+def key_channels(block: Block) -> tuple[ResponseChannel | None, ...]:
     """The channel of each key, None for one that is as it was."""
     return tuple(channel_of(k, column_of(k, block)) if isinstance(k, ColumnRef) else None for k in block.keys)
 
@@ -202,7 +202,7 @@ def is_estimated(block: Block) -> bool:
 # --- what is asked of each combination of true values -------------------------------------------------------------
 
 
-def _outcomes(aggregate: Aggregate, channels: Sequence[Channel]) -> dict[tuple[int, ...], _Outcome]:
+def _outcomes(aggregate: Aggregate, channels: Sequence[ResponseChannel]) -> dict[tuple[int, ...], _Outcome]:
     """What is asked of a row by its true values; combinations whose rows never count are left out."""
     if math.prod(len(c.values) for c in channels) > _MOST_COMBINATIONS:
         raise Unsupported(
@@ -238,7 +238,7 @@ def simplified(scalar: Scalar, known: Mapping[Scalar, Choice]) -> Scalar:
     found = choices(scalar, known)
     if len(found) == 1:
         (value,) = found
-        if isinstance(value, Missing):
+        if isinstance(value, MissingValue):
             return Null(scalar.type)
         if not isinstance(value, Span):
             return Literal(value, scalar.type)
@@ -298,8 +298,8 @@ def _case_simplified(
 
 
 def _weighted(
-    aggregate: Aggregate, channels: Sequence[Channel], outcomes: Mapping[tuple[int, ...], _Outcome],
-    keys: Sequence[Channel],
+    aggregate: Aggregate, channels: Sequence[ResponseChannel], outcomes: Mapping[tuple[int, ...], _Outcome],
+    keys: Sequence[ResponseChannel],
 ) -> Weighted:  # fmt: skip
     wheres = dict.fromkeys(canonical_scalar(o.where) for o in outcomes.values())
     arguments = dict.fromkeys(o.argument for o in outcomes.values())
@@ -353,7 +353,7 @@ _Classes = tuple[frozenset[int], ...]
 
 
 def _cells(
-    channels: Sequence[Channel], values: Mapping[tuple[int, ...], float], where: Scalar, powers: int
+    channels: Sequence[ResponseChannel], values: Mapping[tuple[int, ...], float], where: Scalar, powers: int
 ) -> Iterator[Cell]:
     """Rows told apart by stored values, as far as weights differ. powers: how many of constants are wanted."""
     if not values:
@@ -373,7 +373,7 @@ def _cells(
         yield Cell(conjunction((*conjuncts(where), *tests)), tuple(found))
 
 
-def _classes(channels: Sequence[Channel], place: int, values: Mapping[tuple[int, ...], float]) -> _Classes:
+def _classes(channels: Sequence[ResponseChannel], place: int, values: Mapping[tuple[int, ...], float]) -> _Classes:
     """The values of one column, those together that mean the same whatever the other columns hold."""
     others = [range(len(c.values)) for i, c in enumerate(channels) if i != place]
     found: dict[tuple[bool, tuple[float | None, ...]], set[int]] = {}
@@ -384,9 +384,9 @@ def _classes(channels: Sequence[Channel], place: int, values: Mapping[tuple[int,
     return tuple(frozenset(s) for s in found.values())
 
 
-def _test(channel: Channel, stored: frozenset[int]) -> Scalar:
+def _test(channel: ResponseChannel, stored: frozenset[int]) -> Scalar:
     values = [channel.values[i] for i in sorted(stored)]
-    items = tuple(Literal(v, channel.column.type) for v in values if not isinstance(v, (Missing, Span)))
+    items = tuple(Literal(v, channel.column.type) for v in values if not isinstance(v, (MissingValue, Span)))
     if not items:
         return is_null(channel.column)
     if len(items) == 1:
@@ -394,7 +394,9 @@ def _test(channel: Channel, stored: frozenset[int]) -> Scalar:
     return canonical_scalar(Member(channel.column, items))
 
 
-def _row_sd(channels: Sequence[Channel], values: Mapping[tuple[int, ...], float], keys: Sequence[Channel]) -> float:
+def _row_sd(
+    channels: Sequence[ResponseChannel], values: Mapping[tuple[int, ...], float], keys: Sequence[ResponseChannel]
+) -> float:
     """The largest standard deviation of what one row adds, over its true values."""
     if not values:
         return 0.0
@@ -413,7 +415,7 @@ def _row_sd(channels: Sequence[Channel], values: Mapping[tuple[int, ...], float]
 
 
 def _added(
-    channels: Sequence[Channel], stored: tuple[frozenset[int], ...], classes: Sequence[_Classes],
+    channels: Sequence[ResponseChannel], stored: tuple[frozenset[int], ...], classes: Sequence[_Classes],
     values: Mapping[tuple[int, ...], float],
 ) -> float:  # fmt: skip
     found = 0.0
@@ -425,7 +427,7 @@ def _added(
     return found
 
 
-def _key_square(key: Channel, *, is_own: bool) -> float:
+def _key_square(key: ResponseChannel, *, is_own: bool) -> float:
     """The mean square of a row's weight in the group of one value, whether that is its true one."""
     each = range(len(key.values))
     if is_own:

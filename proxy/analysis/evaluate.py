@@ -30,17 +30,17 @@ _WHOLE_DOUBLES = 2**53
 _DIGITS = 15  # two decimals of so many digits are two doubles
 
 
-class Missing(enum.Enum):
+class MissingValue(enum.Enum):
     """NULL."""
 
     MISSING = "NULL"
 
 
-MISSING = Missing.MISSING
-Choice = Constant | Missing
+MISSING = MissingValue.MISSING
+Choice = Constant | MissingValue
 Choices = tuple[Choice, ...]  # none: unknown
-Known = Mapping[Scalar, Choice]
-NOTHING: Known = MappingProxyType({})
+KnownValues = Mapping[Scalar, Choice]
+NOTHING: KnownValues = MappingProxyType({})
 
 _ANY_TRUTH: Choices = (True, False, MISSING)
 _OF_TIMES = frozenset((
@@ -57,7 +57,7 @@ def reads_through(scalar: Scalar, part: Scalar) -> bool:
     )
 
 
-def choices(scalar: Scalar, known: Known, *, decides: bool = True) -> Choices:
+def choices(scalar: Scalar, known: KnownValues, *, decides: bool = True) -> Choices:
     """What a scalar can be where parts of it have these values; nothing if that is unknown.
 
     decides: whether the values are the engine's, by which conditions are decided.
@@ -122,7 +122,7 @@ def _computed(call: Call, of: Callable[[Scalar], Choices], *, decides: bool) -> 
         return ()
     made: list[Choices] = []
     for values in product(*parts):
-        present = tuple(v for v in values if not isinstance(v, Missing))
+        present = tuple(v for v in values if not isinstance(v, MissingValue))
         if len(present) == len(values):
             made.append(function.image(present) or _only(function, present))
         else:
@@ -209,14 +209,14 @@ def _joined(left: Choice, right: Choice, *, ends: bool) -> Choice:
 
 
 def _compared(name: str, left: Choice, right: Choice) -> Choices:
-    if isinstance(left, Missing) or isinstance(right, Missing):
+    if isinstance(left, MissingValue) or isinstance(right, MissingValue):
         return (MISSING,)
     ours, theirs = _comparable(left, right)
     return _ANY_TRUTH if ours is None else (HOLDS[name](ours, theirs),)
 
 
 def _distinct(left: Choice, right: Choice) -> Choices:
-    if isinstance(left, Missing) or isinstance(right, Missing):
+    if isinstance(left, MissingValue) or isinstance(right, MissingValue):
         return (left is not right,)
     return tuple(v for v in _compared("<>", left, right) if v is not MISSING)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from proxy.analysis.domains import Domains
 from proxy.analysis.owned import Owned
 from proxy.policy.model import Bounded, Listed
-from proxy.sql.algebra.nodes import ColumnRef, Place, Placed, Scan, Together, Windowed, WindowValue
+from proxy.sql.algebra.nodes import ColumnRef, Place, Placed, Scan, UnionRows, Windowed, WindowValue
 
 
 def implied_rows(owned: Owned, domains: Domains) -> int:
@@ -18,7 +18,7 @@ def implied_rows(owned: Owned, domains: Domains) -> int:
     if owned.fan_out or len(several) != 1:
         return 0
     match several[0].rows:
-        case Together(branches=branches, is_one_row_in_branch=True):
+        case UnionRows(branches=branches, is_one_row_in_branch=True):
             return len(branches)
         case Windowed(windows=windows):
             return min(filter(None, (_places(several[0], w, domains) for w in windows)), default=0)

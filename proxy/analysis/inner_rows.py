@@ -16,31 +16,31 @@ from proxy.analysis.rows_together import known_together
 from proxy.analysis.unit_uses import check_condition, is_unit_value
 from proxy.analysis.unit_values import bounded, value_column
 from proxy.errors import HushError
-from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Limit, NotGiven, Table, Unknown, limit_or
+from proxy.policy.model import Bounded, BoundSource, Column, Domain, NotGiven, Table, Unknown, WrittenBound, limit_or
 from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,
-    Frame,
     Grouped,
     JoinKind,
     Placed,
     Scalar,
     Scan,
     Stored,
-    Together,
+    UnionRows,
     UnitValue,
     UnitValueKind,
     Windowed,
+    WindowFrame,
     WindowValue,
 )
 from proxy.sql.functions.domains.intervals import closed
 from proxy.sql.relations.joins import nullable
 
-Own = Callable[[Block, int], Owned]
+OwnBlock = Callable[[Block, int], Owned]
 
 
-def with_known_scans(block: Block, after: int, own: Own) -> Block:
+def with_known_scans(block: Block, after: int, own: OwnBlock) -> Block:
     """The block with the units of its sub-selects found, and the domains of their columns.
 
     own: finds the unit of a block, and numbers the scans it adds beyond a number. Raises HushError.
@@ -71,7 +71,7 @@ def _known(scan: Scan, owned: tuple[Owned, ...]) -> Scan:
             return _grouped(scan, rows, owned[0])
         case Windowed() as rows:
             return _windowed(scan, rows, owned[0])
-        case Together() as rows:
+        case UnionRows() as rows:
             return known_together(scan, rows, owned)
         case _ as never:
             assert_never(never)
@@ -174,7 +174,7 @@ def _window_column(window: WindowValue, domains: Domains) -> Column:
             return Column(name=window.name, type=window.type, domain=_with_two_ends(domains.of(argument)))
         case UnitValue() as value:
             column = replace(value_column(value, domains), name=window.name)
-            is_empty = isinstance(window.frame, Frame) and window.frame.may_be_empty
+            is_empty = isinstance(window.frame, WindowFrame) and window.frame.may_be_empty
             return _of_no_rows(column, value) if is_empty else column
         case _ as never:
             assert_never(never)
@@ -215,10 +215,10 @@ def _with_bounds(table: Table, owned: Owned, most: int) -> Table:
     source = owned.bounds_from
     if owned.is_one_row_per_unit or table.unit_unique:
         return replace(table, unit_unique=True)
-    return replace(table, rows_per_unit=FromPolicy(most), rows_per_group=_lowered(source.rows_per_group, most),
+    return replace(table, rows_per_unit=WrittenBound(most), rows_per_group=_lowered(source.rows_per_group, most),
                    groups_per_unit=_lowered(source.groups_per_unit, most),
                    keys_per_unit=source.keys_per_unit)  # fmt: skip
 
 
-def _lowered(limit: Limit, most: int) -> Limit:
+def _lowered(limit: BoundSource, most: int) -> BoundSource:
     return limit if isinstance(limit, NotGiven) else replace(limit, limit=min(limit.limit, most))

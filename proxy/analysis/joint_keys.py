@@ -12,7 +12,7 @@ from itertools import product
 
 from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reads_through
+from proxy.analysis.evaluate import MISSING, Choice, MissingValue, choices, reads_through
 from proxy.analysis.grain import moments
 from proxy.analysis.key_values import MOST_KEYS, KeyValues
 from proxy.analysis.keys import NULL_KEY, Joint, Key, KeyValue, PublicKey, canonical, key_identity
@@ -114,6 +114,6 @@ def _shown(
 
 
 def _identity(choice: Choice, key: PublicKey, domains: Domains) -> object:
-    if isinstance(choice, (Missing, Span)):
+    if isinstance(choice, (MissingValue, Span)):
         return NULL_KEY
     return key_identity(canonical(choice, key.scalar, domains))

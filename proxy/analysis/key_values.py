@@ -17,7 +17,7 @@ from typing import assert_never
 
 from proxy.analysis.cases import combinations, count, deciding, of_tests
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import MISSING, Choice, Missing, choices, reached, reads_through
+from proxy.analysis.evaluate import MISSING, Choice, MissingValue, choices, reached, reads_through
 from proxy.analysis.grain import moments
 from proxy.analysis.narrowing import inside
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
@@ -159,7 +159,7 @@ class KeyValues:
             every: list[Choice] = [*values, *((MISSING,) if decides and self._may_be_null(part) else ())]
             made = [choices(scalar, {part: v}, decides=decides) for v in every]
             if all(made):
-                return [v for found in made for v in found if not isinstance(v, (Missing, Span))]
+                return [v for found in made for v in found if not isinstance(v, (MissingValue, Span))]
         return None
 
     def _readers(self, scalar: Scalar) -> Iterator[tuple[Scalar, tuple[Value, ...] | None]]:

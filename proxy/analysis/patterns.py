@@ -183,7 +183,7 @@ def _has_zone(value: date) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class OverlapWeight:
     """weight: at least the largest sum of weights over conditions that can hold for one row at once.
 
     exclusions: pairs of conditions, by number, of which that takes for granted that no row passes both.
@@ -193,7 +193,7 @@ class Together:
     exclusions: tuple[tuple[int, int], ...]
 
 
-def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> Together:
+def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float]) -> OverlapWeight:
     """What one row can weigh at most.
 
     Claim (docs/claims/bounding.md): no row weighs more, if the statement leaves the rows that pass the first of an
@@ -205,7 +205,7 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
     count, told = len(conditions), _Told(conditions)
     if count > _EXACT_SEARCH:
         heaviest = sum(max(weights[i] for i in part) for part in _exclusive_parts(told, count))
-        return Together(heaviest, tuple(told.exclusions))
+        return OverlapWeight(heaviest, tuple(told.exclusions))
     order = sorted(range(count), key=lambda i: -weights[i])
     apart = {frozenset(pair) for pair in combinations(range(count), 2) if told.apart(*pair)}
     conflicts = [{j for j in range(count) if frozenset((i, j)) in apart} for i in order]
@@ -218,7 +218,7 @@ def heaviest_together_up(conditions: Sequence[Scalar], weights: Sequence[float])
         taken = weights[order[position]] + best(position + 1, excluded | conflicts[position])
         return max(taken, best(position + 1, excluded)) if conflicts[position] - excluded else taken
 
-    return Together(best(0, frozenset()), tuple(told.exclusions))
+    return OverlapWeight(best(0, frozenset()), tuple(told.exclusions))
 
 
 def _alike(conditions: Sequence[Scalar]) -> dict[Scalar, list[int]]:
@@ -229,7 +229,7 @@ def _alike(conditions: Sequence[Scalar]) -> dict[Scalar, list[int]]:
     return found
 
 
-def _of_alike(alike: dict[Scalar, list[int]], weights: Sequence[float]) -> Together:
+def _of_alike(alike: dict[Scalar, list[int]], weights: Sequence[float]) -> OverlapWeight:
     """Conditions that are the same hold together, so that they weigh what all of them do.
 
     Rows of the first are left out of each that the second stands for, if that is needed.
@@ -237,7 +237,7 @@ def _of_alike(alike: dict[Scalar, list[int]], weights: Sequence[float]) -> Toget
     places = [*alike.values()]
     found = heaviest_together_up([*alike], [sum(weights[p] for p in same) for same in places])
     pairs = tuple((places[first][0], left_out) for first, second in found.exclusions for left_out in places[second])
-    return Together(found.weight, pairs)
+    return OverlapWeight(found.weight, pairs)
 
 
 def _exclusive_parts(told: _Told, count: int) -> list[list[int]]:

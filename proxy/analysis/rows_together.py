@@ -9,15 +9,15 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.owned import EveryRow, Owned, UnitOf
 from proxy.analysis.unit_uses import is_unit_value
 from proxy.errors import UnitNotJoined
-from proxy.policy.model import Column, FromPolicy, Limit, RowUnit, UnitColumns, limit_or
-from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, Together
+from proxy.policy.model import BoundSource, Column, RowUnit, UnitColumns, WrittenBound, limit_or
+from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Null, Scalar, Scan, UnionRows
 from proxy.sql.functions.domains.intervals import union
 from proxy.sqltypes import SqlType
 
 _TEXTS = frozenset((SqlType.TEXT, SqlType.VARCHAR))
 
 
-def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan:
+def known_together(scan: Scan, rows: UnionRows, owned: tuple[Owned, ...]) -> Scan:
     """Claim: each row is a row of one branch, with the unit it has there; a unit has at most the sum of what it has in
     the branches, or as the most it has in one of them, if it has rows in one only. What is declared of a column is what
     is declared of it in any branch.
@@ -38,9 +38,9 @@ def known_together(scan: Scan, rows: Together, owned: tuple[Owned, ...]) -> Scan
     table = replace(
         scan.table, columns=tuple(known[c.name] for c in scan.table.columns),
         unit_unique=rows.is_unit_in_one_branch and all(o.is_one_row_per_unit for o in owned),
-        rows_per_unit=FromPolicy(whole(map(_rows, owned))),
-        rows_per_group=FromPolicy(whole(_limited(o, o.bounds_from.rows_per_group) for o in owned)),
-        groups_per_unit=FromPolicy(whole(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
+        rows_per_unit=WrittenBound(whole(map(_rows, owned))),
+        rows_per_group=WrittenBound(whole(_limited(o, o.bounds_from.rows_per_group) for o in owned)),
+        groups_per_unit=WrittenBound(whole(_limited(o, o.bounds_from.groups_per_unit) for o in owned)),
         keys_per_unit=whole(1 if o.is_one_row_per_unit else o.bounds_from.keys_per_unit for o in owned),
     )  # fmt: skip
     most = max(_limited(o, o.bounds_from.rows_per_group) for o in owned)
@@ -55,13 +55,13 @@ def in_one_branch(owned: Owned, keys: Iterable[Scalar]) -> int:
     A clip as all such bounds: were it too small, rows would count less, and nothing else.
     """
     scan = next((s for s in owned.block.scans if s.table is owned.bounds_from), None)
-    if scan is None or not isinstance(scan.rows, Together):
+    if scan is None or not isinstance(scan.rows, UnionRows):
         return 0
     found = (k for k in keys if _tells_apart(k, scan.number, scan.rows))
     return scan.rows.most_in_branch if any(True for _ in found) else 0
 
 
-def _tells_apart(key: Scalar, number: int, rows: Together) -> bool:
+def _tells_apart(key: Scalar, number: int, rows: UnionRows) -> bool:
     """Whether a key is another constant in each branch."""
     match key:
         case ColumnRef(scan=scan, name=name) if scan == number and name in rows.columns:
@@ -77,7 +77,7 @@ def _tells_apart(key: Scalar, number: int, rows: Together) -> bool:
     return all(isinstance(f, Literal) for f in found) and len(set(found)) == len(found)
 
 
-def _branch_of(test: Scalar, number: int, rows: Together) -> int | None:
+def _branch_of(test: Scalar, number: int, rows: UnionRows) -> int | None:
     """The branch that a condition asks for, `branch = 2`."""
     match test:
         case Call("=", (ColumnRef() as column, Literal(int() as asked))) if column.scan == number:
@@ -135,7 +135,7 @@ def _rows(owned: Owned) -> int:
     return 1 if owned.is_one_row_per_unit else limit_or(owned.bounds_from.rows_per_unit, 1)
 
 
-def _limited(owned: Owned, limit: Limit) -> int:
+def _limited(owned: Owned, limit: BoundSource) -> int:
     most = _rows(owned)
     return min(most, limit_or(limit, most))
 

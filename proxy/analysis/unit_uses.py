@@ -14,7 +14,7 @@ from proxy.sql.algebra.nodes import (
     Null,
     Scalar,
     Scan,
-    Together,
+    UnionRows,
     Windowed,
     children,
 )
@@ -42,7 +42,7 @@ def _parts(scan: Scan, name: str) -> list[tuple[Block, Scalar]]:
     """What a column of a sub-select is made of, NULL aside; nothing for one that holds the unit of its own row."""
     found: list[tuple[Block, Scalar]] = []
     match scan.rows:
-        case Together(columns, branches) if name in columns:
+        case UnionRows(columns, branches) if name in columns:
             found = [(b.block, b.columns[columns.index(name)]) for b in branches]
         case Grouped(inner, _, keys):
             found = [(inner, key) for own, key in keys if own == name]

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
-from proxy.console.wire import Answer, Notice
+from proxy.console.wire import ConsoleAnswer, ShownNotice
 from proxy.errors import AuthenticationFailed, HushError
 from proxy.front.relations import setting_defaults
 from proxy.sqltypes import SqlType
@@ -33,7 +33,7 @@ _FREE = "charged nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ShownColumn:
     """One column as people see it. low, high: where the ends of its interval stand in a row; -1 where it has none."""
 
     name: str
@@ -43,7 +43,7 @@ class Column:
     high: int = -1
 
 
-def columns_of(answer: Answer) -> tuple[Column, ...]:
+def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
     """The columns, each with the interval that `hush.intervals` put at the end of the row.
 
     Of two columns of one name the first has the first interval.
@@ -58,7 +58,7 @@ def columns_of(answer: Answer) -> tuple[Column, ...]:
             ends[at] = low, high
             taken |= {low, high}
     return tuple(
-        Column(name=name, at=at, is_number=answer.kinds[at] in _NUMBERS, low=low, high=high)
+        ShownColumn(name=name, at=at, is_number=answer.kinds[at] in _NUMBERS, low=low, high=high)
         for at, name in enumerate(names)
         if at not in taken
         for low, high in [ends.get(at, (-1, -1))]
@@ -156,12 +156,12 @@ def _epsilon(visit: Visit) -> list[tuple[LiteralString, str]]:
     return [("hush.epsilon", epsilon)] if epsilon else []
 
 
-def _ordered(notices: Sequence[Notice]) -> list[Notice]:
+def _ordered(notices: Sequence[ShownNotice]) -> list[ShownNotice]:
     """What was paid first, then warnings, then the rest."""
     return sorted(notices, key=lambda n: (not n.message.startswith("charged"), n.severity != "WARNING"))
 
 
-def _data(answer: Answer, columns: Sequence[Column]) -> dict[str, object]:
+def _data(answer: ConsoleAnswer, columns: Sequence[ShownColumn]) -> dict[str, object]:
     """The answer for the chart and the download."""
     return {
         "columns": [

@@ -32,7 +32,7 @@ _GRANTED = (AccountKind.DATASET, AccountKind.ROLE, AccountKind.USER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PastQuestion:
     """One line of the history. cost: in what the accounts add up, rho or, under pure accounting, epsilon."""
 
     at: str
@@ -54,9 +54,9 @@ class Day:
     cost: str
 
 
-def by_day(asked: Sequence[Asked]) -> tuple[Day, ...]:
+def by_day(asked: Sequence[PastQuestion]) -> tuple[Day, ...]:
     """Days with questions, the latest first."""
-    days: dict[str, list[Asked]] = {}
+    days: dict[str, list[PastQuestion]] = {}
     for one in asked:
         days.setdefault(one.day, []).append(one)
     return tuple(
@@ -108,7 +108,7 @@ class BudgetPage:
         wire = visit.browser.wires.looking
         accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
         asked = [
-            Asked(
+            PastQuestion(
                 at=f"{at:%Y-%m-%d %H:%M}", day=f"{at:%Y-%m-%d}", statement=str(query), epsilon=float(epsilon),
                 cost=cost, is_free=bool(reused), outcome=str(outcome),
             )

@@ -26,7 +26,7 @@ _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedQuestion:
     """A typical question, and in words what its answer would cost and be off by, now and after."""
 
     statement: str
@@ -34,10 +34,10 @@ class Compared:
     after: str
 
 
-def compared(before: Policy, after: Policy) -> tuple[Compared, ...]:
+def compared(before: Policy, after: Policy) -> tuple[ComparedQuestion, ...]:
     """Typical questions of the edited policy. Takes a moment for each."""
     statements = [s for table in after.private_tables() for s in _of_table(table)]
-    return tuple(Compared(s, _told(before, s), _told(after, s)) for s in statements[:MOST_QUESTIONS])
+    return tuple(ComparedQuestion(s, _told(before, s), _told(after, s)) for s in statements[:MOST_QUESTIONS])
 
 
 def _of_table(table: Table) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from proxy.admin.ledger_place import Place
+from proxy.admin.ledger_place import LedgerPlace
 from proxy.console.wire import Address
 from proxy.policy.model import Policy, Users
 
@@ -39,7 +39,7 @@ class Serving:
 
     address: Address
     datasets: Mapping[str, ServedPolicy]
-    books: Place
+    books: LedgerPlace
     state: Path
     random_bytes: Callable[[int], bytes]
     clock: Callable[[], float]

@@ -21,7 +21,7 @@ from proxy.console.browsers import LONGEST_S, Browser, Browsers
 from proxy.console.guard import check_origin, read_form
 from proxy.console.served import Serving
 from proxy.console.trouble import trouble_of
-from proxy.console.wire import Credential, Place, credential, log_in
+from proxy.console.wire import Credential, LoginPlace, credential, log_in
 from proxy.errors import AuthenticationFailed, HushError
 from proxy.wire.scram import parse_verifier
 
@@ -30,7 +30,7 @@ _HERE = Path(__file__).resolve().parent
 _MOST_GUESSES = 8  # passwords that are looked at together; the listener's own limits hold as well
 _COOKIE, _LOGIN_COOKIE = "hushql", "hushql-login"
 
-Form = Mapping[str, str]
+SentForm = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class Visit:
 
     request: Request
     browser: Browser
-    form: Form
+    form: SentForm
     is_admin: bool
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LoginPlace:
         """As whom, and to which database."""
         return self.browser.credential.place
 
@@ -90,7 +90,7 @@ class Console:
         form, cookie = await read_form(request), request.cookies.get(self._name(_LOGIN_COOKIE), "")
         if not cookie or self.browsers.form_token(cookie) != form.get("token", ""):
             return self._login_form(request, "The form was too old. Please try again.", status=403)
-        place = Place(form.get("login", ""), form.get("database", "") or self._only_database())
+        place = LoginPlace(form.get("login", ""), form.get("database", "") or self._only_database())
         try:
             async with self._guesses:
                 kept = await self._shown(place, form.get("password", ""))
@@ -104,7 +104,7 @@ class Console:
         answer.delete_cookie(self._name(_LOGIN_COOKIE), path="/", secure=self.serving.is_encrypted, httponly=True)
         return answer
 
-    async def _shown(self, place: Place, password: str) -> Credential:
+    async def _shown(self, place: LoginPlace, password: str) -> Credential:
         await log_in(self.serving.address, place, password)
         users = self.serving.datasets[place.database].users()
         if place.login not in users.logins:
@@ -153,7 +153,7 @@ class Console:
             browser = self.browsers.find(request.cookies.get(self._name(_COOKIE), ""))
             if browser is None:
                 return self._to_login(request)
-            form: Form = {}
+            form: SentForm = {}
             if request.method != "GET":
                 check_origin(request)
                 form = await read_form(request)

@@ -52,7 +52,7 @@ def address_of(listening: socket.socket, *, must_encrypt: bool) -> Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LoginPlace:
     """As whom, and to which database."""
 
     login: str
@@ -64,12 +64,12 @@ class Credential:
     """What opens connections of one login: keys of its verifier, base64. No password."""
 
     address: Address
-    place: Place
+    place: LoginPlace
     client_key: str = field(repr=False)
     server_key: str = field(repr=False)
 
 
-async def log_in(address: Address, place: Place, password: str) -> None:
+async def log_in(address: Address, place: LoginPlace, password: str) -> None:
     """Show the password to the listener, once, with all its limits.
 
     Raises AuthenticationFailed, FrontFailed, TooManyConnections.
@@ -78,7 +78,7 @@ async def log_in(address: Address, place: Place, password: str) -> None:
         pass
 
 
-def credential(address: Address, place: Place, password: str, verifier: Verifier) -> Credential:
+def credential(address: Address, place: LoginPlace, password: str, verifier: Verifier) -> Credential:
     """What is kept of a password that was right. Takes some milliseconds. Raises AuthenticationFailed if it is not."""
     salted = hashlib.pbkdf2_hmac("sha256", prepare_password(password), verifier.salt, verifier.iterations)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
@@ -90,7 +90,7 @@ def credential(address: Address, place: Place, password: str, verifier: Verifier
     )  # fmt: skip
 
 
-async def _connected(address: Address, place: Place, secret: dict[str, str]) -> Connection:
+async def _connected(address: Address, place: LoginPlace, secret: dict[str, str]) -> Connection:
     """A connection that proved both ends to each other. Raises as `log_in` does."""
     try:
         where = make_conninfo(
@@ -111,7 +111,7 @@ async def _connected(address: Address, place: Place, secret: dict[str, str]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class ShownNotice:
     """One notice of an answer."""
 
     severity: str
@@ -120,13 +120,13 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ConsoleAnswer:
     """Rows as PostgreSQL's texts; None is NULL. kinds: numbers of the columns' types. tag: what was done."""
 
     columns: tuple[str, ...]
     kinds: tuple[int, ...]
     rows: tuple[tuple[str | None, ...], ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[ShownNotice, ...]
     tag: str
 
 
@@ -137,10 +137,10 @@ class Wire:
         self._credential = credential
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self._notices: list[Notice] = []
+        self._notices: list[ShownNotice] = []
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def ask(self, statement: str, settings: Sequence[tuple[LiteralString, str]] = ()) -> Answer:
+    async def ask(self, statement: str, settings: Sequence[tuple[LiteralString, str]] = ()) -> ConsoleAnswer:
         """Run exactly one statement; two or more are refused by PostgreSQL before any of them is run.
 
         settings: names of ours with anybody's values, set before it, for the connection.
@@ -187,9 +187,9 @@ class Wire:
             yield self._connection
 
     def _note(self, said: psycopg.errors.Diagnostic) -> None:
-        self._notices.append(Notice(said.severity or "", said.message_primary or "", said.message_detail or ""))
+        self._notices.append(ShownNotice(said.severity or "", said.message_primary or "", said.message_detail or ""))
 
-    def _answer(self, cursor: psycopg.AsyncCursor[TupleRow]) -> Answer:
+    def _answer(self, cursor: psycopg.AsyncCursor[TupleRow]) -> ConsoleAnswer:
         result, said = cursor.pgresult, tuple(self._notices)
         assert result is not None, "a statement that did not fail has a result"
         described = cursor.description or ()
@@ -197,7 +197,7 @@ class Wire:
             tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
             for row in range(result.ntuples)
         )
-        return Answer(
+        return ConsoleAnswer(
             columns=tuple(c.name for c in described), kinds=tuple(c.type_code for c in described), rows=rows,
             notices=said, tag=cursor.statusmessage or "",
         )  # fmt: skip

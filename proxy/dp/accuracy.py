@@ -138,7 +138,7 @@ def ratio_interval(over: Noisy, under: Noisy, covariance: float, crossed: float,
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedNoise:
     """Independent noises of one law, each with its standard deviation in a total and, with a sign, in a count.
 
     parts: none if how they are made up is not known.
@@ -181,7 +181,7 @@ def _widths_of_two(step: int) -> float:
     return high / math.sqrt(2 * (1 + ratio * ratio))
 
 
-def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float, noises: Shared) -> Interval:
+def mean_interval_95(*, total: Noisy, count: Noisy, middle: float, half: float, noises: SharedNoise) -> Interval:
     """The 95 % interval of an average middle + half * total/count, within its range [middle - half, middle + half].
 
     Claim: it holds the average 95 times in 100, or more often where it is cut to the range. total: sum of the values

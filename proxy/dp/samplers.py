@@ -319,10 +319,10 @@ def _measure(distribution: Distribution) -> opendp.Measure:
 
 # --- rows that are randomized one by one ----------------------------------------------------------------
 
-Numbers = NDArray[np.int64]
+IntegerArray = NDArray[np.int64]
 
 
-def responded(values: Numbers, response: Response) -> Numbers:
+def responded(values: IntegerArray, response: Response) -> IntegerArray:
     """One answer for each value: both are numbers of listed values; of coins 1 is yes and 0 no.
 
     Claim: each answer has the law of `response`, independent of all others, to 2**-50 of a chance, and a value is kept
@@ -341,7 +341,9 @@ def responded(values: Numbers, response: Response) -> Numbers:
             assert_never(never)
 
 
-def noised(values: Numbers, distribution: Distribution, scale: float, *, lo: int, hi: int, most: float) -> Numbers:
+def noised(
+    values: IntegerArray, distribution: Distribution, scale: float, *, lo: int, hi: int, most: float
+) -> IntegerArray:
     """Whole numbers from lo to hi, each with noise of its own.
 
     Claim: for two values of one number this is `most`-DP for LAPLACE and `most`-zCDP for GAUSSIAN. Assumes OpenDP's
@@ -365,7 +367,7 @@ def order_keys(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-def _check_listed(values: Numbers, choices: int) -> None:
+def _check_listed(values: IntegerArray, choices: int) -> None:
     if len(values) and not (values.min() >= 0 and values.max() < choices):
         raise ValueError("a value to be randomized is not listed")
 
@@ -380,7 +382,7 @@ def _check_granted(response: KeptOrUniform) -> None:
         raise RuntimeError(f"the noise library grants {granted} where {response.epsilon} is declared")
 
 
-def _coins(chance: Fraction, count: int) -> Numbers:
+def _coins(chance: Fraction, count: int) -> IntegerArray:
     """Ones with this chance, rounded down to a double, and zeros."""
     is_rare = 2 * chance <= 1
     flipped = _double(2 * chance, is_up=False) if is_rare else _double(2 * (1 - chance), is_up=True)
@@ -401,7 +403,7 @@ def _bits(flipped: float) -> opendp.Measurement:
     return mechanism
 
 
-def _below(choices: int, count: int) -> Numbers:
+def _below(choices: int, count: int) -> IntegerArray:
     """Whole numbers below `choices`, all equally likely: what would make some likelier is drawn again."""
     most = np.uint64(2**64 // choices * choices - 1)
     found = order_keys(count)

@@ -16,7 +16,7 @@ from typing import Protocol
 from proxy.errors import EngineFailed, Failure, QueryCanceled
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy, Table
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 
 _AWAY = "the private data cannot be reached"
 _WORDS = {
@@ -127,7 +127,7 @@ class Facts:
 class Stages(Protocol):
     """The statements of one charge, all over the same version of the data."""
 
-    def rows(self, stage: int, kept: Kept) -> RawResult:
+    def rows(self, stage: int, kept: KeptKeys) -> RawResult:
         """Run the statement of that number, 0 being the first, for keys that an earlier one released.
 
         Raises EngineStopped, or QueryCanceled as `Engine.session` says.

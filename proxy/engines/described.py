@@ -12,7 +12,7 @@ from proxy.sql.conditions.checks import Said
 from proxy.sqltypes import SqlType
 
 #: Told how many tables were read, and of how many.
-Progress = Callable[[int, int], None]
+LookingProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class FoundColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ForeignKey:
     """A foreign key."""
 
     columns: tuple[str, ...]
@@ -57,7 +57,7 @@ class FoundTable:
     columns: tuple[FoundColumn, ...]
     primary: tuple[str, ...] = ()
     unique: tuple[tuple[str, ...], ...] = ()
-    references: tuple[Reference, ...] = ()
+    references: tuple[ForeignKey, ...] = ()
     is_view: bool = False
     reads: tuple[tuple[str, ...], ...] = ()
 

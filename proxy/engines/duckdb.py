@@ -23,7 +23,7 @@ from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Column, Policy, Table
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.render.dialect import quote
 from proxy.sql.render.renderer import quote_relation
 from proxy.sqltypes import SqlType
@@ -204,7 +204,7 @@ class DuckDBStages:
         self._session = session
         self._statements = (reserved.sql, *reserved.further)
 
-    def rows(self, stage: int, kept: Kept) -> RawResult:
+    def rows(self, stage: int, kept: KeptKeys) -> RawResult:
         """Run one reserved SELECT. See `base.Stages.rows`."""
         session = self._session
         try:
@@ -222,7 +222,9 @@ def _fetched(column: Column) -> str:
     return f"{name}::varchar" if column.type is SqlType.TIMESTAMPTZ else name
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, kept: Kept, watch: Watch) -> RawResult:
+def _run(
+    cursor: duckdb.DuckDBPyConnection, statement: duckdb.Statement | str, kept: KeptKeys, watch: Watch
+) -> RawResult:
     watch.check()
     cursor.execute(statement, [list(column) for column in kept.columns])
     rows = cursor.fetchall()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from proxy.engines.described import FoundColumn, FoundTable, Progress, Reference, Unservable, about
+from proxy.engines.described import ForeignKey, FoundColumn, FoundTable, LookingProgress, Unservable, about
 from proxy.engines.duckdb_facts import accepts
 from proxy.errors import ConfigError
 from proxy.sql.conditions.checks import Said, said
@@ -22,7 +22,7 @@ _PROPOSED = tuple(t for t in SqlType if t not in (SqlType.VARCHAR, SqlType.BPCHA
 _ENUM_VALUE = re.compile(r"'((?:[^']|'')*)'")
 
 
-def describe_database(path: Path, progress: Progress) -> tuple[FoundTable, ...]:
+def describe_database(path: Path, progress: LookingProgress) -> tuple[FoundTable, ...]:
     """The tables of a DuckDB file, which is opened read-only. Raises ConfigError."""
     with _opened(path) as connection:
         names = connection.execute(
@@ -90,7 +90,7 @@ def _table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> Fou
     ).fetchall()
     keys = [(kind, tuple(map(str, names))) for kind, names, *_ in constraints if kind in ("PRIMARY KEY", "UNIQUE")]
     references = (
-        Reference(tuple(map(str, names)), (schema, str(other)), tuple(map(str, their)))
+        ForeignKey(tuple(map(str, names)), (schema, str(other)), tuple(map(str, their)))
         for kind, names, other, their, _ in constraints
         if kind == "FOREIGN KEY" and other is not None
     )
@@ -129,5 +129,5 @@ def _in_small_letters(table: FoundTable) -> FoundTable:
         columns=tuple(replace(c, name=c.name.lower(), called=c.name) for c in table.columns),
         primary=small(table.primary),
         unique=tuple(map(small, table.unique)),
-        references=tuple(Reference(small(r.columns), r.table, small(r.ref_columns)) for r in table.references),
+        references=tuple(ForeignKey(small(r.columns), r.table, small(r.ref_columns)) for r in table.references),
     )

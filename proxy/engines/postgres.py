@@ -20,12 +20,12 @@ import psycopg
 from proxy.engines import postgres_facts
 from proxy.engines.base import Cancellation, EngineStopped, Facts
 from proxy.engines.postgres_failures import stopped, stopped_at_look
-from proxy.engines.postgres_open import Connection, connect, first_connection, unfit, warnings
+from proxy.engines.postgres_open import EngineConnection, connect, first_connection, unfit, warnings
 from proxy.engines.watchdog import Watch, Watchdog
 from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Policy, PostgresSource, Table
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.render.dialect import quote
 from proxy.sql.render.postgres.dialect import POSTGRES
 
@@ -50,7 +50,7 @@ class PostgresEngine:
         self._zone = policy.privacy.time_zone
         self._lock = threading.Lock()
         self._is_closed = False
-        self._idle: list[Connection] = [first_connection(policy, source)]
+        self._idle: list[EngineConnection] = [first_connection(policy, source)]
         self._watchdog = Watchdog()
         self._relied_on = postgres_facts.ReliedOn()
 
@@ -121,7 +121,7 @@ class PostgresEngine:
             connection.close()
 
     @contextmanager
-    def _connected(self, begin: bytes, interrupt: _Interrupt | None = None) -> Iterator[Connection]:
+    def _connected(self, begin: bytes, interrupt: _Interrupt | None = None) -> Iterator[EngineConnection]:
         """A session in a transaction. It serves the next statement too, unless this one fails.
 
         interrupt: aimed at the session while it has one. Raises EngineStopped when there is no server.
@@ -143,7 +143,7 @@ class PostgresEngine:
                 return
         connection.close()
 
-    def _begun(self, begin: bytes, interrupt: _Interrupt) -> Connection:
+    def _begun(self, begin: bytes, interrupt: _Interrupt) -> EngineConnection:
         """An idle session, or a new one where the server has ended those that were idle."""
         while True:
             with self._lock:
@@ -166,7 +166,7 @@ class PostgresEngine:
             if idle is None or was_used or not was_lost:
                 raise stopped  # outside the handler, so that libpq's words do not hang on it
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> EngineConnection:
         """A new session. Raises psycopg.Error, EngineStopped for a server that is not what it was."""
         connection = connect(self._source, self._zone)
         if unfit(connection):
@@ -198,11 +198,11 @@ class _Interrupt:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._connection: Connection | None = None
+        self._connection: EngineConnection | None = None
         self._thread: threading.Thread | None = None
         self._next_s, self._breaks_s = 0.0, 0.0
 
-    def aim(self, connection: Connection) -> None:
+    def aim(self, connection: EngineConnection) -> None:
         with self._lock:
             self._connection = connection
 
@@ -227,12 +227,12 @@ class _Interrupt:
             self._next_s = now_s + _REPEAT_S
 
 
-def _cancel(connection: Connection) -> None:
+def _cancel(connection: EngineConnection) -> None:
     with contextlib.suppress(psycopg.Error):
         connection.cancel_safe(timeout=_CANCEL_S)
 
 
-def _break(connection: Connection) -> None:
+def _break(connection: EngineConnection) -> None:
     """End the way to the server, so that nobody waits for it: its process stands still, or its machine is gone."""
     with contextlib.suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(connection.fileno())) as way:
         way.shutdown(socket.SHUT_RDWR)
@@ -241,7 +241,7 @@ def _break(connection: Connection) -> None:
 class PostgresSession:
     """A transaction that is kept for what is charged, over one snapshot. Implements `base.EngineSession`."""
 
-    def __init__(self, connection: Connection, watch: Watch, relied_on: postgres_facts.ReliedOn) -> None:
+    def __init__(self, connection: EngineConnection, watch: Watch, relied_on: postgres_facts.ReliedOn) -> None:
         self.connection, self.watch, self.relied_on = connection, watch, relied_on
 
     @contextmanager
@@ -257,7 +257,7 @@ class PostgresStages:
         self._session = session
         self._statements = (reserved.sql, *reserved.further)
 
-    def rows(self, stage: int, kept: Kept) -> RawResult:
+    def rows(self, stage: int, kept: KeptKeys) -> RawResult:
         """Run one reserved SELECT. See `base.Stages.rows`."""
         session = self._session
         session.watch.check()

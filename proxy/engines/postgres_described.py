@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import psycopg
 
-from proxy.engines.described import FoundColumn, FoundTable, Progress, Reference, Unservable, about
+from proxy.engines.described import ForeignKey, FoundColumn, FoundTable, LookingProgress, Unservable, about
+from proxy.engines.postgres_open import EngineConnection
 from proxy.errors import ConfigError
 from proxy.sql.conditions.checks import DOMAIN_VALUE, Said, said
 from proxy.sqltypes import BY_OID, SqlType
-
-Connection = psycopg.Connection[tuple[object, ...]]
 
 _CONNECT_S = 20
 _READ_ONLY = "-c default_transaction_read_only=on -c statement_timeout=60s"
@@ -72,7 +71,7 @@ _REASONS = (
 )  # fmt: skip
 
 
-def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
+def describe_server(dsn: str, progress: LookingProgress) -> tuple[FoundTable, ...]:
     """The tables and views that the login may read, in all schemas. Raises ConfigError, which never shows the DSN."""
     failure = ""
     try:
@@ -91,7 +90,7 @@ def describe_server(dsn: str, progress: Progress) -> tuple[FoundTable, ...]:
     )
 
 
-def _table(connection: Connection, oid: object, relation: tuple[str, ...], *, is_view: bool) -> FoundTable:
+def _table(connection: EngineConnection, oid: object, relation: tuple[str, ...], *, is_view: bool) -> FoundTable:
     constraints = connection.execute(_CONSTRAINTS, {"table": oid}).fetchall()
     checked = _combined([str(row[1]) for row in constraints if row[0] == "c"])
     rows = connection.execute(_COLUMNS, {"table": oid}).fetchall()
@@ -103,7 +102,7 @@ def _table(connection: Connection, oid: object, relation: tuple[str, ...], *, is
         primary=next((names for kind, names in keys if kind == "p"), ()),
         unique=tuple(dict.fromkeys(names for _, names in keys)),
         references=tuple(
-            Reference(_names(row[2]), (str(row[3]), str(row[4])), _names(row[5]))
+            ForeignKey(_names(row[2]), (str(row[3]), str(row[4])), _names(row[5]))
             for row in constraints
             if row[0] == "f"
         ),

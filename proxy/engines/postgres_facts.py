@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from proxy.engines.base import EngineColumn, Facts, JoinFact
-from proxy.engines.postgres_open import Connection
+from proxy.engines.postgres_open import EngineConnection
 from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
@@ -162,7 +162,7 @@ class ReliedOn:
             looks.append(f"select {_TYPES_STILL_SO.replace('$2', text_literal(self.types))}")
         return "".join(f"; {look}" for look in looks)
 
-    def is_still_so(self, connection: Connection) -> bool:
+    def is_still_so(self, connection: EngineConnection) -> bool:
         """Whether it is so of all that this transaction has read. Raises psycopg.Error.
 
         A table may be replaced by another of its name, as jobs that load data do.
@@ -171,7 +171,7 @@ class ReliedOn:
         return row is not None and row[0] is True
 
 
-def check_facts(connection: Connection, policy: Policy) -> Checked:
+def check_facts(connection: EngineConnection, policy: Policy) -> Checked:
     """What was found. Raises ConfigError with everything that is wrong."""
     found: dict[str, _Found] = {}
     columns: list[EngineColumn] = []
@@ -195,7 +195,7 @@ def check_facts(connection: Connection, policy: Policy) -> Checked:
     return Checked(facts, tuple(_warnings(found)), relied_on)
 
 
-def _counts(connection: Connection, sql: str) -> dict[int, int]:
+def _counts(connection: EngineConnection, sql: str) -> dict[int, int]:
     """Rows by place."""
     return {int(str(place)): int(str(rows)) for place, rows in connection.execute(sql).fetchall()}
 
@@ -238,7 +238,7 @@ def _has_few_digits(declared: str) -> bool:
 
 
 def _check_table(
-    connection: Connection, table: Table, found: dict[str, _Found], columns: list[EngineColumn]
+    connection: EngineConnection, table: Table, found: dict[str, _Found], columns: list[EngineColumn]
 ) -> Iterator[str]:
     if len(table.relation) > 2:
         yield f"table {table.name}: write relation as schema.table"
@@ -267,7 +267,7 @@ def _check_table(
             ))  # fmt: skip
 
 
-def _look_up(connection: Connection, oid: object) -> _Found:
+def _look_up(connection: EngineConnection, oid: object) -> _Found:
     rows = connection.execute(_COLUMNS, [oid]).fetchall()
     declared = {str(name): str(full) for name, *_, full in rows}
     is_kept_here = (connection.execute(_KEPT_HERE, [oid]).fetchone() or (False,))[0] is True
@@ -314,7 +314,7 @@ def _complete(policy: Policy) -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def _incomplete_joins(connection: Connection, policy: Policy) -> Iterator[str]:
+def _incomplete_joins(connection: EngineConnection, policy: Policy) -> Iterator[str]:
     every = ((table, join) for table in policy.tables.values() for join in table.complete_joins)
     for (table, join), one in zip(every, _complete(policy), strict=True):
         row = connection.execute(_COMPLETE, [one["relation"], one["name"], one["other"], one["other_name"]]).fetchone()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import psycopg
 
 from proxy.engines.base import EngineStopped
-from proxy.engines.postgres_open import Connection
+from proxy.engines.postgres_open import EngineConnection
 from proxy.errors import Failure
 
 NOT_CONNECTED, BROKEN = "08001", "08006"  # what libpq finds by itself has no SQLSTATE
@@ -23,13 +23,13 @@ _KINDS = {
 _KIND_OF = {code: kind for kind, codes in _KINDS.items() for code in codes}
 
 
-def stopped(error: psycopg.Error, connection: Connection) -> EngineStopped:
+def stopped(error: psycopg.Error, connection: EngineConnection) -> EngineStopped:
     """What a statement failed with. Where the server said nothing and the way to it is gone, that is the failure."""
     code = error.sqlstate or (BROKEN if connection.closed else "")
     return EngineStopped(type(error).__name__, _KIND_OF.get(code, Failure.OTHER), code)
 
 
-def stopped_at_look(error: psycopg.Error, connection: Connection | None) -> EngineStopped:
+def stopped_at_look(error: psycopg.Error, connection: EngineConnection | None) -> EngineStopped:
     """What a look failed with. A server that gives no session, or ends it, cannot be reached, whatever it says."""
     if connection is None:
         return EngineStopped(type(error).__name__, Failure.UNREACHABLE, error.sqlstate or NOT_CONNECTED)

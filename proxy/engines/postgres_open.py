@@ -17,7 +17,7 @@ from proxy.errors import ConfigError
 from proxy.policy.model import Policy, PostgresSource
 from proxy.sql.render.dialect import text_literal
 
-Connection = psycopg.Connection[tuple[object, ...]]
+EngineConnection = psycopg.Connection[tuple[object, ...]]
 
 OLDEST = 15
 _ENCODING = "UTF8"
@@ -75,11 +75,11 @@ class _Whole(Loader):
         return int(self._numeric.load(data))
 
 
-def connect(source: PostgresSource, zone: str) -> Connection:
+def connect(source: PostgresSource, zone: str) -> EngineConnection:
     """A session that may only read. Raises psycopg.Error."""
     known = {name: value for name, value in conninfo_to_dict(source.dsn).items() if value is not None}
     dsn = make_conninfo("", **{**_DEFAULTS, **known})
-    connection: Connection = psycopg.connect(
+    connection: EngineConnection = psycopg.connect(
         dsn, autocommit=True, application_name="hushql", cursor_factory=psycopg.RawCursor
     )
     try:
@@ -94,7 +94,7 @@ def connect(source: PostgresSource, zone: str) -> Connection:
     return connection
 
 
-def first_connection(policy: Policy, source: PostgresSource) -> Connection:
+def first_connection(policy: Policy, source: PostgresSource) -> EngineConnection:
     """The session that shows whether the source can be served at all. Raises ConfigError, which shows no DSN."""
     failure = ""
     try:
@@ -110,7 +110,7 @@ def first_connection(policy: Policy, source: PostgresSource) -> Connection:
     )
 
 
-def unfit(connection: Connection) -> str:
+def unfit(connection: EngineConnection) -> str:
     """Why a server cannot be served; empty if it can. It has said all of that when the session was opened."""
     if connection.info.server_version < OLDEST * 10_000:
         return f"is older than version {OLDEST}"
@@ -119,14 +119,14 @@ def unfit(connection: Connection) -> str:
     return ""
 
 
-def _check_server(connection: Connection) -> None:
+def _check_server(connection: EngineConnection) -> None:
     problem = unfit(connection)
     if problem:
         connection.close()
         raise ConfigError(f"the private PostgreSQL {problem}")
 
 
-def warnings(connection: Connection) -> tuple[str, ...]:
+def warnings(connection: EngineConnection) -> tuple[str, ...]:
     """What the login may do that no proxy needs, and a way to the server that can be read or changed."""
     found = connection.execute(_TOO_MUCH).fetchone()
     said = [f"the login of source.dsn {words}" for words in (found[0] if found and isinstance(found[0], list) else ())]

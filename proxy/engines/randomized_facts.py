@@ -20,10 +20,10 @@ _ROWS = 12.0  # what few rows are beyond so many standard deviations
 _BEYOND = 1e-4  # the share of values that noise leads beyond the bounds of what is stored
 _NULL, _OTHER = -1, -2
 
-Count = Callable[[str], Mapping[int, int]]
+ValueCounts = Callable[[str], Mapping[int, int]]
 
 
-def not_randomized_so(policy: Policy, relation_of: Callable[[Table], str], count: Count) -> Iterator[str]:
+def not_randomized_so(policy: Policy, relation_of: Callable[[Table], str], count: ValueCounts) -> Iterator[str]:
     """Columns whose values are surely not what was declared. count: the rows of a question, each a place and a number.
 
     Claim: where rows were randomized as declared, each by itself, a column is named with a chance of less than 1e-7 for

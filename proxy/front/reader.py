@@ -23,30 +23,30 @@ from proxy.sql.algebra.constants import ANY_MODIFIER, InputStyle, InputText
 _MOST_AT_ONCE = 1000  # of 1,664 columns that a row of PostgreSQL may have
 _TEXT_OID = 25
 
-Connection = psycopg.Connection[tuple[object, ...]]
+FrontConnection = psycopg.Connection[tuple[object, ...]]
 #: The bytes of a value as PostgreSQL sends it, None for NULL.
-Read = bytes | None
+ReadText = bytes | None
 
 
 @dataclass(slots=True)
 class _Line:
     """A connection, and in which style it reads."""
 
-    connection: Connection
+    connection: FrontConnection
     style: InputStyle
 
 
 class FrontReader:
     """Reads texts. Safe to call from any thread; a call waits for the front, and not for long."""
 
-    def __init__(self, connect: Callable[[], Connection], timeout_s: float = 10.0) -> None:
+    def __init__(self, connect: Callable[[], FrontConnection], timeout_s: float = 10.0) -> None:
         """connect: opens a connection to the front as it is now. Raises psycopg.Error, FrontFailed."""
         self._connect = connect
         self._timeout_s = timeout_s
         self._idle: list[_Line] = []
         self._free = threading.BoundedSemaphore(READERS)
 
-    def read(self, texts: Sequence[InputText], style: InputStyle) -> tuple[Read, ...]:
+    def read(self, texts: Sequence[InputText], style: InputStyle) -> tuple[ReadText, ...]:
         """The value of each text, in binary.
 
         Raises NotReadable with PostgreSQL's own words where it refuses one, FrontFailed.
@@ -67,8 +67,8 @@ class FrontReader:
         while self._idle:
             self._idle.pop().connection.close()
 
-    def _read(self, line: _Line, texts: Sequence[InputText], style: InputStyle) -> tuple[Read, ...]:
-        deadline, found = time.monotonic() + self._timeout_s, list[Read]()
+    def _read(self, line: _Line, texts: Sequence[InputText], style: InputStyle) -> tuple[ReadText, ...]:
+        deadline, found = time.monotonic() + self._timeout_s, list[ReadText]()
         try:
             if line.style != style:
                 _set(line.connection, style, deadline)
@@ -88,7 +88,7 @@ class FrontReader:
 _AGAIN = "Try again in a moment."
 
 
-def _set(connection: Connection, style: InputStyle, deadline: float) -> None:
+def _set(connection: FrontConnection, style: InputStyle, deadline: float) -> None:
     calls = ", ".join(f"pg_catalog.set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(style.values)))
     if calls:
         data = [part.encode() for pair in style.values for part in pair]
@@ -97,7 +97,7 @@ def _set(connection: Connection, style: InputStyle, deadline: float) -> None:
             raise psycopg.DataError("the front takes none of the session's settings")
 
 
-def _values(connection: Connection, texts: Sequence[InputText], deadline: float) -> list[Read]:
+def _values(connection: FrontConnection, texts: Sequence[InputText], deadline: float) -> list[ReadText]:
     """Sent as parameters, each with the number of its type: no name is looked up, and no statement quotes a value."""
     wanted = ", ".join(_wanted(n, text) for n, text in enumerate(texts, start=1))
     oids = [text.oid if text.modifier == ANY_MODIFIER else _TEXT_OID for text in texts]
@@ -118,7 +118,7 @@ def _wanted(number: int, text: InputText) -> str:
 
 
 def _asked(
-    connection: Connection, sql: str, data: Sequence[bytes], oids: Sequence[int], deadline: float
+    connection: FrontConnection, sql: str, data: Sequence[bytes], oids: Sequence[int], deadline: float
 ) -> pq.abc.PGresult:
     """The result of a statement, in binary. A front that stands still holds nobody up longer than until the deadline.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proxy.errors import FrontFailed
-from proxy.front.account import Account, can_traverse
+from proxy.front.account import SystemUser, can_traverse
 from proxy.front.segments import remove_segment_named_in
 
 MAX_SOCKET_PATH = 103  # bytes, without the final NUL: the smallest limit of the systems we run on
@@ -34,7 +34,7 @@ class RuntimeDirectory:
     """The directory of one front. Made by `create`; `remove` ends it."""
 
     path: Path
-    account: Account
+    account: SystemUser
     record: Path
     lock: int
 
@@ -91,7 +91,7 @@ class RuntimeDirectory:
         path.parent.chmod(0o711)  # the file mode mask may have taken bits away
 
 
-def create(state_dir: Path, account: Account) -> RuntimeDirectory:
+def create(state_dir: Path, account: SystemUser) -> RuntimeDirectory:
     """A fresh directory: below `state_dir` if the account can get there and the path is short enough
     for a socket, else in the system's place for temporary files."""
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -26,9 +26,8 @@ from proxy.front.visibility import (
 )
 from proxy.policy.model import (
     Bounded,
+    BoundSource,
     Column,
-    FromPolicy,
-    Limit,
     Listed,
     LocalTable,
     Policy,
@@ -38,6 +37,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
     Unknown,
+    WrittenBound,
 )
 from proxy.sqltypes import SqlType
 
@@ -161,12 +161,12 @@ def _ownership(policy: Policy, visible: Visibility, table: Table) -> str:
 
 def _limits(policy: Policy, table: Table) -> tuple[str, ...]:
     unit = policy.privacy.unit
-    named: tuple[tuple[str, Limit], ...] = (
+    named: tuple[tuple[str, BoundSource], ...] = (
         (f"rows per {unit}", table.rows_per_unit),
         (f"rows per {unit} and group", table.rows_per_group),
         (f"groups per {unit}", table.groups_per_unit),
     )
-    return tuple(f"at most {limit.limit} {what}" for what, limit in named if isinstance(limit, FromPolicy))
+    return tuple(f"at most {limit.limit} {what}" for what, limit in named if isinstance(limit, WrittenBound))
 
 
 def _column_comment(policy: Policy, table: Table, column: Column) -> str:

@@ -41,7 +41,7 @@ _RELOAD_WAIT_S = 5.0
 _DEATH_THROES_S = 0.5
 
 
-class State(enum.Enum):
+class ServerState(enum.Enum):
     """What can be said about a server."""
 
     STARTING = "starting"
@@ -77,7 +77,7 @@ class FrontServer:
     rows: PublicRows
     on_event: Callable[[FrontEvent], None]
     logins: tuple[str, ...] = ()
-    state: State = State.STARTING
+    state: ServerState = ServerState.STARTING
     leases: int = 0
     is_retired: bool = False  # has no successor if it dies
     _has_roles: bool = True  # those of `logins`, once it is built
@@ -93,12 +93,12 @@ class FrontServer:
     async def start(self) -> None:
         """Build and begin to supervise. Raises FrontFailed or PolicyError; nothing is left then."""
         await self._build()
-        self.state = State.RUNNING
+        self.state = ServerState.RUNNING
         self._watch.append(asyncio.create_task(self._supervise(), name=f"front {self.blueprint.name}"))
 
     async def stop(self) -> None:
         """End supervision and the server; harmless when repeated."""
-        self.state = State.STOPPED
+        self.state = ServerState.STOPPED
         for task in self._watch:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -236,13 +236,13 @@ class FrontServer:
         """Rebuild the server whenever it ends by itself, waiting longer after each failure."""
         while True:
             why = await self._postmaster[0].wait()
-            self.state = State.RESTARTING
+            self.state = ServerState.RESTARTING
             self._tell("lost" if self._postmaster[0].is_running() else "crashed", f"{why}; {log_tail(self.blueprint)}")
             await self._discard()
             if self.is_retired:
                 return
             await self._rebuild()
-            self.state = State.RUNNING
+            self.state = ServerState.RUNNING
             self._tell("restarted", "")
 
     async def _rebuild(self) -> None:

@@ -43,7 +43,7 @@ def visible_columns(table: Table) -> tuple[Column, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ShownForeignKey:
     """A foreign key from one column to another table's unique column."""
 
     column: str
@@ -71,12 +71,12 @@ def unique_keys(policy: Policy, visible: Visibility, table: Table) -> tuple[str,
     return tuple(sorted(k for k in _parent_keys(policy, visible, table) & shown if (k,) != primary))
 
 
-def references(policy: Policy, visible: Visibility, table: Table) -> tuple[Reference, ...]:
+def references(policy: Policy, visible: Visibility, table: Table) -> tuple[ShownForeignKey, ...]:
     """Foreign keys of `table` whose both ends are visible and whose target is unique."""
-    wanted = [Reference(j.column, j.table, j.ref_column) for j in table.joins]
+    wanted = [ShownForeignKey(j.column, j.table, j.ref_column) for j in table.joins]
     match table.ownership:
         case UnitVia(parent=parent, on=on, parent_key=key):
-            wanted.append(Reference(on, parent, key))
+            wanted.append(ShownForeignKey(on, parent, key))
         case PublicTable() | RowUnit() | UnitColumns() | LocalTable():
             pass
     kept = dict.fromkeys(r for r in wanted if _is_possible(policy, visible, table, r))
@@ -95,7 +95,7 @@ def _parent_keys(policy: Policy, visible: Visibility, table: Table) -> set[str]:
     return {c.parent_key for c in children if isinstance(c, UnitVia) and c.parent == table.name}
 
 
-def _is_possible(policy: Policy, visible: Visibility, table: Table, reference: Reference) -> bool:
+def _is_possible(policy: Policy, visible: Visibility, table: Table, reference: ShownForeignKey) -> bool:
     if reference.table not in visible.tables:
         return False
     target = policy.tables[reference.table]

@@ -16,7 +16,7 @@ from functools import partial
 
 from proxy.ledger.base import NOTHING
 from proxy.ledger.chain import Origin, Priced
-from proxy.ledger.promises import Terms
+from proxy.ledger.promises import PromiseTerms
 from proxy.ledger.windows import LONGEST_DAYS, first_day
 from proxy.plan.charge import Cost
 from proxy.policy.model import Accounting, Refresh
@@ -83,7 +83,7 @@ class Tab:
     _keyed: list[_Keyed] = field(default_factory=list)
 
     def charge(
-        self, accounting: Accounting, origin: Origin, day: int, releases: Sequence[Priced], terms: Terms
+        self, accounting: Accounting, origin: Origin, day: int, releases: Sequence[Priced], terms: PromiseTerms
     ) -> None:
         """Book the costs of releases."""
         costs = [release.cost for release in releases]
@@ -101,7 +101,7 @@ class Tab:
         self._charged.setdefault((accounting, origin), Running()).add(day, total(costs))
         self.spent[accounting].add(day, total(counted))
 
-    def recount(self, terms: Terms) -> None:
+    def recount(self, terms: PromiseTerms) -> None:
         """Count all that was charged for what is promised now; no sum gets less."""
         for accounting, before in tuple(self.spent.items()):
             after = Running()
@@ -113,7 +113,7 @@ class Tab:
                 after.include(Running(grown, {one.day: grown}), lambda cost: cost)
             self.spent[accounting] = before.at_least(after)
 
-    def is_countable(self, terms: Terms) -> bool:
+    def is_countable(self, terms: PromiseTerms) -> bool:
         """Whether all deltas can be told for what is promised now."""
         return all(terms.is_countable(one.origin, one.release_id, one.atto) for one in self._keyed)
 

@@ -18,7 +18,7 @@ from proxy.ledger.promises import NEVER_STATED, Standing
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import Accounting
 from proxy.policy.pledge import Pledge
-from proxy.release.store import Missing, ReleaseStore, Stored
+from proxy.release.store import NotStored, ReleaseStore, StoredRelease
 
 LATEST = datetime.min.replace(tzinfo=UTC)
 NOTHING = Cost(0, 0)
@@ -99,7 +99,7 @@ class Receipt:
     """
 
     statement: int
-    items: tuple[Reserved | Stored, ...]
+    items: tuple[Reserved | StoredRelease, ...]
     charged: tuple[Cost, ...]
     balances: tuple[Balance, ...]
 
@@ -114,7 +114,7 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class HistoryLine:
     """One line of a login's history. `cost` is what the login's own account paid, `reused` that it paid nothing.
 
     accounting: what the cost counts, that of the policy then.
@@ -129,7 +129,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
+class AccountTotal:
     """All that one account ever spent and was granted, in one accounting. standing, outside: as of `Balance`."""
 
     kind: AccountKind
@@ -142,13 +142,13 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VerifiedLedger:
     """Result of a successful verification."""
 
     entries: int
     releases: int
     head: str
-    totals: tuple[Total, ...]
+    totals: tuple[AccountTotal, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +287,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> StoredRelease | NotStored:
         """The stored release of `key` that all these accounts paid for already; charges nothing."""
         ...
 
@@ -312,11 +312,11 @@ class Ledger(Protocol):
         """Give an account more than its policy says, durably."""
         ...
 
-    def all_accounts(self) -> tuple[Total, ...]:
+    def all_accounts(self) -> tuple[AccountTotal, ...]:
         """Every account that ever paid, in the order of kind and name. For admins only."""
         ...
 
-    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+    def history(self, login: str, limit: int) -> tuple[HistoryLine, ...]:
         """The login's latest statements on private data, newest first."""
         ...
 
@@ -324,7 +324,7 @@ class Ledger(Protocol):
         """The chained entries with a number above `after`, oldest first. For admins only."""
         ...
 
-    def verify(self) -> Report:
+    def verify(self) -> VerifiedLedger:
         """Read everything back, add up every charge again, check the chain. Raises LedgerFailed."""
         ...
 

@@ -20,12 +20,12 @@ from proxy.ledger.base import (
     NOTHING,
     AccountingChanged,
     AccountSpent,
+    AccountTotal,
     Balance,
     Ending,
     Gift,
     Question,
     Shortfall,
-    Total,
 )
 from proxy.ledger.chain import (
     GENESIS,
@@ -36,10 +36,10 @@ from proxy.ledger.chain import (
     Keyed,
     Limit,
     Line,
-    NoLimit,
     Pledged,
     Priced,
     Try,
+    Unlimited,
     decode,
     digest,
     preview,
@@ -108,7 +108,7 @@ class Books:
     def _can_pay(self, account: Account) -> bool:
         return self.tab_of(account).can_pay(account.accounting)
 
-    def totals(self) -> tuple[Total, ...]:
+    def totals(self) -> tuple[AccountTotal, ...]:
         """All that each account spent, under pure accounting as long as nothing else was charged to it."""
         return tuple(self._total(*who, tab) for who, tab in sorted(self._tabs.items(), key=lambda t: t[0]))
 
@@ -268,10 +268,10 @@ class Books:
             outside=tab.outside[account.accounting],
         )
 
-    def _total(self, kind: AccountKind, name: str, tab: Tab) -> Total:
+    def _total(self, kind: AccountKind, name: str, tab: Tab) -> AccountTotal:
         is_pure = tab.is_pure and tab.granted[Accounting.ZCDP].total == NOTHING
         accounting = Accounting.PURE if is_pure else Accounting.ZCDP
-        return Total(
+        return AccountTotal(
             kind=kind,
             name=name,
             spent=tab.spent[accounting].total,
@@ -291,7 +291,7 @@ class Books:
             releases=tuple(pick.release_id for pick in due),
             cost=cost,
             total=self.tab_of(account).spent[account.accounting].total + cost,
-            limit=Limit(account.limit, account.refresh) if account.limited else NoLimit(),
+            limit=Limit(account.limit, account.refresh) if account.limited else Unlimited(),
         )
 
     def _check_promise(self, accounts: tuple[Account, ...], picks: tuple[Pick, ...]) -> None:

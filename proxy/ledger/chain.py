@@ -19,7 +19,7 @@ from proxy.dp.selection import KeyRule
 from proxy.errors import LedgerFailed
 from proxy.plan.charge import AccountKind, Cost, ReleaseKey
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
-from proxy.policy.pledge import Owner, Pledge
+from proxy.policy.pledge import Pledge, RowsOwner
 
 GENESIS = "0" * 64
 PREVIEW_CHARS = 1000
@@ -50,7 +50,7 @@ class Priced:
 
 
 @dataclass(frozen=True, slots=True)
-class NoLimit:
+class Unlimited:
     """The account was counted without a limit."""
 
 
@@ -74,7 +74,7 @@ class Line:
     releases: tuple[int, ...]
     cost: Cost
     total: Cost
-    limit: Limit | NoLimit
+    limit: Limit | Unlimited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,8 +266,8 @@ def _ended(ended: Ended) -> dict[str, object]:
     return {"kind": "ended", "reason": ended.reason.value, "fresh": ended.is_fresh, "after": after, "tries": tries}
 
 
-def _limit(limit: Limit | NoLimit) -> list[object]:
-    return [] if isinstance(limit, NoLimit) else [*_pair(limit.cost), limit.refresh]
+def _limit(limit: Limit | Unlimited) -> list[object]:
+    return [] if isinstance(limit, Unlimited) else [*_pair(limit.cost), limit.refresh]
 
 
 def decode(body: str) -> Event:
@@ -328,7 +328,7 @@ def _read_line(
         releases=tuple(releases),
         cost=Cost(pico, atto),
         total=Cost(pico_total, atto_total),
-        limit=Limit(Cost(limit[0], limit[1]), Refresh(limit[2])) if limit else NoLimit(),
+        limit=Limit(Cost(limit[0], limit[1]), Refresh(limit[2])) if limit else Unlimited(),
     )
 
 
@@ -364,7 +364,7 @@ def _read_pledged(document: dict[str, Any]) -> Pledged:
         policy_digest=document["policy_digest"],
         promise=_read_promise(*document["promise"]),
         unit=document["unit"],
-        owners=tuple((name, Owner(words, tuple(parents))) for name, words, parents in document["owners"]),
+        owners=tuple((name, RowsOwner(words, tuple(parents))) for name, words, parents in document["owners"]),
         changed_from=document["changed_from"],
     )
     at = datetime.fromisoformat(document["at"])

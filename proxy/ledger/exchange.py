@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from proxy.errors import LedgerFailed
-from proxy.ledger.base import Report
+from proxy.ledger.base import VerifiedLedger
 from proxy.ledger.books import Books
 from proxy.ledger.chain import KINDS
 from proxy.plan.charge import ReleaseKey
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Body:
     text: str
 
 
-Item = Body | Stored
+Item = Body | StoredRelease
 
 
 def written(items: Iterable[Item]) -> Iterator[str]:
@@ -59,7 +59,7 @@ def read(lines: Iterable[str]) -> Iterator[Item]:
         raise LedgerFailed("the export was cut short: its last line is missing")
 
 
-def verified(lines: Iterable[str]) -> Report:
+def verified(lines: Iterable[str]) -> VerifiedLedger:
     """What an export holds. Raises LedgerFailed unless it is whole and verifies."""
     tally = _Tally()
     for item in read(lines):
@@ -95,9 +95,9 @@ class _Tally:
         self._releases += 1
         self._last_release = item.release_id
 
-    def report(self) -> Report:
+    def report(self) -> VerifiedLedger:
         books = self._books
-        return Report(entries=books.seq, releases=self._releases, head=books.head, totals=books.totals())
+        return VerifiedLedger(entries=books.seq, releases=self._releases, head=books.head, totals=books.totals())
 
     def compare(self, end: _End, number: int) -> None:
         if (end.entries, end.releases, end.head) != (self._books.seq, self._releases, self._books.head):
@@ -115,13 +115,13 @@ def _item(text: str, number: int) -> Item | _End:
         if kind == "release":
             key = ReleaseKey(**{name: str(document[name]) for name in ReleaseKey.__slots__})
             payload = base64.b64decode(document["payload"], validate=True)
-            return Stored(release_id=int(document["release_id"]), key=key, payload=payload)
+            return StoredRelease(release_id=int(document["release_id"]), key=key, payload=payload)
     except (ValueError, KeyError, TypeError, binascii.Error) as error:
         raise LedgerFailed(f"line {number} of the export cannot be read") from error
     raise LedgerFailed(f"line {number} of the export is of no known kind")
 
 
-def _release_line(stored: Stored) -> str:
+def _release_line(stored: StoredRelease) -> str:
     key = {name: getattr(stored.key, name) for name in ReleaseKey.__slots__}
     payload = base64.b64encode(stored.payload).decode("ascii")
     return _line({"kind": "release", "release_id": stored.release_id, **key, "payload": payload})

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from proxy.errors import LedgerFailed
 from proxy.ledger import replay
-from proxy.ledger.base import Gift, Total
+from proxy.ledger.base import AccountTotal, Gift
 from proxy.ledger.books import Books
 from proxy.ledger.chain import encode
 from proxy.ledger.sqlite import schema
 from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, read_mark
 
 
-def grant_in_files(directory: Path, gift: Gift) -> Total:
+def grant_in_files(directory: Path, gift: Gift) -> AccountTotal:
     """Append the grant; the account's figures afterwards. Raises ConfigError if there is no ledger, LedgerFailed."""
     replay.check_present(directory)
     mark = read_mark(directory / MARKER_NAME)

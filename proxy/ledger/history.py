@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from proxy.ledger.base import Asked, Outcome, Question
+from proxy.ledger.base import HistoryLine, Outcome, Question
 from proxy.ledger.chain import Entry, decode, preview
 from proxy.plan.charge import AccountKind, Cost
 
@@ -28,7 +28,7 @@ _REPEATED = f"select at, query, {_OUTCOME.format('-number')} from repeat where l
 
 Repeats = list[tuple[int, str, str, str]]
 Outcomes = list[tuple[int, str]]
-Written = tuple[frozenset[int], frozenset[int]]
+WrittenEntries = tuple[frozenset[int], frozenset[int]]
 
 
 class Notes:
@@ -61,7 +61,7 @@ class Notes:
             repeats = [(number, *row) for number, row in self._repeats.items()]
             return repeats, list(self._outcomes.items())
 
-    def forget(self, written: Written) -> None:
+    def forget(self, written: WrittenEntries) -> None:
         repeats, outcomes = written
         with self._lock:
             for number in repeats:
@@ -77,7 +77,7 @@ class Notes:
                     del waiting[number]
 
 
-def numbers_of(repeats: Repeats, outcomes: Outcomes) -> Written:
+def numbers_of(repeats: Repeats, outcomes: Outcomes) -> WrittenEntries:
     """What to `forget` once these rows are committed."""
     return frozenset(row[0] for row in repeats), frozenset(row[0] for row in outcomes)
 
@@ -88,7 +88,7 @@ class History(Notes):
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(int(connection.execute("select coalesce(max(number), 0) from repeat").fetchone()[0]))
 
-    def write(self, connection: sqlite3.Connection) -> Written:
+    def write(self, connection: sqlite3.Connection) -> WrittenEntries:
         """Write what waits, inside the caller's transaction; what to `forget` once that is committed."""
         repeats, outcomes = self.waiting()
         connection.executemany("insert or replace into repeat values (?, ?, ?, ?)", _ascii(repeats))
@@ -101,7 +101,7 @@ def _ascii(rows: list[tuple[int, str, str, str]]) -> list[tuple[int, str, str, s
     return [(n, at, login, query.encode("utf-8", "replace").decode()) for n, at, login, query in rows]
 
 
-def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked, ...]:
+def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[HistoryLine, ...]:
     """The latest `limit` statements of a login, newest first."""
     charged = connection.execute(_CHARGED, (login, limit)).fetchall()
     return merged(charged, connection.execute(_REPEATED, (login, limit)).fetchall(), limit)
@@ -109,18 +109,18 @@ def read(connection: sqlite3.Connection, login: str, limit: int) -> tuple[Asked,
 
 def merged(
     charges: Iterable[tuple[str, str | None]], repeats: Iterable[tuple[str, str, str | None]], limit: int
-) -> tuple[Asked, ...]:
+) -> tuple[HistoryLine, ...]:
     """The latest of both, newest first: bodies of entries and (time, query), each with its outcome."""
     charged = [_charged(entry, outcome) for body, outcome in charges if isinstance(entry := decode(body), Entry)]
     repeated = [_repeated(*row) for row in repeats]
     return tuple(sorted(charged + repeated, key=lambda asked: asked.at, reverse=True)[:limit])
 
 
-def _charged(entry: Entry, outcome: str | None) -> Asked:
+def _charged(entry: Entry, outcome: str | None) -> HistoryLine:
     paid = {line.kind: line.cost for line in entry.lines}
     is_reused = AccountKind.USER not in paid
     cost = paid.get(AccountKind.USER, Cost(0, 0))
-    return Asked(
+    return HistoryLine(
         at=entry.at,
         query=entry.query,
         cost=cost,
@@ -130,9 +130,9 @@ def _charged(entry: Entry, outcome: str | None) -> Asked:
     )
 
 
-def _repeated(at: str, query: str, outcome: str | None) -> Asked:
+def _repeated(at: str, query: str, outcome: str | None) -> HistoryLine:
     asked_at = datetime.fromisoformat(at)
-    return Asked(at=asked_at, query=query, cost=Cost(0, 0), reused=True, outcome=_outcome(outcome))
+    return HistoryLine(at=asked_at, query=query, cost=Cost(0, 0), reused=True, outcome=_outcome(outcome))
 
 
 def _outcome(text: str | None) -> Outcome:

@@ -10,14 +10,14 @@ from typing import assert_never
 
 from proxy.errors import ConfigError, LedgerFailed
 from proxy.ledger import replay
-from proxy.ledger.base import Report
+from proxy.ledger.base import VerifiedLedger
 from proxy.ledger.books import Books
 from proxy.ledger.exchange import Body, Item
 from proxy.ledger.sqlite import schema
 from proxy.ledger.sqlite.directory import OwnedDirectory, make_private
 from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, NoMark, read_mark
 from proxy.plan.charge import ReleaseKey
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 
 _RELEASES = "select release_id, fingerprint, policy_digest, data_version, payload from release order by release_id"
 
@@ -36,12 +36,12 @@ def items_of(directory: Path) -> Iterator[Item]:
             for (body,) in connection.execute("select body from entry order by seq"):
                 yield Body(body)
             for release_id, *key, payload in connection.execute(_RELEASES):
-                yield Stored(release_id=release_id, key=_key(*key), payload=payload)
+                yield StoredRelease(release_id=release_id, key=_key(*key), payload=payload)
     except sqlite3.Error as error:
         raise LedgerFailed("the ledger's file cannot be read", hint=RESTORE_HINT) from error
 
 
-def take_in(directory: Path, items: Iterable[Item]) -> Report:
+def take_in(directory: Path, items: Iterable[Item]) -> VerifiedLedger:
     """Fill a state directory that has no books yet: all of it, durably, or nothing.
 
     Raises ConfigError if it has some or is in use, LedgerFailed, and whatever `items` raises.
@@ -61,7 +61,7 @@ def take_in(directory: Path, items: Iterable[Item]) -> Report:
             if isinstance(error, (sqlite3.Error, OSError)):
                 raise LedgerFailed("the ledger could not be written") from error
             raise
-    return Report(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
+    return VerifiedLedger(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
 
 
 def _fill(connection: sqlite3.Connection, items: Iterable[Item]) -> tuple[Books, int]:
@@ -72,7 +72,7 @@ def _fill(connection: sqlite3.Connection, items: Iterable[Item]) -> tuple[Books,
             case Body(text):
                 books.apply(text)
                 connection.execute("insert into entry values (?, ?)", (books.seq, text))
-            case Stored(release_id=number, key=key, payload=payload):
+            case StoredRelease(release_id=number, key=key, payload=payload):
                 row = (number, key.fingerprint, key.policy_digest, key.data_version, payload)
                 connection.execute("insert into release values (?, ?, ?, ?, ?)", row)
                 releases += 1

@@ -20,7 +20,7 @@ from proxy.errors import LedgerFailed, PolicyForbids
 from proxy.ledger.chain import Entry, Origin, Priced
 from proxy.plan.charge import Cost, dataset_of
 from proxy.policy.model import Accounting, Promise
-from proxy.policy.pledge import Owner, Pledge, changed_unit
+from proxy.policy.pledge import Pledge, RowsOwner, changed_unit
 
 WEAKEST = Promise()
 
@@ -79,7 +79,7 @@ class Standing:
     reach: int = WEAKEST.reach
     group_size: int = WEAKEST.group_size
     unit: str = ""
-    owners: Mapping[str, Owner] = field(default_factory=lambda: MappingProxyType({}))
+    owners: Mapping[str, RowsOwner] = field(default_factory=lambda: MappingProxyType({}))
     digests: frozenset[str] = frozenset()
     acknowledged: str = ""
     breaks: tuple[Break, ...] = ()
@@ -139,7 +139,7 @@ NEVER_STATED = Standing()
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PromiseTerms:
     """How charges of a dataset count now. stated: promises by the digest of a policy. keys: rules by release."""
 
     standing: Standing
@@ -209,14 +209,14 @@ class Promises:
     def standing(self, dataset: str) -> Standing:
         return self._standings.get(dataset, NEVER_STATED)
 
-    def terms(self, dataset: str) -> Terms:
+    def terms(self, dataset: str) -> PromiseTerms:
         """How charges of a dataset count."""
-        return Terms(self.standing(dataset), self._stated, self._keys)
+        return PromiseTerms(self.standing(dataset), self._stated, self._keys)
 
-    def terms_after(self, pledge: Pledge, at: datetime) -> Terms:
+    def terms_after(self, pledge: Pledge, at: datetime) -> PromiseTerms:
         """How they would count. Raises UnitChanged."""
         stated = {**self._stated, pledge.policy_digest: pledge.promise}
-        return Terms(self.standing(pledge.dataset).after(pledge, at), stated, self._keys)
+        return PromiseTerms(self.standing(pledge.dataset).after(pledge, at), stated, self._keys)
 
     def is_stated(self, pledge: Pledge) -> bool:
         """Whether the policy is one of those for which the dataset is kept."""

@@ -16,7 +16,7 @@ from proxy.ledger.base import NOTHING, Balance, Receipt, Wanted
 from proxy.ledger.books import FINISHED, Books, Pick
 from proxy.ledger.chain import Line
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
-from proxy.release.store import Missing, ReleaseStore, Stored
+from proxy.release.store import NotStored, ReleaseStore, StoredRelease
 
 NOT_FINISHED = 0
 _NEVER_CHARGED = 2**62  # and all numbers above it
@@ -132,23 +132,25 @@ def check_current(books: Books, reserved: Reserved) -> None:
         raise LedgerFailed("a release was about to be stored by an attempt that had ended")
 
 
-def stored_of(store: ReleaseStore, picks: Iterable[Pick]) -> dict[int, Stored]:
+def stored_of(store: ReleaseStore, picks: Iterable[Pick]) -> dict[int, StoredRelease]:
     """The payloads of those picks that exist already."""
     return {
         pick.release_id: store.load(pick.release_id, pick.request.key) for pick in picks if pick.attempt == FINISHED
     }
 
 
-def seen_by_all(books: Books, store: ReleaseStore, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+def seen_by_all(
+    books: Books, store: ReleaseStore, accounts: tuple[Account, ...], key: ReleaseKey
+) -> StoredRelease | NotStored:
     """The newest stored release of `key` that all these accounts paid for."""
     for release_id in store.completed(key):
         if all(books.has_paid(account, release_id) for account in accounts):
             return store.load(release_id, key)
-    return Missing()
+    return NotStored()
 
 
 def receipt_of(
-    statement: int, items: tuple[Reserved | Stored, ...], lines: tuple[Line, ...], balances: tuple[Balance, ...]
+    statement: int, items: tuple[Reserved | StoredRelease, ...], lines: tuple[Line, ...], balances: tuple[Balance, ...]
 ) -> Receipt:
     """What a statement gets: balances are of its accounts, in their order."""
     paid = {(line.kind, line.name): line.cost for line in lines}
@@ -163,7 +165,7 @@ class Tickets:
         self._waiting: set[int] = set()
         self._lock = threading.Lock()
 
-    def item(self, one: Wanted, pick: Pick, stored: Mapping[int, Stored]) -> Reserved | Stored:
+    def item(self, one: Wanted, pick: Pick, stored: Mapping[int, StoredRelease]) -> Reserved | StoredRelease:
         """The stored release, or the proof that a new one is charged; to be called once it is."""
         if pick.release_id in stored:
             return stored[pick.release_id]

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger.base import Report, Restated
+from proxy.ledger.base import Restated, VerifiedLedger
 from proxy.ledger.books import Books
 from proxy.ledger.chain import encode
 from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, NoMark, read_mark
@@ -66,7 +66,7 @@ def check_stored(books: Books, last: int, opened: int) -> None:
         raise LedgerFailed("a release is stored whose attempt had ended before", hint=RESTORE_HINT)
 
 
-def inspect(directory: Path) -> Report:
+def inspect(directory: Path) -> VerifiedLedger:
     """Verify a ledger from its files alone, also while a proxy is running on it.
 
     Raises ConfigError if there is none, LedgerFailed if it does not verify.
@@ -74,7 +74,7 @@ def inspect(directory: Path) -> Report:
     check_present(directory)
     books = Books()
     releases = reread(books, directory)
-    return Report(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
+    return VerifiedLedger(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
 
 
 def foretell(directory: Path, pledge: Pledge, account: Account, at: datetime) -> Restated:

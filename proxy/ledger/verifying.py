@@ -13,7 +13,7 @@ from typing import Protocol, assert_never
 from proxy.ledger.attempts import Attempts
 from proxy.ledger.balances import Tab, total
 from proxy.ledger.base import NOTHING
-from proxy.ledger.chain import Ended, Entry, Event, Grant, Keyed, Line, NoLimit, Pledged, Priced
+from proxy.ledger.chain import Ended, Entry, Event, Grant, Keyed, Line, Pledged, Priced, Unlimited
 from proxy.ledger.promises import Promises, UnitChanged
 from proxy.plan.charge import dataset_of
 from proxy.policy.model import Promise
@@ -118,7 +118,7 @@ def _of_line(line: Line, releases: dict[int, Priced], entry: Entry, books: Befor
 
 
 def _is_within(line: Line, tab: Tab, entry: Entry, books: Before) -> bool:
-    if isinstance(line.limit, NoLimit):
+    if isinstance(line.limit, Unlimited):
         return True
     refresh, day = line.limit.refresh, books.day_at(entry.at)
     spent = tab.spent[entry.accounting].within(refresh, day) + line.cost

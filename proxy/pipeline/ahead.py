@@ -8,7 +8,7 @@ from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts, Outline
 from proxy.pipeline.plans import Planned, Task, plan_statement
 from proxy.pipeline.premises import Terms
-from proxy.pipeline.statements import Asked, Understood, understand
+from proxy.pipeline.statements import QueryString, Understood, understand
 from proxy.sql.algebra.constants import Constants, Unread
 from proxy.wire.exchange import Piece
 
@@ -21,7 +21,7 @@ class Foreseen:
     planned: tuple[Planned, ...] = ()
 
 
-def foresee(cuts: Cuts, asked: Asked, terms: Terms, constants: Constants) -> Foreseen:
+def foresee(cuts: Cuts, asked: QueryString, terms: Terms, constants: Constants) -> Foreseen:
     """Understand a query string, and plan it if it is one statement that needs nothing else."""
     pieces = understand(cuts, asked)
     handle = pieces[0].handle if len(pieces) == 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from proxy.errors import HushError, Unsupported
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises
-from proxy.pipeline.statements import Asked, understand
+from proxy.pipeline.statements import QueryString, understand
 from proxy.sql.advice.unknown_names import check_tables
 from proxy.sql.query.split import split
 from proxy.sql.syntax.parse import limited_depth, split_statements
@@ -24,7 +24,7 @@ def read_alone(cuts: Cuts, text: str, premises: Premises) -> Piece:
 
     What the front would answer, or refuse, is refused here.
     """
-    pieces = understand(cuts, Asked(premises=premises, text=text, has_intervals=False, told=_NOTHING_KEPT))
+    pieces = understand(cuts, QueryString(premises=premises, text=text, has_intervals=False, told=_NOTHING_KEPT))
     found = [piece for piece in pieces if piece.is_private]
     if len(found) > 1 or not pieces:
         raise Unsupported("expected one statement", hint="Give one SELECT.")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from proxy.sql.syntax.parse import Statement, split_statements
-from proxy.sql.syntax.prepared import Call, asked_as
+from proxy.sql.syntax.prepared import Execution, asked_as
 from proxy.wire.exchange import Row
 
 #: The rows that the front gave, for each thing asked.
@@ -51,7 +51,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RememberedNames:
     """Views by name, each with its SELECT, prepared statements by name, names of temporary relations and of cursors."""
 
     views: Mapping[str, str]
@@ -59,7 +59,7 @@ class Kept:
     relations: frozenset[str]
     cursors: frozenset[str]
 
-    def only_of(self, names: frozenset[str]) -> Kept:
+    def only_of(self, names: frozenset[str]) -> RememberedNames:
         """Without the views that neither name one of these nor, through other views, lead to one."""
         found: dict[str, str] = {}
         words = {name: _words(body) for name, body in self.views.items()}
@@ -82,7 +82,7 @@ class Noted:
     names: tuple[str, ...]
 
 
-def read_kept(rows: Sequence[Row]) -> Kept:
+def read_kept(rows: Sequence[Row]) -> RememberedNames:
     """The answer to KEPT_SQL."""
     views: dict[str, str] = {}
     prepared: dict[str, Prepared] = {}
@@ -96,13 +96,13 @@ def read_kept(rows: Sequence[Row]) -> Kept:
             prepared[name] = Prepared(text, tuple(types.split("\n")) if types else ())
         else:
             names[str(kind)].add(name)
-    return Kept(views, prepared, frozenset(names["relation"]), frozenset(names["cursor"]))
+    return RememberedNames(views, prepared, frozenset(names["relation"]), frozenset(names["cursor"]))
 
 
-NOTHING_KEPT = Kept({}, {}, frozenset(), frozenset())
+NOTHING_KEPT = RememberedNames({}, {}, frozenset(), frozenset())
 
 
-def values_sql(call: Call, types: Sequence[str]) -> str:
+def values_sql(call: Execution, types: Sequence[str]) -> str:
     """Asks for the arguments' values, each as a text that means it whatever the session's settings are."""
     return f"SELECT {', '.join(asked_as(f'(({a})::{t})', t) for a, t in zip(call.arguments, types, strict=True))}"
 

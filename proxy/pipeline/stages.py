@@ -15,11 +15,11 @@ from proxy.pipeline.outline import Cuts, Outline, outline_of
 from proxy.pipeline.plans import Planned, Task, plan_statement, share_of
 from proxy.pipeline.premises import Terms, atto_for_keys
 from proxy.pipeline.statements import Understood
-from proxy.pipeline.trial_plan import Choices, Rehearsal, different
+from proxy.pipeline.trial_plan import Rehearsal, TrialValues, different
 from proxy.plan.charge import Cost
 from proxy.sql.algebra.constants import Constants
 from proxy.sql.query.stage_types import STAND_INS, likely, stand_ins
-from proxy.sql.query.stages import Row, StageText, Written, with_stand_ins, written
+from proxy.sql.query.stages import StageRow, StageText, WrittenStatement, with_stand_ins, written
 from proxy.sql.syntax.parse import NO_STATEMENT
 
 
@@ -44,7 +44,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class StagePart:
     """The stage that is to be computed now, what it asks as a statement, and what other stages ask that could be."""
 
     asked: StageText
@@ -75,7 +75,7 @@ def rehearse(cuts: Cuts, handle: Understood, terms: Terms, constants: Constants,
     def whole(handle: Understood) -> Planned:
         return plan(_outline(handle))
 
-    def choices(_: Understood, stage: StageText) -> Choices:
+    def choices(_: Understood, stage: StageText) -> TrialValues:
         try:
             cut = cuts.of(premises, stage.text)
             return stand_ins(cut, () if cut.stages else plan(outline_of(cut)).blocks, stage.columns)
@@ -86,20 +86,20 @@ def rehearse(cuts: Cuts, handle: Understood, terms: Terms, constants: Constants,
     Rehearsal(whole, choices, lambda handle, words: with_words(cuts, handle, words)).check(handle)
 
 
-def with_words(cuts: Cuts, handle: Understood, words: Written) -> Understood:
+def with_words(cuts: Cuts, handle: Understood, words: WrittenStatement) -> Understood:
     """The statement in which constants have taken the place of sub-queries. Raises HushError."""
     query = outline_of(cuts.of(handle.premises, words.statement.text))
     return replace(handle, query=query, written=(*handle.written, replace(words, statement=NO_STATEMENT)))
 
 
-def next_part(cuts: Cuts, handle: Understood) -> Part:
+def next_part(cuts: Cuts, handle: Understood) -> StagePart:
     """What is to be computed first of a statement with stages. Raises HushError."""
     cut = {s: outline_of(cuts.of(handle.premises, s.text)) for s in different(_outline(handle).stages)}
     (asked, query), *others = ((s, found) for s, found in cut.items() if not found.stages)
-    return Part(asked=asked, query=query, others=tuple(found for _, found in others))
+    return StagePart(asked=asked, query=query, others=tuple(found for _, found in others))
 
 
-def resumed(cuts: Cuts, handle: Understood, asked: StageText, rows: Sequence[Row]) -> Understood:
+def resumed(cuts: Cuts, handle: Understood, asked: StageText, rows: Sequence[StageRow]) -> Understood:
     """The statement with the value that the front gave for the stage it was asked for. Raises HushError."""
     query = _outline(handle)
     try:

@@ -20,7 +20,7 @@ from proxy.sql.query.probe import Probe, emptied, is_without_rows, probe
 from proxy.sql.query.public_rows.aggregate_below_join import split_lifted
 from proxy.sql.query.side_effects import is_inert
 from proxy.sql.query.split import SYSTEM_SCHEMA, Split, split
-from proxy.sql.query.stages import Written
+from proxy.sql.query.stages import WrittenStatement
 from proxy.sql.syntax.parse import NO_STATEMENT, Statement, limited_depth, split_statements
 from proxy.sql.syntax.prepared import call_of, prepared_text, with_values
 from proxy.sql.syntax.system_calls import CALLS
@@ -41,9 +41,9 @@ class Understood:
     premises: Premises
     wrapped: Wrapped
     query: Outline | Probe
-    placed: Placed
+    placed: PlacedSelect
     told: Answers
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenStatement, ...] = ()
     profiled: frozenset[str] = frozenset()
 
     @property
@@ -59,7 +59,7 @@ class Understood:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedSelect:
     """How the SELECT that is understood came from the client's statement. is_call: it was prepared, so it has no place.
 
     start: where it began.
@@ -77,7 +77,7 @@ class Placed:
             return 0
         return self.start + self.written.original(self.expanded.original(self.lifted.original(position)))
 
-    def without_texts(self) -> Placed:
+    def without_texts(self) -> PlacedSelect:
         """The same for those who ask for positions alone."""
         return replace(
             self,
@@ -88,7 +88,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QueryString:
     """A query string and all that its meaning depends on.
 
     has_notes: notices are wanted in a column. noted: names that views and prepared statements of the session may have.
@@ -103,7 +103,7 @@ class Asked:
     told: Answers = ()
 
 
-def understand(cuts: Cuts, asked: Asked) -> tuple[Piece, ...]:
+def understand(cuts: Cuts, asked: QueryString) -> tuple[Piece, ...]:
     """Cut a query string into pieces. A private piece that is refused carries its refusal."""
     reader = _Reader(cuts, asked)
     return tuple(reader.piece(s) for s in split_statements(asked.text))
@@ -118,7 +118,7 @@ def private_words(premises: Premises) -> frozenset[str]:
 class _Reader:
     """Reads the statements of a string in order: one may name a view that an earlier one makes."""
 
-    def __init__(self, cuts: Cuts, asked: Asked) -> None:
+    def __init__(self, cuts: Cuts, asked: QueryString) -> None:
         self._cuts = cuts
         self._premises = asked.premises
         self._catalog = asked.premises.catalog
@@ -194,7 +194,7 @@ class _Reader:
         if not self._names_private(inner) or inner.words(1)[0] not in QUERY_STARTS:
             return _forwarded(statement)
         written = write_out(inner)
-        placed = Placed(start=wrapped.start, written=written, is_call=wrapped.is_call)
+        placed = PlacedSelect(start=wrapped.start, written=written, is_call=wrapped.is_call)
         try:
             placed = replace(placed, expanded=expand(written.statement, self._kept.views))
             cut, lifted = self._cut(placed.expanded.statement)
@@ -223,7 +223,7 @@ class _Reader:
             handle=Taken() if self._is_taken(wrapped) else self._understood(wrapped, cut, placed),
         )
 
-    def _understood(self, wrapped: Wrapped, cut: Split | Probe, placed: Placed) -> Understood:
+    def _understood(self, wrapped: Wrapped, cut: Split | Probe, placed: PlacedSelect) -> Understood:
         if isinstance(cut, Split):
             self._cuts.keep(self._premises, cut)
         query = outline_of(cut) if isinstance(cut, Split) else cut
@@ -297,7 +297,7 @@ def _with_made_up(error: HushError) -> HushError:
     return type(error)(error.message, detail=detail, hint=error.hint, position=error.position)
 
 
-def _moved(error: HushError, placed: Placed) -> HushError:
+def _moved(error: HushError, placed: PlacedSelect) -> HushError:
     position = placed.original(error.position)
     return type(error)(error.message, detail=error.detail, hint=error.hint, position=position)
 

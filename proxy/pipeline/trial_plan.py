@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from proxy.errors import HushError
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.statements import Understood
-from proxy.sql.query.stages import StageText, Written, with_stand_ins
+from proxy.sql.query.stages import StageText, WrittenStatement, with_stand_ins
 
 #: How many statements are planned at most: all combinations for two values of unknown types.
 MOST_TRIES = 49
 
-Choices = tuple[tuple[str, ...], ...]
+TrialValues = tuple[tuple[str, ...], ...]
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class Rehearsal:
     """
 
     plan: Callable[[Understood], object]
-    choices: Callable[[Understood, StageText], Choices]
-    write: Callable[[Understood, Written], Understood]
+    choices: Callable[[Understood, StageText], TrialValues]
+    write: Callable[[Understood, WrittenStatement], Understood]
     errors: list[HushError] = field(default_factory=list)
     is_whole: bool = True
 
@@ -51,7 +51,7 @@ class Rehearsal:
         """Whether it can be planned with some values."""
         if not isinstance(handle.query, Outline) or not handle.query.stages:
             return self._tried(handle, lambda: self.plan(handle))
-        choices = dict[tuple[object, ...], Choices]()
+        choices = dict[tuple[object, ...], TrialValues]()
         for stage in different(handle.query.stages):
             if not self._tried(handle, lambda s=stage: choices.update({s.asks_for(): self.choices(handle, s)})):  # type: ignore[misc]  # a default
                 return False
@@ -72,7 +72,9 @@ class Rehearsal:
             return False
         return True
 
-    def _dealt(self, choices: dict[tuple[object, ...], Choices]) -> Iterator[dict[tuple[object, ...], Sequence[str]]]:
+    def _dealt(
+        self, choices: dict[tuple[object, ...], TrialValues]
+    ) -> Iterator[dict[tuple[object, ...], Sequence[str]]]:
         """Values for each stage, as long as there have been few tries."""
         columns = [column for stage in choices.values() for column in stage]
         self.is_whole = self.is_whole and math.prod(map(len, columns)) <= MOST_TRIES

@@ -25,13 +25,13 @@ from proxy.plan.parts.cut_units import growth, norm_up, weight_beside
 from proxy.plan.parts.modes import counted_values
 from proxy.plan.parts.part_requests import asked_of
 from proxy.plan.parts.parts import Part, identity, plan_part, shares
-from proxy.plan.profile.bound_choice import FROM_POLICY, Bound, Situation, centres_of, choose, tells_keys
-from proxy.plan.profile.kept import Filters
+from proxy.plan.profile.bound_choice import FROM_POLICY, ChosenBound, Situation, centres_of, choose, tells_keys
+from proxy.plan.profile.kept import FilterShares
 from proxy.plan.profile.learned import noise_of_one
 from proxy.plan.profile.left_out import COMPLETE, LeftOut, Untold, left_out
 from proxy.plan.profile.profile import TableProfile
 from proxy.plan.profile.usual import Usual, usual_of
-from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.moment_sql import VectorStatement
 from proxy.plan.sql.row_sums import most_rows
 from proxy.plan.sql.statement import render
 from proxy.plan.sql.unit_totals import SumChoice, choices, is_better, possible_totals
@@ -125,7 +125,7 @@ class ReleasePlan:
     parts: tuple[Part, ...]
     salt: str = field(repr=False)
     fingerprint: str
-    bound: Bound = FROM_POLICY
+    bound: ChosenBound = FROM_POLICY
     left_out: LeftOut = COMPLETE
     usual: Usual | None = None
     added: int = 1
@@ -210,7 +210,7 @@ def plan_analysed(
     asked = asked_of(analysed.owned.block.aggregates)
     pico, pico_of_parts = shares(context.pico, len(asked), has_vector=bool(vector.moments))
     factor = privacy.promise.reach
-    profile, filters = _profile(analysed, context), Filters(analysed.owned, context.profiles)
+    profile, filters = _profile(analysed, context), FilterShares(analysed.owned, context.profiles)
     public = public_product(analysed.keys, analysed.joints)
     by_choice, chosen, bound = _bounded(ways[-1][:2], analysed, context, pico, weighted, filters, len(public))
     if chosen.is_chosen:
@@ -221,7 +221,7 @@ def plan_analysed(
     cut_weight = _cut_weight(told, allocation, distribution, context)
     sensitivity = norm_up(allocation.unit_norm, cut_weight, distribution) * factor
     scale = grid_scale(distribution, of_pico_down(pico), sensitivity) if vector.moments else 1.0
-    statement = Statement(
+    statement = VectorStatement(
         analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution, scale=scale,
         salt=context.salt, time_zone=privacy.time_zone, dialect=context.dialect, cut_weight=cut_weight,
     )  # fmt: skip
@@ -259,9 +259,9 @@ def vector_of(analysed: Analysed, distribution: Distribution) -> MomentVector:
     return _vector(analysed, distribution, NO_TOTALS)[0]
 
 
-def statement_of(plan: ReleasePlan, context: PlanContext) -> Statement:
+def statement_of(plan: ReleasePlan, context: PlanContext) -> VectorStatement:
     """What the plan's vector was rendered from."""
-    return Statement(
+    return VectorStatement(
         analysed=plan.analysed, moments=plan.vector.moments, allocation=plan.allocation,
         distribution=plan.distribution, scale=plan.scale, salt=plan.salt,
         time_zone=context.privacy.time_zone, dialect=context.dialect, cut_weight=plan.cut_weight,
@@ -305,8 +305,8 @@ def _vector(
 
 def _bounded(
     by_rows: tuple[MomentVector, Allocation], analysed: Analysed, context: PlanContext, pico: int, weighted: Shares,
-    filters: Filters, groups: int,
-) -> tuple[MomentVector, Allocation, Bound]:  # fmt: skip
+    filters: FilterShares, groups: int,
+) -> tuple[MomentVector, Allocation, ChosenBound]:  # fmt: skip
     """The vector and the allocation with the bound that a profile of the block's table recommends, if there is one."""
     (vector, natural), profile = by_rows, _profile(analysed, context)
     if is_estimated(analysed.owned.block):  # below what one row weighs, it would depend on the row's stored values

@@ -17,7 +17,7 @@ from proxy.dp.response import ApproximateRow, PureRow, RhoRow, of_row
 from proxy.errors import Unsupported
 from proxy.plan.charge import Cost, Unpromised
 from proxy.plan.release_plan import AllKeys, KeysOfRows, PlanContext, ReleasePlan, with_sql
-from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.moment_sql import VectorStatement
 from proxy.plan.sql.statement import render
 from proxy.plan.vector.allocation import Allocation
 from proxy.plan.vector.moments import ROW_UNITS
@@ -52,7 +52,7 @@ def plan_unpromised(block: Block, context: PlanContext) -> ReleasePlan:
     weights = (1.0,) * len(vector.moments)
     allocation = Allocation(weights=weights, row_norm=1.0, cell_norm=1.0, unit_norm=1.0, exclusions=())
     scale, distribution = float(ROW_UNITS), Distribution.GAUSSIAN  # of what is drawn before rows are stored, nearly
-    statement = Statement(
+    statement = VectorStatement(
         analysed=analysed, moments=vector.moments, allocation=allocation, distribution=distribution, scale=scale,
         salt="", time_zone=context.privacy.time_zone, dialect=context.dialect,
     )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from proxy.policy.document import AccountDocument, BudgetsDocument, PolicyDocument
 from proxy.policy.figures import figure
 from proxy.policy.model import AccountLimit, Budgets, EpsilonLimit, NoLimit, Refresh
-from proxy.policy.problems import Path, Report, one_of
+from proxy.policy.problems import Path, ProblemReport, one_of
 from proxy.policy.settings import read_epsilon
 
 _LARGEST_ACCOUNT = 1e6  # epsilon
 
 
-def read_budgets(document: BudgetsDocument, query_epsilon: float, report: Report) -> Budgets:
+def read_budgets(document: BudgetsDocument, query_epsilon: float, report: ProblemReport) -> Budgets:
     """Every account's limit; one that could not pay for a single default query is a mistake."""
     least = 0.0 if any(a.questions for a in _accounts(document).values()) else query_epsilon
     return Budgets(
@@ -22,7 +22,7 @@ def read_budgets(document: BudgetsDocument, query_epsilon: float, report: Report
     )
 
 
-def read_questions(document: PolicyDocument, report: Report) -> tuple[tuple[float, int], ...]:
+def read_questions(document: PolicyDocument, report: ProblemReport) -> tuple[tuple[float, int], ...]:
     """The epsilon of each account, and how many questions it is to pay for: one, where it says nothing.
 
     Nothing where no account says it: then the policy's `query_epsilon` is the price of a question.
@@ -41,7 +41,7 @@ def _accounts(document: BudgetsDocument) -> dict[str, AccountDocument]:
     return {name: account for name, account in named.items() if account is not None}
 
 
-def _account(document: AccountDocument | None, name: str, least: float, report: Report) -> AccountLimit:
+def _account(document: AccountDocument | None, name: str, least: float, report: ProblemReport) -> AccountLimit:
     if document is None:
         return NoLimit()
     limit = _limit(document, ("budgets", name), report)
@@ -53,19 +53,19 @@ def _account(document: AccountDocument | None, name: str, least: float, report: 
     return limit
 
 
-def read_account(document: AccountDocument, path: Path, report: Report) -> EpsilonLimit:
+def read_account(document: AccountDocument, path: Path, report: ProblemReport) -> EpsilonLimit:
     """The limit of an account in a users file, which does not say what a question costs."""
     if document.questions is not None:
         report.add((*path, "questions"), "stands in the policy's budgets alone, where it decides what a question costs")
     return _limit(document, path, report)
 
 
-def _limit(document: AccountDocument, path: Path, report: Report) -> EpsilonLimit:
+def _limit(document: AccountDocument, path: Path, report: ProblemReport) -> EpsilonLimit:
     epsilon = read_epsilon(document.epsilon, (*path, "epsilon"), _LARGEST_ACCOUNT, report)
     return EpsilonLimit(epsilon, _refresh(document, path, report))
 
 
-def _refresh(document: AccountDocument, path: Path, report: Report) -> Refresh:
+def _refresh(document: AccountDocument, path: Path, report: ProblemReport) -> Refresh:
     """How long the limit is for. One that refreshes has to be acknowledged, and nothing else may be."""
     words = [r.value for r in Refresh]
     if document.refresh is not None and document.refresh not in words:

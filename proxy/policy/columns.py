@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from proxy.policy.document import ColumnDocument
 from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.randomized import listed, lists_null, read_mechanism, stored_domain
 from proxy.policy.values import WrongValue, read_value
 from proxy.sqltypes import TYPE_NAMES, SqlType, Value
@@ -19,7 +19,7 @@ MAX_NAME_BYTES = 63  # NAMEDATALEN - 1; PostgreSQL cuts longer names, and two co
 RESERVED_PREFIXES = ("pg_", "hush_", "_hush")  # of tables and logins
 
 
-def check_identifier(name: str, path: Path, report: Report) -> None:
+def check_identifier(name: str, path: Path, report: ProblemReport) -> None:
     """Names may be any PostgreSQL identifier, quoted ones included."""
     if not name or not name.isprintable() or name != name.strip():
         report.add(path, "expected a name of printable characters without blanks around it")
@@ -27,7 +27,7 @@ def check_identifier(name: str, path: Path, report: Report) -> None:
         report.add(path, f"names have at most {MAX_NAME_BYTES} bytes")
 
 
-def read_type(text: str, path: Path, report: Report) -> SqlType | None:
+def read_type(text: str, path: Path, report: ProblemReport) -> SqlType | None:
     """The type, or None when the report says that it is none."""
     name = " ".join(text.lower().split())
     if name in TYPE_NAMES:
@@ -41,7 +41,14 @@ def read_type(text: str, path: Path, report: Report) -> SqlType | None:
 
 
 def read_column(
-    name: str, document: ColumnDocument, path: Path, zone: tzinfo, report: Report, *, is_unit: bool, is_public: bool
+    name: str,
+    document: ColumnDocument,
+    path: Path,
+    zone: tzinfo,
+    report: ProblemReport,
+    *,
+    is_unit: bool,
+    is_public: bool,
 ) -> Column | None:
     """The column, or None when its type is unknown. is_unit: it identifies the unit."""
     check_identifier(name, path, report)
@@ -71,7 +78,7 @@ def _check_flags(
     document: ColumnDocument,
     kind: SqlType,
     path: Path,
-    report: Report,
+    report: ProblemReport,
     *,
     is_key: bool,
     is_unit: bool,
@@ -94,7 +101,7 @@ def _check_flags(
         report.add((*path, "case_blind"), f"only text can be compared in lower case, not {kind.pg_name}")
 
 
-def _domain(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: Report) -> Domain:
+def _domain(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: ProblemReport) -> Domain:
     if document.values is not None:
         return _listed(document, kind, (*path, "values"), zone, report)
     if document.bounds is not None:
@@ -104,7 +111,9 @@ def _domain(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, r
     return Unknown()
 
 
-def _sum_bounds(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: Report) -> Bounded | Unknown:
+def _sum_bounds(
+    document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: ProblemReport
+) -> Bounded | Unknown:
     """Bounds of a unit's sum: a sum of whole numbers may be larger than the column's type."""
     if document.sum_bounds is None:
         return Unknown()
@@ -115,7 +124,9 @@ def _sum_bounds(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinf
     return _bounded(document.sum_bounds, SqlType.NUMERIC if kind.is_integer else kind, here, zone, report)
 
 
-def _bounded(raw: Sequence[object], kind: SqlType, path: Path, zone: tzinfo, report: Report) -> Bounded | Unknown:
+def _bounded(
+    raw: Sequence[object], kind: SqlType, path: Path, zone: tzinfo, report: ProblemReport
+) -> Bounded | Unknown:
     if not (kind.is_number or kind.is_time):
         report.add(path, f"only numbers, dates and times have bounds, not {kind.pg_name}; list its values instead")
         return Unknown()
@@ -132,7 +143,7 @@ def _bounded(raw: Sequence[object], kind: SqlType, path: Path, zone: tzinfo, rep
     return Bounded(lo, hi)
 
 
-def _listed(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: Report) -> Domain:
+def _listed(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, report: ProblemReport) -> Domain:
     raw = listed(document)
     if not raw:
         report.add(path, "must not be empty; leave the line out if the values are not known")
@@ -152,7 +163,7 @@ def _listed(document: ColumnDocument, kind: SqlType, path: Path, zone: tzinfo, r
     return Listed(tuple(result)) if result else Unknown()
 
 
-def _lowered(value: str, path: Path, report: Report) -> str:
+def _lowered(value: str, path: Path, report: ProblemReport) -> str:
     """Lower case as engines agree on it: they differ outside ASCII, so there it must be written so."""
     lowered = "".join(c.lower() if c.isascii() else c for c in value)
     if lowered != lowered.lower():
@@ -161,7 +172,7 @@ def _lowered(value: str, path: Path, report: Report) -> str:
 
 
 def _value(
-    raw: object, kind: SqlType, path: Path, zone: tzinfo, report: Report, *, ends_day: bool = False
+    raw: object, kind: SqlType, path: Path, zone: tzinfo, report: ProblemReport, *, ends_day: bool = False
 ) -> Value | None:
     """The value, or None when the report says why it is none of the column's type."""
     try:

@@ -14,13 +14,12 @@ from proxy.policy.figures import figure
 from proxy.policy.model import (
     AccountLimit,
     Bounded,
+    BoundSource,
     Budgets,
     Column,
     Domain,
     EpsilonLimit,
-    FromPolicy,
     JoinKey,
-    Limit,
     Limits,
     Listed,
     LocalTable,
@@ -36,6 +35,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
     Unknown,
+    WrittenBound,
 )
 from proxy.policy.randomized import mechanism_words
 from proxy.policy.response import NotRandomized, Randomized
@@ -275,11 +275,11 @@ def _owner_words(owner: Ownership) -> str:
             return f"the unit is that of {parent}, by {on} = {key}"
 
 
-_CONTRIBUTIONS: tuple[tuple[str, Callable[[Table], Limit]], ...] = (
+_CONTRIBUTIONS: tuple[tuple[str, Callable[[Table], BoundSource]], ...] = (
     ("max_rows_per_unit", lambda t: t.rows_per_unit),
     ("max_rows_per_group", lambda t: t.rows_per_group),
     ("max_groups_per_unit", lambda t: t.groups_per_unit),
-    ("max_keys_per_unit", lambda t: FromPolicy(t.keys_per_unit)),
+    ("max_keys_per_unit", lambda t: WrittenBound(t.keys_per_unit)),
 )
 
 
@@ -296,9 +296,9 @@ def _contributions(old: Table, new: Table, where: str) -> Iterator[Change]:
         yield Change(Effect.CHANGES, f"{where}.max_rows_per", words)
 
 
-def _bound_words(limit: Limit) -> str:
+def _bound_words(limit: BoundSource) -> str:
     match limit:
-        case FromPolicy(most, is_ceiling):
+        case WrittenBound(most, is_ceiling):
             return f"at most {most}, whatever a profile tells" if is_ceiling else str(most)
         case _:
             return "the default"

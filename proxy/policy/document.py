@@ -14,7 +14,7 @@ from proxy.sqltypes import TYPE_NAMES
 
 SCHEMA_URL = "https://json-schema.org/draft/2020-12/schema"
 
-Scalar = Annotated[object, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+PlainValue = Annotated[object, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Listable = Annotated[object, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]  # null: if randomized
 
 
@@ -28,8 +28,8 @@ def _duration_schema() -> WithJsonSchema:
 
 
 Label = Annotated[str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "number"]})]
-Duration = Annotated[object, _duration_schema()]
-Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
+DurationText = Annotated[object, _duration_schema()]
+WholeNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 UNIONS = frozenset({"unit", "max_rows_per_unit", "max_rows_per_group", "max_groups_per_unit"})  # of several kinds
 UNION_KINDS = frozenset({"#column", "#columns", "#path", "#number", "#ceiling"})
 
@@ -121,7 +121,7 @@ class PrivacyDocument(Document):
     time_zone: str = Field(
         default="UTC", description="Time zone in which dates and times are understood, as Europe/Zurich."
     )
-    time_grid: Duration = Field(default="10ms", description="Answers leave on this time grid; 0 turns it off.")
+    time_grid: DurationText = Field(default="10ms", description="Answers leave on this time grid; 0 turns it off.")
     min_units: int = Field(
         default=0, ge=0, le=1_000_000_000, description="Extra units an unlisted group needs to appear."
     )
@@ -174,14 +174,16 @@ class ColumnDocument(Document):
 
     type: str = Field(description="PostgreSQL type.", json_schema_extra={"examples": [*sorted(TYPE_NAMES)]})
     key: bool | None = Field(default=None, description="The unit or a join key: usable in joins, never shown.")
-    bounds: list[Scalar] | None = Field(default=None, description="[low, high]: measures are clamped to it.")
+    bounds: list[PlainValue] | None = Field(default=None, description="[low, high]: measures are clamped to it.")
     values: list[Listable] | None = Field(
         default=None, description="Every value the column may have; public. null may be one of a randomized column's."
     )
     nullable: bool = Field(default=True, description="false: NULL counts as the middle of the bounds.")
     hidden: bool = Field(default=False, description="Used to find the unit, but not there for clients.")
     case_blind: bool = Field(default=False, description="Text groups are compared in lower case.")
-    sum_bounds: list[Scalar] | None = Field(default=None, description="[low, high] of one unit's sum of this column.")
+    sum_bounds: list[PlainValue] | None = Field(
+        default=None, description="[low, high] of one unit's sum of this column."
+    )
     randomized: RandomizedDocument | None = Field(
         default=None, description="Values were randomized before they were stored; bounds and values are the true ones."
     )
@@ -201,7 +203,7 @@ def _unit_kind(value: object) -> str:
     return "#columns" if isinstance(value, list) else "#column"
 
 
-Unit = Annotated[
+UnitNames = Annotated[
     Annotated[str, Field(min_length=1), Tag("#column")]
     | Annotated[list[str], Field(min_length=1), Tag("#columns")]
     | Annotated[UnitPath, Tag("#path")],
@@ -212,11 +214,13 @@ Unit = Annotated[
 class AtMost(Document):
     """A contribution bound that nothing raises, whatever a profile tells."""
 
-    at_most: Count = Field(description="Never more, also where a profile tells that more would be nearer the truth.")
+    at_most: WholeNumber = Field(
+        description="Never more, also where a profile tells that more would be nearer the truth."
+    )
 
 
-Rows = Annotated[
-    Annotated[Count, Tag("#number")] | Annotated[AtMost, Tag("#ceiling")],
+RowsBound = Annotated[
+    Annotated[WholeNumber, Tag("#number")] | Annotated[AtMost, Tag("#ceiling")],
     Discriminator(lambda value: "#ceiling" if isinstance(value, dict | AtMost) else "#number"),
 ]
 
@@ -235,7 +239,7 @@ class TableDocument(Document):
     relation: str | None = Field(
         default=None, min_length=1, description="Its name in the engine, if different: main.users."
     )
-    unit: Unit | None = Field(
+    unit: UnitNames | None = Field(
         default=None, description="Column with the unit, list of such columns, or {via: table, on: column}."
     )
     unit_unique: bool = Field(
@@ -245,16 +249,18 @@ class TableDocument(Document):
     complete_joins: list[str] = Field(
         default=[], description="Columns of joins whose every row meets one of the other table; checked at the start."
     )
-    max_rows_per_unit: Rows | None = Field(
+    max_rows_per_unit: RowsBound | None = Field(
         default=None,
         description="T: rows of one unit, all groups together. {at_most: 60} is a ceiling; without it, by the profile.",
     )
-    max_rows_per_group: Rows | None = Field(default=None, description="C: rows of one unit in one group. Default T.")
-    max_groups_per_unit: Rows | None = Field(default=None, description="G: groups one unit is in. Default T.")
-    max_rows_per: dict[str, Count] = Field(
+    max_rows_per_group: RowsBound | None = Field(
+        default=None, description="C: rows of one unit in one group. Default T."
+    )
+    max_groups_per_unit: RowsBound | None = Field(default=None, description="G: groups one unit is in. Default T.")
+    max_rows_per: dict[str, WholeNumber] = Field(
         default={}, description="Rows of one unit for each value of a column, [columns] or month(column): {year: 2}."
     )
-    max_keys_per_unit: Count = Field(default=1000, description="K: most unlisted group keys one unit may hold.")
+    max_keys_per_unit: WholeNumber = Field(default=1000, description="K: most unlisted group keys one unit may hold.")
     unit_filter: Literal["allow", "refuse"] = Field(
         default="refuse", description="Predicates that name the unit's column."
     )
@@ -274,9 +280,9 @@ class LimitsDocument(Document):
 
     max_sessions: int = Field(default=100, ge=1, le=10_000, description="Open sessions, all logins together.")
     max_sessions_per_user: int = Field(default=50, ge=1, le=10_000, description="Open sessions of one login.")
-    statement_timeout: Duration = Field(default="60s", description="Longest run time of one statement.")
-    idle_timeout: Duration = Field(default="1h", description="Sessions that are idle for so long are closed.")
-    login_timeout: Duration = Field(default="10s", description="Time a client has to log in.")
+    statement_timeout: DurationText = Field(default="60s", description="Longest run time of one statement.")
+    idle_timeout: DurationText = Field(default="1h", description="Sessions that are idle for so long are closed.")
+    login_timeout: DurationText = Field(default="10s", description="Time a client has to log in.")
     max_statement_bytes: int = Field(default=1_000_000, ge=1_000, le=100_000_000, description="Longest statement text.")
     engine_memory: str = Field(
         default="4GB", pattern=r"^[1-9][0-9]{0,6} ?(MB|GB|TB)$", description="Memory of the engine, as 4GB or 500MB."

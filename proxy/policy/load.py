@@ -15,9 +15,9 @@ from proxy.policy.digest import policy_digest
 from proxy.policy.document import PolicyDocument
 from proxy.policy.model import Policy, Table
 from proxy.policy.paths import connect
-from proxy.policy.problems import Path, Report
+from proxy.policy.problems import Path, ProblemReport
 from proxy.policy.settings import (
-    Places,
+    DocumentPlaces,
     check_dataset,
     read_limits,
     read_privacy,
@@ -64,7 +64,7 @@ def load_policy(text: str, *, filename: str, environment: Mapping[str, str]) -> 
     return policy
 
 
-def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Policy | None:
+def _policy(shaped: Shaped[PolicyDocument], folder: str, report: ProblemReport) -> Policy | None:
     """The policy as far as it can be read; None only if the report has a problem."""
     document = shaped.document
     check_dataset(document.dataset, report)
@@ -75,7 +75,7 @@ def _policy(shaped: Shaped[PolicyDocument], folder: str, report: Report) -> Poli
     tables = connect(drafts, lost=lost, row_unit=row_unit, report=report)
     _check_files_have_no_relations(document, report)
     _check_one_promise_for_each_relation(tables, document, report)
-    places = Places(folder, document.tables, lost, is_known="source" not in {str(cut[0]) for cut in shaped.cut})
+    places = DocumentPlaces(folder, document.tables, lost, is_known="source" not in {str(cut[0]) for cut in shaped.cut})
     source = read_source(document.source, places, report)
     privacy = read_privacy(document.privacy, tables.values(), report)
     budgets = read_budgets(document.budgets, privacy.query_epsilon, report)
@@ -102,7 +102,9 @@ def _sorted(tables: Mapping[str, Table], document: PolicyDocument) -> dict[str, 
     return {name: tables[name] for name in document.tables if name in tables}
 
 
-def _check_one_promise_for_each_relation(tables: Mapping[str, Table], document: PolicyDocument, report: Report) -> None:
+def _check_one_promise_for_each_relation(
+    tables: Mapping[str, Table], document: PolicyDocument, report: ProblemReport
+) -> None:
     """No rows are both promised to be hidden and shown, or answered exactly, under another table's name.
 
     A name without a schema may be that of any; engines differ in whether case counts.
@@ -122,7 +124,7 @@ def _check_one_promise_for_each_relation(tables: Mapping[str, Table], document: 
                 report.add(("tables", shown.name, "relation"), f"{words}; {help_}")
 
 
-def _check_files_have_no_relations(document: PolicyDocument, report: Report) -> None:
+def _check_files_have_no_relations(document: PolicyDocument, report: ProblemReport) -> None:
     if document.source.files is not None:
         for name, table in document.tables.items():
             if table.relation is not None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from proxy.policy.made_keys import Keys, Member, keys_of
+from proxy.policy.made_keys import KeyMember, MadeKeys, keys_of
 from proxy.policy.made_values import any_value
 from proxy.policy.model import Column, Policy, Table
 
@@ -53,8 +53,8 @@ def made_up(policy: Policy, visible: Mapping[str, Table], name: str) -> tuple[Ma
     return tuple(_made(table, c, keys, seed) for c in table.columns if not c.hidden)
 
 
-def _made(table: Table, column: Column, keys: Keys, seed: bytes) -> MadeColumn:
-    member = Member(table.name, column.name)
+def _made(table: Table, column: Column, keys: MadeKeys, seed: bytes) -> MadeColumn:
+    member = KeyMember(table.name, column.name)
     rows = range(keys.rows[table.name])
     drawn = tuple(
         _draws(seed, column.name, [keys.unit(table, r) for r in rows] if _is_constant(table, column) else rows)

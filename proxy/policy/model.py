@@ -178,7 +178,7 @@ class JoinKey:
 
 
 @dataclass(frozen=True, slots=True)
-class FromPolicy:
+class WrittenBound:
     """A contribution bound the admin wrote. is_ceiling: whatever a profile tells, nothing raises it."""
 
     limit: int
@@ -198,10 +198,10 @@ class NotGiven:
     """The policy is silent: `analysis` knows the default."""
 
 
-Limit = FromPolicy | ByProfile | NotGiven
+BoundSource = WrittenBound | ByProfile | NotGiven
 
 
-def limit_or(limit: Limit, default: int) -> int:
+def limit_or(limit: BoundSource, default: int) -> int:
     """What the policy or a profile says, or the default where both are silent."""
     return default if isinstance(limit, NotGiven) else limit.limit
 
@@ -238,9 +238,9 @@ class Table:
     unit_unique: bool = False
     joins: tuple[JoinKey, ...] = ()
     complete_joins: tuple[JoinKey, ...] = ()
-    rows_per_unit: Limit = field(default_factory=NotGiven)
-    rows_per_group: Limit = field(default_factory=NotGiven)
-    groups_per_unit: Limit = field(default_factory=NotGiven)
+    rows_per_unit: BoundSource = field(default_factory=NotGiven)
+    rows_per_group: BoundSource = field(default_factory=NotGiven)
+    groups_per_unit: BoundSource = field(default_factory=NotGiven)
     rows_per: tuple[RowsPer, ...] = ()
     keys_per_unit: int = 1000
     unit_filter_allowed: bool = False

@@ -17,13 +17,15 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.rows_per import read_rows_per
 from proxy.policy.tables import Draft, limit, missing_column, read_relation, unit_columns
 from proxy.sqltypes import SqlType
 
 
-def connect(drafts: Mapping[str, Draft], *, lost: frozenset[str], row_unit: bool, report: Report) -> dict[str, Table]:
+def connect(
+    drafts: Mapping[str, Draft], *, lost: frozenset[str], row_unit: bool, report: ProblemReport
+) -> dict[str, Table]:
     """All tables in final form; faults go to the report and leave tables out.
 
     lost: tables that are faulty themselves, so that their absence is no further problem.
@@ -42,7 +44,7 @@ def connect(drafts: Mapping[str, Draft], *, lost: frozenset[str], row_unit: bool
     return {name: _table(drafts[name], owner, joins[name], report) for name, owner in owners.items()}
 
 
-def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: Report) -> Table:
+def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: ProblemReport) -> Table:
     document = draft.document
     if isinstance(owner, UnitVia):
         along = JoinKey(owner.on, owner.parent, owner.parent_key)
@@ -66,7 +68,7 @@ def _table(draft: Draft, owner: Ownership, joins: tuple[JoinKey, ...], report: R
     )
 
 
-def _complete(draft: Draft, joins: tuple[JoinKey, ...], report: Report) -> tuple[JoinKey, ...]:
+def _complete(draft: Draft, joins: tuple[JoinKey, ...], report: ProblemReport) -> tuple[JoinKey, ...]:
     """The joins of the columns that are said to be complete."""
     declared = {join.column for join in joins}
     for number, name in enumerate(draft.document.complete_joins):
@@ -89,7 +91,7 @@ def are_comparable(one: SqlType, other: SqlType) -> bool:
 class _Weaver:
     drafts: Mapping[str, Draft]
     lost: frozenset[str]
-    report: Report
+    report: ProblemReport
 
     # --- columns that are used but not listed ---------------------------------------------------
 

@@ -20,13 +20,13 @@ from proxy.policy.model import (
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class RowsOwner:
     """Whose rows of a table are. parents: the names, if the unit is that of a parent: of the table and of its rows."""
 
     words: str
     parents: tuple[str, ...] = ()
 
-    def is_same(self, other: Owner) -> bool:
+    def is_same(self, other: RowsOwner) -> bool:
         """A parent may get another name or be moved, not both at once."""
         return self.words == other.words and (self.parents == other.parents or bool({*self.parents} & {*other.parents}))
 
@@ -43,7 +43,7 @@ class Pledge:
     policy_digest: str
     promise: Promise
     unit: str
-    owners: tuple[tuple[str, Owner], ...]
+    owners: tuple[tuple[str, RowsOwner], ...]
     changed_from: str = ""
 
 
@@ -59,7 +59,7 @@ def pledge_of(policy: Policy) -> Pledge:
     )
 
 
-def changed_unit(unit: str, owners: Mapping[str, Owner], pledge: Pledge) -> str:
+def changed_unit(unit: str, owners: Mapping[str, RowsOwner], pledge: Pledge) -> str:
     """What is no more the same of whose rows they are as in policies before; "" if nothing is."""
     if pledge.unit != unit:
         return f"The unit was {unit} and is {pledge.unit} now"
@@ -68,11 +68,11 @@ def changed_unit(unit: str, owners: Mapping[str, Owner], pledge: Pledge) -> str:
                  if not now.is_same(was)), "")  # fmt: skip
 
 
-def _words(owner: Owner) -> str:
+def _words(owner: RowsOwner) -> str:
     return f"{owner.words} in {owner.parents[-1]}" if owner.parents else owner.words
 
 
-def _owners(policy: Policy) -> Iterator[tuple[str, Owner]]:
+def _owners(policy: Policy) -> Iterator[tuple[str, RowsOwner]]:
     """A table that gets another name is known by its rows, one whose rows are elsewhere by its name."""
     for table in policy.private_tables():
         owner = _owner(table, policy)
@@ -85,14 +85,14 @@ def _names(table: Table, policy: Policy) -> tuple[str, ...]:
     return (name,) if isinstance(policy.source, DataFiles) else (name, f"rows of {'.'.join(table.relation)}")
 
 
-def _owner(table: Table, policy: Policy) -> Owner:
+def _owner(table: Table, policy: Policy) -> RowsOwner:
     match table.ownership:
         case RowUnit():
-            return Owner("each row is a unit")
+            return RowsOwner("each row is a unit")
         case UnitColumns(columns):
-            return Owner(f"the unit is {', '.join(sorted(columns))}")
+            return RowsOwner(f"the unit is {', '.join(sorted(columns))}")
         case UnitVia(parent, on, parent_key):
-            return Owner(f"the unit is found by {on} = {parent_key}", _names(policy.tables[parent], policy))
+            return RowsOwner(f"the unit is found by {on} = {parent_key}", _names(policy.tables[parent], policy))
         case PublicTable() | LocalTable():
             raise AssertionError("a private table belongs to a unit")
         case _ as never:

@@ -40,7 +40,7 @@ class FileProblems(PolicyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class DocumentMarks:
     """Where each path of a document stands, and which values are secret."""
 
     lines: Mapping[Path, int]
@@ -61,10 +61,10 @@ class Marks:
 
 
 @dataclass(slots=True)
-class Report:
+class ProblemReport:
     """Gathers problems while a file is checked."""
 
-    marks: Marks
+    marks: DocumentMarks
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, path: Path, message: str) -> None:

@@ -16,7 +16,7 @@ from typing import assert_never
 from proxy.policy.document import ColumnDocument, RandomizedDocument
 from proxy.policy.figures import figure
 from proxy.policy.model import Bounded, Domain, Listed
-from proxy.policy.problems import Path, Report
+from proxy.policy.problems import Path, ProblemReport
 from proxy.policy.response import (
     GaussianNoise,
     KeptOrUniform,
@@ -59,7 +59,7 @@ def listed(document: ColumnDocument) -> list[tuple[int, object]]:
 
 
 def read_mechanism(
-    document: ColumnDocument, kind: SqlType, domain: Domain, path: Path, report: Report, *, is_unit: bool
+    document: ColumnDocument, kind: SqlType, domain: Domain, path: Path, report: ProblemReport, *, is_unit: bool
 ) -> Randomized | NotRandomized:
     """How the column was randomized. What is wrong goes to the report, and it counts as not randomized.
 
@@ -115,7 +115,7 @@ def _figure(number: Fraction) -> str:
     return figure(float(number), 6)
 
 
-def _check_beside(document: ColumnDocument, path: Path, report: Report, *, is_unit: bool) -> None:
+def _check_beside(document: ColumnDocument, path: Path, report: ProblemReport, *, is_unit: bool) -> None:
     if is_unit:
         report.add((*path, "randomized"), "the column identifies the unit, so it cannot be randomized")
     for name, reason in _NOT_BESIDE.items():
@@ -135,7 +135,7 @@ def _check_beside(document: ColumnDocument, path: Path, report: Report, *, is_un
 
 
 def _response(
-    said: RandomizedDocument, document: ColumnDocument, domain: Domain, path: Path, report: Report
+    said: RandomizedDocument, document: ColumnDocument, domain: Domain, path: Path, report: ProblemReport
 ) -> Response | NotRandomized:
     if not isinstance(domain, Listed):
         if not (report.names((*path[:-1], "values")) or document.key or document.hidden):
@@ -155,7 +155,7 @@ def _response(
 
 
 def _coins(
-    said: RandomizedDocument, document: ColumnDocument, domain: Domain, path: Path, report: Report
+    said: RandomizedDocument, document: ColumnDocument, domain: Domain, path: Path, report: ProblemReport
 ) -> Response | NotRandomized:
     if not isinstance(domain, Listed) or len(domain.values) != 2 or lists_null(document):
         if not report.names((*path[:-1], "values")):
@@ -166,7 +166,7 @@ def _coins(
 
 
 def _noise(
-    said: RandomizedDocument, kind: SqlType, domain: Domain, path: Path, report: Report
+    said: RandomizedDocument, kind: SqlType, domain: Domain, path: Path, report: ProblemReport
 ) -> Noised | NotRandomized:
     name, size = ("laplace", said.laplace) if said.laplace is not None else ("gaussian", said.gaussian)
     if kind not in _NOISED_TYPES:
@@ -191,7 +191,7 @@ def _noise(
     return noise
 
 
-def _chance(name: str, value: float | None, path: Path, report: Report) -> Fraction | None:
+def _chance(name: str, value: float | None, path: Path, report: ProblemReport) -> Fraction | None:
     if value is None or not 0 < value < 1:
         report.add((*path, name), f"must lie strictly between 0 and 1, found {value}")
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from proxy.policy.model import PerKey, RowsPer
-from proxy.policy.problems import Path, Report, one_of
+from proxy.policy.problems import Path, ProblemReport, one_of
 from proxy.policy.tables import Draft, missing_column, rows_of_a_unit
 from proxy.sqltypes import SqlType
 
@@ -14,7 +14,7 @@ _TIMES = frozenset((SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ))
 _UNIT_OF_TIME = re.compile(r"(?P<unit>[A-Za-z_]+)\s*\(\s*(?P<column>[^()]+?)\s*\)")
 
 
-def read_rows_per(draft: Draft, report: Report) -> tuple[RowsPer, ...]:
+def read_rows_per(draft: Draft, report: ProblemReport) -> tuple[RowsPer, ...]:
     """The bounds of a table. What is wrong with one goes to the report, and it is left out."""
     found: list[RowsPer] = []
     for text, limit in draft.document.max_rows_per.items():
@@ -36,7 +36,7 @@ def read_rows_per(draft: Draft, report: Report) -> tuple[RowsPer, ...]:
     return tuple(found)
 
 
-def _key(words: str, path: Path, draft: Draft, report: Report) -> PerKey | None:
+def _key(words: str, path: Path, draft: Draft, report: ProblemReport) -> PerKey | None:
     name, unit = words.strip(), ""
     if name not in draft.columns and (match := _UNIT_OF_TIME.fullmatch(name)):
         name, unit = match["column"].strip('"'), match["unit"].lower()

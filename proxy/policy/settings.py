@@ -31,7 +31,7 @@ from proxy.policy.model import (
     Table,
     Unknown,
 )
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.values import WrongValue, read_duration_s
 
 _DATASET = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
@@ -44,7 +44,7 @@ _LONGEST_GRID_S = 10.0
 _LONGEST_TIMEOUT_S = 30 * 86400.0
 
 
-def check_dataset(name: str, report: Report) -> None:
+def check_dataset(name: str, report: ProblemReport) -> None:
     """The dataset is a database name for clients and part of file names for us."""
     path: Path = ("dataset",)
     if not _DATASET.fullmatch(name):
@@ -53,7 +53,7 @@ def check_dataset(name: str, report: Report) -> None:
         report.add(path, f"the name {report.show(path, name)} is reserved by PostgreSQL; choose another")
 
 
-def read_zone(name: str, report: Report) -> tzinfo:
+def read_zone(name: str, report: ProblemReport) -> tzinfo:
     """The policy's time zone; UTC while the report says that it is none."""
     if name == "UTC":
         return UTC
@@ -71,7 +71,7 @@ _PLACES = {"duckdb": ("path", "files"), "postgres": ("dsn",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DocumentPlaces:
     """folder: where relative paths start. tables: those of the policy, lost: faulty ones beside them.
 
     is_known: no part of the source was cut out, so that what is not there is missing.
@@ -83,7 +83,7 @@ class Places:
     is_known: bool
 
 
-def read_source(document: SourceDocument, places: Places, report: Report) -> Source | None:
+def read_source(document: SourceDocument, places: DocumentPlaces, report: ProblemReport) -> Source | None:
     """The source, or None when the report says why not."""
     if not places.is_known:
         return None
@@ -103,7 +103,7 @@ def read_source(document: SourceDocument, places: Places, report: Report) -> Sou
     return _data_files(document.files or {}, places, report)
 
 
-def _data_files(files: dict[str, str], places: Places, report: Report) -> DataFiles:
+def _data_files(files: dict[str, str], places: DocumentPlaces, report: ProblemReport) -> DataFiles:
     tables = places.tables
     for name, file in files.items():
         path: Path = ("source", "files", name)
@@ -120,7 +120,7 @@ def _data_files(files: dict[str, str], places: Places, report: Report) -> DataFi
 # --- privacy ----------------------------------------------------------------------------------------
 
 
-def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: Report) -> Privacy:
+def read_privacy(document: PrivacyDocument, tables: Iterable[Table], report: ProblemReport) -> Privacy:
     """The promise. Faulty numbers are reported and replaced by defaults so that reading can go on.
 
     The epsilon of a query may still follow from accounts: see `budgets`.
@@ -171,7 +171,7 @@ def may_have_private_keys(tables: Iterable[Table]) -> bool:
 
 
 def _deltas(
-    document: PrivacyDocument, accounting: Accounting, has_private_keys: bool, report: Report
+    document: PrivacyDocument, accounting: Accounting, has_private_keys: bool, report: ProblemReport
 ) -> tuple[float, float]:
     """(delta, delta_pool). Zero both in pure mode; the pool is half where groups may be unlisted."""
     path: Path = ("privacy", "delta")
@@ -193,7 +193,7 @@ def _deltas(
     return delta, document.delta_pool
 
 
-def read_epsilon(value: float, path: Path, largest: float, report: Report) -> float:
+def read_epsilon(value: float, path: Path, largest: float, report: ProblemReport) -> float:
     """An epsilon from the smallest that a query may have to `largest`; the smallest while the report says why not."""
     if not MIN_QUERY_EPSILON <= value <= largest:
         report.add(
@@ -203,7 +203,7 @@ def read_epsilon(value: float, path: Path, largest: float, report: Report) -> fl
     return float(value)
 
 
-def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Report) -> float:
+def _duration(raw: object, path: Path, least_s: float, most_s: float, report: ProblemReport) -> float:
     try:
         seconds = read_duration_s(raw)
     except WrongValue as wrong:
@@ -217,7 +217,7 @@ def _duration(raw: object, path: Path, least_s: float, most_s: float, report: Re
 # --- limits ---------------------------------------------------------------------------------------------
 
 
-def read_limits(document: LimitsDocument, report: Report) -> Limits:
+def read_limits(document: LimitsDocument, report: ProblemReport) -> Limits:
     """Limits with times in seconds."""
 
     def seconds(name: str, raw: object) -> float:

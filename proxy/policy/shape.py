@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from proxy.policy.document import UNION_KINDS, UNIONS
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.tree import Plain, Tree, unshared
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -54,7 +54,7 @@ class Shapeless:
 @dataclass(slots=True)
 class _Reader(Generic[Model]):
     model: type[Model]
-    report: Report
+    report: ProblemReport
     stand_ins: Mapping[Path, Plain]
     schema: Mapping[str, object]
     cut: list[Path] = field(default_factory=list)

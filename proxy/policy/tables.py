@@ -13,8 +13,8 @@ from typing import assert_never
 
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier, read_column
 from proxy.policy.document import AtMost, TableDocument, UnitPath
-from proxy.policy.model import Column, FromPolicy, Limit, NotGiven
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.model import BoundSource, Column, NotGiven, WrittenBound
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 
 _RESERVED_TABLES = frozenset({"hush", "pg_catalog", "information_schema"})
 _UNIT_UNKNOWN: tuple[Path, ...] = (("privacy",), ("privacy", "unit"))
@@ -37,7 +37,12 @@ class Draft:
 
 
 def read_drafts(
-    documents: Mapping[str, TableDocument], cut: tuple[Path, ...], *, zone: tzinfo, row_unit: bool, report: Report
+    documents: Mapping[str, TableDocument],
+    cut: tuple[Path, ...],
+    *,
+    zone: tzinfo,
+    row_unit: bool,
+    report: ProblemReport,
 ) -> dict[str, Draft]:
     """Every table with the columns it lists; what they say about other tables is not looked at yet."""
     drafts: dict[str, Draft] = {}
@@ -71,7 +76,7 @@ def unit_columns(document: TableDocument) -> tuple[str, ...]:
             return ()
 
 
-def _check_table_name(name: str, path: Path, report: Report) -> None:
+def _check_table_name(name: str, path: Path, report: ProblemReport) -> None:
     check_identifier(name, path, report)
     if "." in name:
         report.add(path, "tables have no schema part; give the engine's name with 'relation: schema.table'")
@@ -79,7 +84,7 @@ def _check_table_name(name: str, path: Path, report: Report) -> None:
         report.add(path, "the name is reserved; choose another and give the engine's name with 'relation:'")
 
 
-def _read_columns(draft: Draft, zone: tzinfo, report: Report) -> None:
+def _read_columns(draft: Draft, zone: tzinfo, report: ProblemReport) -> None:
     units = unit_columns(draft.document)
     by_lower: dict[str, str] = {}
     for name, document in draft.document.columns.items():
@@ -109,7 +114,7 @@ _PRIVATE_KEYS = (
 )
 
 
-def _check_ownership(draft: Draft, *, row_unit: bool, report: Report) -> None:
+def _check_ownership(draft: Draft, *, row_unit: bool, report: ProblemReport) -> None:
     document = draft.document
     keys, reason = _keys_without_meaning(document, row_unit=row_unit)
     for name in keys:
@@ -141,7 +146,7 @@ def _keys_without_meaning(document: TableDocument, *, row_unit: bool) -> tuple[t
     return (), ""
 
 
-def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: Report) -> None:
+def _check_unit_constant(draft: Draft, units: tuple[str, ...], report: ProblemReport) -> None:
     for i, name in enumerate(draft.document.unit_constant):
         path: Path = (*draft.path, "unit_constant", i)
         if name in units:
@@ -163,7 +168,7 @@ def missing_column(quoted: str, name: str, draft: Draft) -> str:
 # --- what was randomized --------------------------------------------------------------------------
 
 
-def _check_local(draft: Draft, report: Report) -> None:
+def _check_local(draft: Draft, report: ProblemReport) -> None:
     """Each column of a local table is randomized, or public and declared so; nowhere else is one declared public."""
     document = draft.document
     for name, column in document.columns.items():
@@ -182,7 +187,7 @@ def _check_local(draft: Draft, report: Report) -> None:
         report.add((*draft.path, "raw_select"), f"{words}; for all others it stands at privacy.raw_select")
 
 
-def _check_local_table(draft: Draft, report: Report) -> None:
+def _check_local_table(draft: Draft, report: ProblemReport) -> None:
     document, path = draft.document, (*draft.path, "unit")
     if document.public:
         report.add((*draft.path, "local"), "a public table hides nothing; remove the line, or 'public: true'")
@@ -202,7 +207,7 @@ def _check_local_table(draft: Draft, report: Report) -> None:
 _ROWS, _GROUP_ROWS, _GROUPS = "max_rows_per_unit", "max_rows_per_group", "max_groups_per_unit"
 
 
-def _check_limits(draft: Draft, *, row_unit: bool, report: Report) -> None:
+def _check_limits(draft: Draft, *, row_unit: bool, report: ProblemReport) -> None:
     document = draft.document
     if document.public or document.local:
         return
@@ -230,20 +235,20 @@ def _number(value: int | AtMost | None) -> int | None:
     return value.at_most if isinstance(value, AtMost) else value
 
 
-def limit(value: int | AtMost | None) -> Limit:
+def limit(value: int | AtMost | None) -> BoundSource:
     """A contribution bound as the model has it."""
     match value:
         case None:
             return NotGiven()
         case AtMost(at_most=most):
-            return FromPolicy(most, is_ceiling=True)
+            return WrittenBound(most, is_ceiling=True)
         case int():
-            return FromPolicy(value)
+            return WrittenBound(value)
         case _ as never:
             assert_never(never)
 
 
-def read_relation(text: str | None, name: str, path: Path, report: Report) -> tuple[str, ...]:
+def read_relation(text: str | None, name: str, path: Path, report: ProblemReport) -> tuple[str, ...]:
     """`main."Odd.Name"` as its parts; the table's own name if nothing is given."""
     if text is None:
         return (name,)

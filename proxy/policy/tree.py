@@ -16,7 +16,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from proxy.policy.environment import substitute
-from proxy.policy.problems import FileProblems, Marks, Path, Problem, Report
+from proxy.policy.problems import DocumentMarks, FileProblems, Path, Problem, ProblemReport
 
 _DEEPEST = 30
 _MOST_NODES = 50_000
@@ -45,7 +45,7 @@ class Tree:
     """A file as plain values, with the report that knows its lines."""
 
     root: Plain
-    report: Report
+    report: ProblemReport
 
 
 def unshared(plain: Plain) -> Plain:
@@ -71,7 +71,7 @@ def read_tree(
     if node is None:
         raise FileProblems(filename, [Problem(1, (), "the file is empty")])
     root = builder.build(node, (), 0)
-    report = Report(Marks(builder.lines, frozenset(builder.secret)))
+    report = ProblemReport(DocumentMarks(builder.lines, frozenset(builder.secret)))
     for path, message in builder.complaints:
         report.add(path, message)
     return Tree(root, report)

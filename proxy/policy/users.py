@@ -23,7 +23,7 @@ from proxy.policy.budgets import read_account
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
 from proxy.policy.document import AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
-from proxy.policy.problems import Path, Report, did_you_mean, one_of
+from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tree import read_tree
 
@@ -104,14 +104,14 @@ def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:
     return Users(MappingProxyType(logins), MappingProxyType(roles))
 
 
-def check_login_name(name: str, path: Path, report: Report) -> None:
+def check_login_name(name: str, path: Path, report: ProblemReport) -> None:
     """A login is a role of the front, so PostgreSQL's own names are taken."""
     check_identifier(name, path, report)
     if name.lower() in _RESERVED_NAMES or name.lower().startswith(RESERVED_PREFIXES):
         report.add(path, "the name is reserved; choose another")
 
 
-def _role(name: str, document: RoleDocument, tables: Collection[str], report: Report) -> Role:
+def _role(name: str, document: RoleDocument, tables: Collection[str], report: ProblemReport) -> Role:
     path: Path = ("roles", name)
     check_identifier(name, path, report)
     for i, table in enumerate(document.tables or ()):
@@ -133,7 +133,7 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Re
     )
 
 
-def _budget(login: LoginDocument, document: UsersDocument, report: Report) -> AccountLimit:
+def _budget(login: LoginDocument, document: UsersDocument, report: ProblemReport) -> AccountLimit:
     if login.budget is not None:
         name = next(n for n, one in document.users.items() if one is login)
         return read_account(login.budget, ("users", name, "budget"), report)
@@ -143,7 +143,7 @@ def _budget(login: LoginDocument, document: UsersDocument, report: Report) -> Ac
     return read_account(role.budget, ("roles", login.role, "budget"), report)
 
 
-def _check_verifier(text: str, path: Path, report: Report) -> None:
+def _check_verifier(text: str, path: Path, report: ProblemReport) -> None:
     found = _VERIFIER.fullmatch(text)
     if found is None or int(found["iterations"]) < _LEAST_ITERATIONS or not _has_digests(found):
         report.add(path, "expected a SCRAM-SHA-256 verifier; write it with 'hushql user add'")

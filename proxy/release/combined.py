@@ -30,7 +30,7 @@ from proxy.plan.vector.recipes import (
 )
 from proxy.release.figure import Figure
 from proxy.release.noisy import NoisyCell, NoisyCells
-from proxy.sql.query.front.formula import CUT_OFF, Formula, Number, Operation, Value, values_in
+from proxy.sql.query.front.formula import CUT_OFF, Formula, FormulaAggregate, FormulaConstant, Operation, values_in
 
 UNKNOWN = Figure(None, math.inf, -math.inf, math.inf)
 
@@ -124,9 +124,9 @@ class _Cell:
 
     def read(self, formula: Formula) -> Fraction:
         match formula:
-            case Number(value):
+            case FormulaConstant(value):
                 return self._whole(self._noises.constant(value))
-            case Value(number):
+            case FormulaAggregate(number):
                 return self._value(number)
             case Operation(sign, left, right):
                 return _operation(sign, self.read(left), self.read(right))

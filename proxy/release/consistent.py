@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxy.analysis.keys import PublicKey, key_identity
-from proxy.dp.margins import Table, agreed_sds, agreeing, settle
+from proxy.dp.margins import MarginTable, agreed_sds, agreeing, settle
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import GroupingSet, SetsPlan
 from proxy.plan.vector.moments import Moment
@@ -136,7 +136,7 @@ class _Family:
             for at, value in zip(self._shared.places[number].flat, found[one.public].flat, strict=True):
                 settled[at] = with_digits(turned * float(value) * step, last) + 0.0
 
-    def _table(self, number: int, values: list[float]) -> Table:
+    def _table(self, number: int, values: list[float]) -> MarginTable:
         places = self._shared.places[number]
         return np.array(values, dtype=np.float64)[places].reshape(len(places), *_sizes(self._sets[number]))
 

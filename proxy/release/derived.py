@@ -12,15 +12,16 @@ from functools import partial
 
 from proxy.dp.accuracy import project_nonnegative
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.reuse.derive import Derived, Source
+from proxy.plan.reuse.derive import Derived, ReleaseSource
 from proxy.plan.vector.noise import sd_of
 from proxy.plan.vector.recipes import NOTHING, Count, Finish, Linear, Total
 from proxy.release.consistent import Adjusted
 from proxy.release.digits import last_digit, with_digits
-from proxy.release.finish import Release, Released, Vectors, finish, vectors_of
+from proxy.release.finish import Release, Released, finish, vectors_of
 from proxy.release.keys import identity
 from proxy.release.noisy import Check, NoisyCell, NoisyCells, in_order
 from proxy.release.sets import adjusted_sets
+from proxy.release.solved import MomentLists
 from proxy.sql.query.block import Injected
 
 
@@ -43,7 +44,7 @@ def derived_cells(derived: Derived, cells: Sequence[NoisyCells]) -> NoisyCells:
     return in_order(NoisyCell(key, made[identity(key)], parts[identity(key)]) for key, _ in first.groups)
 
 
-def _read(source: Source, cells: NoisyCells) -> Sequence[NoisyCell]:
+def _read(source: ReleaseSource, cells: NoisyCells) -> Sequence[NoisyCell]:
     """The cells of the grouping set that is read."""
     if source.number is None:
         return cells.cells
@@ -110,7 +111,7 @@ def _with_digits(plan: ReleasePlan, settled: dict[int, list[float]]) -> dict[int
     return {n: [with_digits(v, last_digit(sds[n])) for v in values] for n, values in settled.items()}
 
 
-def _settled(plan: ReleasePlan, vectors: Vectors) -> dict[int, list[float]]:
+def _settled(plan: ReleasePlan, vectors: MomentLists) -> dict[int, list[float]]:
     """Counts and sums of all groups, brought to numbers of one sign together."""
     found: dict[int, list[float]] = {}
     for number, recipe in enumerate(plan.vector.finishes):

@@ -12,10 +12,10 @@ import math
 from proxy.dp.accuracy import Noisy, half_width_95, ratio_interval
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.vector.noise import sd_of
-from proxy.plan.vector.recipes import Count, Linear, Mean, Response, Spread, SpreadKind, SpreadOf, Total
+from proxy.plan.vector.recipes import Count, Linear, Mean, ResponseError, Spread, SpreadKind, SpreadOf, Total
 from proxy.release.figure import Figure
 from proxy.release.solved import Solved
-from proxy.release.spreads import Drawn, Reader, no_spread, root_of, rows_weight, spread_figure
+from proxy.release.spreads import Drawn, FormReader, no_spread, root_of, rows_weight, spread_figure
 
 _NORMAL = half_width_95(Distribution.GAUSSIAN, 1.0)
 
@@ -35,7 +35,7 @@ def _read(form: Linear, vector: list[float]) -> float:
     return math.fsum(c * vector[i] for i, c in form.terms)
 
 
-def _linear(form: Linear, response: Response, of: Solved, place: int) -> Figure:
+def _linear(form: Linear, response: ResponseError, of: Solved, place: int) -> Figure:
     value, noise = _read(form, of.vectors[place]), sd_of(form, of.plan.sds)
     drawn = math.sqrt(of.variance(response, place))
     reach = math.hypot(half_width_95(of.plan.distribution, noise), _NORMAL * drawn)
@@ -65,7 +65,7 @@ def _mean(recipe: Mean, of: Solved, place: int) -> Figure:
 def _spread(recipe: Spread, of: Solved, place: int) -> Figure:
     if recipe.of is SpreadOf.TWO:
         return _spread_of_two(recipe, of, place)
-    reader, vector = Reader(recipe, of.plan), of.vectors[place]
+    reader, vector = FormReader(recipe, of.plan), of.vectors[place]
     n, s, q = (_read(f, vector) for f in (recipe.number, recipe.measured.total, recipe.measured.squares))
     if n <= 0.0:
         return no_spread(recipe)

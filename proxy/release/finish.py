@@ -16,7 +16,7 @@ from types import MappingProxyType
 from proxy.analysis.keys import KeyValue, NullKey
 from proxy.dp.accuracy import (
     Noisy,
-    Shared,
+    SharedNoise,
     half_width_beside_95,
     mean_interval_95,
     project_nonnegative,
@@ -39,12 +39,11 @@ from proxy.release.figure import Figure
 from proxy.release.modes import foremost, mode_column
 from proxy.release.noisy import Check, NoisyCells
 from proxy.release.ranks import RankedColumn, ranked_column
-from proxy.release.solved import Solved, solved
-from proxy.release.spreads import Reader, relation_figure, spread_figure, verdict_figure
+from proxy.release.solved import MomentLists, Solved, solved
+from proxy.release.spreads import FormReader, relation_figure, spread_figure, verdict_figure
 from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import Family, SqlType
 
-Vectors = list[list[float]]  # the moments of each cell
 Settled = Mapping[int, Sequence[float | None]]  # by the number of an aggregate, a value for each cell that has one
 NOTHING_SETTLED: Settled = MappingProxyType({})
 _UNEVEN = 1.5  # losses of single groups, relative to those of groups that lose alike
@@ -75,7 +74,7 @@ def finish(
     nonnegative: bool,
     time_zone: str,
     check: Check = lambda: None,
-    vectors: Vectors | None = None,
+    vectors: MomentLists | None = None,
     settled: Settled = NOTHING_SETTLED,
     is_rounded: bool = False,
 ) -> Release:
@@ -140,7 +139,7 @@ def _elected(plan: ReleasePlan, cells: NoisyCells, columns: tuple[Injected, ...]
     return Release(tuple(released), len(groups))
 
 
-def vectors_of(plan: ReleasePlan, cells: NoisyCells) -> Vectors:
+def vectors_of(plan: ReleasePlan, cells: NoisyCells) -> MomentLists:
     """The moments of each cell in their own units."""
     units = plan.units_per_grid
     return [[m * u for m, u in zip(c.moments, units, strict=True)] for c in cells.cells]
@@ -203,7 +202,7 @@ def _figures(
 
 
 def _computed(recipe: Spread | Relation | Verdict, plan: ReleasePlan, vectors: list[list[float]]) -> list[Figure]:
-    reader = Reader(recipe, plan)
+    reader = FormReader(recipe, plan)
     match recipe:
         case Spread():
             return [spread_figure(recipe, reader, v) for v in vectors]
@@ -303,16 +302,16 @@ def _moved(figures: list[Figure], lost: float, recipe: Mean) -> list[Figure]:
     ]
 
 
-def _shared(recipe: Mean, plan: ReleasePlan) -> Shared:
+def _shared(recipe: Mean, plan: ReleasePlan) -> SharedNoise:
     """The noises of an average's total and number; of what agrees with other sets they are not told apart."""
     total, number = dict(recipe.total.terms), dict(recipe.number.terms)
     used = () if plan.agreed else sorted({*total, *number})
-    return Shared(
+    return SharedNoise(
         plan.distribution, tuple((total.get(i, 0.0) * plan.sds[i], number.get(i, 0.0) * plan.sds[i]) for i in used)
     )
 
 
-def _mean(recipe: Mean, number: Noisy, total: Noisy, noises: Shared) -> Figure:
+def _mean(recipe: Mean, number: Noisy, total: Noisy, noises: SharedNoise) -> Figure:
     """NULL when the noisy count is below max(1, 2 sd): a test of noisy numbers only."""
     lo, hi = recipe.ends
     if number.value < max(1.0, 2 * number.sd):

@@ -22,14 +22,14 @@ from proxy.release.keys import identity, read_integer, read_key
 from proxy.release.modes import drawn_values
 from proxy.release.noisy import Check, NoisyCells, draws, every_public_key, publish
 from proxy.release.ranks import check_sizes, chosen
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 
 Results = list[tuple[int, ...]]  # of one part, for each cell
 
 
 def publish_release(
     plan: ReleasePlan,
-    run: Callable[[int, Kept], RawResult],
+    run: Callable[[int, KeptKeys], RawResult],
     noise: Noise,
     check: Check = lambda: None,
     choose: Choose = drawn,
@@ -42,7 +42,7 @@ def publish_release(
     """
     waiting = list(range(len(plan.stages)))
     has_vector = bool(plan.vector.moments)
-    cells = publish(plan, run(waiting.pop(0), Kept()), noise, check) if has_vector else every_public_key(plan)
+    cells = publish(plan, run(waiting.pop(0), KeptKeys()), noise, check) if has_vector else every_public_key(plan)
     if not plan.parts or not cells.cells:
         return cells
     check_sizes(plan, cells)
@@ -55,12 +55,12 @@ def publish_release(
     return NoisyCells(tuple(replace(cell, parts=parts) for cell, parts in together), cells.cut)
 
 
-def _kept(plan: ReleasePlan, cells: NoisyCells) -> Kept:
+def _kept(plan: ReleasePlan, cells: NoisyCells) -> KeptKeys:
     """The private parts of the keys of emitted cells, each once."""
     places = [i for i, k in enumerate(plan.analysed.keys) if isinstance(k, PrivateKey)]
     keys = [tuple(c.key[i] for i in places) for c in cells.cells]
     columns = zip(*{identity(key): key for key in keys}.values(), strict=True)
-    return Kept(tuple(tuple(None if isinstance(v, NullKey) else v for v in column) for column in columns))
+    return KeptKeys(tuple(tuple(None if isinstance(v, NullKey) else v for v in column) for column in columns))
 
 
 def _results(part: Part, cells: NoisyCells, raw: RawResult, noise: Noise, check: Check, choose: Choose) -> Results:

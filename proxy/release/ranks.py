@@ -26,7 +26,7 @@ from proxy.sql.query.block import Carries
 
 MOST_CELLS = 1 << 22  # of all groups that are shown
 
-Rows = list[tuple[object, ...]]
+RankedRows = list[tuple[object, ...]]
 
 
 def check_sizes(plan: ReleasePlan, cells: NoisyCells) -> None:
@@ -50,10 +50,10 @@ def chosen(
     Claim: for databases that differ in one unit (or the policy's group) this is close at the part's share of the cost,
     if `raw` is the result of the part's own SQL and `choose` draws as it is told. See docs/claims/quantiles.md.
     """
-    rows: dict[tuple[object, ...], Rows] = {}
+    rows: dict[tuple[object, ...], RankedRows] = {}
     for row in raw.rows:
         rows.setdefault(row[:-2], []).append(row)
-    found: dict[tuple[object, ...], Rows] = {}
+    found: dict[tuple[object, ...], RankedRows] = {}
     for key, of in rows.items():  # few keys of many rows; but NaN is told to be another each time
         found.setdefault(identity(read_key(v) for v in key), []).extend(of)
     results = []
@@ -64,7 +64,7 @@ def chosen(
     return results
 
 
-def _weights(part: QuantilePart, rows: Rows) -> Weights:
+def _weights(part: QuantilePart, rows: RankedRows) -> Weights:
     size = part.ladder.cells
     weights = np.zeros(size, dtype=np.int64)
     for *_, cell, weight in rows:

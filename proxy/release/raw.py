@@ -20,16 +20,18 @@ class RawResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptKeys:
     """Private keys that an earlier stage released, column by column, None for NULL: parameters of a later stage."""
 
     columns: tuple[tuple[Value | None, ...], ...] = ()
 
 
-def telling(run: Callable[[int, Kept], RawResult], came: Callable[[], object]) -> Callable[[int, Kept], RawResult]:
+def telling(
+    run: Callable[[int, KeptKeys], RawResult], came: Callable[[], object]
+) -> Callable[[int, KeptKeys], RawResult]:
     """The same rows. came: called before they are handed over, and not if there are none to hand over."""
 
-    def rows(stage: int, kept: Kept) -> RawResult:
+    def rows(stage: int, kept: KeptKeys) -> RawResult:
         found = run(stage, kept)
         came()
         return found

@@ -16,7 +16,7 @@ from proxy.release.consistent import Adjusted, make_consistent
 from proxy.release.finish import Release, Released, finish, vectors_of
 from proxy.release.noisy import Check, NoisyCell, NoisyCells, NoisyCut, check_size
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.query.block import Carries, Injected
 
 Columns = tuple[Injected, ...]
@@ -24,7 +24,7 @@ Columns = tuple[Injected, ...]
 
 def publish_plan(
     plan: Plan,
-    run: Callable[[int, Kept], RawResult],
+    run: Callable[[int, KeptKeys], RawResult],
     noise: Noise,
     check: Check = lambda: None,
     choose: Choose = drawn,

@@ -10,16 +10,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from proxy.analysis.channels import Channel
+from proxy.analysis.channels import ResponseChannel
 from proxy.analysis.estimated import key_channels, key_growth
-from proxy.analysis.evaluate import MISSING, Missing
+from proxy.analysis.evaluate import MISSING, MissingValue
 from proxy.analysis.keys import NULL_KEY, key_identity
 from proxy.plan.release_plan import ReleasePlan
-from proxy.plan.vector.recipes import Linear, Response
+from proxy.plan.vector.recipes import Linear, ResponseError
 from proxy.release.noisy import NoisyCells
 from proxy.sql.algebra.nodes import Span
 
-Vectors = list[list[float]]
+MomentLists = list[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Solved:
     """
 
     plan: ReleasePlan
-    vectors: Vectors
-    squared: Vectors
+    vectors: MomentLists
+    squared: MomentLists
 
-    def variance(self, response: Response, place: int, ratio: float = 0.0) -> float:
+    def variance(self, response: ResponseError, place: int, ratio: float = 0.0) -> float:
         """Of an estimate in one group, over the randomization; never negative. ratio: of an average."""
         found = math.fsum(v * ratio**power for power, v in enumerate(self.parts(response, place)))
         return max(0.0, found)
 
-    def parts(self, response: Response, place: int) -> list[float]:
+    def parts(self, response: ResponseError, place: int) -> list[float]:
         """The parts of the variance by the power of the ratio."""
         squared, plain = self.squared[place], self.vectors[place]
         return [_value(p.second, squared) - _value(p.first, plain) for p in response.parts]
@@ -48,7 +48,7 @@ def _value(form: Linear, vector: Sequence[float]) -> float:
     return math.fsum(c * vector[i] for i, c in form.terms)
 
 
-def solved(plan: ReleasePlan, cells: NoisyCells, vectors: Vectors) -> Solved:
+def solved(plan: ReleasePlan, cells: NoisyCells, vectors: MomentLists) -> Solved:
     """Groups of stored values as groups of true ones; as they are where no key is randomized."""
     squared, growth = vectors, key_growth(plan.analysed.owned.block)
     for place, channel in enumerate(key_channels(plan.analysed.owned.block)):
@@ -60,10 +60,10 @@ def solved(plan: ReleasePlan, cells: NoisyCells, vectors: Vectors) -> Solved:
     return Solved(known, vectors, squared)
 
 
-def _groups(cells: NoisyCells, place: int, channel: Channel) -> list[list[tuple[int, int]]]:
+def _groups(cells: NoisyCells, place: int, channel: ResponseChannel) -> list[list[tuple[int, int]]]:
     """Cells that are alike but for one key: the number of each, with that of its value."""
     values = (NULL_KEY if v is MISSING else v for v in channel.values)
-    numbers = {key_identity(v): i for i, v in enumerate(values) if not isinstance(v, (Missing, Span))}
+    numbers = {key_identity(v): i for i, v in enumerate(values) if not isinstance(v, (MissingValue, Span))}
     found: dict[tuple[object, ...], list[tuple[int, int]]] = {}
     for at, cell in enumerate(cells.cells):
         rest = tuple(key_identity(k) for i, k in enumerate(cell.key) if i != place)
@@ -73,7 +73,9 @@ def _groups(cells: NoisyCells, place: int, channel: Channel) -> list[list[tuple[
     return list(found.values())
 
 
-def _apart(vectors: Vectors, groups: list[list[tuple[int, int]]], on: Sequence[float], off: Sequence[float]) -> Vectors:
+def _apart(
+    vectors: MomentLists, groups: list[list[tuple[int, int]]], on: Sequence[float], off: Sequence[float]
+) -> MomentLists:
     found = list(vectors)
     for group in groups:
         whole = [math.fsum(column) for column in zip(*(vectors[at] for at, _ in group), strict=True)]

@@ -41,7 +41,7 @@ class Drawn:
 NOTHING_DRAWN = Drawn()
 
 
-class Reader:
+class FormReader:
     """Reads the linear forms of one recipe from noisy moments."""
 
     def __init__(self, recipe: Computed, plan: ReleasePlan) -> None:
@@ -69,7 +69,7 @@ def _spread_out(form: Linear, used: tuple[int, ...]) -> tuple[float, ...]:
     return tuple(coefficients.get(i, 0.0) for i in used)
 
 
-def spread_figure(recipe: Spread, reader: Reader, vector: list[float], drawn: Drawn = NOTHING_DRAWN) -> Figure:
+def spread_figure(recipe: Spread, reader: FormReader, vector: list[float], drawn: Drawn = NOTHING_DRAWN) -> Figure:
     """A variance within what its bounds allow, NULL when the noisy number of rows is too small for it."""
     area = recipe.measured.half**2
     number = reader.read(recipe.number, vector)
@@ -88,7 +88,7 @@ def no_spread(recipe: Spread) -> Figure:
     return Figure(None, math.inf, 0.0, math.sqrt(most) if recipe.kind is SpreadKind.DEVIATION else most)
 
 
-def relation_figure(recipe: Relation, reader: Reader, vector: list[float]) -> Figure:
+def relation_figure(recipe: Relation, reader: FormReader, vector: list[float]) -> Figure:
     """A relation of two measures, NULL when rows, or differences to divide by, are too few to tell from noise."""
     area, is_sum = recipe.y.half * recipe.x.half, recipe.kind is RelationKind.PRODUCTS
     number = reader.read(recipe.number, vector)
@@ -105,7 +105,7 @@ def relation_figure(recipe: Relation, reader: Reader, vector: list[float]) -> Fi
     return _within(raw, reader, *_range(recipe.kind, most))
 
 
-def verdict_figure(recipe: Verdict, reader: Reader, vector: list[float]) -> Figure:
+def verdict_figure(recipe: Verdict, reader: FormReader, vector: list[float]) -> Figure:
     """1 for true and 0 for false: whether the rows that decide it are told from noise; NULL when no rows are."""
     holding, failing = reader.read(recipe.holding, vector), reader.read(recipe.failing, vector)
     if reader.is_lost(holding.plus(failing), _SEEN):
@@ -148,7 +148,7 @@ def _nothing(kind: RelationKind, most: float) -> Figure:
     return Figure(None, math.inf, low, high)
 
 
-def _within(raw: Estimate, reader: Reader, low: float, high: float, drawn: float = 0.0) -> Figure:
+def _within(raw: Estimate, reader: FormReader, low: float, high: float, drawn: float = 0.0) -> Figure:
     def cut(value: float) -> float:
         return min(max(value, low), high)
 

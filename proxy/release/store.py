@@ -38,7 +38,7 @@ _NO_RELEASE = 2**63 - 1  # above every id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredRelease:
     """A finished release: the noisy numbers that everybody who asks for `key` may be shown once they paid."""
 
     release_id: int
@@ -47,7 +47,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class NotStored:
     """No finished release has that key."""
 
 
@@ -73,11 +73,11 @@ class ReleaseStore(Protocol):
         """Ids of the finished releases of `key`, newest first; several if asked at the same time, or fresh."""
         ...
 
-    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+    def load(self, release_id: int, key: ReleaseKey) -> StoredRelease:
         """The finished release `release_id`, which `completed(key)` named."""
         ...
 
-    def get(self, key: ReleaseKey) -> Stored | Missing:
+    def get(self, key: ReleaseKey) -> StoredRelease | NotStored:
         """The newest finished release of `key`, whoever paid for it."""
         ...
 
@@ -128,12 +128,12 @@ class SqliteStore:
                 below = int(release_id)
                 yield below
 
-    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+    def load(self, release_id: int, key: ReleaseKey) -> StoredRelease:
         """The finished release `release_id`, which `completed(key)` named."""
         rows = self._read("select payload from release where release_id = ?", (release_id,))
         if not rows:
             raise LedgerFailed("a stored release has vanished")
-        return Stored(release_id=release_id, key=key, payload=bytes(rows[0][0]))
+        return StoredRelease(release_id=release_id, key=key, payload=bytes(rows[0][0]))
 
     def has(self, release_id: int) -> bool:
         return bool(self._read("select 1 from release where release_id = ?", (release_id,)))
@@ -150,10 +150,10 @@ class SqliteStore:
         finally:
             self._connection.execute("pragma synchronous = normal")
 
-    def get(self, key: ReleaseKey) -> Stored | Missing:
+    def get(self, key: ReleaseKey) -> StoredRelease | NotStored:
         """The newest finished release of `key`, whoever paid for it."""
         newest = next(self.completed(key), _NO_RELEASE)
-        return self.load(newest, key) if newest != _NO_RELEASE else Missing()
+        return self.load(newest, key) if newest != _NO_RELEASE else NotStored()
 
     def close(self) -> None:
         with self._lock:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from proxy.plan.release_plan import ReleasePlan
 from proxy.release.noisy import Check, NoisyCells, publish
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 
 
 class _NoNoise:
@@ -20,7 +20,7 @@ class _NoNoise:
 
 
 def publish_unpromised(
-    plan: ReleasePlan, run: Callable[[int, Kept], RawResult], check: Check = lambda: None
+    plan: ReleasePlan, run: Callable[[int, KeptKeys], RawResult], check: Check = lambda: None
 ) -> NoisyCells:
     """The cells of a plan over stored rows of a local table. run: gives the rows of its SQL.
 
@@ -28,4 +28,4 @@ def publish_unpromised(
     """
     if not plan.is_unpromised:
         raise AssertionError("what is promised is released with noise alone")
-    return publish(plan, run(0, Kept()), _NoNoise(), check)
+    return publish(plan, run(0, KeptKeys()), _NoNoise(), check)

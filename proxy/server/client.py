@@ -17,7 +17,7 @@ from proxy.errors import FrontFailed, HushError, IdleTooLong, QueryCanceled, Shu
 from proxy.front.front import Lease
 from proxy.policy.model import Limits
 from proxy.server.cancel import cancel_on_front
-from proxy.server.link import Link, Receiver
+from proxy.server.link import Receiver, SocketLink
 from proxy.session.contract import Asking, Piece, Session, Spliced
 from proxy.wire.flow import Ask, AskPrepare, AskRelease, NoAnswer
 from proxy.wire.messages import TERMINATE
@@ -33,8 +33,8 @@ _CANCEL_GRACE_S = 5.0
 class Ends:
     """What a session is made of and owns from then on."""
 
-    client: Link
-    front: Link
+    client: SocketLink
+    front: SocketLink
     session: Session
     lease: Lease
     limits: Limits

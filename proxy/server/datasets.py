@@ -35,7 +35,7 @@ Datasets = Mapping[str, ServedDataset]
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsOffered:
     """Encryption as the server offers it, or demands it.
 
     binding: the certificate's tls-server-end-point data, may be empty.
@@ -47,7 +47,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class NoTls:
+class TlsDeclined:
     """Every SSLRequest is declined."""
 
 
@@ -62,7 +62,7 @@ class ServerOptions:
 
     sockets: tuple[socket.socket, ...]
     mock_secret: bytes = field(repr=False)
-    tls: Tls | NoTls = field(default_factory=NoTls)
+    tls: TlsOffered | TlsDeclined = field(default_factory=TlsDeclined)
     max_greeting: int = 100
     check_every_s: float = 0.25
     close_within_s: float = 5.0

@@ -11,8 +11,8 @@ import socket
 from dataclasses import dataclass
 
 from proxy.errors import HushError, NotEncrypted, ProtocolViolation
-from proxy.server.datasets import NoTls, Tls
-from proxy.server.link import Link
+from proxy.server.datasets import TlsDeclined, TlsOffered
+from proxy.server.link import SocketLink
 from proxy.wire.responses import error_response
 from proxy.wire.startup import (
     ALPN,
@@ -33,7 +33,7 @@ _MAX_REQUESTS = 3
 class Greeted:
     """A connection that wants a session. binding: channel binding data, empty without TLS."""
 
-    link: Link
+    link: SocketLink
     startup: Startup
     binding: bytes
 
@@ -42,11 +42,11 @@ class Greeted:
 class Upgrade:
     """The client goes on with a TLS handshake. is_direct: it has begun with it, without asking."""
 
-    tls: Tls
+    tls: TlsOffered
     is_direct: bool
 
 
-async def greet(connection: socket.socket, tls: Tls | NoTls) -> Greeted | CancelRequest:
+async def greet(connection: socket.socket, tls: TlsOffered | TlsDeclined) -> Greeted | CancelRequest:
     """Read what a client wants and upgrade the connection as it asks.
 
     Takes over the socket. Raises ProtocolViolation and NotEncrypted (the client was told) and OSError (it hung up); the
@@ -60,7 +60,7 @@ async def greet(connection: socket.socket, tls: Tls | NoTls) -> Greeted | Cancel
         raise
     match found:
         case Startup():
-            _, link = await asyncio.get_running_loop().connect_accepted_socket(Link, connection)
+            _, link = await asyncio.get_running_loop().connect_accepted_socket(SocketLink, connection)
             return Greeted(link, found, binding=b"")
         case CancelRequest():
             connection.close()
@@ -69,21 +69,21 @@ async def greet(connection: socket.socket, tls: Tls | NoTls) -> Greeted | Cancel
             return await _encrypted(connection, found)
 
 
-async def _first_packets(connection: socket.socket, tls: Tls | NoTls) -> Startup | CancelRequest | Upgrade:
+async def _first_packets(connection: socket.socket, tls: TlsOffered | TlsDeclined) -> Startup | CancelRequest | Upgrade:
     loop = asyncio.get_running_loop()
     if await _peek(loop, connection) == TLS_HANDSHAKE:
-        if isinstance(tls, NoTls):
+        if isinstance(tls, TlsDeclined):
             raise ProtocolViolation("encryption is not available")
         return Upgrade(tls, is_direct=True)
     for _ in range(_MAX_REQUESTS):
         packet = await _read_packet(loop, connection)
-        if isinstance(packet, Startup) and isinstance(tls, Tls) and tls.is_required:
+        if isinstance(packet, Startup) and isinstance(tls, TlsOffered) and tls.is_required:
             error = NotEncrypted("this server demands TLS", hint="Connect with sslmode=verify-full, or require.")
             await loop.sock_sendall(connection, error_response(error, severity="FATAL"))
             raise error
         if not isinstance(packet, EncryptionRequest):
             return packet
-        if packet.is_tls and isinstance(tls, Tls):
+        if packet.is_tls and isinstance(tls, TlsOffered):
             _check_silence(connection)
             await loop.sock_sendall(connection, _ACCEPT)
             return Upgrade(tls, is_direct=False)
@@ -93,7 +93,7 @@ async def _first_packets(connection: socket.socket, tls: Tls | NoTls) -> Startup
 
 async def _encrypted(connection: socket.socket, upgrade: Upgrade) -> Greeted | CancelRequest:
     loop = asyncio.get_running_loop()
-    link = Link()  # uvloop gives back its own protocol in the place of ours
+    link = SocketLink()  # uvloop gives back its own protocol in the place of ours
     transport, _ = await loop.connect_accepted_socket(lambda: link, connection, ssl=upgrade.tls.context)
     try:
         chosen = transport.get_extra_info("ssl_object").selected_alpn_protocol()

@@ -23,7 +23,7 @@ class Receiver:
     on_writable: Callable[[bool], None]
 
 
-class Link(asyncio.Protocol):
+class SocketLink(asyncio.Protocol):
     """One connection."""
 
     def __init__(self) -> None:

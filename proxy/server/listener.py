@@ -23,15 +23,15 @@ from proxy.errors import (
     ShuttingDown,
     TooManyConnections,
 )
-from proxy.events import Event, tell
+from proxy.events import LoggedEvent, tell
 from proxy.server.client import Ends, RelayedSession
 from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
-from proxy.server.link import Link
+from proxy.server.link import SocketLink
 from proxy.server.login import Admitted, log_in
 from proxy.server.sockets import listen, port_of
 from proxy.sql.advice.front_errors import advice_for_error
-from proxy.wire.channel import Marks
+from proxy.wire.channel import ErrorMarks
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.responses import error_response
 from proxy.wire.scram import AUTHENTICATION_OK
@@ -180,7 +180,7 @@ class Server:
             greeted.link.close(self._options.close_within_s)
             raise
         tell(
-            Event.LOGIN_FAILED, f"a login ended: {error.sqlstate} {error.text()}",
+            LoggedEvent.LOGIN_FAILED, f"a login ended: {error.sqlstate} {error.text()}",
             {"login": greeted.startup.user, "dataset": greeted.startup.database, "address": origin,
              "code": error.sqlstate},
         )  # fmt: skip
@@ -203,12 +203,12 @@ class Server:
             front = await _connect(address.socket_path)
             undo.pop_all()
         tell(
-            Event.LOGIN, f"{database}/{login} logged in from {origin}",
+            LoggedEvent.LOGIN, f"{database}/{login} logged in from {origin}",
             {"login": login, "dataset": database, "role": admitted.login.role, "address": origin,
              "session": session_id},
         )  # fmt: skip
         greeted.link.write(AUTHENTICATION_OK)
-        marks = Marks(marker=self._token(), guard=admitted.dataset.guard)
+        marks = ErrorMarks(marker=self._token(), guard=admitted.dataset.guard)
         understanding = Understanding(
             may_be_private=session.may_be_private,
             known=session.known,
@@ -273,10 +273,10 @@ class Server:
                 session.check_time(loop.time())
 
 
-async def _connect(socket_path: str) -> Link:
+async def _connect(socket_path: str) -> SocketLink:
     """Raises FrontFailed."""
     try:
-        _, link = await asyncio.get_running_loop().create_unix_connection(Link, socket_path)
+        _, link = await asyncio.get_running_loop().create_unix_connection(SocketLink, socket_path)
     except OSError as error:
         raise FrontFailed("the public PostgreSQL cannot be reached") from error
     return link

@@ -6,12 +6,12 @@ import ssl
 from pathlib import Path
 
 from proxy.errors import ConfigError
-from proxy.server.datasets import Tls
+from proxy.server.datasets import TlsOffered
 from proxy.wire.certificate import end_point
 from proxy.wire.startup import ALPN
 
 
-def load_tls(certificate: Path, key: Path, *, is_required: bool = False) -> Tls:
+def load_tls(certificate: Path, key: Path, *, is_required: bool = False) -> TlsOffered:
     """Read a PEM chain, the server's own certificate first, and its unencrypted key. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -26,7 +26,7 @@ def load_tls(certificate: Path, key: Path, *, is_required: bool = False) -> Tls:
         ) from error
     start = text.index(ssl.PEM_HEADER)
     end = text.index(ssl.PEM_FOOTER, start) + len(ssl.PEM_FOOTER)
-    return Tls(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")), is_required)
+    return TlsOffered(context, end_point(ssl.PEM_cert_to_DER_cert(text[start:end] + "\n")), is_required)
 
 
 def _no_password() -> str:

@@ -8,7 +8,7 @@ from proxy.metrics import Metrics
 from proxy.pipeline.premises import Premises, Terms
 from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Account
-from proxy.session.asking.seen_releases import Owner
+from proxy.session.asking.seen_releases import ReleaseOwner
 from proxy.session.dataset import Dataset, Version
 from proxy.workers.thinking import Given, Result, Thinking, Turn, Work
 
@@ -46,6 +46,6 @@ class Asker:
         return await self.thinking.run(turn, work, *args, **kwargs)
 
     @property
-    def owner(self) -> Owner:
+    def owner(self) -> ReleaseOwner:
         """Under which name it is known what was shown."""
         return self.login, self.version.policy.digest, self.version.policy.data_version

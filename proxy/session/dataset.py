@@ -25,8 +25,8 @@ from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.profile.learned import with_limits
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
-from proxy.session.asking.reading import NoReader, Reader
-from proxy.session.asking.seen_releases import Known
+from proxy.session.asking.reading import NoReader, TextReader
+from proxy.session.asking.seen_releases import SeenReleases
 from proxy.session.asking.single_flight import Underway
 from proxy.session.uses import Uses
 from proxy.sql.render.dialects import dialect_of
@@ -137,9 +137,9 @@ class Dataset:
     noise: Mapping[Distribution, Noise]
     current: Version
     trouble: str = ""
-    reader: Reader = NoReader()  # noqa: RUF009 - an immutable value
+    reader: TextReader = NoReader()  # noqa: RUF009 - an immutable value
     underway: Underway = field(default_factory=Underway)
-    known: Known = field(default_factory=Known)
+    known: SeenReleases = field(default_factory=SeenReleases)
     uses: Uses = field(default_factory=Uses)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

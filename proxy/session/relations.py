@@ -44,7 +44,7 @@ from proxy.sqltypes import SqlType
 IN_FORCE = "in force"
 _MOST_HISTORY = 1000
 _NOT_SHOWN = "a column that is not shown"
-Row = tuple[str | None, ...]
+RelationRow = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def system_columns(name: str, viewer: Viewer) -> tuple[InjectedColumn, ...]:
     return columns_of(RELATIONS[name], _ROWS[name](viewer))
 
 
-def columns_of(columns: Sequence[tuple[str, SqlType]], rows: Sequence[Row]) -> tuple[InjectedColumn, ...]:
+def columns_of(columns: Sequence[tuple[str, SqlType]], rows: Sequence[RelationRow]) -> tuple[InjectedColumn, ...]:
     """Rows as columns."""
     return tuple(
         InjectedColumn(column, kind, tuple(row[i] for row in rows)) for i, (column, kind) in enumerate(columns)
@@ -89,14 +89,14 @@ def own_accounts(viewer: Viewer) -> tuple[Account, ...]:
     return tuple(a for a in viewer.accounts if a.kind.is_own)
 
 
-def _budget(viewer: Viewer) -> Sequence[Row]:
+def _budget(viewer: Viewer) -> Sequence[RelationRow]:
     knob = knob_pico(viewer.version.policy.privacy, viewer.epsilon)
     balances = viewer.dataset.ledger.balances(viewer.accounts, datetime.now(UTC))
     shown = own_accounts(viewer)
     return [*(_balance(b, balances, viewer, knob) for b in balances if b.account in shown), *_local(viewer)]
 
 
-def _local(viewer: Viewer) -> Iterator[Row]:
+def _local(viewer: Viewer) -> Iterator[RelationRow]:
     """What protects the rows of local tables, about which no account says anything."""
     for table in viewer.version.visible_tables(viewer.login).values():
         if table.is_local:
@@ -105,7 +105,7 @@ def _local(viewer: Viewer) -> Iterator[Row]:
             yield tuple(said.get(name) for name, _ in RELATIONS["budget"])
 
 
-def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob: int) -> Row:
+def _balance(balance: Balance, balances: Sequence[Balance], viewer: Viewer, knob: int) -> RelationRow:
     privacy = viewer.version.policy.privacy
     account, spent, left = balance.account, balance.spent, balance.remaining
     is_pure = privacy.accounting is Accounting.PURE
@@ -156,7 +156,7 @@ def _shown_name(account: Account) -> str:
             return account.name
 
 
-def _history(viewer: Viewer) -> Sequence[Row]:
+def _history(viewer: Viewer) -> Sequence[RelationRow]:
     privacy = viewer.version.policy.privacy
     is_pure = privacy.accounting is Accounting.PURE
     return [
@@ -174,7 +174,7 @@ def _history(viewer: Viewer) -> Sequence[Row]:
     ]
 
 
-def _last_query(viewer: Viewer) -> Sequence[Row]:
+def _last_query(viewer: Viewer) -> Sequence[RelationRow]:
     privacy = viewer.version.policy.privacy
     is_pure = privacy.accounting is Accounting.PURE
     return [
@@ -188,7 +188,7 @@ def _last_query(viewer: Viewer) -> Sequence[Row]:
     ]  # fmt: skip
 
 
-def _messages(viewer: Viewer) -> Sequence[Row]:
+def _messages(viewer: Viewer) -> Sequence[RelationRow]:
     """For who sees no notices: tools that draw tables."""
     return [(n.severity, n.message, n.detail or None) for last in viewer.last for n in last.notices]
 
@@ -198,7 +198,7 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
     return (None, None) if output.is_per_row or output.is_of_rows else (number(output.sd), number(output.half_width_95))
 
 
-def _policy(viewer: Viewer) -> Sequence[Row]:
+def _policy(viewer: Viewer) -> Sequence[RelationRow]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
     (status, loaded), ledger = _standing(viewer), viewer.dataset.ledger
     profiles = [p for p in viewer.version.profiles if is_paid(p, viewer.version, viewer.accounts, ledger)]

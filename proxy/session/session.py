@@ -22,15 +22,15 @@ from proxy.pipeline.front_state import Answers, Noted, Taken
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned, together
 from proxy.pipeline.settings import NAMES, READ_FROM_FRONT, Settings, has_intervals, has_notes, read_settings
-from proxy.pipeline.statements import Asked, Understood, private_words, understand
+from proxy.pipeline.statements import QueryString, Understood, private_words, understand
 from proxy.pipeline.target import NO_TARGET
 from proxy.plan.charge import Cost
 from proxy.plan.sets.sets import promised
 from proxy.policy.model import ProfileUse
 from proxy.release.noisy import NoisyCells
-from proxy.release.store import Stored
-from proxy.session.answering.answer import Answer, answer_statement, is_paid
-from proxy.session.answering.grid import Clock, GridRunner, LoopClock, Threads, Work
+from proxy.release.store import StoredRelease
+from proxy.session.answering.answer import StageAnswer, answer_statement, is_paid
+from proxy.session.answering.grid import Clock, GridRunner, GridWork, LoopClock, Threads
 from proxy.session.answering.made_up import made_up_rows, said_of_made_up
 from proxy.session.answering.noise_warning import Doubt, doubt_of
 from proxy.session.answering.notices import (
@@ -59,7 +59,7 @@ from proxy.session.asking.stages import Progress, asked_now, begun, next_part, n
 from proxy.session.contract import Asking, Notice, Parameter, Piece, Refusal, Spliced
 from proxy.session.dataset import Dataset, Version
 from proxy.session.pricing.confirm import Confirmations
-from proxy.session.pricing.estimate import Foreseen, estimate, foresee_all
+from proxy.session.pricing.estimate import Forecast, estimate, foresee_all
 from proxy.session.pricing.explain import explain_json, explain_text
 from proxy.session.pricing.payment import Wanting, charged
 from proxy.session.pricing.profile_payment import ProfilesPaid, pay_for_profiles
@@ -73,7 +73,7 @@ from proxy.workers.thinking import Thinking
 
 Result = TypeVar("Result")
 Given = TypeVar("Given")
-Calls = Mapping[SystemText, tuple[Foreseen, ...]]
+Calls = Mapping[SystemText, tuple[Forecast, ...]]
 _MOST_NAMES = 1000
 _LONG_CHARS = 20_000
 _WORDS = re.compile(r"\w+")
@@ -145,7 +145,7 @@ class ClientSession:
         self._note(name for piece in pieces if isinstance(piece.handle, Noted) for name in piece.handle.names)
         return pieces
 
-    async def _understood(self, asked: Asked, values: Mapping[str, str]) -> tuple[Piece, ...]:
+    async def _understood(self, asked: QueryString, values: Mapping[str, str]) -> tuple[Piece, ...]:
         """The pieces of a query string. If it is one statement, it is planned too, since it will probably be run."""
         version = self._dataset.current
         size = len(asked.text) + sum(len(cell or "") for rows in asked.told for row in rows for cell in row)
@@ -164,8 +164,8 @@ class ClientSession:
             self._keep(_plan_key(handle.query.text, asker, settings, (), 0), planned, handle.query.text)
         return found.pieces
 
-    def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> Asked:
-        return Asked(
+    def _asked(self, text: str, settings: Mapping[str, str], told: Answers) -> QueryString:
+        return QueryString(
             premises=self._dataset.current.premises(self._login), text=text, has_intervals=has_intervals(settings),
             has_notes=has_notes(settings),
             noted=self._noted_in(text) if self._noted else frozenset(), told=told,
@@ -335,7 +335,7 @@ class ClientSession:
         """A stage's question to the front, or the whole statement."""
         cancellation, calls = Cancellation(), await self._calls(query, asker, settings, progress)
 
-        def work() -> Work[tuple[Answer, LastQuery | None, Spliced | Asking]]:
+        def work() -> GridWork[tuple[StageAnswer, LastQuery | None, Spliced | Asking]]:
             """From the charge to the text for the front."""
             now_planned = ready(progress, planned, asker, settings)
             with self._dataset.uses.of(asker.version.engine):  # also when nobody waits for it any more
@@ -367,7 +367,7 @@ class ClientSession:
             receipt = charged(answer.next, asker)
             tell_answered(piece.text, asker, self._id, receipt, is_reused=last.is_reused)
         for item in answer.items:
-            self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, Stored) else ReleaseOrigin.FRESH)
+            self._metrics.released(ReleaseOrigin.REUSED if isinstance(item, StoredRelease) else ReleaseOrigin.FRESH)
         return result
 
     def _new_asker(self, version: Version, shared_session: str) -> Asker:

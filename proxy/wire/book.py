@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal
-from proxy.wire.messages import Bind, Column
+from proxy.wire.messages import Bind, ResultColumn
 
 _Record = TypeVar("_Record")
 
@@ -28,7 +28,7 @@ class PrivateStatement:
     piece: Piece
     refusal: Refusal | NoRefusal
     oids: tuple[int, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     has_plan: bool
 
 

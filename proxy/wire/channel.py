@@ -17,8 +17,19 @@ from proxy.wire import messages
 from proxy.wire.book import Book, PrivateStatement
 from proxy.wire.encodings import codec_of
 from proxy.wire.exchange import Piece, Refusal
-from proxy.wire.expect import ENDS_WITH_READY, PLAIN, REPLIES, RUNS, Entry, Kind, Place, Show, Step, Ticket
-from proxy.wire.messages import Column
+from proxy.wire.expect import (
+    ENDS_WITH_READY,
+    PLAIN,
+    REPLIES,
+    RUNS,
+    ErrorPlace,
+    OwedReply,
+    ReplyStep,
+    SentKind,
+    Show,
+    Ticket,
+)
+from proxy.wire.messages import ResultColumn
 from proxy.wire.responses import (
     HINT,
     MESSAGE,
@@ -64,7 +75,7 @@ UNTOLD = ord("?")
 _ENDS_TRANSACTION = frozenset({b"DISCARD ALL", b"VACUUM", b"COMMIT", b"ROLLBACK"})
 _STATUS_AFTER = {b"BEGIN": IN_TRANSACTION, b"START TRANSACTION": IN_TRANSACTION, b"COMMIT": UNTOLD, b"ROLLBACK": UNTOLD}
 #: What the end of a transaction undoes in a pipeline.
-_BEGINS = frozenset({Kind.BIND, Kind.EXECUTE})
+_BEGINS = frozenset({SentKind.BIND, SentKind.EXECUTE})
 
 GUARDED = Unsupported(
     "private tables can only be read through aggregates",
@@ -75,7 +86,7 @@ GUARDED = Unsupported(
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class ErrorMarks:
     """How the relay recognises errors that it has provoked itself.
 
     marker: text that no client can guess, one per session. guard: the relation that the front's private tables
@@ -95,7 +106,7 @@ class Held:
 
     statement: PrivateStatement | Piece | None
     settings: Mapping[str, str]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ResultColumn, ...] = ()
 
 
 NOTHING_HELD = Held(None, {})
@@ -106,7 +117,7 @@ class Channel:
 
     def __init__(
         self,
-        marks: Marks,
+        marks: ErrorMarks,
         book: Book,
         woken: Callable[[], None],
         refused: Callable[[HushError], None],
@@ -120,7 +131,7 @@ class Channel:
         self.book = book
         self.to_client: list[bytes] = []
         self.to_front: list[bytes] = []
-        self.queue: deque[Entry] = deque((PLAIN[Kind.STARTUP],))
+        self.queue: deque[OwedReply] = deque((PLAIN[SentKind.STARTUP],))
         self.status = IDLE
         self.codec = "utf-8"
         self.backend_key = b""
@@ -145,11 +156,11 @@ class Channel:
 
     # --- to the front --------------------------------------------------------------------------------
 
-    def send(self, raw: bytes, entry: Entry) -> None:
+    def send(self, raw: bytes, entry: OwedReply) -> None:
         """Write a message that gets a reply. The one way to the front besides `send_unanswered`."""
         self.send_batch(raw, (entry,))
 
-    def send_batch(self, raw: bytes, entries: Iterable[Entry]) -> None:
+    def send_batch(self, raw: bytes, entries: Iterable[OwedReply]) -> None:
         """Write several messages with what is owed for each of them."""
         self.to_front.append(raw)
         for entry in entries:
@@ -177,7 +188,7 @@ class Channel:
 
     def sync(self, show: Show, *tickets: Ticket) -> None:
         """Write a Sync; the front stops skipping there."""
-        self.send(messages.SYNC, Entry(kind=Kind.SYNC, show=show, tickets=tickets))
+        self.send(messages.SYNC, OwedReply(kind=SentKind.SYNC, show=show, tickets=tickets))
         self.skips = False
         self.has_injected = False
 
@@ -189,7 +200,7 @@ class Channel:
         """Write CopyDone or CopyFail, which the front may read before or after it asked for the data."""
         self.to_front.append(raw)
         if not self.copies_in:
-            self.queue.append(PLAIN[Kind.COPY_END])
+            self.queue.append(PLAIN[SentKind.COPY_END])
         elif self.has_injected:
             self.to_front.append(messages.FLUSH)  # our own pipeline: the Sync comes once the COPY is over
         self.copies_in = False
@@ -278,7 +289,7 @@ class Channel:
             raise FrontFailed("the front's answer is not one to the message sent")
         if kind in _NOTED:
             self._take_note(kind, raw, entry)
-        if step is Step.DONE:
+        if step is ReplyStep.DONE:
             self.queue.popleft()
             self.completed += 1
             for ticket in entry.tickets:
@@ -287,7 +298,7 @@ class Channel:
         return b"" if entry.show is Show.NOTHING else _shown(kind, raw, entry)
 
     def _skip_copy_ends(self) -> None:
-        while self.queue and self.queue[0].kind is Kind.COPY_END:
+        while self.queue and self.queue[0].kind is SentKind.COPY_END:
             self.queue.popleft()
 
     def _asynchronous(self, kind: int, raw: bytes) -> bytes:
@@ -300,7 +311,7 @@ class Channel:
             return raw
         return b"" if self.queue[0].show is Show.NOTHING or self.queue[0].hides_notices else raw
 
-    def _take_note(self, kind: int, raw: bytes, entry: Entry) -> None:
+    def _take_note(self, kind: int, raw: bytes, entry: OwedReply) -> None:
         """Remember what later messages depend on."""
         body = raw[messages.HEADER_BYTES :]
         if kind == ord("Z"):
@@ -318,7 +329,7 @@ class Channel:
         for ticket in entry.tickets:
             _collect(ticket, kind, body)
 
-    def _ready(self, body: bytes, entry: Entry) -> None:
+    def _ready(self, body: bytes, entry: OwedReply) -> None:
         if not body:
             raise FrontFailed("the front does not tell the transaction's status")
         self.status = body[0]
@@ -341,12 +352,12 @@ class Channel:
     def _start_copy_in(self) -> None:
         """The front ignores each Sync between the COPY and the end of its data."""
         head = self.queue.popleft()
-        kept: list[Entry] = []
+        kept: list[OwedReply] = []
         self.copies_in = True
         for entry in self.queue:
-            if entry.kind is Kind.COPY_END:
+            if entry.kind is SentKind.COPY_END:
                 self.copies_in = False
-            if entry.kind is not Kind.SYNC or not self.copies_in:
+            if entry.kind is not SentKind.SYNC or not self.copies_in:
                 kept.append(entry)
             else:
                 self.book.ready(is_idle=False)
@@ -364,7 +375,7 @@ class Channel:
         if fields.get(SEVERITY_PLAIN) in ("FATAL", "PANIC"):
             self.is_fatal = True
             return raw
-        entry = self.queue[0] if self.queue else PLAIN[Kind.SYNC]
+        entry = self.queue[0] if self.queue else PLAIN[SentKind.SYNC]
         self.copies_in = False
         if entry.kind not in ENDS_WITH_READY:
             self._drop_skipped()
@@ -372,10 +383,10 @@ class Channel:
 
     def _drop_skipped(self) -> None:
         """After an error in the extended protocol the front reads on at the next Sync."""
-        dropped: list[Entry] = []
-        while self.queue and self.queue[0].kind is not Kind.SYNC:
+        dropped: list[OwedReply] = []
+        while self.queue and self.queue[0].kind is not SentKind.SYNC:
             dropped.append(self.queue.popleft())
-            if dropped[-1].kind is Kind.QUERY:
+            if dropped[-1].kind is SentKind.QUERY:
                 self.book.ready(is_idle=False)
         self.skips = not self.queue
         for entry in reversed(dropped):
@@ -384,7 +395,7 @@ class Channel:
                 ticket.failed = True
                 self._wakes = True
 
-    def _shown_error(self, entry: Entry, raw: bytes, fields: Mapping[str, str]) -> bytes:
+    def _shown_error(self, entry: OwedReply, raw: bytes, fields: Mapping[str, str]) -> bytes:
         if entry.may_be_several and _is_about_several(fields):
             for ticket in entry.tickets:
                 ticket.is_several = True
@@ -394,7 +405,7 @@ class Channel:
             error: HushError = entry.refusal.error if isinstance(entry.refusal, Refusal) else GUARDED
             self._refused(error)
             return error_response(error, codec=self.codec, shift=entry.shift + entry.refusal_shift)
-        if entry.place is Place.NOWHERE and fields:
+        if entry.place is ErrorPlace.NOWHERE and fields:
             return placeless_error(fields, self.codec)
         advice = self._advice_for(entry.advised, fields) if entry.advised else ""
         if fields and (entry.shift or advice):
@@ -432,7 +443,7 @@ def _passes_unread(kind: int, size: int) -> bool:
     return size > _READ_ERROR_BYTES and kind in (_ERROR, _NOTICE)
 
 
-def _shown(kind: int, raw: bytes, entry: Entry) -> bytes:
+def _shown(kind: int, raw: bytes, entry: OwedReply) -> bytes:
     """What the client sees of a definite reply that is not hidden."""
     if kind == ord("T") and entry.row_description:
         return entry.row_description

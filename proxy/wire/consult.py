@@ -13,7 +13,7 @@ from dataclasses import replace
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Array, Asking, Parameter, Piece, Row, Spliced
-from proxy.wire.expect import Kind, Place, Ticket
+from proxy.wire.expect import ErrorPlace, SentKind, Ticket
 from proxy.wire.flow import Flow, ask_prepare, ask_release, wait_for
 from proxy.wire.inject import STATEMENT, encode, inject
 from proxy.wire.messages import Bind
@@ -57,12 +57,12 @@ def _ask_front(
         result_formats=(),
     )
     parse = messages.parse(STATEMENT, encode(sql, channel.codec), [p.oid for p in parameters] + [a.oid for a in arrays])
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)
-    inject(channel, parse, Kind.PARSE, ticket, place=Place.NOWHERE)
-    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE)
-    inject(channel, messages.execute(STATEMENT), Kind.EXECUTE, ticket, place=Place.NOWHERE)
-    inject(channel, messages.close_portal(STATEMENT), Kind.CLOSE)
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE, ticket)
+    inject(channel, parse, SentKind.PARSE, ticket, place=ErrorPlace.NOWHERE)
+    inject(channel, messages.bind(bind), SentKind.BIND, ticket, place=ErrorPlace.NOWHERE)
+    inject(channel, messages.execute(STATEMENT), SentKind.EXECUTE, ticket, place=ErrorPlace.NOWHERE)
+    inject(channel, messages.close_portal(STATEMENT), SentKind.CLOSE)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
     channel.send_unanswered(messages.FLUSH)
     channel.has_injected = True
     yield from wait_for(ticket)

@@ -12,14 +12,14 @@ from proxy.errors import PolicyForbids, ProtocolViolation, SessionLimit
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
-from proxy.wire.expect import PLAIN, Entry, Kind, Show, Ticket
+from proxy.wire.expect import PLAIN, OwedReply, SentKind, Show, Ticket
 from proxy.wire.extended import bind_private, describe_private, execute_private, forward_parse, parse_private
 from proxy.wire.flow import Flow, FrontSaidNo
 from proxy.wire.frames import Frame, Oversized
 from proxy.wire.inject import raising_sql, refuse, settle
 from proxy.wire.messages import HEADER_BYTES
 from proxy.wire.screen import screen
-from proxy.wire.simple import UNNAMED, Question, answer_query
+from proxy.wire.simple import UNNAMED, QueryMessage, answer_query
 from proxy.wire.understanding import SettingsReader, Understanding
 
 _SYNC = ord("S")
@@ -30,13 +30,13 @@ _FLUSH = ord("H")
 _DESCRIBE = ord("D")
 _EXECUTE = ord("E")
 _KINDS = {
-    _QUERY: Kind.QUERY,
-    ord("P"): Kind.PARSE,
-    _BIND: Kind.BIND,
-    ord("D"): Kind.DESCRIBE_PORTAL,
-    ord("E"): Kind.EXECUTE,
-    ord("C"): Kind.CLOSE,
-    _FLUSH: Kind.BAD_FLUSH,
+    _QUERY: SentKind.QUERY,
+    ord("P"): SentKind.PARSE,
+    _BIND: SentKind.BIND,
+    ord("D"): SentKind.DESCRIBE_PORTAL,
+    ord("E"): SentKind.EXECUTE,
+    ord("C"): SentKind.CLOSE,
+    _FLUSH: SentKind.BAD_FLUSH,
 }
 
 
@@ -46,7 +46,7 @@ class Done:
 
 
 DONE = Done()
-Outcome = Flow[None] | Done
+DispatchOutcome = Flow[None] | Done
 
 
 class Dispatch:
@@ -63,7 +63,7 @@ class Dispatch:
         self._reader = SettingsReader(understanding.setting_names)
         self._take_sync = take_sync
         self._raising = raising_sql(channel)
-        self._handlers: Mapping[int, Callable[[bytes], Outcome]] = {
+        self._handlers: Mapping[int, Callable[[bytes], DispatchOutcome]] = {
             ord("Q"): self._query,
             ord("P"): self._parse,
             _BIND: self._bind,
@@ -79,7 +79,7 @@ class Dispatch:
             _TERMINATE: self._terminate,
         }
 
-    def handle(self, frame: Frame) -> Outcome:
+    def handle(self, frame: Frame) -> DispatchOutcome:
         """Act on one whole message. One that cannot be read is for the front to complain about."""
         if self._channel.skips and frame.kind not in (_SYNC, _TERMINATE):
             return DONE  # the front would ignore it, so no reply may be expected
@@ -89,7 +89,7 @@ class Dispatch:
             self._channel.send(frame.raw, PLAIN[_KINDS[frame.kind]])
             return DONE
 
-    def handle_oversized(self, message: Oversized) -> Outcome:
+    def handle_oversized(self, message: Oversized) -> DispatchOutcome:
         """Refuse a message that was too long to be read."""
         if self._channel.skips:
             return DONE
@@ -101,14 +101,14 @@ class Dispatch:
 
     # --- simple protocol -------------------------------------------------------------------------------
 
-    def _query(self, raw: bytes) -> Outcome:
+    def _query(self, raw: bytes) -> DispatchOutcome:
         channel = self._channel
         text = messages.parse_query(raw[HEADER_BYTES:]).decode(channel.codec, "surrogateescape")
         undo = self._book.drop_unnamed()
         self._has_left_portal = True
         screened = screen(text, self._raising)
         if self._understanding.may_be_private(screened.text):
-            question = Question(
+            question = QueryMessage(
                 text=screened.text,
                 screened=screened.refusal,
                 screened_at=screened.start,
@@ -119,11 +119,13 @@ class Dispatch:
             return answer_query(channel, question)
         if isinstance(screened.refusal, Refusal):
             raw = messages.query(screened.text.encode(channel.codec, "surrogateescape"))
-            shown = Entry(kind=Kind.QUERY, refusal=screened.refusal, refusal_shift=screened.start, undo=undo)
+            shown = OwedReply(kind=SentKind.QUERY, refusal=screened.refusal, refusal_shift=screened.start, undo=undo)
             return self._send_query(raw, shown)
-        return self._send_query(raw, Entry(kind=Kind.QUERY, undo=undo) if channel.queue else PLAIN[Kind.QUERY])
+        return self._send_query(
+            raw, OwedReply(kind=SentKind.QUERY, undo=undo) if channel.queue else PLAIN[SentKind.QUERY]
+        )
 
-    def _send_query(self, raw: bytes, entry: Entry) -> Outcome:
+    def _send_query(self, raw: bytes, entry: OwedReply) -> DispatchOutcome:
         """Send a Query, after the end of a pipeline with an Execute of ours, which must not leave its transaction open.
 
         If something of the pipeline fails, PostgreSQL skips the Query; a Sync of ours would have it run.
@@ -136,7 +138,7 @@ class Dispatch:
         channel.send(raw, entry)
         return DONE
 
-    def _send_settled(self, raw: bytes, entry: Entry) -> Flow[None]:
+    def _send_settled(self, raw: bytes, entry: OwedReply) -> Flow[None]:
         try:
             yield from settle(self._channel)
         except FrontSaidNo:
@@ -144,16 +146,18 @@ class Dispatch:
             raise
         self._send_query(raw, entry)
 
-    def _refuse_query(self, refusal: Refusal) -> Outcome:
-        return self._send_query(messages.query(self._raising.encode("ascii")), Entry(kind=Kind.QUERY, refusal=refusal))
+    def _refuse_query(self, refusal: Refusal) -> DispatchOutcome:
+        return self._send_query(
+            messages.query(self._raising.encode("ascii")), OwedReply(kind=SentKind.QUERY, refusal=refusal)
+        )
 
-    def _function_call(self, raw: bytes) -> Outcome:
+    def _function_call(self, raw: bytes) -> DispatchOutcome:
         error = PolicyForbids("the function call message is not available", hint="Use SELECT.")
         return self._refuse_query(Refusal(error))
 
     # --- extended protocol -------------------------------------------------------------------------------
 
-    def _parse(self, raw: bytes) -> Outcome:
+    def _parse(self, raw: bytes) -> DispatchOutcome:
         channel = self._channel
         message = messages.parse_parse(raw[HEADER_BYTES:])
         text = message.text.decode(channel.codec, "surrogateescape")
@@ -168,7 +172,7 @@ class Dispatch:
             forward_parse(channel, message, raw)
         return DONE
 
-    def _bind(self, raw: bytes) -> Outcome:
+    def _bind(self, raw: bytes) -> DispatchOutcome:
         portal, name = messages.parse_bind_names(raw[HEADER_BYTES:])
         if self._is_unsure(portal):
             return self._handle_settled(Frame(_BIND, raw))
@@ -181,9 +185,9 @@ class Dispatch:
         elif statement is not None:
             bind_private(self._channel, statement, messages.parse_bind(raw[HEADER_BYTES:]), raw)
         elif portal or self._book.portal(portal) is not None:
-            self._channel.send(raw, Entry(kind=Kind.BIND, undo=self._book.take_portal_name(portal)))
+            self._channel.send(raw, OwedReply(kind=SentKind.BIND, undo=self._book.take_portal_name(portal)))
         else:
-            self._channel.send(raw, PLAIN[Kind.BIND])
+            self._channel.send(raw, PLAIN[SentKind.BIND])
         return DONE
 
     def _bind_settled(self, raw: bytes) -> Flow[None]:
@@ -192,7 +196,7 @@ class Dispatch:
         self._book.settled()
         self.handle(Frame(_BIND, raw))
 
-    def _describe(self, raw: bytes) -> Outcome:
+    def _describe(self, raw: bytes) -> DispatchOutcome:
         named = messages.parse_named(raw[HEADER_BYTES:])
         if not named.is_statement and self._is_unsure(named.name):
             return self._handle_settled(Frame(_DESCRIBE, raw))
@@ -202,10 +206,12 @@ class Dispatch:
         if portal is not None:
             describe_private(self._channel, portal, raw)
         else:
-            self._channel.send(raw, PLAIN[Kind.DESCRIBE_STATEMENT if named.is_statement else Kind.DESCRIBE_PORTAL])
+            self._channel.send(
+                raw, PLAIN[SentKind.DESCRIBE_STATEMENT if named.is_statement else SentKind.DESCRIBE_PORTAL]
+            )
         return DONE
 
-    def _execute(self, raw: bytes) -> Outcome:
+    def _execute(self, raw: bytes) -> DispatchOutcome:
         name = messages.parse_execute(raw[HEADER_BYTES:]).portal
         if self._is_unsure(name):
             return self._handle_settled(Frame(_EXECUTE, raw))
@@ -214,7 +220,7 @@ class Dispatch:
             return execute_private(self._channel, self._understanding, self._reader, self._take_sync, name, portal, raw)
         self._close_left_portal(name)
         tag = portal.tag if portal is not None else b""
-        self._channel.send(raw, Entry(kind=Kind.EXECUTE, tag=tag) if tag else PLAIN[Kind.EXECUTE])
+        self._channel.send(raw, OwedReply(kind=SentKind.EXECUTE, tag=tag) if tag else PLAIN[SentKind.EXECUTE])
         return DONE
 
     def _close_left_portal(self, name: bytes) -> None:
@@ -225,12 +231,12 @@ class Dispatch:
         if not name and self._has_left_portal:
             self._has_left_portal = False
             self._closing = Ticket()
-            close = Entry(kind=Kind.CLOSE, show=Show.NOTHING, tickets=(self._closing,), undo=self._leave_portal)
+            close = OwedReply(kind=SentKind.CLOSE, show=Show.NOTHING, tickets=(self._closing,), undo=self._leave_portal)
             self._channel.send(messages.close_portal(UNNAMED), close)
 
     def _is_unsure(self, name: bytes) -> bool:
         """Whether a Sync was sent behind a Close that the front may yet skip: what goes by no name is not known."""
-        return not (name or self._closing.is_done) and any(e.kind is Kind.SYNC for e in self._channel.queue)
+        return not (name or self._closing.is_done) and any(e.kind is SentKind.SYNC for e in self._channel.queue)
 
     def _handle_settled(self, frame: Frame) -> Flow[None]:
         yield from settle(self._channel)
@@ -242,13 +248,13 @@ class Dispatch:
         """The front has skipped the message that would have closed it."""
         self._has_left_portal = True
 
-    def _close(self, raw: bytes) -> Outcome:
+    def _close(self, raw: bytes) -> DispatchOutcome:
         named = messages.parse_named(raw[HEADER_BYTES:])
         free = self._book.free_statement_name if named.is_statement else self._book.free_portal_name
-        self._channel.send(raw, Entry(kind=Kind.CLOSE, undo=free(named.name)))
+        self._channel.send(raw, OwedReply(kind=SentKind.CLOSE, undo=free(named.name)))
         return DONE
 
-    def _sync(self, raw: bytes) -> Outcome:
+    def _sync(self, raw: bytes) -> DispatchOutcome:
         if self._channel.copies_in:
             self._channel.send_unanswered(raw)  # the front ignores it until the data ends
         else:
@@ -257,20 +263,20 @@ class Dispatch:
 
     # --- the rest ------------------------------------------------------------------------------------------
 
-    def _forward_unanswered(self, raw: bytes) -> Outcome:
+    def _forward_unanswered(self, raw: bytes) -> DispatchOutcome:
         self._channel.send_unanswered(raw)
         return DONE
 
-    def _flush(self, raw: bytes) -> Outcome:
+    def _flush(self, raw: bytes) -> DispatchOutcome:
         if len(raw) > HEADER_BYTES and not self._channel.copies_in:
             raise ProtocolViolation("invalid message format")
         return self._forward_unanswered(raw)
 
-    def _copy_end(self, raw: bytes) -> Outcome:
+    def _copy_end(self, raw: bytes) -> DispatchOutcome:
         self._channel.end_copy(raw)
         return DONE
 
-    def _terminate(self, raw: bytes) -> Outcome:
+    def _terminate(self, raw: bytes) -> DispatchOutcome:
         self.has_terminated = True
         self._channel.send_unanswered(raw)
         return DONE

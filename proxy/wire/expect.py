@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from proxy.wire.exchange import NoRefusal, Refusal
 
 
-class Kind(enum.IntEnum):
+class SentKind(enum.IntEnum):
     """What was sent. An integer, because it is looked up for every message."""
 
     STARTUP = enum.auto()
@@ -29,7 +29,7 @@ class Kind(enum.IntEnum):
     BAD_FLUSH = enum.auto()  # has a body, so the only reply is an error
 
 
-class Step(enum.Enum):
+class ReplyStep(enum.Enum):
     """What a reply does to the entry at the head of the queue."""
 
     STAY = enum.auto()
@@ -62,7 +62,7 @@ class Ticket:
         return self.failed or not self.open_entries
 
 
-class Place(enum.Enum):
+class ErrorPlace(enum.Enum):
     """Where in the client's text an error of the front points to."""
 
     SAME = enum.auto()  # as reported, moved by `shift`
@@ -74,7 +74,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class OwedReply:
     """One owed reply.
 
     tickets: whom to tell, none for most messages. row_description, tag: whole messages that take the place of
@@ -86,13 +86,13 @@ class Entry:
     about what the relay does, not about what the client said. advised: a text whose errors may get a hint.
     """
 
-    kind: Kind
+    kind: SentKind
     show: Show = Show.ALL
     tickets: tuple[Ticket, ...] = ()
     row_description: bytes = b""
     tag: bytes = b""
     refusal: Refusal | NoRefusal = field(default_factory=NoRefusal)
-    place: Place = Place.SAME
+    place: ErrorPlace = ErrorPlace.SAME
     shift: int = 0
     refusal_shift: int = 0
     may_be_several: bool = False
@@ -103,34 +103,34 @@ class Entry:
 
 
 #: Entries of messages that are forwarded as they are; shared, since they carry nothing of their own.
-PLAIN: Mapping[Kind, Entry] = {kind: Entry(kind=kind) for kind in Kind}
+PLAIN: Mapping[SentKind, OwedReply] = {kind: OwedReply(kind=kind) for kind in SentKind}
 #: The same for our own messages that nobody waits for.
-HIDDEN: Mapping[Kind, Entry] = {kind: Entry(kind=kind, show=Show.NOTHING) for kind in Kind}
+HIDDEN: Mapping[SentKind, OwedReply] = {kind: OwedReply(kind=kind, show=Show.NOTHING) for kind in SentKind}
 #: And for those of them that are inert.
-INERT: Mapping[Kind, Entry] = {kind: replace(entry, is_inert=True) for kind, entry in HIDDEN.items()}
+INERT: Mapping[SentKind, OwedReply] = {kind: replace(entry, is_inert=True) for kind, entry in HIDDEN.items()}
 #: Messages of these kinds run something.
-RUNS = frozenset({Kind.PARSE, Kind.BIND, Kind.EXECUTE, Kind.QUERY})
+RUNS = frozenset({SentKind.PARSE, SentKind.BIND, SentKind.EXECUTE, SentKind.QUERY})
 
-_ROWS = dict.fromkeys(b"DGHdc", Step.STAY)
+_ROWS = dict.fromkeys(b"DGHdc", ReplyStep.STAY)
 
-REPLIES: Mapping[tuple[Kind, int], Step] = {
-    **{(Kind.STARTUP, kind): Step.STAY for kind in b"RvK"},
-    (Kind.STARTUP, ord("Z")): Step.DONE,
-    (Kind.PARSE, ord("1")): Step.DONE,
-    (Kind.BIND, ord("2")): Step.DONE,
-    (Kind.CLOSE, ord("3")): Step.DONE,
-    (Kind.DESCRIBE_STATEMENT, ord("t")): Step.STAY,
-    (Kind.DESCRIBE_STATEMENT, ord("T")): Step.DONE,
-    (Kind.DESCRIBE_STATEMENT, ord("n")): Step.DONE,
-    (Kind.DESCRIBE_PORTAL, ord("T")): Step.DONE,
-    (Kind.DESCRIBE_PORTAL, ord("n")): Step.DONE,
-    **{(Kind.EXECUTE, kind): step for kind, step in _ROWS.items()},
-    **{(Kind.EXECUTE, kind): Step.DONE for kind in b"CIs"},
-    **{(Kind.QUERY, kind): step for kind, step in _ROWS.items()},
-    **{(Kind.QUERY, kind): Step.STAY for kind in b"TCI"},
-    (Kind.QUERY, ord("Z")): Step.DONE,
-    (Kind.SYNC, ord("Z")): Step.DONE,
+REPLIES: Mapping[tuple[SentKind, int], ReplyStep] = {
+    **{(SentKind.STARTUP, kind): ReplyStep.STAY for kind in b"RvK"},
+    (SentKind.STARTUP, ord("Z")): ReplyStep.DONE,
+    (SentKind.PARSE, ord("1")): ReplyStep.DONE,
+    (SentKind.BIND, ord("2")): ReplyStep.DONE,
+    (SentKind.CLOSE, ord("3")): ReplyStep.DONE,
+    (SentKind.DESCRIBE_STATEMENT, ord("t")): ReplyStep.STAY,
+    (SentKind.DESCRIBE_STATEMENT, ord("T")): ReplyStep.DONE,
+    (SentKind.DESCRIBE_STATEMENT, ord("n")): ReplyStep.DONE,
+    (SentKind.DESCRIBE_PORTAL, ord("T")): ReplyStep.DONE,
+    (SentKind.DESCRIBE_PORTAL, ord("n")): ReplyStep.DONE,
+    **{(SentKind.EXECUTE, kind): step for kind, step in _ROWS.items()},
+    **{(SentKind.EXECUTE, kind): ReplyStep.DONE for kind in b"CIs"},
+    **{(SentKind.QUERY, kind): step for kind, step in _ROWS.items()},
+    **{(SentKind.QUERY, kind): ReplyStep.STAY for kind in b"TCI"},
+    (SentKind.QUERY, ord("Z")): ReplyStep.DONE,
+    (SentKind.SYNC, ord("Z")): ReplyStep.DONE,
 }
 
 #: Entries that an error leaves standing, since a ReadyForQuery still follows.
-ENDS_WITH_READY = frozenset({Kind.QUERY, Kind.SYNC})
+ENDS_WITH_READY = frozenset({SentKind.QUERY, SentKind.SYNC})

@@ -16,7 +16,7 @@ from proxy.wire.book import PrivatePortal, PrivateStatement
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, UNTOLD, Channel, Held
 from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Parameter, Piece, Refusal, Spliced
-from proxy.wire.expect import PLAIN, Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import PLAIN, ErrorPlace, OwedReply, SentKind, Show, Ticket
 from proxy.wire.flow import Flow, ask_prepare, wait_for
 from proxy.wire.inject import (
     STATEMENT,
@@ -43,9 +43,9 @@ def forward_parse(channel: Channel, message: Parse, raw: bytes) -> None:
     """Send the Parse of a public statement as it is."""
     book = channel.book
     if not message.name and book.statement(b"") is None and not book.is_doubtful(b""):
-        channel.send(raw, PLAIN[Kind.PARSE])
+        channel.send(raw, PLAIN[SentKind.PARSE])
         return
-    channel.send(raw, Entry(kind=Kind.PARSE, undo=channel.book.take_statement_name(message.name)))
+    channel.send(raw, OwedReply(kind=SentKind.PARSE, undo=channel.book.take_statement_name(message.name)))
 
 
 def parse_private(
@@ -63,8 +63,8 @@ def parse_private(
     send_settings(channel, reader, described, takes_snapshot=is_first or takes_snapshot(text))
     if is_first:  # a Parse alone begins nothing that the statements after it would notice
         channel.sync(Show.NOTHING)
-    entry = Entry(
-        kind=Kind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name), advised=text
+    entry = OwedReply(
+        kind=SentKind.PARSE, tickets=(described,), undo=channel.book.take_statement_name(message.name), advised=text
     )
     send_described(channel, raw, message.name, entry)
     channel.send_unanswered(messages.FLUSH)
@@ -98,14 +98,14 @@ def parse_private(
 
 def _describe_widened(channel: Channel, message: Parse, piece: Piece) -> Flow[Ticket]:
     """Put the widened text in the place of the client's. Raises FrontSaidNo."""
-    inject(channel, messages.close_statement(message.name), Kind.CLOSE)
+    inject(channel, messages.close_statement(message.name), SentKind.CLOSE)
     widened = messages.parse(message.name, encode(piece.describe_text, channel.codec), message.oids)
     described = Ticket()
 
     def undo() -> None:
         channel.book.free_statement_name(message.name)
 
-    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(described,), shift=piece.start, undo=undo)
+    entry = OwedReply(kind=SentKind.PARSE, show=Show.NOTHING, tickets=(described,), shift=piece.start, undo=undo)
     send_described(channel, widened, message.name, entry)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(described)
@@ -122,16 +122,16 @@ def bind_private(channel: Channel, statement: PrivateStatement, message: Bind, r
     no rows starts nothing before Execute; a wrong number of parameters fails before anything starts.
     """
     is_sure = _cannot_fail(statement, message)
-    entry = Entry(kind=Kind.BIND, is_inert=is_sure, undo=channel.book.take_portal_name(message.portal))
+    entry = OwedReply(kind=SentKind.BIND, is_inert=is_sure, undo=channel.book.take_portal_name(message.portal))
     if not statement.has_plan or len(message.values) != len(statement.oids):
         channel.send(raw, entry)
     else:
         shape = messages.parse(STATEMENT, _shape(channel, statement), statement.oids)
-        inject(channel, messages.describe_statement(statement.name), Kind.DESCRIBE_STATEMENT)
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, shape, Kind.PARSE, is_inert=True)
+        inject(channel, messages.describe_statement(statement.name), SentKind.DESCRIBE_STATEMENT)
+        inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
+        inject(channel, shape, SentKind.PARSE, is_inert=True)
         channel.send(messages.bind(replace(message, statement=STATEMENT)), entry)
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+        inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
     parameters = _parameters(statement, message, channel.codec)
     portal = PrivatePortal(statement=statement, bound=message, parameters=parameters, is_sure=is_sure)
     channel.book.put_portal(message.portal, portal)
@@ -172,7 +172,7 @@ def describe_private(channel: Channel, portal: PrivatePortal, raw: bytes) -> Non
     columns, formats = portal.statement.columns, portal.bound.result_formats
     is_bound = len(formats) in (0, 1, len(columns))  # else the Bind has failed and no description will come
     shown = messages.row_description(columns, formats) if columns and is_bound else b""
-    channel.send(raw, Entry(kind=Kind.DESCRIBE_PORTAL, row_description=shown))
+    channel.send(raw, OwedReply(kind=SentKind.DESCRIBE_PORTAL, row_description=shown))
 
 
 # --- Execute ------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def execute_private(
     """The first Execute of a portal: release, bind the rewritten statement in its place, run it."""
     statement = portal.statement
     is_repeat = _is_repeat(channel, portal)
-    inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL)  # fails for a portal that is gone
+    inject(channel, messages.describe_portal(name), SentKind.DESCRIBE_PORTAL)  # fails for a portal that is gone
     if statement.piece.needs_transaction:
         _check_block(channel)
     if is_repeat:
@@ -228,7 +228,7 @@ def execute_private(
 
 def _send_execute(channel: Channel, take_sync: Callable[[], bool], raw: bytes, tag: bytes, *, is_inert: bool) -> bool:
     """Run what was put under the portal's name; whether the client's Sync was taken along."""
-    channel.send(raw, Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, is_inert=is_inert))
+    channel.send(raw, OwedReply(kind=SentKind.EXECUTE, place=ErrorPlace.NOWHERE, tag=tag, is_inert=is_inert))
     ends_pipeline = take_sync()
     if ends_pipeline:
         channel.sync(Show.ALL)
@@ -237,13 +237,13 @@ def _send_execute(channel: Channel, take_sync: Callable[[], bool], raw: bytes, t
     return ends_pipeline
 
 
-_ENDS = frozenset({Kind.EXECUTE, Kind.QUERY, Kind.SYNC})
+_ENDS = frozenset({SentKind.EXECUTE, SentKind.QUERY, SentKind.SYNC})
 
 
 def _is_repeat(channel: Channel, portal: PrivatePortal) -> bool:
     """Whether it is the statement that ran last, bound in this pipeline, and nothing can have failed or changed."""
     kinds = [entry.kind for entry in channel.queue]
-    is_first = Kind.BIND in kinds and not _ENDS.intersection(kinds) and channel.status == IDLE
+    is_first = SentKind.BIND in kinds and not _ENDS.intersection(kinds) and channel.status == IDLE
     return portal.is_sure and is_first and channel.held.statement is portal.statement
 
 
@@ -270,12 +270,12 @@ _CHANGED = Unsupported("what this statement reads has changed since it was prepa
 def _check_block(channel: Channel) -> None:
     """Let the front object, in its own words, to a cursor outside a transaction block: what is run next begins one."""
     for sql in (b"declare _hush_block cursor for select", b"close _hush_block"):
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, messages.parse(STATEMENT, sql), Kind.PARSE, place=Place.NOWHERE)
+        inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
+        inject(channel, messages.parse(STATEMENT, sql), SentKind.PARSE, place=ErrorPlace.NOWHERE)
         unused = Bind(portal=STATEMENT, statement=STATEMENT, formats=(), values=(), result_formats=())
-        inject(channel, messages.bind(unused), Kind.BIND)
-        inject(channel, messages.execute(STATEMENT), Kind.EXECUTE, place=Place.NOWHERE)
-        inject(channel, messages.close_portal(STATEMENT), Kind.CLOSE)
+        inject(channel, messages.bind(unused), SentKind.BIND)
+        inject(channel, messages.execute(STATEMENT), SentKind.EXECUTE, place=ErrorPlace.NOWHERE)
+        inject(channel, messages.close_portal(STATEMENT), SentKind.CLOSE)
 
 
 def _check_inner(channel: Channel, statement: PrivateStatement) -> Flow[None]:
@@ -284,7 +284,7 @@ def _check_inner(channel: Channel, statement: PrivateStatement) -> Flow[None]:
     Raises FrontSaidNo.
     """
     piece = statement.piece
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
     yield from describe(channel, STATEMENT, piece.describe_text, statement.oids, piece.start + piece.prefix_chars)
 
 
@@ -304,11 +304,11 @@ def _send_rebound(channel: Channel, name: bytes, portal: PrivatePortal, spliced:
     )
     oids = (*statement.oids, *(a.oid for a in arrays))
     ticket, is_inert = Ticket(), statement.piece.is_inert
-    inject(channel, messages.close_portal(name), Kind.CLOSE)
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+    inject(channel, messages.close_portal(name), SentKind.CLOSE)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
     parse = messages.parse(STATEMENT, text, oids)
-    inject(channel, parse, Kind.PARSE, ticket, place=Place.NOWHERE, is_inert=is_inert)
-    inject(channel, messages.bind(bind), Kind.BIND, ticket, place=Place.NOWHERE, is_inert=is_inert)
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-    inject(channel, messages.describe_portal(name), Kind.DESCRIBE_PORTAL, ticket)
+    inject(channel, parse, SentKind.PARSE, ticket, place=ErrorPlace.NOWHERE, is_inert=is_inert)
+    inject(channel, messages.bind(bind), SentKind.BIND, ticket, place=ErrorPlace.NOWHERE, is_inert=is_inert)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
+    inject(channel, messages.describe_portal(name), SentKind.DESCRIBE_PORTAL, ticket)
     return ticket

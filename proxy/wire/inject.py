@@ -13,9 +13,9 @@ from proxy.errors import HushError, Untranslatable
 from proxy.wire import messages
 from proxy.wire.channel import Channel
 from proxy.wire.exchange import Refusal
-from proxy.wire.expect import HIDDEN, INERT, Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import HIDDEN, INERT, ErrorPlace, OwedReply, SentKind, Show, Ticket
 from proxy.wire.flow import Flow, wait_for
-from proxy.wire.messages import Column
+from proxy.wire.messages import ResultColumn
 from proxy.wire.understanding import SettingsReader
 
 STATEMENT = b"_hush"
@@ -39,15 +39,15 @@ def read_settings(channel: Channel, reader: SettingsReader) -> Flow[Mapping[str,
 def inject(
     channel: Channel,
     raw: bytes,
-    kind: Kind,
+    kind: SentKind,
     *tickets: Ticket,
     shift: int = 0,
-    place: Place = Place.SAME,
+    place: ErrorPlace = ErrorPlace.SAME,
     is_inert: bool = False,
 ) -> None:
     """Send a message whose replies the client does not see; errors it does see."""
     entry = INERT[kind] if is_inert else HIDDEN[kind]
-    if tickets or shift or place is not Place.SAME:
+    if tickets or shift or place is not ErrorPlace.SAME:
         entry = replace(entry, tickets=tickets, shift=shift, place=place)
     channel.send(raw, entry)
 
@@ -55,7 +55,7 @@ def inject(
 def settle(channel: Channel) -> Flow[None]:
     """Wait until everything sent so far is answered. Raises FrontSaidNo when some of it failed."""
     ticket = Ticket()
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE, ticket)  # succeeds in any state
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE, ticket)  # succeeds in any state
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
 
@@ -69,16 +69,16 @@ def describe(
     """
     ticket = Ticket()
     send_described(channel, messages.parse(name, encode(text, channel.codec), oids), name,
-                   Entry(kind=Kind.PARSE, show=show, tickets=(ticket,), shift=shift))  # fmt: skip
+                   OwedReply(kind=SentKind.PARSE, show=show, tickets=(ticket,), shift=shift))  # fmt: skip
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
     return ticket
 
 
-def send_described(channel: Channel, parse: bytes, name: bytes, entry: Entry) -> None:
+def send_described(channel: Channel, parse: bytes, name: bytes, entry: OwedReply) -> None:
     """Send a Parse of `name` and ask for its description, for the tickets of its entry; a Flush must follow."""
     channel.send(parse, entry)
-    inject(channel, messages.describe_statement(name), Kind.DESCRIBE_STATEMENT, *entry.tickets)
+    inject(channel, messages.describe_statement(name), SentKind.DESCRIBE_STATEMENT, *entry.tickets)
 
 
 def refuse(channel: Channel, error: HushError, *tickets: Ticket, shift: int = 0) -> None:
@@ -87,8 +87,8 @@ def refuse(channel: Channel, error: HushError, *tickets: Ticket, shift: int = 0)
     In a failed transaction the front's own error comes first, as it would without the relay. Tickets fail.
     """
     text = raising_sql(channel).encode("ascii")
-    inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=tickets, refusal=Refusal(error), shift=shift)
+    inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
+    entry = OwedReply(kind=SentKind.PARSE, show=Show.NOTHING, tickets=tickets, refusal=Refusal(error), shift=shift)
     channel.send(messages.parse(STATEMENT, text), entry)
 
 
@@ -97,12 +97,12 @@ def raising_sql(channel: Channel) -> str:
     return f"select '{channel.marks.marker}'::pg_catalog.int4"
 
 
-def columns_of(ticket: Ticket) -> tuple[Column, ...]:
+def columns_of(ticket: Ticket) -> tuple[ResultColumn, ...]:
     """Columns of a description, none for a statement that returns no rows."""
     return messages.parse_row_description(ticket.row_description) if ticket.row_description else ()
 
 
-def have_same_types(left: Sequence[Column], right: Sequence[Column]) -> bool:
+def have_same_types(left: Sequence[ResultColumn], right: Sequence[ResultColumn]) -> bool:
     return [c.oid for c in left] == [c.oid for c in right]
 
 

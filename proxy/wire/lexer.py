@@ -135,7 +135,7 @@ def _comment_end(text: str, at: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StatementSpan:
     """One statement of a string: its tokens and where it lies, semicolon excluded."""
 
     tokens: tuple[Token, ...]
@@ -143,12 +143,12 @@ class Span:
     end: int
 
 
-def statements(text: str) -> Iterator[Span]:
+def statements(text: str) -> Iterator[StatementSpan]:
     """The statements of a string, empty ones left out."""
     return statements_of(tokens(text))
 
 
-def statements_of(found: Iterator[Token]) -> Iterator[Span]:
+def statements_of(found: Iterator[Token]) -> Iterator[StatementSpan]:
     """The statements that these tokens make, empty ones left out."""
     collected: list[Token] = []
     for token in found:
@@ -160,6 +160,6 @@ def statements_of(found: Iterator[Token]) -> Iterator[Span]:
     yield from _span(collected)
 
 
-def _span(collected: list[Token]) -> Iterator[Span]:
+def _span(collected: list[Token]) -> Iterator[StatementSpan]:
     if collected:
-        yield Span(tuple(collected), collected[0].start, collected[-1].end)
+        yield StatementSpan(tuple(collected), collected[0].start, collected[-1].end)

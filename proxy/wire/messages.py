@@ -22,7 +22,7 @@ NULL_LENGTH = -1
 HEADER_BYTES = 5
 
 
-class Reader:
+class BodyReader:
     """Walks a message body from front to back."""
 
     __slots__ = ("_at", "_body")
@@ -92,7 +92,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class DescribedName:
     """What Describe and Close speak about. is_statement: else a portal."""
 
     is_statement: bool
@@ -109,14 +109,14 @@ class Execute:
 
 def parse_query(body: bytes) -> bytes:
     """Text of a Query message."""
-    reader = Reader(body)
+    reader = BodyReader(body)
     text = reader.string()
     reader.finish()
     return text
 
 
 def parse_parse(body: bytes) -> Parse:
-    reader = Reader(body)
+    reader = BodyReader(body)
     name, text = reader.string(), reader.string()
     oids = tuple(reader.int32() for _ in range(reader.int16()))
     reader.finish()
@@ -124,7 +124,7 @@ def parse_parse(body: bytes) -> Parse:
 
 
 def parse_bind(body: bytes) -> Bind:
-    reader = Reader(body)
+    reader = BodyReader(body)
     portal, statement = reader.string(), reader.string()
     formats = tuple(reader.int16() for _ in range(reader.int16()))
     values = tuple(_value(reader) for _ in range(reader.int16()))
@@ -137,11 +137,11 @@ def parse_bind(body: bytes) -> Bind:
 
 def parse_bind_names(body: bytes) -> tuple[bytes, bytes]:
     """Portal and statement of a Bind, without reading the values."""
-    reader = Reader(body)
+    reader = BodyReader(body)
     return reader.string(), reader.string()
 
 
-def _value(reader: Reader) -> bytes | None:
+def _value(reader: BodyReader) -> bytes | None:
     length = reader.signed32()
     if length == NULL_LENGTH:
         return None
@@ -150,19 +150,19 @@ def _value(reader: Reader) -> bytes | None:
     return reader.take(length)
 
 
-def parse_named(body: bytes) -> Named:
+def parse_named(body: bytes) -> DescribedName:
     """Body of a Describe or a Close."""
-    reader = Reader(body)
+    reader = BodyReader(body)
     kind = reader.take(1)
     name = reader.string()
     reader.finish()
     if kind not in (b"S", b"P"):
         raise ProtocolViolation("invalid subtype in message")
-    return Named(kind == b"S", name)
+    return DescribedName(kind == b"S", name)
 
 
 def parse_execute(body: bytes) -> Execute:
-    reader = Reader(body)
+    reader = BodyReader(body)
     portal, max_rows = reader.string(), reader.int32()
     reader.finish()
     return Execute(portal, max_rows)
@@ -220,7 +220,7 @@ TERMINATE = build(b"X")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class ResultColumn:
     """One column of a RowDescription."""
 
     name: bytes
@@ -232,20 +232,22 @@ class Column:
     format: int
 
 
-def parse_row_description(body: bytes) -> tuple[Column, ...]:
-    reader = Reader(body)
+def parse_row_description(body: bytes) -> tuple[ResultColumn, ...]:
+    reader = BodyReader(body)
     columns = tuple(_column(reader) for _ in range(reader.int16()))
     reader.finish()
     return columns
 
 
-def _column(reader: Reader) -> Column:
+def _column(reader: BodyReader) -> ResultColumn:
     name = reader.string()
     table_oid, attribute, oid, size, typmod, code = _COLUMN.unpack(reader.take(_COLUMN.size))
-    return Column(name=name, table_oid=table_oid, attribute=attribute, oid=oid, size=size, typmod=typmod, format=code)
+    return ResultColumn(
+        name=name, table_oid=table_oid, attribute=attribute, oid=oid, size=size, typmod=typmod, format=code
+    )
 
 
-def row_description(columns: Sequence[Column], formats: Sequence[int] = ()) -> bytes:
+def row_description(columns: Sequence[ResultColumn], formats: Sequence[int] = ()) -> bytes:
     """A RowDescription with the format codes of a Bind: none for all text, one for all, or one each."""
     codes = tuple(formats) if len(formats) > 1 else tuple(formats or (0,)) * len(columns)
     parts = [_INT16.pack(len(columns))]
@@ -256,21 +258,21 @@ def row_description(columns: Sequence[Column], formats: Sequence[int] = ()) -> b
 
 
 def parse_parameter_description(body: bytes) -> tuple[int, ...]:
-    reader = Reader(body)
+    reader = BodyReader(body)
     oids = tuple(reader.int32() for _ in range(reader.int16()))
     reader.finish()
     return oids
 
 
 def parse_data_row(body: bytes) -> tuple[bytes | None, ...]:
-    reader = Reader(body)
+    reader = BodyReader(body)
     values = tuple(_value(reader) for _ in range(reader.int16()))
     reader.finish()
     return values
 
 
 def parse_parameter_status(body: bytes) -> tuple[bytes, bytes]:
-    reader = Reader(body)
+    reader = BodyReader(body)
     name, value = reader.string(), reader.string()
     reader.finish()
     return name, value

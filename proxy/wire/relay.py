@@ -13,8 +13,8 @@ from functools import partial
 
 from proxy.errors import FrontFailed, HushError, ProtocolViolation
 from proxy.wire.book import Book
-from proxy.wire.channel import IDLE, Channel, Marks
-from proxy.wire.dispatch import Dispatch, Done, Outcome
+from proxy.wire.channel import IDLE, Channel, ErrorMarks
+from proxy.wire.dispatch import Dispatch, DispatchOutcome, Done
 from proxy.wire.expect import Ticket
 from proxy.wire.flow import NO_ANSWER, Answer, Ask, Flow, FrontSaidNo, NoAnswer, Wait
 from proxy.wire.frames import FrameLimits, FrameSplitter, Incomplete, Oversized
@@ -43,7 +43,7 @@ class RelayLimits:
 class Relay:
     """One session. Call `from_client`, `from_front` or `answer`; then take what is to be written or asked."""
 
-    def __init__(self, marks: Marks, understanding: Understanding, limits: RelayLimits) -> None:
+    def __init__(self, marks: ErrorMarks, understanding: Understanding, limits: RelayLimits) -> None:
         book = Book(max_statements=limits.max_statements, max_portals=limits.max_portals)
         self.channel = Channel(marks, book, self._wake, understanding.refused, understanding.advice)
         self.is_over = False  # both connections are to be closed once everything is written
@@ -153,7 +153,7 @@ class Relay:
             self.end(ProtocolViolation(f"unexpected message type 0x{kind:02X} during COPY from stdin"))
         return kind in _COPY_KINDS
 
-    def _start(self, outcome: Outcome) -> None:
+    def _start(self, outcome: DispatchOutcome) -> None:
         if not isinstance(outcome, Done):
             self._flow = outcome
             self._run(partial(next, outcome))

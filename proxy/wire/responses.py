@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from proxy.errors import HushError, ProtocolViolation
-from proxy.wire.messages import Reader, build
+from proxy.wire.messages import BodyReader, build
 
 SEVERITY = "S"
 SEVERITY_PLAIN = "V"
@@ -64,7 +64,7 @@ def notice_response(*, severity: str, sqlstate: str, message: str, detail: str =
 
 def parse_fields(body: bytes, codec: str) -> Mapping[str, str]:
     """The fields of an ErrorResponse or NoticeResponse. Raises ProtocolViolation."""
-    reader = Reader(body)
+    reader = BodyReader(body)
     fields: dict[str, str] = {}
     while (code := reader.take(1)) != b"\0":
         if not code.isalpha():

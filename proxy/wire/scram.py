@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.errors import AuthenticationFailed, ConfigError, ProtocolViolation
-from proxy.wire.messages import Reader, build
+from proxy.wire.messages import BodyReader, build
 from proxy.wire.saslprep import prepare_password
 
 PLAIN = "SCRAM-SHA-256"
@@ -170,7 +170,7 @@ def _authentication(code: int, data: bytes) -> bytes:
 
 
 def _parse_initial(body: bytes) -> tuple[str, str]:
-    reader = Reader(body)
+    reader = BodyReader(body)
     mechanism = _text(reader.string())
     length = reader.signed32()
     if length < 0:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from proxy.errors import HushError, PolicyForbids
 from proxy.wire.exchange import NoRefusal, Refusal
-from proxy.wire.lexer import Sort, Span, Token
+from proxy.wire.lexer import Sort, StatementSpan, Token
 from proxy.wire.settings import may_set, may_set_to
 from proxy.wire.skim import skimmed
 
@@ -65,7 +65,7 @@ def _is_suspect(text: str) -> bool:
     return any(word in folded for word in (*_SUSPICIOUS, 'u&"')) and bool(_SUSPECT.search(text))
 
 
-def _objection(span: Span) -> Refusal | NoRefusal:
+def _objection(span: StatementSpan) -> Refusal | NoRefusal:
     words = [t.text if t.sort is Sort.WORD else "" for t in span.tokens[:6]]
     try:
         _check_statement(words)

@@ -15,7 +15,7 @@ from proxy.wire import messages
 from proxy.wire.channel import FAILED_TRANSACTION, IDLE, IN_TRANSACTION, UNTOLD, Channel, Held
 from proxy.wire.consult import informed, released
 from proxy.wire.exchange import NoRefusal, Piece, Refusal, Spliced
-from proxy.wire.expect import Entry, Kind, Place, Show, Ticket
+from proxy.wire.expect import ErrorPlace, OwedReply, SentKind, Show, Ticket
 from proxy.wire.flow import Flow, FrontSaidNo, ask_prepare, wait_for
 from proxy.wire.inject import (
     columns_of,
@@ -27,10 +27,10 @@ from proxy.wire.inject import (
     send_described,
     send_settings,
 )
-from proxy.wire.messages import Bind, Column
+from proxy.wire.messages import Bind, ResultColumn
 from proxy.wire.responses import notice_response
 from proxy.wire.skim import first_parameter
-from proxy.wire.transactions import Control, ImplicitBlock, control_of, takes_snapshot
+from proxy.wire.transactions import BlockControl, ImplicitBlock, control_of, takes_snapshot
 from proxy.wire.understanding import SettingsReader, Understanding
 
 #: A Query destroys the unnamed statement and portal, so they are free for our use.
@@ -38,7 +38,7 @@ UNNAMED = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class QueryMessage:
     """One Query message. screened: what to say when the marker is raised that stands `screened_at` in its text.
 
     undo: what to take back when the front skips it.
@@ -60,11 +60,11 @@ class Described:
     ticket: Ticket
 
 
-def answer_query(channel: Channel, question: Question) -> Flow[None]:
+def answer_query(channel: Channel, question: QueryMessage) -> Flow[None]:
     """Answer a Query message, its ReadyForQuery included."""
     begun = Ticket()
     is_status_old = bool(channel.queue)
-    inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE, begun)
+    inject(channel, messages.close_statement(UNNAMED), SentKind.CLOSE, begun)
     try:
         if is_status_old:  # what is under way decides whether the transaction has failed
             channel.send_unanswered(messages.FLUSH)
@@ -78,7 +78,7 @@ def answer_query(channel: Channel, question: Question) -> Flow[None]:
             _finish(channel)
 
 
-def _answer(channel: Channel, question: Question) -> Flow[None]:
+def _answer(channel: Channel, question: QueryMessage) -> Flow[None]:
     if _is_repeat(channel, question):
         yield from _repeat(channel)
         return
@@ -107,7 +107,7 @@ def _answer(channel: Channel, question: Question) -> Flow[None]:
 
 
 def _run_several(
-    channel: Channel, question: Question, pieces: Sequence[Piece], settings: Mapping[str, str]
+    channel: Channel, question: QueryMessage, pieces: Sequence[Piece], settings: Mapping[str, str]
 ) -> Flow[None]:
     """Run statements in the transaction that they share as far as they do not say otherwise."""
     block = ImplicitBlock(channel)
@@ -126,7 +126,7 @@ def _run_several(
     block.commit()
 
 
-def _is_repeat(channel: Channel, question: Question) -> bool:
+def _is_repeat(channel: Channel, question: QueryMessage) -> bool:
     """Whether the string is the statement that ran last and nothing can have changed what that means."""
     held = channel.held
     known = question.understanding.known(question.text, held.settings) if isinstance(held.statement, Piece) else ()
@@ -141,7 +141,9 @@ def _repeat(channel: Channel) -> Flow[None]:
     yield from _release_and_run(channel, piece, held.columns, held.settings, is_last=True)
 
 
-def _read_and_describe(channel: Channel, question: Question) -> Flow[tuple[Mapping[str, str], tuple[Described, ...]]]:
+def _read_and_describe(
+    channel: Channel, question: QueryMessage
+) -> Flow[tuple[Mapping[str, str], tuple[Described, ...]]]:
     """Read the settings and have the front describe, in the same turn, what the string will probably be taken for."""
     ticket = Ticket()
     is_free = channel.status == IDLE or takes_snapshot(question.text)
@@ -154,7 +156,7 @@ def _read_and_describe(channel: Channel, question: Question) -> Flow[tuple[Mappi
     return question.reader.read(ticket, channel.codec), ahead
 
 
-def _probable(question: Question) -> tuple[Piece, ...]:
+def _probable(question: QueryMessage) -> tuple[Piece, ...]:
     """The one private statement that the string was last time, if the front is to describe it just as it stands."""
     known = question.understanding.known(question.text, question.reader.latest)
     is_whole = len(known) == 1 and known[0].is_private and known[0].describe_text == known[0].text
@@ -164,8 +166,8 @@ def _probable(question: Question) -> tuple[Piece, ...]:
 def _finish(channel: Channel) -> None:
     """End the pipeline, and after it, failed or not, what a Query does not leave behind."""
     channel.sync(Show.NOTHING)
-    inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
-    inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
+    inject(channel, messages.close_portal(UNNAMED), SentKind.CLOSE)
+    inject(channel, messages.close_statement(UNNAMED), SentKind.CLOSE)
     channel.sync(Show.ALL)
 
 
@@ -176,15 +178,15 @@ def _is_for_the_front(channel: Channel, pieces: Sequence[Piece]) -> bool:
     return len(pieces) == 1 and pieces[0].needs_transaction and channel.status == IDLE
 
 
-def _forward(channel: Channel, question: Question) -> None:
+def _forward(channel: Channel, question: QueryMessage) -> None:
     """Send the string as it is. The Sync ends the transaction that reading the settings has begun."""
     if channel.has_injected:
         channel.sync(Show.NOTHING)
-    entry = Entry(kind=Kind.QUERY, refusal=question.screened, refusal_shift=question.screened_at)
+    entry = OwedReply(kind=SentKind.QUERY, refusal=question.screened, refusal_shift=question.screened_at)
     channel.send(messages.query(encode(question.text, channel.codec)), entry)
 
 
-def _is_well_formed(channel: Channel, question: Question) -> Flow[bool]:
+def _is_well_formed(channel: Channel, question: QueryMessage) -> Flow[bool]:
     """Whether the whole string passes PostgreSQL's grammar, which comes before any of its statements runs.
 
     The front says no to several statements in any case, which fails what transaction there is; a savepoint undoes that.
@@ -195,25 +197,27 @@ def _is_well_formed(channel: Channel, question: Question) -> Flow[bool]:
         yield from wait_for(told)
     is_in_block = channel.status == IN_TRANSACTION
     if is_in_block:
-        inject(channel, messages.query(b"savepoint _hush"), Kind.QUERY)
+        inject(channel, messages.query(b"savepoint _hush"), SentKind.QUERY)
     parsed, synced = Ticket(), Ticket()
     text = messages.parse(UNNAMED, encode(question.text, channel.codec))
-    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(parsed,), may_be_several=True)
+    entry = OwedReply(kind=SentKind.PARSE, show=Show.NOTHING, tickets=(parsed,), may_be_several=True)
     channel.send(text, entry)
     channel.sync(Show.NOTHING, synced)
     yield from wait_for(synced)
     if is_in_block and parsed.is_several:
         undone = Ticket()
-        inject(channel, messages.query(b"rollback to savepoint _hush; release savepoint _hush"), Kind.QUERY, undone)
+        inject(channel, messages.query(b"rollback to savepoint _hush; release savepoint _hush"), SentKind.QUERY, undone)
         yield from wait_for(undone)
     return parsed.is_several or not parsed.failed
 
 
-def _not_understood(channel: Channel, question: Question, error: HushError) -> Flow[None]:
+def _not_understood(channel: Channel, question: QueryMessage, error: HushError) -> Flow[None]:
     """The front's own syntax errors win; a statement it does accept is refused."""
     ticket = Ticket()
     text = encode(question.text, channel.codec)
-    entry = Entry(kind=Kind.PARSE, show=Show.NOTHING, tickets=(ticket,), refusal=Refusal(error), advised=question.text)
+    entry = OwedReply(
+        kind=SentKind.PARSE, show=Show.NOTHING, tickets=(ticket,), refusal=Refusal(error), advised=question.text
+    )
     channel.send(messages.parse(UNNAMED, text), entry)
     channel.send_unanswered(messages.FLUSH)
     yield from wait_for(ticket)
@@ -231,19 +235,19 @@ def _refused(channel: Channel, error: HushError, shift: int) -> Flow[NoReturn]:
 # --- one statement of the string -----------------------------------------------------------------------
 
 
-def _run_public(channel: Channel, question: Question, piece: Piece, *, is_quiet: bool = False) -> Flow[None]:
+def _run_public(channel: Channel, question: QueryMessage, piece: Piece, *, is_quiet: bool = False) -> Flow[None]:
     """Run a statement as it stands and wait for its end: it may be a COPY that reads from the client.
 
     is_quiet: in a block of the relay, which a BEGIN need not warn of.
     """
-    begins = is_quiet and control_of(piece.text) is Control.BEGINS
+    begins = is_quiet and control_of(piece.text) is BlockControl.BEGINS
     ticket = Ticket()
     unnamed = Bind(portal=UNNAMED, statement=UNNAMED, formats=(), values=(), result_formats=())
-    parse = Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, refusal=question.screened, shift=piece.start)
+    parse = OwedReply(kind=SentKind.PARSE, show=Show.AS_SIMPLE, refusal=question.screened, shift=piece.start)
     channel.send(messages.parse(UNNAMED, encode(piece.text, channel.codec)), parse)
-    channel.send(messages.bind(unnamed), Entry(kind=Kind.BIND, show=Show.AS_SIMPLE))
-    channel.send(messages.describe_portal(UNNAMED), Entry(kind=Kind.DESCRIBE_PORTAL, show=Show.AS_SIMPLE))
-    execute = Entry(kind=Kind.EXECUTE, tickets=(ticket,), shift=piece.start, hides_notices=begins)
+    channel.send(messages.bind(unnamed), OwedReply(kind=SentKind.BIND, show=Show.AS_SIMPLE))
+    channel.send(messages.describe_portal(UNNAMED), OwedReply(kind=SentKind.DESCRIBE_PORTAL, show=Show.AS_SIMPLE))
+    execute = OwedReply(kind=SentKind.EXECUTE, tickets=(ticket,), shift=piece.start, hides_notices=begins)
     channel.send(messages.execute(UNNAMED), execute)
     channel.send_unanswered(messages.FLUSH)
     channel.has_injected = True
@@ -252,7 +256,7 @@ def _run_public(channel: Channel, question: Question, piece: Piece, *, is_quiet:
 
 def _run_private(
     channel: Channel,
-    question: Question,
+    question: QueryMessage,
     piece: Piece,
     settings: Mapping[str, str],
     ahead: Sequence[Described],
@@ -285,7 +289,7 @@ def _run_private(
 
 
 def _release_and_run(
-    channel: Channel, piece: Piece, columns: tuple[Column, ...], settings: Mapping[str, str], *, is_last: bool
+    channel: Channel, piece: Piece, columns: tuple[ResultColumn, ...], settings: Mapping[str, str], *, is_last: bool
 ) -> Flow[None]:
     try:
         spliced = yield from released(channel, piece, (), settings)
@@ -302,7 +306,7 @@ def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flo
             return found.ticket
     if piece.is_part:  # its own errors come before those of the part that is described
         whole = messages.parse(UNNAMED, encode(piece.text, channel.codec))
-        entry = Entry(kind=Kind.PARSE, show=Show.AS_SIMPLE, shift=piece.start, advised=piece.text)
+        entry = OwedReply(kind=SentKind.PARSE, show=Show.AS_SIMPLE, shift=piece.start, advised=piece.text)
         channel.send(whole, entry)
     ticket = Ticket()
     # what the front remarks about the text is shown once
@@ -315,8 +319,8 @@ def _describe(channel: Channel, piece: Piece, ahead: Sequence[Described]) -> Flo
 def _send_described(channel: Channel, piece: Piece, show: Show, ticket: Ticket) -> None:
     text = encode(piece.describe_text, channel.codec)
     shift = piece.start + piece.prefix_chars
-    entry = Entry(
-        kind=Kind.PARSE,
+    entry = OwedReply(
+        kind=SentKind.PARSE,
         show=show,
         tickets=(ticket,),
         shift=shift,
@@ -332,7 +336,7 @@ def _no_parameter(text: str) -> NoParameter:
     return NoParameter(f"there is no parameter {first.text}", position=first.start + 1)
 
 
-def _prepared_again(channel: Channel, question: Question, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:
+def _prepared_again(channel: Channel, question: QueryMessage, piece: Piece, settings: Mapping[str, str]) -> Flow[Piece]:
     """Earlier statements of the string may have changed what this one means."""
     try:
         (again,) = yield from ask_prepare(piece.text, settings, question.understanding)
@@ -343,7 +347,7 @@ def _prepared_again(channel: Channel, question: Question, piece: Piece, settings
 
 
 def _run_spliced(
-    channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[Column, ...], *, is_last: bool
+    channel: Channel, piece: Piece, spliced: Spliced, columns: tuple[ResultColumn, ...], *, is_last: bool
 ) -> Flow[None]:
     """Run the statement with its releases in place. Raises HushError when it returns what was not described.
 
@@ -357,14 +361,16 @@ def _run_spliced(
     tag = messages.command_complete(spliced.tag.encode("ascii")) if spliced.tag else b""
     typed, run = Ticket(), Ticket()
     parse = messages.parse(UNNAMED, text, [a.oid for a in arrays])
-    inject(channel, parse, Kind.PARSE, typed, place=Place.NOWHERE, is_inert=piece.is_inert)
-    inject(channel, messages.bind(bind), Kind.BIND, typed, place=Place.NOWHERE, is_inert=piece.is_inert)
-    inject(channel, messages.describe_portal(UNNAMED), Kind.DESCRIBE_PORTAL, typed)
-    execute = Entry(kind=Kind.EXECUTE, place=Place.NOWHERE, tag=tag, tickets=(run,), is_inert=piece.is_inert)
+    inject(channel, parse, SentKind.PARSE, typed, place=ErrorPlace.NOWHERE, is_inert=piece.is_inert)
+    inject(channel, messages.bind(bind), SentKind.BIND, typed, place=ErrorPlace.NOWHERE, is_inert=piece.is_inert)
+    inject(channel, messages.describe_portal(UNNAMED), SentKind.DESCRIBE_PORTAL, typed)
+    execute = OwedReply(
+        kind=SentKind.EXECUTE, place=ErrorPlace.NOWHERE, tag=tag, tickets=(run,), is_inert=piece.is_inert
+    )
     channel.send(messages.execute(UNNAMED), execute)
     if is_last:
-        inject(channel, messages.close_portal(UNNAMED), Kind.CLOSE)
-        inject(channel, messages.close_statement(UNNAMED), Kind.CLOSE)
+        inject(channel, messages.close_portal(UNNAMED), SentKind.CLOSE)
+        inject(channel, messages.close_statement(UNNAMED), SentKind.CLOSE)
         channel.sync(Show.ALL)
     else:
         channel.send_unanswered(messages.FLUSH)

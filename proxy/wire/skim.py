@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from proxy.wire.lexer import Sort, Span, Token, statements_of, tokens
+from proxy.wire.lexer import Sort, StatementSpan, Token, statements_of, tokens
 
 #: Words that matter anywhere in a statement, and how many tokens behind each.
 _WORDS = {"update": 0, "pg_settings": 0, "pg_notify": 1, "set_config": 5}
@@ -33,7 +33,7 @@ _NO_PARAMETERS = re.compile(rf"(?: {_BORING_TOKENS} )*+", _FLAGS)
 _SPACE = " \t\n\r\f\v"
 
 
-def skimmed(text: str) -> Iterator[Span]:
+def skimmed(text: str) -> Iterator[StatementSpan]:
     """The statements of a string, as `statements` has them, with the tokens that may matter."""
     return statements_of(_tokens(text))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.errors import PolicyForbids, ProtocolViolation
-from proxy.wire.messages import Reader, build
+from proxy.wire.messages import BodyReader, build
 from proxy.wire.settings import may_set, may_set_to
 
 MIN_PACKET_BYTES = 8
@@ -94,7 +94,7 @@ def parse_packet(packet: bytes) -> EncryptionRequest | CancelRequest | Startup:
 
 
 def _parse_startup(minor: int, body: bytes) -> Startup:
-    reader = Reader(body)
+    reader = BodyReader(body)
     parameters: dict[str, str] = {}
     protocol_options: list[str] = []
     while name := reader.string():

@@ -12,13 +12,13 @@ from itertools import dropwhile, islice
 
 from proxy.wire import messages
 from proxy.wire.channel import IDLE, Channel
-from proxy.wire.expect import Kind, Place, Show
+from proxy.wire.expect import ErrorPlace, SentKind, Show
 from proxy.wire.inject import STATEMENT, inject
 from proxy.wire.lexer import Sort, tokens
 from proxy.wire.messages import Bind
 
 
-class Control(enum.Enum):
+class BlockControl(enum.Enum):
     """What becomes of an implicit transaction block by a statement of it."""
 
     NONE = enum.auto()
@@ -29,22 +29,23 @@ class Control(enum.Enum):
 
 _MOST_WORDS = 6
 _CONTROLS = {
-    "begin": Control.BEGINS, "start": Control.BEGINS, "commit": Control.COMMITS, "end": Control.COMMITS,
-    "rollback": Control.ABORTS, "abort": Control.ABORTS, "savepoint": Control.ABORTS, "release": Control.ABORTS,
-}  # fmt: skip
+    **dict.fromkeys(("begin", "start"), BlockControl.BEGINS),
+    **dict.fromkeys(("commit", "end"), BlockControl.COMMITS),
+    **dict.fromkeys(("rollback", "abort", "savepoint", "release"), BlockControl.ABORTS),
+}
 _ENDS = frozenset(("commit", "end", "rollback", "abort"))
 _WITHOUT_SNAPSHOT = frozenset((
     *_CONTROLS, "checkpoint", "fetch", "listen", "lock", "move", "notify", "reset", "set", "show", "unlisten", "",
 ))  # fmt: skip
 
 
-def control_of(text: str) -> Control:
+def control_of(text: str) -> BlockControl:
     """What a statement does to the implicit block around it."""
     words = _words(text)
     if "prepared" in words[1:2]:
-        return Control.NONE
-    control = _CONTROLS.get(words[0], Control.NONE)
-    return Control.ABORTS if control is Control.COMMITS and _chains(words) else control
+        return BlockControl.NONE
+    control = _CONTROLS.get(words[0], BlockControl.NONE)
+    return BlockControl.ABORTS if control is BlockControl.COMMITS and _chains(words) else control
 
 
 def leaves_block(text: str) -> bool:
@@ -84,16 +85,16 @@ class ImplicitBlock:
         if self._is_inside:
             return
         control = control_of(text)
-        if control is Control.NONE and not self.is_open:
+        if control is BlockControl.NONE and not self.is_open:
             self.is_open = True
             self._run(b"begin")
-        elif control in (Control.COMMITS, Control.ABORTS) and self.is_open:
+        elif control in (BlockControl.COMMITS, BlockControl.ABORTS) and self.is_open:
             self.is_open = False
-            self._run(b"commit" if control is Control.COMMITS else b"rollback")
+            self._run(b"commit" if control is BlockControl.COMMITS else b"rollback")
 
     def after(self, text: str) -> None:
         """The statement has succeeded."""
-        if control_of(text) is Control.BEGINS:
+        if control_of(text) is BlockControl.BEGINS:
             self.is_open, self._is_inside = False, True
         elif leaves_block(text):
             self._is_inside = False
@@ -107,15 +108,15 @@ class ImplicitBlock:
         """A statement has failed."""
         if self.is_open:
             self._channel.sync(Show.NOTHING)
-            inject(self._channel, messages.query(b"rollback"), Kind.QUERY)
+            inject(self._channel, messages.query(b"rollback"), SentKind.QUERY)
 
     def _run(self, sql: bytes) -> None:
         """In the pipeline, so that an error ends it."""
         channel = self._channel
         bind = Bind(portal=STATEMENT, statement=STATEMENT, formats=(), values=(), result_formats=())
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
-        inject(channel, messages.parse(STATEMENT, sql), Kind.PARSE)
-        inject(channel, messages.bind(bind), Kind.BIND)
-        inject(channel, messages.execute(STATEMENT), Kind.EXECUTE, place=Place.NOWHERE)
-        inject(channel, messages.close_portal(STATEMENT), Kind.CLOSE)
-        inject(channel, messages.close_statement(STATEMENT), Kind.CLOSE)
+        inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)
+        inject(channel, messages.parse(STATEMENT, sql), SentKind.PARSE)
+        inject(channel, messages.bind(bind), SentKind.BIND)
+        inject(channel, messages.execute(STATEMENT), SentKind.EXECUTE, place=ErrorPlace.NOWHERE)
+        inject(channel, messages.close_portal(STATEMENT), SentKind.CLOSE)
+        inject(channel, messages.close_statement(STATEMENT), SentKind.CLOSE)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from proxy.errors import FrontFailed, HushError
 from proxy.wire import messages
 from proxy.wire.exchange import Piece
-from proxy.wire.expect import INERT, Entry, Kind, Show, Ticket
+from proxy.wire.expect import INERT, OwedReply, SentKind, Show, Ticket
 from proxy.wire.messages import Bind
 
 _NAME = b"_hush_settings"
@@ -48,14 +48,14 @@ class SettingsReader:
         self._raw = {kind: b"".join(map(_batch, sqls)) for kind, sqls in self._batches.items()}
         self._answer: tuple[tuple[bytes, ...], str] = ((), "")
 
-    def messages(self, ticket: Ticket, *, takes_snapshot: bool) -> tuple[bytes, tuple[Entry, ...]]:
+    def messages(self, ticket: Ticket, *, takes_snapshot: bool) -> tuple[bytes, tuple[OwedReply, ...]]:
         """The batch and what is owed for it; the rows go to `ticket`.
 
         takes_snapshot: it may fix what the transaction sees, after which PostgreSQL lets nobody choose its isolation.
         """
-        read = Entry(kind=Kind.EXECUTE, show=Show.NOTHING, tickets=(ticket,), is_inert=True)
-        close = INERT[Kind.CLOSE]
-        owed = (close, INERT[Kind.PARSE], INERT[Kind.BIND], read, close, close)
+        read = OwedReply(kind=SentKind.EXECUTE, show=Show.NOTHING, tickets=(ticket,), is_inert=True)
+        close = INERT[SentKind.CLOSE]
+        owed = (close, INERT[SentKind.PARSE], INERT[SentKind.BIND], read, close, close)
         return self._raw[takes_snapshot], owed * len(self._batches[takes_snapshot])
 
     def read(self, ticket: Ticket, codec: str) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from proxy.workers.frames import Frame, Splitter
+from proxy.workers.frames import Splitter, WorkFrame
 
 _log = logging.getLogger("hushql")
 _SEEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV",
@@ -44,7 +44,7 @@ class Thinker(asyncio.Protocol):
         self.born: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.how: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._splitter = Splitter()
-        self._waiting: asyncio.Future[Frame] | None = None  # None: nothing is asked
+        self._waiting: asyncio.Future[WorkFrame] | None = None  # None: nothing is asked
         self._transport: asyncio.Transport | None = None  # None: not yet connected
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -64,12 +64,12 @@ class Thinker(asyncio.Protocol):
     def is_alive(self) -> bool:
         return self._transport is not None and not self._transport.is_closing() and not _is_left(self._transport)
 
-    def tell(self, frame: Frame) -> None:
+    def tell(self, frame: WorkFrame) -> None:
         """Write what has no answer."""
         if self._transport is not None:
             self._transport.write(frame.raw())
 
-    async def ask(self, frame: Frame) -> Frame:
+    async def ask(self, frame: WorkFrame) -> WorkFrame:
         """The answer to a frame. Raises Gone."""
         self._waiting = asyncio.get_running_loop().create_future()
         if not self.is_alive:

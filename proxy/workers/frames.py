@@ -13,7 +13,7 @@ _HEADER = struct.Struct("!BdQ")
 HEADER_BYTES = _HEADER.size
 
 
-class Kind(enum.IntEnum):
+class FrameKind(enum.IntEnum):
     """KNOW, FORGET: premises by their number. WORK: amount is how many seconds of the processor it may take.
 
     Answers: what the work returns; the error it raises for the client, or `Unread`; that it took too long, or too
@@ -32,10 +32,10 @@ class Kind(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WorkFrame:
     """One frame. amount: seconds, or a number of premises."""
 
-    kind: Kind
+    kind: FrameKind
     amount: float = 0.0
     content: bytes = b""
 
@@ -43,10 +43,10 @@ class Frame:
         return _HEADER.pack(self.kind, self.amount, len(self.content)) + self.content
 
 
-def read_header(raw: bytes) -> tuple[Kind, float, int]:
+def read_header(raw: bytes) -> tuple[FrameKind, float, int]:
     """Kind, amount and the length of the content. Raises ValueError for no such kind."""
     kind, amount, length = _HEADER.unpack(raw)
-    return Kind(kind), amount, length
+    return FrameKind(kind), amount, length
 
 
 class Splitter:
@@ -55,7 +55,7 @@ class Splitter:
     def __init__(self) -> None:
         self._held = bytearray()
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> list[WorkFrame]:
         """The frames that are whole now. Raises ValueError."""
         self._held += data
         found = []
@@ -64,6 +64,6 @@ class Splitter:
             end = HEADER_BYTES + length
             if len(self._held) < end:
                 break
-            found.append(Frame(kind, amount, bytes(self._held[HEADER_BYTES:end])))
+            found.append(WorkFrame(kind, amount, bytes(self._held[HEADER_BYTES:end])))
             del self._held[:end]
         return found

@@ -25,7 +25,7 @@ _MODULES = frozenset(("proxy.workers.parcel", "proxy.sqltypes", "proxy.errors",
 _BUILTINS = frozenset(("frozenset", "set", "complex", "bytearray", "range", "slice"))
 
 
-class Shared:
+class SharedPremises:
     """Premises that both ends know by a number, and their tables."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def _frozen(given: dict[object, object]) -> Mapping[object, object]:
 class Packer:
     """Packs and unpacks what two processes say to each other that share premises."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: SharedPremises) -> None:
         self.shared = shared
         self._reduce: dict[type, Callable[[Any], Any]] = {
             **copyreg.dispatch_table,
@@ -126,7 +126,7 @@ class Packer:
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, buffer: io.BytesIO, shared: Shared) -> None:
+    def __init__(self, buffer: io.BytesIO, shared: SharedPremises) -> None:
         super().__init__(buffer)
         self._stand_ins: Mapping[str, Callable[..., object]] = {"_premises": shared.premises, "_table": shared.table}
 

@@ -18,8 +18,8 @@ from typing import Any
 from proxy.errors import HushError, ShuttingDown, ThinkerLost, Unsupported
 from proxy.pipeline.premises import Premises
 from proxy.workers.crew import Gone, Nursery, Thinker
-from proxy.workers.frames import Frame, Kind
-from proxy.workers.parcel import Packer, Shared
+from proxy.workers.frames import FrameKind, WorkFrame
+from proxy.workers.parcel import Packer, SharedPremises
 from proxy.workers.thinking import Given, Result, Turn, Work
 from proxy.workers.turns import Turns
 
@@ -101,7 +101,7 @@ class Pool:
         self._turns: Turns[_Job] = Turns(len(levels))
         self._members = [_Member(post) for post in posts]
         self._nursery = Nursery()
-        self._packer = Packer(Shared())
+        self._packer = Packer(SharedPremises())
         self._numbers: OrderedDict[Premises, int] = OrderedDict()
         self._last_number = 0
         self._jobs = set[_Job]()  # all that somebody waits for
@@ -168,30 +168,30 @@ class Pool:
             await self._teach(member, thinker, job.turn.premises)
             if job.done.done():
                 return
-            answer = await thinker.ask(Frame(Kind.WORK, level.seconds, self._packer.pack(job.content)))
+            answer = await thinker.ask(WorkFrame(FrameKind.WORK, level.seconds, self._packer.pack(job.content)))
         except Gone as gone:
             member.thinkers.clear()
             if gone.how != -signal.SIGXCPU:
                 raise self._ended(gone, job) from None
-            answer = Frame(Kind.SLOW)  # and it has not noticed
+            answer = WorkFrame(FrameKind.SLOW)  # and it has not noticed
         match answer.kind:
-            case Kind.SLOW if job.level + 1 < len(self._levels):
+            case FrameKind.SLOW if job.level + 1 < len(self._levels):
                 job.level += 1
                 self._turns.add(job.level, job.turn.login, job)
-            case Kind.SLOW:
+            case FrameKind.SLOW:
                 raise too_slow(level.seconds)
-            case Kind.DROPPED if not job.done.done():  # meant for the work before it
+            case FrameKind.DROPPED if not job.done.done():  # meant for the work before it
                 self._turns.add(job.level, job.turn.login, job)
-            case Kind.LARGE:
+            case FrameKind.LARGE:
                 member.thinkers.clear()
                 raise Unsupported("planning this statement takes too much memory", hint=_ASK_FOR_LESS)
-            case Kind.FAILED:
+            case FrameKind.FAILED:
                 _log.error("planning failed with %s", answer.content.decode())  # what and where, but no message
                 raise RuntimeError("planning failed")
             case _:
                 await self._tell(job, answer)
 
-    async def _tell(self, job: _Job, answer: Frame) -> None:
+    async def _tell(self, job: _Job, answer: WorkFrame) -> None:
         """Give the answer to whoever waits for it."""
         if job.done.done():
             return
@@ -199,7 +199,7 @@ class Pool:
             found = await asyncio.to_thread(self._packer.unpack, answer.content)
         else:
             found = self._packer.unpack(answer.content)
-        if answer.kind is Kind.RAISED:
+        if answer.kind is FrameKind.RAISED:
             raise found
         if not job.done.done():
             job.done.set_result(found)
@@ -244,8 +244,8 @@ class Pool:
         """Tell a process the premises of a work, unless it knows them."""
         number = self._number(premises)
         if number not in member.knows:
-            raw = await asyncio.to_thread(Packer(Shared()).pack, premises)
-            thinker.tell(Frame(Kind.KNOW, number, raw))
+            raw = await asyncio.to_thread(Packer(SharedPremises()).pack, premises)
+            thinker.tell(WorkFrame(FrameKind.KNOW, number, raw))
             member.knows.add(number)
 
     def _number(self, premises: Premises) -> int:
@@ -267,4 +267,4 @@ class Pool:
                 if number in member.knows:
                     member.knows.discard(number)
                     for thinker in member.thinkers:
-                        thinker.tell(Frame(Kind.FORGET, number))
+                        thinker.tell(WorkFrame(FrameKind.FORGET, number))

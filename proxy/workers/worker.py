@@ -21,8 +21,8 @@ from types import FrameType
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts
 from proxy.sql.algebra.constants import Unread
-from proxy.workers.frames import HEADER_BYTES, Frame, Kind, read_header
-from proxy.workers.parcel import Packer, Shared
+from proxy.workers.frames import HEADER_BYTES, FrameKind, WorkFrame, read_header
+from proxy.workers.parcel import Packer, SharedPremises
 
 _GRACE_S = 2  # a work that does not notice the end of its time in so many seconds ends its process
 _AGAIN_S = 0.002  # after which a work is ended that was in the middle of what must not be
@@ -71,7 +71,7 @@ def _is_of_memory(error: BaseException | None) -> bool:
 class _Worker:
     def __init__(self, link: socket.socket) -> None:
         self._link = link
-        self._packer = Packer(Shared())
+        self._packer = Packer(SharedPremises())
         self._cuts = Cuts()
         self._is_working = False
         self._is_dropped = False
@@ -94,14 +94,14 @@ class _Worker:
             kind, amount, length = read_header(header)
             content = self._received(length)
             match kind:
-                case Kind.KNOW:
+                case FrameKind.KNOW:
                     self._packer.shared.add(int(amount), self._packer.unpack(content))
-                case Kind.FORGET:
+                case FrameKind.FORGET:
                     self._packer.shared.forget(int(amount))
                 case _:
                     answer = self._answer(content, amount)
                     self._link.sendall(answer.raw())
-                    if answer.kind is Kind.LARGE:
+                    if answer.kind is FrameKind.LARGE:
                         return
             if length > _LARGE_CHARS:
                 gc.collect()
@@ -117,23 +117,27 @@ class _Worker:
             left -= len(data)
         return b"".join(parts)
 
-    def _answer(self, content: bytes, seconds: float) -> Frame:
+    def _answer(self, content: bytes, seconds: float) -> WorkFrame:
         """Do one work, and say what came of it."""
         try:
             with self._timed(seconds):
                 work, args, kwargs = self._packer.unpack(content)
-                return Frame(Kind.RETURNED, 0, self._packer.pack(work(self._cuts, *args, **kwargs)))
+                return WorkFrame(FrameKind.RETURNED, 0, self._packer.pack(work(self._cuts, *args, **kwargs)))
         except (HushError, Unread) as error:
-            return Frame(Kind.LARGE) if _is_of_memory(error) else Frame(Kind.RAISED, 0, self._packer.pack(error))
+            return (
+                WorkFrame(FrameKind.LARGE)
+                if _is_of_memory(error)
+                else WorkFrame(FrameKind.RAISED, 0, self._packer.pack(error))
+            )
         except _Slow:
-            return Frame(Kind.SLOW)
+            return WorkFrame(FrameKind.SLOW)
         except _Dropped:
-            return Frame(Kind.DROPPED)
+            return WorkFrame(FrameKind.DROPPED)
         except Exception as error:  # noqa: BLE001 - whatever it is: the proxy says that it is its own fault
             if _is_of_memory(error):
-                return Frame(Kind.LARGE)
+                return WorkFrame(FrameKind.LARGE)
             places = "".join(traceback.format_tb(error.__traceback__))
-            return Frame(Kind.FAILED, 0, f"{type(error).__name__}\n{places}".encode())
+            return WorkFrame(FrameKind.FAILED, 0, f"{type(error).__name__}\n{places}".encode())
         finally:
             self._cuts.let_go()
 

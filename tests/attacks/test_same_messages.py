@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.wire import messages
-from proxy.wire.messages import Bind, Column
+from proxy.wire.messages import Bind, ResultColumn
 from tests.attacks.hostile import Attacked, is_comparable
 from tests.wire.raw import RawClient, Reply, statement
 
@@ -227,7 +227,7 @@ class Reader:
     """Reads a session's messages in order and takes out what noise or the clock decided."""
 
     dataset: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[ResultColumn, ...] = ()
     shown: list[tuple[str, object]] = field(default_factory=list)
 
     def read(self, replies: Sequence[Reply]) -> None:
@@ -245,7 +245,7 @@ class Reader:
     def _row(self, reply: Reply) -> list[object]:
         return [self._cell(c, v) for c, v in zip(self.columns, reply.row, strict=True)]
 
-    def _cell(self, column: Column, value: bytes | None) -> object:
+    def _cell(self, column: ResultColumn, value: bytes | None) -> object:
         name = column.name.decode()
         if name in CLOCKS:
             return value is None

@@ -27,7 +27,7 @@ from ruamel.yaml import YAML
 from proxy.admin.files import read_policy, replace_text
 from proxy.analysis.key_values import MOST_KEYS
 from proxy.dp.accounting import knob_pico
-from proxy.ledger.base import Report
+from proxy.ledger.base import VerifiedLedger
 from proxy.ledger.replay import inspect
 from proxy.policy.model import Login, NoLimit
 from proxy.policy.users import with_login
@@ -97,7 +97,7 @@ class Site:
         """What one fresh count costs, in 1e-12 of rho."""
         return knob_pico(read_policy(self.policy, {}).privacy, epsilon)
 
-    def report(self) -> Report:
+    def report(self) -> VerifiedLedger:
         """The books, verified from the files alone."""
         return inspect(self.state)
 

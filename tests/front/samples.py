@@ -14,7 +14,6 @@ from proxy.policy.model import (
     Budgets,
     Column,
     DuckDBFile,
-    FromPolicy,
     JoinKey,
     Listed,
     Login,
@@ -27,6 +26,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
     Users,
+    WrittenBound,
 )
 from proxy.sqltypes import SqlType
 
@@ -51,9 +51,9 @@ ORDERS = Table(
     relation=("main", "orders"),
     ownership=UnitColumns(("user_id",)),
     joins=(JoinKey("user_id", "users", "user_id"), JoinKey("store", "stores", "id")),
-    rows_per_unit=FromPolicy(60),
-    rows_per_group=FromPolicy(10),
-    groups_per_unit=FromPolicy(12),
+    rows_per_unit=WrittenBound(60),
+    rows_per_group=WrittenBound(10),
+    groups_per_unit=WrittenBound(12),
     columns=(
         Column(name="order_id", type=SqlType.INT8, key=True),
         Column(name="user_id", type=SqlType.INT4, key=True),

@@ -20,7 +20,7 @@ from proxy.front.binaries import find_binaries
 from proxy.front.front import Front, FrontOptions, Lease
 from proxy.front.process import AdminConnection, Postmaster
 from proxy.front.schema import SUPERUSER
-from proxy.front.server import FrontEvent, State
+from proxy.front.server import FrontEvent, ServerState
 from proxy.policy.model import Table
 from tests.front.conftest import Client, open_as
 from tests.front.samples import (
@@ -102,7 +102,7 @@ def test_an_unused_server_ends_with_its_policy_and_a_moved_login_sees_less(
     try:
         old = front.servers[0]
         runner.run(front.apply(policy(), users(alice="some")))
-        assert old.state is State.STOPPED
+        assert old.state is ServerState.STOPPED
         with open_as(front, "alice") as client, pytest.raises(psycopg.errors.UndefinedTable):
             client.execute("SELECT * FROM orders")
     finally:
@@ -155,13 +155,13 @@ def test_a_dead_server_is_rebuilt(runner: asyncio.Runner, wheel_options: FrontOp
         session = open_as(front, "alice")
         before = front.servers[0].pid
         os.kill(before, signal.SIGKILL)
-        runner.run(wait_for(lambda: front.servers[0].state is State.RESTARTING))
+        runner.run(wait_for(lambda: front.servers[0].state is ServerState.RESTARTING))
         with pytest.raises(FrontFailed, match="restarting"):
             front.lease("alice")
         with pytest.raises(psycopg.Error):
             session.execute("SELECT 1")
         session.close()
-        runner.run(wait_for(lambda: front.servers[0].state is State.RUNNING))
+        runner.run(wait_for(lambda: front.servers[0].state is ServerState.RUNNING))
         assert [e.kind for e in events] == ["crashed", "restart failed", "restarted"]
         assert 'public table "stores" could not be read' in events[1].detail
         assert front.servers[0].pid != before
@@ -235,7 +235,7 @@ def test_logins_that_cannot_be_added_change_nothing(
         with monkeypatch.context() as patched:
             patched.setattr(Postmaster, "connect", connect)
             runner.run(front.apply(policy(digest="d2"), users(bob="all")))
-        assert first.state is State.STOPPED  # it could not shut alice out, so it had to go
+        assert first.state is ServerState.STOPPED  # it could not shut alice out, so it had to go
         runner.run(close(lease))
         open_as(front, "bob").close()
     finally:

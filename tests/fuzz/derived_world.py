@@ -10,7 +10,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from proxy.analysis.units import UniqueKeys
-from proxy.policy.model import Accounting, Bounded, Column, FromPolicy, Listed, Neighbors, Privacy, Table, UnitColumns
+from proxy.policy.model import Accounting, Bounded, Column, Listed, Neighbors, Privacy, Table, UnitColumns, WrittenBound
 from proxy.sqltypes import SqlType as T
 from tests.fuzz.worlds import Cell, Row, Stored, World
 
@@ -71,7 +71,7 @@ _AGGREGATES = (
 def make_tame_world(rng: random.Random) -> World:
     """One row of each person in `p`, up to four in `v`; all values are as the policy declares them."""
     one = Table(name="p", relation=("p",), ownership=UnitColumns(("u0",)), unit_unique=True, columns=_COLUMNS)
-    bounds = {"rows_per_unit": FromPolicy(4), "rows_per_group": FromPolicy(4), "groups_per_unit": FromPolicy(4)}
+    bounds = {"rows_per_unit": WrittenBound(4), "rows_per_group": WrittenBound(4), "groups_per_unit": WrittenBound(4)}
     many = Table(name="v", relation=("v",), ownership=UnitColumns(("u0",)), columns=_COLUMNS, **bounds)  # type: ignore[arg-type]
     rows = {"p": [(u, _row(rng, u)) for u in range(UNITS)]}
     rows["v"] = [(u, _row(rng, u)) for u in range(UNITS) for _ in range(rng.randint(0, 4))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 
-from proxy.policy.model import Bounded, Column, Domain, FromPolicy, Listed, Unknown
+from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown, WrittenBound
 from proxy.sqltypes import SqlType
 from tests.fuzz.worlds import NOBODY, Cell, Row, Stored, World, make_world
 
@@ -52,8 +52,8 @@ def make_edge_world(seed: int) -> World:
     columns = (*units, _key_column(key, rng), _measure("f", SqlType.FLOAT8, rng), _measure("n", SqlType.NUMERIC, rng))
     table = replace(
         world.tables["e"], columns=columns, joins=(), unit_constant=(), rows_per=(),
-        keys_per_unit=rng.choice((2, 1000)), rows_per_unit=FromPolicy(rng.choice((2, 8, 40))),
-        rows_per_group=FromPolicy(rng.choice((1, 1, 2))), groups_per_unit=FromPolicy(len(key.values)),
+        keys_per_unit=rng.choice((2, 1000)), rows_per_unit=WrittenBound(rng.choice((2, 8, 40))),
+        rows_per_group=WrittenBound(rng.choice((1, 1, 2))), groups_per_unit=WrittenBound(len(key.values)),
     )  # fmt: skip
     engine = {("e", key.name): key.engine, ("e", "f"): "DOUBLE", ("e", "n"): "DECIMAL(12,3)"}
     kept = {place: how for place, how in world.engine_types.items() if place[0] != "e" or place[1].startswith("u")}

@@ -25,7 +25,7 @@ from proxy.release import modes
 from proxy.release.finish import Release, finish, vectors_of
 from proxy.release.keys import read_key
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.algebra.nodes import TRUE
 from tests.fuzz.checks import Broken, Case, Raw
 from tests.fuzz.checks import check as check_promises
@@ -248,7 +248,7 @@ def _published(
 ) -> tuple[list[tuple[tuple[object, ...], tuple[tuple[int, ...], ...]]], Release]:
     """What is drawn and shown with this choice. vector: its rows, of whatever data."""
 
-    def run(stage: int, kept: Kept) -> RawResult:
+    def run(stage: int, kept: KeptKeys) -> RawResult:
         rows = vector if stage == 0 else of.databases.run(plan.stages[stage], units, columns(kept))
         return RawResult(0, tuple(rows))
 

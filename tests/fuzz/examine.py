@@ -12,7 +12,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold, plan_re
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.query.block import BoundBlock
 from tests.fuzz.checks import Broken, Case, Raw, check
 from tests.fuzz.duck import Databases
@@ -149,7 +149,7 @@ def check_published(parts: Parts, bound: BoundBlock, raw: Raw, time_zone: str) -
     width = 1 + len(plan.analysed.keys) + len(plan.vector.moments)
     first = 1 if plan.vector.moments else 0
 
-    def rows(stage: int, kept: Kept) -> Raw:
+    def rows(stage: int, kept: KeptKeys) -> Raw:
         columns: Columns = [list(column) for column in kept.columns]
         return raw if stage < first else parts.rows(stage - first, parts.databases.everybody(), columns)
 

@@ -12,9 +12,8 @@ from types import MappingProxyType
 
 from proxy.policy.model import (
     Bounded,
+    BoundSource,
     ByProfile,
-    FromPolicy,
-    Limit,
     Neighbors,
     NotGiven,
     PerKey,
@@ -22,6 +21,7 @@ from proxy.policy.model import (
     RowUnit,
     Table,
     Unknown,
+    WrittenBound,
 )
 from proxy.sqltypes import Family
 from tests.fuzz.expressions import NUMBERS
@@ -49,8 +49,9 @@ def _limited(table: Table, rng: random.Random) -> Table:
     if table.is_public:
         return table
     if not isinstance(table.ownership, RowUnit) and not table.unit_unique:
-        rows: Limit = rng.choice((FromPolicy(10**6), FromPolicy(10**6), ByProfile(7, "1"), ByProfile(2**20, "1"),
-                                  FromPolicy(60, is_ceiling=True), FromPolicy(10**5, is_ceiling=True)))  # fmt: skip
+        ceilings = (WrittenBound(60, is_ceiling=True), WrittenBound(10**5, is_ceiling=True))
+        several = (WrittenBound(10**6), WrittenBound(10**6), ByProfile(7, "1"), ByProfile(2**20, "1"), *ceilings)
+        rows: BoundSource = rng.choice(several)
         table = replace(
             table,
             rows_per_unit=rows,
@@ -62,8 +63,8 @@ def _limited(table: Table, rng: random.Random) -> Table:
     return replace(table, complete_joins=joins)
 
 
-def _limit(rng: random.Random) -> Limit:
-    return rng.choice((*((NotGiven(),) * 6), FromPolicy(3), FromPolicy(10**4), FromPolicy(2, is_ceiling=True)))
+def _limit(rng: random.Random) -> BoundSource:
+    return rng.choice((*((NotGiven(),) * 6), WrittenBound(3), WrittenBound(10**4), WrittenBound(2, is_ceiling=True)))
 
 
 def _rows_per(table: Table, rng: random.Random) -> tuple[RowsPer, ...]:

@@ -35,7 +35,7 @@ from proxy.sqltypes import SqlType
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 _Writer = statement._Writer
-Terms = terms.Terms
+Terms = terms.MomentTerms
 
 
 def _always(value: object) -> Callable[..., object]:

@@ -22,7 +22,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, plan_release
 from proxy.policy.model import Neighbors
 from proxy.release.finish import Release, finish
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.algebra.nodes import Aggregate
 from proxy.sql.query.block import BoundBlock
 from proxy.sql.render.dialect import DUCKDB, Dialect
@@ -99,7 +99,7 @@ class Ranks:
     bound: BoundBlock
     databases: Databases
     oracle: Oracle
-    kept: Kept
+    kept: KeptKeys
 
     @property
     def parts(self) -> tuple[QuantilePart, ...]:
@@ -149,21 +149,21 @@ def ranks_of(world: World, databases: Databases, query: str, context: PlanContex
     return Ranks(world, plan, bound, databases, oracle, all_keys(plan, databases))
 
 
-def columns(kept: Kept) -> list[list[object]]:
+def columns(kept: KeptKeys) -> list[list[object]]:
     """Kept keys as parameters of a statement."""
     return [list(column) for column in kept.columns]
 
 
-def all_keys(plan: ReleasePlan, databases: Databases) -> Kept:
+def all_keys(plan: ReleasePlan, databases: Databases) -> KeptKeys:
     """The private parts of all keys that anybody holds."""
     is_private = [isinstance(k, PrivateKey) for k in plan.analysed.keys]
     if not any(is_private):
-        return Kept()
+        return KeptKeys()
     rows = databases.run(plan.sql, databases.everybody())
     parts = {tuple(k for k, p in zip(row[1 : 1 + len(is_private)], is_private, strict=True) if p): None for row in rows}
     if not parts:
-        return Kept(((),) * sum(is_private))
-    return Kept(tuple(zip(*parts, strict=True)))
+        return KeptKeys(((),) * sum(is_private))
+    return KeptKeys(tuple(zip(*parts, strict=True)))
 
 
 # --- single units -------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def _check_published(of: Ranks, everybody: frozenset[int]) -> None:
 def _published(of: Ranks, plan: ReleasePlan, vector: Raw, units: frozenset[int]) -> tuple[bytes, Release]:
     """What is stored and shown if always the same is chosen. vector: its rows, of whatever data."""
 
-    def run(stage: int, kept: Kept) -> RawResult:
+    def run(stage: int, kept: KeptKeys) -> RawResult:
         rows = vector if stage == 0 else of.databases.run(plan.stages[stage], units, columns(kept))
         return RawResult(0, tuple(rows))
 

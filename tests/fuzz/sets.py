@@ -14,7 +14,7 @@ from proxy.plan.vector.moments import Moment
 from proxy.plan.words.explain_sets import explain_plan, output_noises, plan_lines
 from proxy.policy.model import Accounting
 from proxy.release.noisy import NoisyCells
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.sql.query.block import BoundBlock
 from tests.fuzz.checks import SLACK, Broken, Raw, spelled
@@ -83,7 +83,7 @@ class SetsExaminer(Examiner):
         sql = [stage for one in plan.plans for stage in stages(one)]
         everybody = self.databases.everybody()
 
-        def run(stage: int, kept: Kept) -> RawResult:
+        def run(stage: int, kept: KeptKeys) -> RawResult:
             columns: list[list[object]] = [list(c) for c in kept.columns] or sql[stage][1]
             return RawResult(0, tuple(self.databases.run(sql[stage][0], everybody, columns)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from proxy.sql.query.split import Split, split
-from proxy.sql.query.stages import Form, Row, StageText, written
+from proxy.sql.query.stages import Form, StageRow, StageText, written
 from proxy.sql.relations.scope import Catalog
 from proxy.sql.syntax.parse import split_statements
 from tests.fuzz.grammar import Writer
@@ -46,7 +46,7 @@ def _cut(world: World, text: str) -> Split:
     return split(split_statements(text)[0], Catalog(world.tables), frozenset())
 
 
-def _told(stage: StageText, rng: random.Random) -> tuple[Row, ...]:
+def _told(stage: StageText, rng: random.Random) -> tuple[StageRow, ...]:
     if stage.form is Form.EXISTS:
         return (("true", "boolean", rng.choice(("true", "false"))),)
     kind = "text" if "'text'" in stage.text else rng.choice(_KINDS)

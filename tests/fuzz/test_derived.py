@@ -23,7 +23,7 @@ from proxy.release.derived import finish_derived
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.query.block import BoundBlock
 from tests.fuzz.derived_world import Question, make_again, make_source, make_tame_world, make_wanted
 from tests.fuzz.duck import Databases
@@ -76,7 +76,7 @@ class _Asked:
         """All groups, private ones too."""
         plan = lowered(plan, -1.0)
 
-        def rows(stage: int, kept: Kept) -> RawResult:
+        def rows(stage: int, kept: KeptKeys) -> RawResult:
             columns: list[list[object]] = [list(c) for c in kept.columns]
             return RawResult(0, tuple(self._databases.run(plan.stages[stage], self._databases.everybody(), columns)))
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from proxy.sql.algebra.nodes import Call, Literal, Null, Scalar
-from proxy.sql.algebra.rows import Kept, Rows
+from proxy.sql.algebra.rows import KeptRows, Rows
 from proxy.sql.conditions import on_null_row as missing
 from proxy.sql.conditions.factored import alternatives
 from proxy.sql.query import block, kept_groups
@@ -72,9 +72,9 @@ def what_may_fail_has_failed(patch: pytest.MonkeyPatch) -> None:
 def all_that_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     original = kept_groups.groups_of
 
-    def groups_of(of: Kept, *rest: object) -> str:
+    def groups_of(of: KeptRows, *rest: object) -> str:
         rows = Rows(scans=of.rows.scans, columns=())
-        return original(Kept(rows, of.is_full), *rest)  # type: ignore[arg-type]  # as they came
+        return original(KeptRows(rows, of.is_full), *rest)  # type: ignore[arg-type]  # as they came
 
     patch.setattr(block, "groups_of", groups_of)
 
@@ -86,7 +86,7 @@ def groups_of_rows_that_met_none_are_lost(patch: pytest.MonkeyPatch) -> None:
 def a_choice_with_null_is_null(patch: pytest.MonkeyPatch) -> None:
     original = missing._call
 
-    def call(of: Call, args: tuple[missing.Known, ...]) -> missing.Known:
+    def call(of: Call, args: tuple[missing.NullRowValue, ...]) -> missing.NullRowValue:
         is_choice = of.function in ("coalesce", "nullif") and any(isinstance(a, Null) for a in args)
         return Null(of.type) if is_choice else original(of, args)
 
@@ -96,7 +96,7 @@ def a_choice_with_null_is_null(patch: pytest.MonkeyPatch) -> None:
 def any_constant_adds_nothing(patch: pytest.MonkeyPatch) -> None:
     original = missing.without
 
-    def without(scalar: Scalar, is_missing: missing.IsMissing) -> missing.Known:
+    def without(scalar: Scalar, is_missing: missing.IsMissing) -> missing.NullRowValue:
         found = original(scalar, is_missing)
         return Literal(0, SqlType.INT4) if isinstance(found, Literal) else found
 

@@ -31,8 +31,8 @@ def test_more_of_what_is_lifted_means_the_same() -> None:
 
 
 def repeated_constants_meet_their_rows_once(patch: pytest.MonkeyPatch) -> None:
-    original = lookups.Groups.value
-    patch.setattr(lookups.Groups, "value", lambda self, node, _="": original(self, node))
+    original = lookups.GroupedSelect.value
+    patch.setattr(lookups.GroupedSelect, "value", lambda self, node, _="": original(self, node))
 
 
 def rows_that_are_missing_are_counted(patch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ import pytest
 from proxy.analysis import patterns
 from proxy.analysis.analyse import Lowered
 from proxy.analysis.units import UniqueKeys
-from proxy.plan.sql.moment_sql import Terms
-from proxy.policy.model import Accounting, Bounded, Column, FromPolicy, Neighbors, Privacy, Table, UnitColumns
+from proxy.plan.sql.moment_sql import MomentTerms
+from proxy.policy.model import Accounting, Bounded, Column, Neighbors, Privacy, Table, UnitColumns, WrittenBound
 from proxy.sqltypes import SqlType
 from tests.fuzz.checks import Broken
 from tests.fuzz.elsewhere import PostgresExaminer
@@ -51,7 +51,7 @@ def _columns(kinds: Kinds, bounded: dict[str, Bounded]) -> tuple[Column, ...]:
 @pytest.fixture
 def unexcluded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements leave no row out of a filter because it passes another: what is told apart has to be apart."""
-    monkeypatch.setattr(Terms, "_without", lambda *_: [])
+    monkeypatch.setattr(MomentTerms, "_without", lambda *_: [])
 
 
 _PEOPLE: Kinds = {
@@ -86,7 +86,7 @@ def test_filters_that_seem_apart_are(of: type[Examiner], accounting: Accounting)
         (1, "bob", 40, -0.0, date(2024, 5, 5)),
         (2, "eve", 7, 1.0, None),
     ]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(1),
                   unit_unique=True, columns=_columns(_PEOPLE, {"age": Bounded(0, 110)}))  # fmt: skip
     with of(_world(table, _PEOPLE, rows, accounting)) as examiner:
         for query in _APART:
@@ -112,7 +112,7 @@ def test_filters_that_are_taken_for_apart_count_a_row_once(
 ) -> None:
     """Here any two of them are. Numbers mean something else then, and no unit moves them further than is paid for."""
     rows: list[tuple[Cell, ...]] = [(n % 7, "ann", 1 + n % 4, -0.5 * n, None) for n in range(7 if is_unique else 30)]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(1),
                   unit_unique=is_unique,
                   columns=_columns(_PEOPLE, {"age": Bounded(0, 110), "f": Bounded(-20, 20)}))  # fmt: skip
     monkeypatch.setattr(patterns, "_contradict", lambda left, _ours, right, _theirs: left != right)
@@ -120,7 +120,7 @@ def test_filters_that_are_taken_for_apart_count_a_row_once(
     with of(_world(table, _PEOPLE, rows, accounting)) as examiner:
         for query in _OVERLAPPING:
             examiner.sensitivity(query, context_of(examiner.world, Lowered()))
-        monkeypatch.setattr(Terms, "_without", lambda *_: [])
+        monkeypatch.setattr(MomentTerms, "_without", lambda *_: [])
         for query in _OVERLAPPING:
             with pytest.raises(Broken):
                 examiner.sensitivity(query, context_of(examiner.world, Lowered()))
@@ -156,7 +156,7 @@ def test_a_number_that_no_double_holds_is_absent_everywhere(accounting: Accounti
         None,
     )
     rows: list[tuple[Cell, ...]] = [(n, x, y) for n, (x, y) in enumerate(product(odd, odd))]
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(1),
                   unit_unique=True, columns=_columns(_NUMBERS, {}))  # fmt: skip
     with PostgresExaminer(_world(table, _NUMBERS, rows, accounting)) as examiner:
         for query in _THERE:
@@ -185,7 +185,7 @@ def test_a_row_without_a_measure_has_none_of_its_moments(accounting: Accounting,
         (n if is_unique else n % 5, n % 4, x, odd[(n + 1) % 6], odd[(n + n // 6) % 6]) for n, x in enumerate(odd * 3)
     ]
     bounded = {name: Bounded(low, 100) for name in "xyz"}
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(1),
                   unit_unique=is_unique, columns=_columns(_MEASURES, bounded))  # fmt: skip
     with PostgresExaminer(_world(table, _MEASURES, rows, accounting)) as examiner:
         for asked in _OF_MEASURES:
@@ -228,7 +228,7 @@ def _events(units: int) -> Iterator[tuple[Cell, ...]]:
 
 @pytest.mark.parametrize("of", _EXAMINERS)
 def test_a_units_values_do_not_depend_on_others_where_zeros_have_signs(of: type[Examiner]) -> None:
-    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(5),
+    table = Table(name="p", relation=("p",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(5),
                   columns=_columns(_EVENTS, {"k": Bounded(0, 3)}))  # fmt: skip
     for units in (6, 200):
         with of(_world(table, _EVENTS, list(_events(units)), Accounting.ZCDP)) as examiner:

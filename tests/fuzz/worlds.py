@@ -17,11 +17,10 @@ from proxy.analysis.units import UniqueKeys
 from proxy.policy.model import (
     Accounting,
     Bounded,
+    BoundSource,
     Column,
     Domain,
-    FromPolicy,
     JoinKey,
-    Limit,
     Listed,
     Neighbors,
     NotGiven,
@@ -35,6 +34,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
     Unknown,
+    WrittenBound,
 )
 from proxy.sql.functions.domains.intervals import number_range
 from proxy.sqltypes import SqlType
@@ -225,15 +225,15 @@ class _Maker:
         return Table(
             name=name, relation=(name,), ownership=ownership, columns=tuple(columns), unit_unique=unit_unique,
             joins=(JoinKey("code", "s", "code"),) if name != "d" else (),
-            rows_per_unit=FromPolicy(rng.choice((1, 2, 3, 8, 40))), rows_per_group=self._limit(),
+            rows_per_unit=WrittenBound(rng.choice((1, 2, 3, 8, 40))), rows_per_group=self._limit(),
             groups_per_unit=self._limit(), rows_per=self._rows_per(name, columns),
             keys_per_unit=rng.choice((1, 2, 3, 1000)),
             unit_filter_allowed=rng.random() < 0.2,
             unit_constant=constants if isinstance(ownership, UnitColumns) and not unit_unique else (),
         )  # fmt: skip
 
-    def _limit(self) -> Limit:
-        return NotGiven() if self._rng.random() < 0.3 else FromPolicy(self._rng.choice((1, 2, 3, 10)))
+    def _limit(self) -> BoundSource:
+        return NotGiven() if self._rng.random() < 0.3 else WrittenBound(self._rng.choice((1, 2, 3, 10)))
 
     def _rows_per(self, table: str, columns: list[Column]) -> tuple[RowsPer, ...]:
         """Of some columns, so narrow that many units exceed them."""

@@ -15,7 +15,7 @@ from typing import TypeVar, assert_never
 from proxy.analysis.keys import PrivateKey
 from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT
-from proxy.plan.parts.quantile_grid import Days, Grid, Moments, Reals, Wholes
+from proxy.plan.parts.quantile_grid import Days, Moments, QuantileGrid, Reals, Wholes
 from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.vector.moments import RowCount
@@ -96,7 +96,7 @@ def cell_of(oracle: Oracle, part: QuantilePart, row: Row) -> int:
     return _place(value, grid)
 
 
-def _place(value: float, grid: Grid) -> int:
+def _place(value: float, grid: QuantileGrid) -> int:
     match grid:
         case Wholes(low, high, step):
             return (round(min(max(value, low), high)) - low) // step

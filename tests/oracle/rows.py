@@ -19,7 +19,7 @@ from proxy.sql.algebra.nodes import (
     JoinKind,
     Scalar,
     Scan,
-    Together,
+    UnionRows,
     Windowed,
     columns_of,
 )
@@ -103,7 +103,7 @@ class Rows:
         if isinstance(scan.rows, Windowed):
             yield from self._windowed(scan, scan.rows)
             return
-        if isinstance(scan.rows, Together):
+        if isinstance(scan.rows, UnionRows):
             yield from self._together(scan, scan.rows)
             return
         for row in self._tables[scan.table.name]:
@@ -128,7 +128,7 @@ class Rows:
                 wide[scan.number, window.name] = value
         yield from found
 
-    def _together(self, scan: Scan, inner: Together) -> Iterator[Wide]:
+    def _together(self, scan: Scan, inner: UnionRows) -> Iterator[Wide]:
         """The rows of each branch, as they are computed with."""
         owner = scan.table.ownership
         units = owner.columns if isinstance(owner, UnitColumns) else ()

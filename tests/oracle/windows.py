@@ -11,12 +11,12 @@ from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,
-    Frame,
     JoinKind,
     Neighbour,
     Place,
     Placed,
     UnitValue,
+    WindowFrame,
     WindowValue,
 )
 from tests.oracle.per_unit import inner_key, unit_value
@@ -103,9 +103,9 @@ def _value(
                 return placed[other][argument.scan, argument.name]
             return evaluator.value(argument, placed[other], Reading.MEASURE)
         case UnitValue() as value:
-            if isinstance(window.frame, Frame) and window.frame.by_peers:
+            if isinstance(window.frame, WindowFrame) and window.frame.by_peers:
                 frame = _groups(window.frame, placed, place, compare)
-            elif isinstance(window.frame, Frame):
+            elif isinstance(window.frame, WindowFrame):
                 first, last = _ends(window, place, len(placed))
                 frame = placed[first : max(last + 1, 0)]
             else:
@@ -113,7 +113,7 @@ def _value(
             return unit_value(value, column, frame, evaluator)
 
 
-def _groups(frame: Frame, placed: list[Row], place: int, compare: Compare) -> list[Row]:
+def _groups(frame: WindowFrame, placed: list[Row], place: int, compare: Compare) -> list[Row]:
     """Rows of the groups around that of the row: equal rows are in one."""
     group = [0]
     for before, row in itertools.pairwise(placed):
@@ -125,7 +125,7 @@ def _groups(frame: Frame, placed: list[Row], place: int, compare: Compare) -> li
 
 def _ends(window: WindowValue, place: int, count: int) -> tuple[int, int]:
     """The places of the first and last row of a frame; without one, of all rows up to this one."""
-    frame = window.frame if isinstance(window.frame, Frame) else Frame(None, 0)
+    frame = window.frame if isinstance(window.frame, WindowFrame) else WindowFrame(None, 0)
     first = 0 if frame.start is None else max(place + frame.start, 0)
     last = count - 1 if frame.end is None else min(place + frame.end, count - 1)
     return first, last

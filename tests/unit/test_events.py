@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from proxy.events import Event, LogFormat, fingerprint_of, formatter_of, tell
+from proxy.events import LogFormat, LoggedEvent, fingerprint_of, formatter_of, tell
 
 _GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "admin.md"
 
 
 def _told(caplog: pytest.LogCaptureFixture, kind: LogFormat, *, with_statements: bool) -> str:
     with caplog.at_level(logging.INFO, "hushql"):
-        tell(Event.STATEMENT, "shop/ann: answered", {"login": "ann", "statement": "SELECT 'Bob'", "epsilon": 0.5})
+        tell(LoggedEvent.STATEMENT, "shop/ann: answered", {"login": "ann", "statement": "SELECT 'Bob'", "epsilon": 0.5})
     return formatter_of(kind, with_statements=with_statements).format(caplog.records[-1])
 
 
@@ -49,6 +49,6 @@ def test_a_fingerprint_is_that_of_the_words() -> None:
     assert len(fingerprint_of("\ud800")) == 16
 
 
-@pytest.mark.parametrize("event", Event)
-def test_each_event_is_in_the_guide(event: Event) -> None:
+@pytest.mark.parametrize("event", LoggedEvent)
+def test_each_event_is_in_the_guide(event: LoggedEvent) -> None:
     assert f"| `{event.value}` |" in _GUIDE.read_text()

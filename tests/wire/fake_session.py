@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from proxy.errors import BudgetSpent, HushError, NotAggregate, Unsupported
 from proxy.session.contract import Array, NoRefusal, Notice, Parameter, Piece, Refusal, Row, Session, Spliced
-from proxy.wire.lexer import Span, statements
+from proxy.wire.lexer import StatementSpan, statements
 
 CITIES = ("Bern", "Bern", "Chur", "{,\"'} $1; --")
 AGES = (30, 40, 50, 60)
@@ -132,7 +132,7 @@ def _as_told(piece: Piece, told: tuple[tuple[Row, ...], ...]) -> Piece:
                  needs_transaction=piece.needs_transaction, asks="select 'kept', null", is_fleeting=True)  # fmt: skip
 
 
-def _piece(whole: str, span: Span, settings: Mapping[str, str]) -> Piece:
+def _piece(whole: str, span: StatementSpan, settings: Mapping[str, str]) -> Piece:
     text = whole[span.start : span.end]
     is_private = any(token.text == "users" for token in span.tokens)
     explain = re.match(r"explain\s+", text, re.IGNORECASE)

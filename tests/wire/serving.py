@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 
 from proxy.front.front import FrontAddress, Lease
 from proxy.policy.model import Limits, Login, NoLimit, Role, Users
-from proxy.server.datasets import NoTls, ServedDataset, ServerOptions, Tls
+from proxy.server.datasets import ServedDataset, ServerOptions, TlsDeclined, TlsOffered
 from proxy.server.listener import Server
 from proxy.server.sockets import bind
 from proxy.wire.scram import make_verifier
@@ -106,7 +106,7 @@ def start_serving(
     front: TestFront,
     *,
     limits: Limits | None = None,
-    tls: Tls | NoTls | None = None,
+    tls: TlsOffered | TlsDeclined | None = None,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Serving:
     """Serve the database `shop` from `front` with fake sessions."""
@@ -125,7 +125,7 @@ def start_serving(
         sessions = FakeSessions()
         dataset = ServedDataset(users=users(), limits=limits or Limits(), sessions=sessions, lease=lease, guard=GUARD)
         sockets = bind("127.0.0.1", 0)
-        options = ServerOptions(sockets=sockets, mock_secret=b"m" * 32, tls=tls or NoTls(), check_every_s=0.05)
+        options = ServerOptions(sockets=sockets, mock_secret=b"m" * 32, tls=tls or TlsDeclined(), check_every_s=0.05)
         server = Server(options, {"shop": dataset}, os.urandom)
         await server.start()
         return Serving(loop, server, dataset, sessions.diary, thread, leases)

@@ -11,7 +11,7 @@ import pytest
 
 from proxy.policy.model import Limits
 from proxy.wire import messages
-from proxy.wire.expect import PLAIN, Kind
+from proxy.wire.expect import PLAIN, SentKind
 from proxy.wire.startup import cancel_packet
 from tests.wire.front import TestFront
 from tests.wire.raw import RawClient, kinds, statement, status
@@ -165,7 +165,7 @@ def test_a_copy_lasts_as_long_as_the_client_sends(hasty: Serving) -> None:
 def test_a_statement_that_cannot_be_cancelled_ends_its_session(hasty: Serving) -> None:
     with hasty.raw() as client:
         session = hasty.call(lambda: next(s for s in hasty.server._sessions if s.key == client.key))
-        hasty.call(lambda: session._relay.channel.queue.append(PLAIN[Kind.SYNC]))  # a reply that never comes
+        hasty.call(lambda: session._relay.channel.queue.append(PLAIN[SentKind.SYNC]))  # a reply that never comes
         now = hasty.loop.time()
         for later, is_over in ((0.0, False), (STATEMENT_S + 1, False), (STATEMENT_S + 2, False), (100.0, True)):
             hasty.call(lambda at=now + later: session.check_time(at))  # type: ignore[misc]

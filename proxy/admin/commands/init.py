@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from proxy.admin.files import replace_text
-from proxy.admin.proposing.proposal import Candidate, LeftOut, Proposal, candidates, propose
+from proxy.admin.proposing.proposal import Candidate, Proposal, TableLeftOut, candidates, propose
 from proxy.admin.proposing.text import MARK, Amounts, PlacedSource, decisions, write, yaml_text
 from proxy.admin.proposing.unclear import Unclear
 from proxy.engines.described import FoundTable
-from proxy.engines.described import Progress as Told
+from proxy.engines.described import LookingProgress as Told
 from proxy.engines.duckdb_described import describe_database, describe_file
 from proxy.engines.postgres_described import describe_server
 from proxy.errors import ConfigError
@@ -45,14 +45,14 @@ Sources = Annotated[
         show_default=False,
     ),
 ]
-Unit = Annotated[
+UnitOption = Annotated[
     str,
     typer.Option(
         "--unit", metavar="TABLE[.COLUMN]|row", help="Whose rows are protected; row: each is a person.",
         show_default="a guess",
     ),
 ]  # fmt: skip
-Dataset = Annotated[
+DatasetOption = Annotated[
     str, typer.Option("--dataset", metavar="NAME", help="Database name for clients.", show_default="the source's name")
 ]
 Out = Annotated[
@@ -71,8 +71,8 @@ class _Described:
 
 def init(
     sources: Sources,
-    unit: Unit = "",
-    dataset: Dataset = "",
+    unit: UnitOption = "",
+    dataset: DatasetOption = "",
     out: Out = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing at a terminal; take what is proposed.")] = False,
@@ -192,7 +192,7 @@ def _asked_number(what: str, default: str) -> str:
 
 def _tell(proposal: Proposal, text: str, where: str) -> None:
     """What was made, and what of it is to be decided, in order of importance, on standard error."""
-    left_out = sum(isinstance(t.owner, (LeftOut, Unclear)) for t in proposal.tables)
+    left_out = sum(isinstance(t.owner, (TableLeftOut, Unclear)) for t in proposal.tables)
     listed = len(proposal.tables) - left_out
     asked = decisions(text)
     typer.echo(

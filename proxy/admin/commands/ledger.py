@@ -12,11 +12,11 @@ from proxy.admin.commands.exchange import export, lines_of, take
 from proxy.admin.commands.report import report
 from proxy.admin.commands.top_up import By, Onto, TopUp, gift_of, told
 from proxy.admin.files import read_policy
-from proxy.admin.ledger_place import LedgerOption, Place, StateOption, grant, granted_to, inspect, place_of
+from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, grant, granted_to, inspect, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.errors import ConfigError
-from proxy.ledger.base import Report, Total
+from proxy.ledger.base import AccountTotal, VerifiedLedger
 from proxy.ledger.exchange import verified
 from proxy.ledger.restated import breaks_words, promise_words
 from proxy.plan.charge import AccountKind, dataset_of
@@ -109,7 +109,7 @@ def top_up(
     typer.echo(told(grant(place, gift), limits))
 
 
-def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place | Path, Report]:
+def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[LedgerPlace | Path, VerifiedLedger]:
     if file is not None:
         with lines_of(file) as lines:
             return file, verified(lines)
@@ -117,7 +117,7 @@ def _verified(state: Path | None, ledger: str, file: Path | None) -> tuple[Place
     return place, inspect(place)
 
 
-def _row(total: Total, known: list[Policy]) -> dict[str, str]:
+def _row(total: AccountTotal, known: list[Policy]) -> dict[str, str]:
     """spent, granted and outside are rho, or epsilon in pure accounting; exact decimals as text.
 
     promise: for what they count, "" if for single units that come or go. unit: which ones were given up, and outside

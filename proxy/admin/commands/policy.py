@@ -14,7 +14,7 @@ from proxy.admin.commands.init import init
 from proxy.admin.commands.try_queries import try_queries
 from proxy.admin.files import read_policy, read_text
 from proxy.admin.kept_policies import kept_policies, kept_text
-from proxy.admin.ledger_place import InFiles, LedgerOption, Place, StateOption, foretell, place_of
+from proxy.admin.ledger_place import InFiles, LedgerOption, LedgerPlace, StateOption, foretell, place_of
 from proxy.admin.local_words import local_lines
 from proxy.admin.output import print_error, print_json, print_table
 from proxy.admin.profiles.file import path_of, read_profiles
@@ -171,7 +171,7 @@ class _Finding:
     summary: str
 
 
-def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
+def _check(path: FilePath, books: Sequence[LedgerPlace]) -> _Finding:
     """Problems, or a summary if there are none. books: where the dataset's charges are kept, if that is looked at."""
     try:
         policy = read_policy(path, os.environ)
@@ -190,7 +190,7 @@ def _check(path: FilePath, books: Sequence[Place]) -> _Finding:
     return _Finding(str(path), (), "\n".join(lines))
 
 
-def _of_books(policy: Policy, place: Place) -> Iterator[str]:
+def _of_books(policy: Policy, place: LedgerPlace) -> Iterator[str]:
     """What becomes of what was spent. Raises LedgerFailed if the policy promises what cannot be promised any more."""
     try:
         restated = foretell(place, pledge_of(policy), dataset_account(policy))
@@ -201,7 +201,7 @@ def _of_books(policy: Policy, place: Place) -> Iterator[str]:
     yield from overspent_lines((restated.balance,), policy.privacy)
 
 
-def _told_by_profiles(policy: Policy, place: Place) -> list[str]:
+def _told_by_profiles(policy: Policy, place: LedgerPlace) -> list[str]:
     """What a login learns beside its account, or pays for. Raises ConfigError if the file of profiles is damaged."""
     if not isinstance(place, InFiles):
         return []

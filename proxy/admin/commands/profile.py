@@ -14,7 +14,7 @@ import typer
 from rich import progress as bars
 from rich.console import Console
 
-from proxy.admin.commands.serve import LedgerUrl, State, UsersFile, ledger_of
+from proxy.admin.commands.serve import LedgerUrl, StateFolderOption, UsersOption, ledger_of
 from proxy.admin.files import read_policy, replace_text
 from proxy.admin.output import print_json
 from proxy.admin.profiles.file import path_of, read_profiles
@@ -28,7 +28,7 @@ from proxy.plan.profile.profile import Sizes, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy, Table
 from proxy.session.learning.profile_questions import filters, has_several_rows, largest_value, measures, unlisted
-from proxy.session.learning.profiling import Findings, Largest, Progress, Wish
+from proxy.session.learning.profiling import Findings, Largest, ProfilingProgress, Wish
 from proxy.sql.functions.domains.intervals import number_range
 
 _MOST_EPSILON = 100.0
@@ -57,11 +57,11 @@ class Profiled:
 class Run(Protocol):
     """Makes profiles, and tells how far it is."""
 
-    def __call__(self, config: ProfileConfig, progress: Progress, /) -> Profiled: ...
+    def __call__(self, config: ProfileConfig, progress: ProfilingProgress, /) -> Profiled: ...
 
 
 @contextlib.contextmanager
-def bar_of(words: str) -> Iterator[Progress]:
+def bar_of(words: str) -> Iterator[ProfilingProgress]:
     """A bar on standard error while units are counted, if somebody is watching."""
     console = Console(stderr=True)
     with bars.Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -76,7 +76,7 @@ def register(app: typer.Typer, run: Run) -> None:
     @app.command("profile")
     def profile(
         policy: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy.", show_default=False)],
-        state: State = Path(".state"),
+        state: StateFolderOption = Path(".state"),
         epsilon: Annotated[
             float | None,
             typer.Option("--epsilon", help="What all of it costs the dataset.", show_default="proposed, and asked"),
@@ -92,7 +92,7 @@ def register(app: typer.Typer, run: Run) -> None:
             ),
         ] = None,
         by: FilteredBy = None,
-        users: UsersFile = None,
+        users: UsersOption = None,
         ledger: LedgerUrl = "",
         show: Annotated[bool, typer.Option("--show", help="Show what is kept, free, and ask nothing.")] = False,
         svg: Annotated[

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from proxy.admin.files import read_policy
-from proxy.admin.ledger_place import LedgerOption, Place, StateOption, inspect, items_of, place_of
+from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, inspect, items_of, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
 from proxy.ledger.chain import Entry, decode
@@ -31,7 +31,7 @@ RESTATED = "(counts more since more was promised)"
 _NONE = "(none)"
 
 
-class By(enum.Enum):
+class ReportedBy(enum.Enum):
     """What the rows of a report are."""
 
     USER = "user"
@@ -41,7 +41,7 @@ class By(enum.Enum):
 
 
 @dataclass(slots=True)
-class Row:
+class ReportRow:
     """What the dataset's account paid for it, what its own account did, and in how many statements. In 1e-12."""
 
     name: str
@@ -51,7 +51,7 @@ class Row:
 
 
 def report(
-    by: Annotated[By, typer.Option("--by", help="What the rows are.")],
+    by: Annotated[ReportedBy, typer.Option("--by", help="What the rows are.")],
     policy: Annotated[Path, typer.Option("--policy", metavar="FILE", help="The policy of the dataset.")],
     state: StateOption = None,
     ledger: LedgerOption = "",
@@ -67,45 +67,47 @@ def report(
         print_json([_data(row) for row in rows])
         return
     said = [_cells(row, read) for row in rows]
-    total = Row("in all", sum(r.dataset for r in rows), 0, sum(r.statements for r in rows))
+    total = ReportRow("in all", sum(r.dataset for r in rows), 0, sum(r.statements for r in rows))
     print_table(_HEADINGS, [*said, _cells(total, read)], right=frozenset(range(1, len(_HEADINGS))))
 
 
-def rows_of(place: Place, policy: Policy, by: By) -> list[Row]:
+def rows_of(place: LedgerPlace, policy: Policy, by: ReportedBy) -> list[ReportRow]:
     """The rows, the most charged first, days in their order. Raises ConfigError, LedgerFailed."""
     account = AccountKind.DATASET, policy.dataset
     totals = {(t.kind, t.name): t.spent.pico for t in inspect(place).totals}
-    rows: dict[str, Row] = {}
+    rows: dict[str, ReportRow] = {}
     for entry in _entries(place, policy.dataset):
         paid = {line.kind: line for line in entry.lines}
         name = _name(entry, by, policy)
-        row = rows.setdefault(name, Row(name))
+        row = rows.setdefault(name, ReportRow(name))
         row.statements += 1
         row.dataset += paid[AccountKind.DATASET].cost.pico if AccountKind.DATASET in paid else 0
-        kind = AccountKind.ROLE if by is By.ROLE else AccountKind.USER
+        kind = AccountKind.ROLE if by is ReportedBy.ROLE else AccountKind.USER
         row.own += paid[kind].cost.pico if kind in paid else 0
     beyond = totals.get(account, 0) - sum(row.dataset for row in rows.values())
-    found = sorted(rows.values(), key=lambda row: row.name if by is By.DAY else (-row.dataset, -row.own, row.name))
-    return [*found, Row(RESTATED, beyond)] if beyond else found
+    found = sorted(
+        rows.values(), key=lambda row: row.name if by is ReportedBy.DAY else (-row.dataset, -row.own, row.name)
+    )
+    return [*found, ReportRow(RESTATED, beyond)] if beyond else found
 
 
-def _entries(place: Place, dataset: str) -> Iterator[Entry]:
+def _entries(place: LedgerPlace, dataset: str) -> Iterator[Entry]:
     decoded = (decode(item.text) for item in items_of(place) if isinstance(item, Body))
     for entry in decoded:
         if isinstance(entry, Entry) and any(dataset_of(line.name) == dataset for line in entry.lines):
             yield entry
 
 
-def _name(entry: Entry, by: By, policy: Policy) -> str:
+def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
     names: Mapping[AccountKind, str] = {line.kind: line.name.partition("/")[2] for line in entry.lines}
     match by:
-        case By.DAY:
+        case ReportedBy.DAY:
             return entry.at.date().isoformat()
-        case By.ROLE:
+        case ReportedBy.ROLE:
             return names.get(AccountKind.ROLE, _NONE)
-        case By.USER:
+        case ReportedBy.USER:
             return entry.login.partition("/")[2] or entry.login or _NONE
-        case By.TABLE:
+        case ReportedBy.TABLE:
             words = frozenset(_WORDS.findall(entry.query.lower()))
             return " + ".join(sorted(n for n in policy.tables if n.lower() in words)) or _NONE
 
@@ -113,13 +115,13 @@ def _name(entry: Entry, by: By, policy: Policy) -> str:
 _HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
 
 
-def _cells(row: Row, policy: Policy) -> list[str]:
+def _cells(row: ReportRow, policy: Policy) -> list[str]:
     """Epsilon of each: it does not add up, as rho does, which --json prints."""
     own = figure(epsilon_spent(policy.privacy, row.own)) if row.own else ""
     return [row.name, str(row.statements), figure(epsilon_spent(policy.privacy, row.dataset)), own]
 
 
-def _data(row: Row) -> dict[str, str | int]:
+def _data(row: ReportRow) -> dict[str, str | int]:
     """spent, own: rho, or epsilon in pure accounting, exact decimals as text."""
     return {
         "name": row.name, "statements": row.statements, "spent": _decimal(row.dataset), "own": _decimal(row.own),

@@ -63,13 +63,13 @@ _STATE = Path(".state")
 
 Policies = Annotated[list[Path], typer.Argument(metavar="POLICY", help="Policy files, each one database.")]
 ListenAt = Annotated[str, typer.Option("--listen", metavar="HOST:PORT", help="Where clients connect.")]
-State = Annotated[
+StateFolderOption = Annotated[
     Path, typer.Option("--state", metavar="DIR", help="Ledger, releases and salt.", envvar="HUSHQL_STATE")
 ]
 Cert = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.", show_default=False)
 ]
-Key = Annotated[
+TlsKeyOption = Annotated[
     Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM, mode 0600.", show_default=False)
 ]
 RequireTls = Annotated[bool, typer.Option("--require-tls", help="Refuse clients that do not encrypt.")]
@@ -79,7 +79,7 @@ FrontBin = Annotated[
         "--front-bin", metavar="DIR", help="Where initdb and postgres are.", show_default="PATH, else the wheel"
     ),
 ]
-UsersFile = Annotated[
+UsersOption = Annotated[
     Path | None,
     typer.Option("--users", metavar="FILE", help="Logins of all datasets.", show_default="each policy's users_file"),
 ]
@@ -104,7 +104,7 @@ NoiseAhead = Annotated[
         "--noise-ahead", metavar="N", help="Values of noise drawn ahead of need.", envvar="HUSHQL_NOISE_AHEAD"
     ),
 ]
-Level = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
+LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
 
 Format = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or one JSON object each.")]
 LogStatements = Annotated[bool, typer.Option("--log-statements", help="Log what clients write, too.")]
@@ -122,17 +122,17 @@ def _register_serve(app: typer.Typer, runners: Runners) -> None:
     def serve(
         policies: Policies,
         listen: ListenAt = _LISTEN,
-        state: State = _STATE,
+        state: StateFolderOption = _STATE,
         tls_cert: Cert = None,
-        tls_key: Key = None,
+        tls_key: TlsKeyOption = None,
         require_tls: RequireTls = False,
         front_bin: FrontBin = None,
-        users: UsersFile = None,
+        users: UsersOption = None,
         metrics: MetricsAt = "",
         console: ConsoleAt = "",
         ledger: LedgerUrl = "",
         noise_ahead: NoiseAhead = NOISE_AHEAD,
-        log_level: Level = LogLevel.INFO,
+        log_level: LogLevelOption = LogLevel.INFO,
         log_format: Format = LogFormat.TEXT,
         log_statements: LogStatements = False,
     ) -> None:
@@ -167,12 +167,12 @@ def _register_demo(app: typer.Typer, runners: Runners) -> None:
             Path | None, typer.Option("--adult", metavar="CSV", help="Serve the Adult census too.", show_default=False)
         ] = None,
         listen: ListenAt = _LISTEN,
-        state: State = _STATE,
+        state: StateFolderOption = _STATE,
         front_bin: FrontBin = None,
         console: Annotated[
             str, typer.Option("--console", metavar="HOST:PORT", help="Where browsers find the console; '' for nowhere.")
         ] = _CONSOLE,
-        log_level: Level = LogLevel.WARNING,
+        log_level: LogLevelOption = LogLevel.WARNING,
     ) -> None:
         """Make up a shop's data and serve them."""
         if adult is not None and not adult.is_file():

@@ -11,7 +11,7 @@ from pathlib import Path
 from proxy.admin.files import read_policy, read_users
 from proxy.dp.accounting import as_written, atto_down, epsilon_spent, limit_pico
 from proxy.errors import ConfigError
-from proxy.ledger.base import Gift, Total
+from proxy.ledger.base import AccountTotal, Gift
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, AccountLimit, EpsilonLimit, Policy, Refresh
@@ -35,7 +35,7 @@ class Onto:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitChange:
     """What an account may spend before and after, in 1e-12; none where its budget has no limit or comes back."""
 
     policy: Policy
@@ -59,7 +59,7 @@ class TopUp:
     by: str = ""
 
 
-def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, Limits]:
+def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, LimitChange]:
     """The grant that is meant, at the policy's delta and in its accounting. Raises ConfigError.
 
     granted: what the account was given before.
@@ -97,10 +97,10 @@ def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, Limits]:
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
         by=wish.by or _operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
     )  # fmt: skip
-    return gift, Limits(policy, None if now is None else (now, now + cost.pico))
+    return gift, LimitChange(policy, None if now is None else (now, now + cost.pico))
 
 
-def told(total: Total, limits: Limits) -> str:
+def told(total: AccountTotal, limits: LimitChange) -> str:
     """What the account has now. Epsilon is of all grants together, at the policy's delta."""
     privacy = limits.policy.privacy
     granted, spent = (epsilon_spent(privacy, cost.pico) for cost in (total.granted, total.spent))

@@ -36,7 +36,7 @@ _MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LoggedQuery:
     """A statement of the log: where it stands first, how often it is there."""
 
     line: int
@@ -48,7 +48,7 @@ class Asked:
 class Tried:
     """What would become of it: `answered`, `refused` or `free`; with its price, or with why not."""
 
-    asked: Asked
+    asked: LoggedQuery
     outcome: str
     cost: Cost = Cost(0, 0)  # noqa: RUF009 - an immutable value
     outputs: tuple[str, ...] = field(default=())
@@ -93,14 +93,14 @@ def try_queries(
 # --- the log ----------------------------------------------------------------------------------------------
 
 
-def asked_in(text: str) -> list[Asked]:
+def asked_in(text: str) -> list[LoggedQuery]:
     """The statements of a log, each once, by where they stand first. Raises HushError if they cannot be told apart."""
     found = list(_logged(text)) if _LOGGED.search(text) else list(_written(text))
     times = Counter(" ".join(sql.split()) for _, sql in found)
     first: dict[str, tuple[int, str]] = {}
     for line, sql in found:
         first.setdefault(" ".join(sql.split()), (line, sql))
-    return [Asked(line=line, times=times[plain], sql=sql) for plain, (line, sql) in first.items()]
+    return [LoggedQuery(line=line, times=times[plain], sql=sql) for plain, (line, sql) in first.items()]
 
 
 def _written(text: str) -> Iterator[tuple[int, str]]:
@@ -129,7 +129,7 @@ def _logged(text: str) -> Iterator[tuple[int, str]]:
 # --- one of them ------------------------------------------------------------------------------------------
 
 
-def _try(policy: Policy, asked: Asked, profiles: Sequence[TableProfile]) -> Tried:
+def _try(policy: Policy, asked: LoggedQuery, profiles: Sequence[TableProfile]) -> Tried:
     try:
         found = expected(policy, asked.sql, profiles)
     except NothingPrivate:

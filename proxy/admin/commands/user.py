@@ -24,7 +24,9 @@ app = typer.Typer(no_args_is_help=True, help="Manage the logins of a users file.
 
 PASSWORD_VARIABLE = "HUSHQL_PASSWORD"  # noqa: S105 the variable's name
 
-UsersFile = Annotated[Path, typer.Option("--users", metavar="FILE", help="The users file.", envvar="HUSHQL_USERS")]
+UsersFileOption = Annotated[
+    Path, typer.Option("--users", metavar="FILE", help="The users file.", envvar="HUSHQL_USERS")
+]
 NewUsersFile = Annotated[
     Path, typer.Option("--users", metavar="FILE", help="The users file; made if absent.", envvar="HUSHQL_USERS")
 ]
@@ -63,7 +65,7 @@ def add(
 
 
 @app.command("remove")
-def remove(name: Name, users: UsersFile = Path("users.yaml")) -> None:
+def remove(name: Name, users: UsersFileOption = Path("users.yaml")) -> None:
     """Remove a login. What it spent stays spent, also for a later login of the same name."""
     with locked_folder(users):
         text = _text(users)
@@ -73,7 +75,7 @@ def remove(name: Name, users: UsersFile = Path("users.yaml")) -> None:
 
 @app.command("list")
 def list_users(
-    users: UsersFile = Path("users.yaml"),
+    users: UsersFileOption = Path("users.yaml"),
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List logins with role, budget and visible tables; never verifiers."""

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from proxy.admin.demo import tables as shop
 from proxy.errors import ConfigError
 
-Progress = Callable[[str, int, int], None]
+MakingProgress = Callable[[str, int, int], None]
 """Called with a table's name, rows written so far and rows in all, with 0 and about how many when a table begins."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Columns = dict[str, NDArray[np.generic]]
+MadeColumns = dict[str, NDArray[np.generic]]
 
 _SEED = 20240101
 _CHUNK_ROWS = 1_000_000
@@ -55,7 +55,7 @@ class _Customers:
     start_day: Ints
 
 
-def generate(path: Path, scale: float, progress: Progress, *, replace: bool = False) -> Summary:
+def generate(path: Path, scale: float, progress: MakingProgress, *, replace: bool = False) -> Summary:
     """Write the shop's DuckDB file; scale 1 is 50,000 customers with half a million orders.
 
     The file appears complete or not at all. Raises ConfigError if it exists and `replace` is false.
@@ -89,7 +89,7 @@ def appearing(path: Path, *, replace: bool) -> Iterator[Path]:
         temporary.with_name(temporary.name + ".wal").unlink(missing_ok=True)
 
 
-def _write(path: Path, scale: float, progress: Progress) -> Summary:
+def _write(path: Path, scale: float, progress: MakingProgress) -> Summary:
     random = [np.random.default_rng([_SEED, table]) for table in range(4)]
     with duckdb.connect(str(path), config={"memory_limit": _MEMORY_LIMIT}) as connection:
         connection.execute(shop.CREATE)
@@ -102,7 +102,7 @@ def _write(path: Path, scale: float, progress: Progress) -> Summary:
     return Summary(users=len(customers.activity), orders=orders, items=items, visits=visits)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, sql: str, words: dict[str, list[str]], chunk: Columns) -> None:
+def _insert(connection: duckdb.DuckDBPyConnection, sql: str, words: dict[str, list[str]], chunk: MadeColumns) -> None:
     connection.register("chunk", chunk)
     connection.execute(sql, words)
     connection.unregister("chunk")
@@ -116,7 +116,7 @@ def _chunks(rows: int) -> Iterator[slice]:
 
 
 def _write_users(
-    connection: duckdb.DuckDBPyConnection, count: int, random: np.random.Generator, progress: Progress
+    connection: duckdb.DuckDBPyConnection, count: int, random: np.random.Generator, progress: MakingProgress
 ) -> _Customers:
     cities = _cities(count, random)
     age = np.clip(np.rint(random.gamma(9.0, 4.6, count)), 16, 104).astype(np.int64)
@@ -127,7 +127,7 @@ def _write_users(
     calendar_days = (shop.LAST_DAY - shop.FIRST_JOINED).days
     joined = np.floor(calendar_days * np.sqrt(random.random(count))).astype(np.int64)
     activity = random.lognormal(-_SPREAD * _SPREAD / 2, _SPREAD, count)
-    columns: Columns = {
+    columns: MadeColumns = {
         "user_id": np.arange(1, count + 1),
         "age": age,
         "city": cities,
@@ -202,7 +202,7 @@ def _events(customers: _Customers, mean: float, random: np.random.Generator) -> 
 
 
 def _write_orders(
-    connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: Progress
+    connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: MakingProgress
 ) -> int:
     progress("orders", 0, round(len(customers.activity) * shop.ORDERS_PER_CUSTOMER))
     owner, at = _events(customers, shop.ORDERS_PER_CUSTOMER, random)
@@ -212,7 +212,7 @@ def _write_orders(
         rows = part.stop - part.start
         status = 1 + (random.random(rows) < 0.06).astype(np.int64)
         status[random.random(rows) < 0.004] = 0
-        chunk: Columns = {
+        chunk: MadeColumns = {
             "order_id": number[part],
             "user_id": owner[part] + 1,
             "store_id": _words(random, tuple(float(w) for w in shop.STORE_WEIGHTS), rows),
@@ -226,7 +226,7 @@ def _write_orders(
 
 
 def _write_items(
-    connection: duckdb.DuckDBPyConnection, orders: int, random: np.random.Generator, progress: Progress
+    connection: duckdb.DuckDBPyConnection, orders: int, random: np.random.Generator, progress: MakingProgress
 ) -> int:
     """One to eight lines for each order, in the order of the orders."""
     prices = np.asarray((0.0, *shop.CATEGORY_PRICES))
@@ -238,7 +238,7 @@ def _write_items(
         category = _words(random, shop.CATEGORY_WEIGHTS, len(order_id))
         cents = np.rint(prices[category] * random.lognormal(0.0, 0.5, len(order_id)) * 100).astype(np.int64)
         cents[random.random(len(order_id)) < 0.002] = -1
-        chunk: Columns = {
+        chunk: MadeColumns = {
             "order_id": order_id,
             "line": np.arange(len(order_id)) - first + 1,
             "category": category,
@@ -252,7 +252,7 @@ def _write_items(
 
 
 def _write_visits(
-    connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: Progress
+    connection: duckdb.DuckDBPyConnection, customers: _Customers, random: np.random.Generator, progress: MakingProgress
 ) -> int:
     progress("visits", 0, round(len(customers.activity) * shop.VISITS_PER_CUSTOMER))
     owner, at = _events(customers, shop.VISITS_PER_CUSTOMER, random)
@@ -263,7 +263,7 @@ def _write_visits(
         campaign[random.random(rows) < shop.PRIVATE_CAMPAIGN_SHARE] = len(shop.CAMPAIGNS) + 1
         seconds = random.exponential(140.0, rows)
         seconds[random.random(rows) < 0.01] = -1.0
-        chunk: Columns = {
+        chunk: MadeColumns = {
             "user_id": owner[part] + 1,
             "at": at[part],
             "device": _words(random, shop.DEVICE_WEIGHTS, rows, null_share=0.01),

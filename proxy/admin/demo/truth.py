@@ -15,7 +15,7 @@ _FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckedAnswer:
     """A question of the tour once more, with its interval, and the same over the rows themselves.
 
     asked: gives a name, the answer and its two ends. exact: gives a name and the truth.
@@ -45,9 +45,9 @@ class Compared:
         return f"{100 * abs(self.answer - self.truth) / abs(self.truth):.2f} %" if self.truth else ""
 
 
-def _check(name: str, value: str, rest: str, *, shown: str = "", domain: str = "") -> Check:
+def _check(name: str, value: str, rest: str, *, shown: str = "", domain: str = "") -> CheckedAnswer:
     asked = f"SELECT {name}, {value}, hush.low({value}), hush.high({value}) FROM {rest}"
-    return Check(f"{asked} {shown}".rstrip(), f"SELECT {name}, {value} FROM {rest} {domain}".rstrip())
+    return CheckedAnswer(f"{asked} {shown}".rstrip(), f"SELECT {name}, {value} FROM {rest} {domain}".rstrip())
 
 
 CHECKS = (
@@ -59,7 +59,7 @@ CHECKS = (
 DOMAIN = "Ages of 999, a form's way to say unknown, are outside the policy's bounds and in neither number."
 
 
-def truth(shop: Path, check: Check) -> dict[str, float]:
+def truth(shop: Path, check: CheckedAnswer) -> dict[str, float]:
     """What the made-up rows say, by name."""
     with duckdb.connect(str(shop), read_only=True) as database:
         return {str(name): float(value) for name, value in database.execute(check.exact).fetchall()}

@@ -21,9 +21,9 @@ from proxy.errors import ConfigError
 from proxy.ledger.base import Ledger
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request
 from proxy.plan.parts.cells import MOST_CELLS, cells_of
-from proxy.plan.profile.profile import BUCKETS, ColumnShares, Paid, Part, Sizes, TableProfile, UnitMeans
+from proxy.plan.profile.profile import BUCKETS, ColumnShares, PaidPart, ProfilePart, Sizes, TableProfile, UnitMeans
 from proxy.policy.model import Policy, UnitVia
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.learning.profile_questions import allowed_rows
 from proxy.session.learning.profiling import Wish
 
@@ -84,7 +84,7 @@ class _Shares(_Kept):
 
 
 class _Paid(_Kept):
-    part: Part
+    part: ProfilePart
     column: str
     fingerprint: str
     policy_digest: str
@@ -210,15 +210,15 @@ def _merged(old: _Table | None, new: TableProfile) -> tuple[list[_Paid], int]:
     return [*{**before, **now}.values()], replaced + (old.earlier_pico if old is not None else 0)
 
 
-def _kept_paid(of: Paid) -> _Paid:
+def _kept_paid(of: PaidPart) -> _Paid:
     key, pico = of.request.key, of.request.cost.pico
     return _Paid(part=of.part, column=of.column, fingerprint=key.fingerprint, policy_digest=key.policy_digest,
                  data_version=key.data_version, pico=pico)  # fmt: skip
 
 
-def _paid(of: _Paid) -> Paid:
+def _paid(of: _Paid) -> PaidPart:
     key = ReleaseKey(fingerprint=of.fingerprint, policy_digest=of.policy_digest, data_version=of.data_version)
-    return Paid(of.part, of.column, Request(key=key, cost=Cost(of.pico, 0)))
+    return PaidPart(of.part, of.column, Request(key=key, cost=Cost(of.pico, 0)))
 
 
 def with_paid(
@@ -237,8 +237,8 @@ def with_paid(
     return served, tuple(said)
 
 
-def _is_stored(one: Paid, ledger: Ledger, payer: Account) -> bool:
-    return isinstance(ledger.seen((payer,), one.request.key), Stored)
+def _is_stored(one: PaidPart, ledger: Ledger, payer: Account) -> bool:
+    return isinstance(ledger.seen((payer,), one.request.key), StoredRelease)
 
 
 def _read(path: Path) -> _File:

@@ -20,7 +20,7 @@ from proxy.config import EveryFilter, Filters, ProfileConfig
 from proxy.dp.mechanisms import Distribution, distribution_of
 from proxy.dp.samplers import Noise
 from proxy.errors import ConfigError, HushError
-from proxy.events import Event, tell
+from proxy.events import LoggedEvent, tell
 from proxy.ledger.base import Ledger
 from proxy.policy.model import Policy
 from proxy.session.dataset import Version, dataset_account
@@ -125,5 +125,5 @@ class Profiling:
         served, _ = with_paid(fitting, self.ledger, dataset_account(now.policy))
         hosted.dataset.swap(replace(now, profiles=served))
         words = f"{request.dataset}: a profile was made at epsilon {request.epsilon:g} and is in use"
-        tell(Event.PROFILE, words, {"dataset": request.dataset, "epsilon": request.epsilon})
+        tell(LoggedEvent.PROFILE, words, {"dataset": request.dataset, "epsilon": request.epsilon})
         return findings

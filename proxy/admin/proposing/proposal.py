@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from proxy.admin.proposing.unclear import Unclear, unclear_tables
-from proxy.engines.described import FoundColumn, FoundTable, Reference, Unservable
+from proxy.engines.described import ForeignKey, FoundColumn, FoundTable, Unservable
 from proxy.errors import ConfigError
 from proxy.policy.columns import RESERVED_PREFIXES
 from proxy.policy.paths import are_comparable
@@ -29,7 +29,7 @@ DEFAULT_SCHEMAS = ("main", "public")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnUnit:
     """The unit stands in these columns. is_guessed: no foreign key says so, only the columns' names."""
 
     columns: tuple[str, ...]
@@ -50,7 +50,7 @@ class Via:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class TableLeftOut:
     """Nothing leads to the unit; `reason` is for people. is_of_people: its name says that rows are people's."""
 
     reason: str
@@ -68,7 +68,7 @@ class ProposedTable:
 
     name: str
     found: FoundTable
-    owner: Own | EachRow | Via | LeftOut | Unclear
+    owner: OwnUnit | EachRow | Via | TableLeftOut | Unclear
     keys: frozenset[str] = frozenset()
     joins: tuple[tuple[str, str, str], ...] = ()
     later: tuple[tuple[str, str, str], ...] = ()
@@ -77,11 +77,11 @@ class ProposedTable:
     @property
     def is_called_as_units(self) -> bool:
         """Whether its name is that of people whose ids its unit's column holds: then each has one row, it seems."""
-        return isinstance(self.owner, Own) and not self.owner.is_guessed and _kind(self.found, ())[0] < _NOBODY
+        return isinstance(self.owner, OwnUnit) and not self.owner.is_guessed and _kind(self.found, ())[0] < _NOBODY
 
     @property
     def is_one_row_per_unit(self) -> bool:
-        return isinstance(self.owner, Own) and any(set(u) <= set(self.owner.columns) for u in self.found.unique)
+        return isinstance(self.owner, OwnUnit) and any(set(u) <= set(self.owner.columns) for u in self.found.unique)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,14 @@ def propose(found: Sequence[FoundTable], wanted: str) -> Proposal:
     likely = candidates(found)
     unit, columns = _chosen(found, names, likely, wanted)
     owners = _owners(found, names, unit, columns)
-    told = {relation: owner.columns if isinstance(owner, Own) else () for relation, owner in owners.items()}
-    ways: Mapping[tuple[str, ...], Own | Via | Unclear] = {**owners, **unclear_tables(found, names, told)}
+    told = {relation: owner.columns if isinstance(owner, OwnUnit) else () for relation, owner in owners.items()}
+    ways: Mapping[tuple[str, ...], OwnUnit | Via | Unclear] = {**owners, **unclear_tables(found, names, told)}
     tables = []
     for table in found:
         is_of_people = _kind(table, ())[0] < _NOBODY
-        left_out = LeftOut(f"no foreign key leads to {names[unit.relation]}", is_of_people)
+        left_out = TableLeftOut(f"no foreign key leads to {names[unit.relation]}", is_of_people)
         owner = ways.get(table.relation, left_out)
-        own = frozenset(owner.columns) if isinstance(owner, (Own, Unclear)) else frozenset[str]()
+        own = frozenset(owner.columns) if isinstance(owner, (OwnUnit, Unclear)) else frozenset[str]()
         joins = tuple(_joins(table, found, names)) if table.relation in owners else ()
         open_names = {names[relation] for relation in owners}
         tables.append(
@@ -151,7 +151,7 @@ def _by_rows(table: FoundTable, names: Mapping[tuple[str, ...], str]) -> Propose
 
 def _place(table: ProposedTable) -> int:
     """Private tables first, then those that a person may open."""
-    return isinstance(table.owner, Unclear) + 2 * isinstance(table.owner, LeftOut)
+    return isinstance(table.owner, Unclear) + 2 * isinstance(table.owner, TableLeftOut)
 
 
 # --- names ----------------------------------------------------------------------------------------------
@@ -249,11 +249,11 @@ def _chosen(
 
 def _owners(
     found: Sequence[FoundTable], names: Mapping[tuple[str, ...], str], unit: FoundTable, columns: tuple[str, ...]
-) -> dict[tuple[str, ...], Own | Via]:
+) -> dict[tuple[str, ...], OwnUnit | Via]:
     """Who owns the rows of each table, by the shortest way of foreign keys; tables without one are missing."""
     if not _are_servable(unit, columns):
         return {}
-    owners: dict[tuple[str, ...], Own | Via] = {unit.relation: Own(columns)}
+    owners: dict[tuple[str, ...], OwnUnit | Via] = {unit.relation: OwnUnit(columns)}
     tables = {t.relation: t for t in found}
     is_changed = True
     while is_changed:
@@ -266,7 +266,7 @@ def _owners(
                 is_changed = True
     for table in (t for t in found if t.relation not in owners and not t.is_view and columns != ("id",)):
         if _have_same_type(table, columns, unit, columns):
-            owners[table.relation] = Own(columns, is_guessed=True)
+            owners[table.relation] = OwnUnit(columns, is_guessed=True)
     return owners
 
 
@@ -274,16 +274,16 @@ def _ways(
     table: FoundTable,
     tables: Mapping[tuple[str, ...], FoundTable],
     names: Mapping[tuple[str, ...], str],
-    reached: Mapping[tuple[str, ...], Own | Via],
-) -> Iterator[Own | Via]:
+    reached: Mapping[tuple[str, ...], OwnUnit | Via],
+) -> Iterator[OwnUnit | Via]:
     """The ways from a table to the unit through tables that have one; those that keep it in a column first."""
     useful = [r for r in table.references if r.table in reached and r.table != table.relation]
     useful = [r for r in useful if _have_same_type(table, r.columns, tables[r.table], r.ref_columns)]
     for reference in useful:
         parent = reached[reference.table]
-        if isinstance(parent, Own) and set(reference.ref_columns) == set(parent.columns):
+        if isinstance(parent, OwnUnit) and set(reference.ref_columns) == set(parent.columns):
             pairs = dict(zip(reference.ref_columns, reference.columns, strict=True))
-            yield Own(tuple(pairs[c] for c in parent.columns))
+            yield OwnUnit(tuple(pairs[c] for c in parent.columns))
     for reference in useful:
         if len(reference.columns) == 1:
             yield Via(names[reference.table], reference.columns[0])
@@ -292,10 +292,10 @@ def _ways(
 def _others(
     table: FoundTable,
     names: Mapping[tuple[str, ...], str],
-    owners: Mapping[tuple[str, ...], Own | Via],
-    owner: Own | Via | LeftOut | Unclear,
+    owners: Mapping[tuple[str, ...], OwnUnit | Via],
+    owner: OwnUnit | Via | TableLeftOut | Unclear,
 ) -> Iterator[str]:
-    used = owner.columns if isinstance(owner, Own) else (owner.on,) if isinstance(owner, Via) else ()
+    used = owner.columns if isinstance(owner, OwnUnit) else (owner.on,) if isinstance(owner, Via) else ()
     for reference in table.references:
         if reference.table in owners and reference.columns != used and reference.table != table.relation:
             yield f"{', '.join(reference.columns)} to {names[reference.table]}"
@@ -305,7 +305,7 @@ def _others(
 
 
 def _keys(
-    table: FoundTable, found: Sequence[FoundTable], owners: Mapping[tuple[str, ...], Own | Via]
+    table: FoundTable, found: Sequence[FoundTable], owners: Mapping[tuple[str, ...], OwnUnit | Via]
 ) -> frozenset[str]:
     """Columns that tell rows apart or refer to private tables; of a key of several columns those that do so by
     themselves. What refers to other tables may be shown as any column."""
@@ -324,7 +324,7 @@ def _joins(
                 yield column, names[reference.table], other
 
 
-def _is_join(table: FoundTable, reference: Reference, tables: Mapping[tuple[str, ...], FoundTable]) -> bool:
+def _is_join(table: FoundTable, reference: ForeignKey, tables: Mapping[tuple[str, ...], FoundTable]) -> bool:
     other = tables.get(reference.table)
     return other is not None and _have_same_type(table, reference.columns, other, reference.ref_columns)
 

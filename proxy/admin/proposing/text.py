@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from proxy.admin.proposing.guesses import Guess, guess_of, is_sort
-from proxy.admin.proposing.proposal import DEFAULT_SCHEMAS, EachRow, LeftOut, Own, Proposal, ProposedTable, Via
+from proxy.admin.proposing.proposal import DEFAULT_SCHEMAS, EachRow, OwnUnit, Proposal, ProposedTable, TableLeftOut, Via
 from proxy.admin.proposing.unclear import Unclear
 from proxy.engines.described import FoundColumn, Unservable
 from proxy.policy.columns import MAX_NAME_BYTES
@@ -66,7 +66,7 @@ def _head(proposal: Proposal, dataset: str, source: PlacedSource, amounts: Amoun
     yield "version: 1"
     yield f"dataset: {yaml_text(dataset)}"
     yield "source:"
-    closed = {yaml_text(t.name) for t in proposal.tables if isinstance(t.owner, (LeftOut, Unclear))}
+    closed = {yaml_text(t.name) for t in proposal.tables if isinstance(t.owner, (TableLeftOut, Unclear))}
     for line in source.lines:  # each file is of one table
         is_closed = line.startswith(" ") and line.strip().partition(":")[0] in closed
         yield f"    # {line.strip()}" if is_closed else f"  {line}"
@@ -96,7 +96,7 @@ def _unit(proposal: Proposal) -> Iterator[str]:
     table = next(t for t in proposal.tables if t.name == proposal.unit_table)
     others = [c.option for c in proposal.candidates if c.table != proposal.unit_table]
     perhaps = f" Could also be: {', '.join(map(_shown, others[:5]))} (--unit)." if others else ""
-    if isinstance(table.owner, Own) and len(table.owner.columns) == 1 and not table.is_one_row_per_unit:
+    if isinstance(table.owner, OwnUnit) and len(table.owner.columns) == 1 and not table.is_one_row_per_unit:
         (column,) = table.owner.columns
         yield f"  unit: {yaml_text(_singular(_ID.sub('', column) or column))} # {MARK}: who is protected? Here whom"
         yield f"  # {_shown(column)} of {_shown(proposal.unit_table)} names; all rows with the same value are of one."
@@ -107,7 +107,7 @@ def _unit(proposal: Proposal) -> Iterator[str]:
 
 def _tables(proposal: Proposal) -> Iterator[str]:
     yield "tables:"
-    if all(isinstance(t.owner, (LeftOut, Unclear)) for t in proposal.tables):
+    if all(isinstance(t.owner, (TableLeftOut, Unclear)) for t in proposal.tables):
         yield "  # no table is left: open one of those below"
     listed = {t.name: _listed_columns(t) for t in proposal.tables}
     asked: set[type] = set()
@@ -119,7 +119,7 @@ def _tables(proposal: Proposal) -> Iterator[str]:
 
 
 _QUESTIONS: dict[type, tuple[str, ...]] = {
-    LeftOut: (
+    TableLeftOut: (
         f"# {MARK}: which of these tables say nothing about anybody? Take the # away from those, and from the joins to",
         "# them: their rows are then shown to every client.",
     ),
@@ -131,17 +131,17 @@ _QUESTIONS: dict[type, tuple[str, ...]] = {
 
 def _said(table: ProposedTable, listed: dict[str, frozenset[str]]) -> Iterator[str]:
     match table.owner:
-        case LeftOut() as left_out:
+        case TableLeftOut() as left_out:
             return _left_out(table, left_out)
         case Unclear() as unclear:
             return _unclear(table, unclear)
-        case Own() | EachRow() | Via():
+        case OwnUnit() | EachRow() | Via():
             return _table(table, listed)
         case _ as never:
             assert_never(never)
 
 
-def _left_out(table: ProposedTable, owner: LeftOut) -> Iterator[str]:
+def _left_out(table: ProposedTable, owner: TableLeftOut) -> Iterator[str]:
     yield f"# {_shown(table.name)}: {owner.reason}, so it is left out."
     if owner.is_of_people:
         yield "# Its name says that its rows are people's, so it is not proposed as public."
@@ -223,7 +223,7 @@ def _relation_part(part: str) -> str:
 
 def _owner(table: ProposedTable) -> Iterator[str]:
     match table.owner:
-        case Own(columns, is_guessed):
+        case OwnUnit(columns, is_guessed):
             names = ", ".join(map(yaml_text, columns))
             said = f"does {_shown(columns[0])} say whose rows of {_shown(table.name)} they are? Only its name does"
             why = f" # {MARK}: {said}" if is_guessed else ""
@@ -232,7 +232,7 @@ def _owner(table: ProposedTable) -> Iterator[str]:
             yield f"unit: {{via: {yaml_text(parent)}, on: {yaml_text(on)}}}"
         case EachRow():
             return
-        case LeftOut() | Unclear():
+        case TableLeftOut() | Unclear():
             raise AssertionError("a table that is left out has no owner")
     if table.others:
         ways = "; ".join(map(_shown, table.others))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from proxy.engines.described import FoundTable, Reference
+from proxy.engines.described import ForeignKey, FoundTable
 
-Relation = tuple[str, ...]
+RelationName = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Unclear:
 
 
 def unclear_tables(
-    found: Sequence[FoundTable], names: Mapping[Relation, str], owned: Mapping[Relation, tuple[str, ...]]
-) -> dict[Relation, Unclear]:
+    found: Sequence[FoundTable], names: Mapping[RelationName, str], owned: Mapping[RelationName, tuple[str, ...]]
+) -> dict[RelationName, Unclear]:
     """Views, and tables that lead to a unit, to another such table or to one that may not be read, or name the unit.
 
     found: all tables. names: theirs in the policy. owned: those whose unit is known, with its columns there if any.
     """
     known = {table.relation for table in found}
-    unclear: dict[Relation, Unclear] = {}
+    unclear: dict[RelationName, Unclear] = {}
     is_changed = True
     while is_changed:
         is_changed = False
@@ -44,8 +44,8 @@ def unclear_tables(
 
 
 def _reasons(
-    table: FoundTable, names: Mapping[Relation, str], known: Set[Relation], owned: Set[Relation],
-    unclear: Set[Relation],
+    table: FoundTable, names: Mapping[RelationName, str], known: Set[RelationName], owned: Set[RelationName],
+    unclear: Set[RelationName],
 ) -> Iterator[str]:  # fmt: skip
     if table.is_view:
         read = ", ".join(names.get(r, ".".join(r)) for r in table.reads)
@@ -60,7 +60,7 @@ def _reasons(
             yield f"it refers to {name}, of which it is not known whose rows they are"
 
 
-def _by(reference: Reference) -> str:
+def _by(reference: ForeignKey) -> str:
     return f"by {' and '.join(reference.columns)}"
 
 

@@ -16,7 +16,7 @@ from psycopg.pq import TransactionStatus
 
 from proxy.ledger.chain import Entry, Event, digest, encode
 from proxy.ledger.history import Outcomes, Repeats
-from proxy.ledger.postgres.link import Connection
+from proxy.ledger.postgres.link import LedgerConnection
 
 TURN_S = 1  # how long the server keeps the chain for a proxy that does not answer
 _LOCK = 6_843_218_705_518_224  # any number that nobody else uses; it orders appends, no safety rests on it
@@ -55,7 +55,7 @@ class Reply:
     bodies: tuple[str, ...]
 
 
-def append(connection: Connection, end: End, event: Event, repeats: Repeats, outcomes: Outcomes) -> Reply:
+def append(connection: LedgerConnection, end: End, event: Event, repeats: Repeats, outcomes: Outcomes) -> Reply:
     """Append an entry if the chain ends there, and write what waits for the history. Raises psycopg.Error."""
     body, login = encode(event), event.login if isinstance(event, Entry) else None
     begin, lock = ("", ()) if has_turn(connection) else (_BEGIN, (_LOCK,))
@@ -69,7 +69,7 @@ def append(connection: Connection, end: End, event: Event, repeats: Repeats, out
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoredRow:
     """A finished release as it is stored."""
 
     release_id: int
@@ -80,14 +80,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Appended:
     """is_there: whether this payload is what is stored. bodies: entries after `End`."""
 
     is_there: bool
     bodies: tuple[str, ...]
 
 
-def store(connection: Connection, end: End, row: Row) -> Kept:
+def store(connection: LedgerConnection, end: End, row: StoredRow) -> Appended:
     """Store a release on the disk if the chain ends there, which it does until that is done. Raises psycopg.Error."""
     begin = "" if has_turn(connection) else "begin;"
     values = (row.release_id, row.fingerprint, row.policy_digest, row.data_version, row.payload)
@@ -95,20 +95,20 @@ def store(connection: Connection, end: End, row: Row) -> Kept:
     cursor = _run(connection, f"{begin}{_STORE}{_AFTER}", arguments)
     bodies = tuple(str(found[0]) for found in cursor.set_result(-1).fetchall())
     payloads = cursor.set_result(-2).fetchall()
-    return Kept(payloads == [(row.payload,)], bodies)
+    return Appended(payloads == [(row.payload,)], bodies)
 
 
-def take_turn(connection: Connection, end: End) -> tuple[str, ...]:
+def take_turn(connection: LedgerConnection, end: End) -> tuple[str, ...]:
     """Have the chain kept for the next `append`, which must come soon; the first entries after `end`."""
     values = (_LOCK, end.seq, _IN_A_TURN)
     return tuple(str(row[0]) for row in _run(connection, _TURN, values).set_result(-1).fetchall())
 
 
-def has_turn(connection: Connection) -> bool:
+def has_turn(connection: LedgerConnection) -> bool:
     return connection.info.transaction_status is TransactionStatus.INTRANS
 
 
-def write_notes(connection: Connection, repeats: Repeats, outcomes: Outcomes) -> None:
+def write_notes(connection: LedgerConnection, repeats: Repeats, outcomes: Outcomes) -> None:
     """Write what waits for the history, which may be lost in a crash."""
     notes, values = _notes(repeats, outcomes)
     if notes:
@@ -126,5 +126,7 @@ def _notes(repeats: Repeats, outcomes: Outcomes) -> tuple[str, list[object]]:
     return (f"begin; set local synchronous_commit = off; {sql} commit;" if sql else ""), values
 
 
-def _run(connection: Connection, message: str, values: Sequence[object]) -> psycopg.ClientCursor[tuple[object, ...]]:
+def _run(
+    connection: LedgerConnection, message: str, values: Sequence[object]
+) -> psycopg.ClientCursor[tuple[object, ...]]:
     return psycopg.ClientCursor(connection).execute(message.encode(), values)

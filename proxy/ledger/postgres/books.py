@@ -10,18 +10,18 @@ from typing import assert_never
 import psycopg
 
 from proxy.errors import ConfigError, LedgerFailed
-from proxy.ledger.base import Gift, Report, Restated, Total
+from proxy.ledger.base import AccountTotal, Gift, Restated, VerifiedLedger
 from proxy.ledger.books import Books
 from proxy.ledger.chain import Entry, digest
 from proxy.ledger.exchange import Body, Item
 from proxy.ledger.postgres.chain import Chain
-from proxy.ledger.postgres.link import HINT, Connection, Link, check_address
+from proxy.ledger.postgres.link import HINT, LedgerConnection, Link, check_address
 from proxy.ledger.postgres.schema import prepare
 from proxy.ledger.postgres.store import check_opened
 from proxy.ledger.replay import check_stored, restated
 from proxy.plan.charge import Account, ReleaseKey
 from proxy.policy.pledge import Pledge
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 
 _INSERT_ENTRY = "insert into entry values (%s, %s, %s)"
 _INSERT_RELEASE = "insert into release values (%s, %s, %s, %s, %s)"
@@ -45,10 +45,10 @@ def items_at(url: str) -> Iterator[Item]:
                 last = release_id
                 if release_id <= books.last_release:
                     key = ReleaseKey(fingerprint=fingerprint, policy_digest=policy_digest, data_version=data_version)
-                    yield Stored(release_id=release_id, key=key, payload=bytes(payload))
+                    yield StoredRelease(release_id=release_id, key=key, payload=bytes(payload))
 
 
-def inspect_at(url: str) -> Report:
+def inspect_at(url: str) -> VerifiedLedger:
     """Add everything up again. Raises ConfigError if there is no ledger, LedgerFailed if it does not verify."""
     with _opened(url) as link:
         books = Books()
@@ -58,7 +58,7 @@ def inspect_at(url: str) -> Report:
         chain.check_end()
         check_opened(link, chain, books)
         check_stored(books, row[1], 0)
-        return Report(entries=books.seq, releases=int(row[0]), head=books.head, totals=books.totals())
+        return VerifiedLedger(entries=books.seq, releases=int(row[0]), head=books.head, totals=books.totals())
 
 
 def foretell_at(url: str, pledge: Pledge, account: Account, at: datetime) -> Restated:
@@ -69,7 +69,7 @@ def foretell_at(url: str, pledge: Pledge, account: Account, at: datetime) -> Res
         return restated(books, pledge, account, at)
 
 
-def grant_at(url: str, gift: Gift) -> Total:
+def grant_at(url: str, gift: Gift) -> AccountTotal:
     """Give an account more; its figures afterwards. Raises ConfigError if there is no ledger, LedgerFailed."""
     with _opened(url) as link:
         books = Books()
@@ -79,7 +79,7 @@ def grant_at(url: str, gift: Gift) -> Total:
         return next(t for t in books.totals() if (t.kind, t.name) == (gift.kind, gift.name))
 
 
-def take_in_at(url: str, items: Iterable[Item]) -> Report:
+def take_in_at(url: str, items: Iterable[Item]) -> VerifiedLedger:
     """Fill a ledger that has no entries yet: all of it or nothing. Raises ConfigError, LedgerFailed."""
     check_address(url)
     with _failing_closed(Link(url, is_patient=True)) as link:
@@ -91,10 +91,10 @@ def take_in_at(url: str, items: Iterable[Item]) -> Report:
             for item in items:
                 releases += _fill(link.get(), books, item)
             link.get().execute("update tip set seq = %s, digest = %s", (books.seq, books.head))
-        return Report(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
+        return VerifiedLedger(entries=books.seq, releases=releases, head=books.head, totals=books.totals())
 
 
-def _fill(connection: Connection, books: Books, item: Item) -> int:
+def _fill(connection: LedgerConnection, books: Books, item: Item) -> int:
     """Insert one item; 1 for a release."""
     match item:
         case Body(text):
@@ -102,7 +102,7 @@ def _fill(connection: Connection, books: Books, item: Item) -> int:
             assert books.head == digest(text)
             connection.execute(_INSERT_ENTRY, (event.seq, event.login if isinstance(event, Entry) else None, text))
             return 0
-        case Stored(release_id=number, key=key, payload=payload):
+        case StoredRelease(release_id=number, key=key, payload=payload):
             row = (number, key.fingerprint, key.policy_digest, key.data_version, payload)
             connection.execute(_INSERT_RELEASE, row)
             return 1

@@ -21,8 +21,8 @@ from proxy.errors import BudgetSpent, LedgerFailed
 from proxy.ledger.books import Books
 from proxy.ledger.chain import Event, encode
 from proxy.ledger.history import Outcomes, Repeats
-from proxy.ledger.postgres.append import AT_MOST, End, Reply, Row, append, store, take_turn
-from proxy.ledger.postgres.link import HINT, Connection, Link
+from proxy.ledger.postgres.append import AT_MOST, End, Reply, StoredRow, append, store, take_turn
+from proxy.ledger.postgres.link import HINT, LedgerConnection, Link
 from proxy.ledger.sqlite.head import RESTORE_HINT, Mark, NoMark
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class Chain:
         end, body, sent = End(self._books.seq, self._books.head), encode(event), 0
         self._books.check(body)
 
-        def send(connection: Connection) -> Reply:
+        def send(connection: LedgerConnection) -> Reply:
             nonlocal sent
             sent += 1
             return append(connection, end, event, repeats, outcomes)
@@ -130,7 +130,7 @@ class Chain:
             may_count = sent > 1 and reply.bodies[0] == body  # the first message may have arrived
             raise LedgerFailed(_UNKNOWN, hint=HINT) if may_count else Overtaken(_NOT_NOW)
 
-    def store(self, row: Row) -> bool:
+    def store(self, row: StoredRow) -> bool:
         """Store a release on the disk at a moment when the chain ends where the books do; whether it is there then.
 
         Claim (docs/claims/retry.md): nobody has taken the release up by then that the books do not know of. Raises
@@ -156,12 +156,12 @@ class Chain:
                 yield body
             after += len(rows)
 
-    def _take_turn(self, connection: Connection) -> None:
+    def _take_turn(self, connection: LedgerConnection) -> None:
         new = take_turn(connection, End(self._books.seq, self._books.head))
         self._book(new)
         self._has_rivals = bool(new)
 
-    def _take_over(self, connection: Connection) -> None:
+    def _take_over(self, connection: LedgerConnection) -> None:
         """Book everything that is new."""
         while rows := connection.execute(_AFTER, (self._books.seq, _AT_A_TIME)).fetchall():
             self._book(body for (body,) in rows)

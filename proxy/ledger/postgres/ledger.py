@@ -19,21 +19,21 @@ from proxy.errors import LedgerFailed
 from proxy.ledger import history
 from proxy.ledger.base import (
     LATEST,
-    Asked,
+    AccountTotal,
     Balance,
     Ending,
     Gift,
+    HistoryLine,
     Outcome,
     Question,
     Receipt,
-    Report,
     Restated,
-    Total,
+    VerifiedLedger,
     Wanted,
 )
 from proxy.ledger.books import FINISHED, Books, Pick
 from proxy.ledger.chain import Event, Line, decode
-from proxy.ledger.postgres.append import Row, write_notes
+from proxy.ledger.postgres.append import StoredRow, write_notes
 from proxy.ledger.postgres.chain import Chain
 from proxy.ledger.postgres.link import HINT, Link, Queue
 from proxy.ledger.postgres.schema import BLOCK, prepare
@@ -55,7 +55,7 @@ from proxy.ledger.sqlite.directory import OwnedDirectory
 from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, NoMark, read_mark
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.pledge import Pledge
-from proxy.release.store import Missing, ReleaseStore, Stored
+from proxy.release.store import NotStored, ReleaseStore, StoredRelease
 
 _CHARGED = (
     "select body, (select outcome from outcome where statement = seq) from entry"
@@ -74,7 +74,7 @@ class _Made:
     """What was made of a statement: which releases answer it, those stored already, what was charged, its number."""
 
     picks: Mapping[ReleaseKey, Pick]
-    stored: Mapping[int, Stored]
+    stored: Mapping[int, StoredRelease]
     lines: tuple[Line, ...]
     statement: int
 
@@ -231,7 +231,7 @@ class PostgresLedger:
 
         def put() -> bool:
             check_current(self._books, reserved)
-            return self._chain.store(Row(*row_of(reserved, payload)))
+            return self._chain.store(StoredRow(*row_of(reserved, payload)))
 
         with self._used():
             return self._chain.first(put)
@@ -282,7 +282,7 @@ class PostgresLedger:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> StoredRelease | NotStored:
         """The newest stored release of `key` that all these accounts paid for: see `base.Ledger.seen`."""
         return seen_by_all(self._books, self._store, accounts, key)
 
@@ -291,7 +291,7 @@ class PostgresLedger:
             self._chain.catch_up()
             return self._books.balances(accounts, at)
 
-    def all_accounts(self) -> tuple[Total, ...]:
+    def all_accounts(self) -> tuple[AccountTotal, ...]:
         with self._used():
             self._chain.catch_up()
             return self._books.totals()
@@ -303,7 +303,7 @@ class PostgresLedger:
                 self._flush()
                 self._notes.drop_oldest()
 
-    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+    def history(self, login: str, limit: int) -> tuple[HistoryLine, ...]:
         with self._used():
             self._flush()
             charged = self._link.twice(lambda c: c.execute(_CHARGED, (login, limit)).fetchall())
@@ -321,7 +321,7 @@ class PostgresLedger:
         finally:
             link.drop()
 
-    def verify(self) -> Report:
+    def verify(self) -> VerifiedLedger:
         with self._used():
             self._chain.catch_up()
             check_opened(self._link, self._chain, self._books)
@@ -334,7 +334,7 @@ class PostgresLedger:
             link.drop()
         if (fresh.head, fresh.totals()) != (head, totals):
             raise LedgerFailed("the ledger differs from what this process has seen of it", hint=RESTORE_HINT)
-        return Report(entries=fresh.seq, releases=releases[0], head=fresh.head, totals=fresh.totals())
+        return VerifiedLedger(entries=fresh.seq, releases=releases[0], head=fresh.head, totals=fresh.totals())
 
     def close(self) -> None:
         with self._queue.lock:

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from proxy.errors import ConfigError, LedgerFailed
 
 T = TypeVar("T")
-Connection = psycopg.Connection[tuple[Any, ...]]
+LedgerConnection = psycopg.Connection[tuple[Any, ...]]
 
 HINT = "Look at the PostgreSQL server of the ledger, and at the way to it."
 _SCHEMES = ("postgresql://", "postgres://")
@@ -129,9 +129,9 @@ class Link:
         self._url = url
         self._is_relaxed = is_relaxed
         self._kind = psycopg.Connection[tuple[Any, ...]] if is_patient else _Watched
-        self._open: list[Connection] = []
+        self._open: list[LedgerConnection] = []
 
-    def get(self) -> Connection:
+    def get(self) -> LedgerConnection:
         """The connection. Raises psycopg.Error, LedgerFailed if the server promises too little."""
         if self._open and not self._open[0].closed:
             return self._open[0]
@@ -145,7 +145,7 @@ class Link:
         self._open.append(connection)
         return connection
 
-    def twice(self, work: Callable[[Connection], T]) -> T:
+    def twice(self, work: Callable[[LedgerConnection], T]) -> T:
         """Do what may be done again, on a new connection if one was lost that stood before. Raises psycopg.Error."""
         stood = bool(self._open)
         try:
@@ -155,7 +155,7 @@ class Link:
                 raise
         return self._once(work)
 
-    def _once(self, work: Callable[[Connection], T]) -> T:
+    def _once(self, work: Callable[[LedgerConnection], T]) -> T:
         connection = self.get()
         try:
             return work(connection)
@@ -184,7 +184,7 @@ class Link:
         return {name: value for name, value in _DEFAULTS.items() if name not in given}
 
 
-def _prepare(connection: Connection, *, is_relaxed: bool) -> None:
+def _prepare(connection: LedgerConnection, *, is_relaxed: bool) -> None:
     for setting in _SETTINGS:
         connection.execute(setting)
     if is_relaxed:

@@ -10,7 +10,7 @@ import psycopg
 
 from proxy.errors import LedgerFailed
 from proxy.ledger.chain import GENESIS
-from proxy.ledger.postgres.link import Connection
+from proxy.ledger.postgres.link import LedgerConnection
 
 VERSION = 1
 _LOCK = 6_843_218_705_518_223  # any number that nobody else uses
@@ -42,7 +42,7 @@ _CREATE = f"""begin; select pg_advisory_xact_lock(%s); {"; ".join(_TABLES)};
 BLOCK = 10**12  # repeats that one process may number by itself
 
 
-def prepare(connection: Connection) -> None:
+def prepare(connection: LedgerConnection) -> None:
     """Create what is missing, in one message: who stops here holds nobody up. Raises psycopg.Error, LedgerFailed."""
     if connection.execute("select to_regclass('hushql.version')").fetchone() == (None,):
         psycopg.ClientCursor(connection).execute(_CREATE.encode(), (_LOCK, VERSION, GENESIS))

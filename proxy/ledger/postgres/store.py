@@ -10,10 +10,10 @@ import psycopg
 from proxy.errors import LedgerFailed
 from proxy.ledger.books import Books
 from proxy.ledger.postgres.chain import Chain
-from proxy.ledger.postgres.link import HINT, Connection, Link, Queue
+from proxy.ledger.postgres.link import HINT, LedgerConnection, Link, Queue
 from proxy.ledger.replay import check_stored
 from proxy.plan.charge import ReleaseKey, Reserved
-from proxy.release.store import Missing, Stored
+from proxy.release.store import NotStored, StoredRelease
 
 _STORED = "select release_id from release where release_id = any(%s)"
 _COMPLETED = (
@@ -38,7 +38,7 @@ class PostgresStore:
         """Claim (docs/claims/retry.md): only the latest attempt stores, once; a further one on the disk."""
         row = row_of(reserved, payload)
 
-        def insert(connection: Connection) -> list[tuple[Any, ...]]:
+        def insert(connection: LedgerConnection) -> list[tuple[Any, ...]]:
             done = connection.execute("insert into release values (%s, %s, %s, %s, %s) on conflict do nothing", row)
             if done.rowcount:
                 return [(payload,)]
@@ -58,27 +58,27 @@ class PostgresStore:
         for (release_id,) in self._run(lambda c: c.execute(_COMPLETED, values).fetchall()):
             yield int(release_id)
 
-    def load(self, release_id: int, key: ReleaseKey) -> Stored:
+    def load(self, release_id: int, key: ReleaseKey) -> StoredRelease:
         sql = "select payload from release where release_id = %s"
         rows = self._run(lambda c: c.execute(sql, (release_id,)).fetchall())
         if not rows:
             raise LedgerFailed("a stored release has vanished")
-        return Stored(release_id=release_id, key=key, payload=bytes(rows[0][0]))
+        return StoredRelease(release_id=release_id, key=key, payload=bytes(rows[0][0]))
 
     def has(self, release_id: int) -> bool:
         sql = "select 1 from release where release_id = %s"
         return bool(self._run(lambda c: c.execute(sql, (release_id,)).fetchall()))
 
-    def get(self, key: ReleaseKey) -> Stored | Missing:
+    def get(self, key: ReleaseKey) -> StoredRelease | NotStored:
         newest = next(self.completed(key), 0)
-        return self.load(newest, key) if newest else Missing()
+        return self.load(newest, key) if newest else NotStored()
 
     def close(self) -> None:
         with self._queue.lock:
             self._is_closed = True
             self._link.drop()
 
-    def _run(self, work: Callable[[Connection], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+    def _run(self, work: Callable[[LedgerConnection], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
         """Run it, once more if the connection was lost meanwhile. Raises LedgerFailed."""
         try:
             with self._queue.first():

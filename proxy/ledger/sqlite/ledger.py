@@ -21,16 +21,16 @@ from proxy.ledger import history, replay
 from proxy.ledger.base import (
     LATEST,
     AccountSpent,
-    Asked,
+    AccountTotal,
     Balance,
     Ending,
     Gift,
+    HistoryLine,
     Outcome,
     Question,
     Receipt,
-    Report,
     Restated,
-    Total,
+    VerifiedLedger,
     Wanted,
 )
 from proxy.ledger.books import Books, Pick
@@ -51,7 +51,7 @@ from proxy.ledger.sqlite.directory import OwnedDirectory, make_private
 from proxy.ledger.sqlite.head import MARKER_NAME, RESTORE_HINT, Mark, Marker, Marking, read_mark
 from proxy.plan.charge import Account, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.pledge import Pledge
-from proxy.release.store import Missing, ReleaseStore, SqliteStore, Stored
+from proxy.release.store import NotStored, ReleaseStore, SqliteStore, StoredRelease
 
 _BODIES_AFTER = "select body from entry where seq > ? order by seq"
 _DISK_HINT = "Look at the free space and the health of the disk of the state directory."
@@ -258,7 +258,7 @@ class SqliteLedger:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> Stored | Missing:
+    def seen(self, accounts: tuple[Account, ...], key: ReleaseKey) -> StoredRelease | NotStored:
         """The newest stored release of `key` that all these accounts paid for: see `base.Ledger.seen`."""
         return seen_by_all(self._books, self._store, accounts, key)
 
@@ -284,7 +284,7 @@ class SqliteLedger:
             self._recover()
             self._append(lambda: self._books.draft_grant(gift))
 
-    def all_accounts(self) -> tuple[Total, ...]:
+    def all_accounts(self) -> tuple[AccountTotal, ...]:
         with self._lock:
             return self._books.totals()
 
@@ -295,7 +295,7 @@ class SqliteLedger:
                 self._flush()
                 self._history.drop_oldest()
 
-    def history(self, login: str, limit: int) -> tuple[Asked, ...]:
+    def history(self, login: str, limit: int) -> tuple[HistoryLine, ...]:
         with self._lock:
             self._recover()
             self._flush()
@@ -312,7 +312,7 @@ class SqliteLedger:
         except sqlite3.Error as error:
             raise LedgerFailed("the ledger's file cannot be read", hint=RESTORE_HINT) from error
 
-    def verify(self) -> Report:
+    def verify(self) -> VerifiedLedger:
         fresh = Books()
         replay.reread(fresh, self._directory.path)  # the long part, while others go on charging
         with self._lock:
@@ -321,7 +321,7 @@ class SqliteLedger:
             releases = replay.reread(fresh, self._directory.path)
             if (fresh.head, fresh.totals()) != (self._books.head, self._books.totals()):
                 raise LedgerFailed("the ledger's file differs from what this process charged", hint=RESTORE_HINT)
-        return Report(entries=fresh.seq, releases=releases, head=fresh.head, totals=fresh.totals())
+        return VerifiedLedger(entries=fresh.seq, releases=releases, head=fresh.head, totals=fresh.totals())
 
     def close(self) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ import math
 from typing import assert_never
 
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.vector.moments import UnitTotal
 
 CUT, WHOLE = 2, 3  # the first column of their two rows, among those of the cells
@@ -56,18 +56,18 @@ def growth(weight: float, unit_norm: float, distribution: Distribution) -> float
 # --- SQL ------------------------------------------------------------------------------------------------
 
 
-def has_clipped(statement: Statement) -> bool:
+def has_clipped(statement: VectorStatement) -> bool:
     """Whether cells tell of totals that are not whole."""
     return bool(statement.cut_weight) and any(isinstance(m, UnitTotal) for m in statement.moments)
 
 
-def is_cut(statement: Statement) -> str:
+def is_cut(statement: VectorStatement) -> str:
     """Whether a cell has rows that do not count in full: those above C, or of a total that is clipped."""
     above = f"n > {statement.analysed.bounds.rows_per_group}"
     return f"({above} OR {CLIPPED})" if has_clipped(statement) else above
 
 
-def pair_rows(statement: Statement, terms: Terms) -> str:
+def pair_rows(statement: VectorStatement, terms: MomentTerms) -> str:
     """The two rows behind those of the cells, from `COUNTED`; keys and other moments are NULL."""
     each, huge = math.floor(statement.cut_weight * statement.scale), terms.dialect.huge
     keys = [f"NULL AS {k}" for k in terms.keys]
@@ -79,7 +79,7 @@ def pair_rows(statement: Statement, terms: Terms) -> str:
     return "".join(found)
 
 
-def counted_by_cells(statement: Statement, terms: Terms, scored: str) -> str:
+def counted_by_cells(statement: VectorStatement, terms: MomentTerms, scored: str) -> str:
     """`COUNTED` of the cells of units that need no factor."""
     units = ", ".join(terms.units)
     each_unit = f"SELECT bool_or({is_cut(statement)}) AS is_cut FROM {scored} GROUP BY {units}"
@@ -90,7 +90,7 @@ def counted_by_cells(statement: Statement, terms: Terms, scored: str) -> str:
 
 
 def counted_by_units(
-    statement: Statement, terms: Terms, cells: str, heavy: str, many: str = "", *, present: str = ""
+    statement: VectorStatement, terms: MomentTerms, cells: str, heavy: str, many: str = "", *, present: str = ""
 ) -> str:
     """`COUNTED` of the names of three relations. heavy: of units with their factor. many: of those that lose keys.
 

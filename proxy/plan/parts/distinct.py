@@ -15,7 +15,7 @@ from proxy.dp.accounting import of_pico_down
 from proxy.dp.mechanisms import Distribution, grid_scale, noise_sd
 from proxy.plan.parts.part_requests import DistinctValues
 from proxy.plan.parts.part_rows import part_rows
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.sql.salting import salted
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.functions.domains.intervals import number_range
@@ -58,7 +58,7 @@ class DistinctPart:
         return noise_sd(self.distribution, self.scale)
 
 
-def plan_distinct(asked: DistinctValues, statement: Statement, pico: int, factor: int) -> DistinctPart:
+def plan_distinct(asked: DistinctValues, statement: VectorStatement, pico: int, factor: int) -> DistinctPart:
     """Bound, noise and SQL of one COUNT(DISTINCT x). factor: by how many units neighbours differ."""
     limits = _limits(asked, statement.analysed)
     sensitivity = limits.norm(statement.distribution) * factor
@@ -92,10 +92,10 @@ def _domain_size(asked: DistinctValues, analysed: Analysed) -> int:
 
 
 class _Writer:
-    def __init__(self, asked: DistinctValues, statement: Statement, limits: DistinctLimits) -> None:
+    def __init__(self, asked: DistinctValues, statement: VectorStatement, limits: DistinctLimits) -> None:
         self._asked = asked
         self._statement = statement
-        self._terms = Terms(statement)
+        self._terms = MomentTerms(statement)
         self._limits = limits
 
     def write(self, each: int) -> str:

@@ -13,8 +13,8 @@ from proxy.dp.mechanisms import Distribution
 from proxy.dp.quantiles import ROW_WEIGHT
 from proxy.errors import Unsupported
 from proxy.plan.parts.part_rows import part_rows
-from proxy.plan.parts.quantile_grid import Days, Grid, Moments, Reals, Wholes
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.parts.quantile_grid import Days, Moments, QuantileGrid, Reals, Wholes
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.vector.moments import RowCount
 from proxy.sql.algebra.nodes import ColumnRef, Scalar
 from proxy.sqltypes import SqlType
@@ -24,17 +24,17 @@ _NORM_UNITS = 2**40  # of a full group
 _LESS = 1.0 - 2.0**-40  # against the rounding of doubles, so that no unit weighs more than its bounds
 
 
-def histogram(statement: Statement, rows: RowCount, of: Scalar, grid: Grid, groups: int) -> str:
+def histogram(statement: VectorStatement, rows: RowCount, of: Scalar, grid: QuantileGrid, groups: int) -> str:
     """The SQL: the keys, the number of a cell and the weight of the group's rows in it.
 
     rows: the rows that count; each is in one cell, whatever `of` is for it. groups: the squares (pure: the sizes) of a
     unit's shares in the bound of a group add up to at most this.
     """
-    terms = Terms(statement)
+    terms = MomentTerms(statement)
     return weighed(statement, terms, part_rows(terms, terms.condition(rows), _Cells(terms, of).number(grid)), groups)
 
 
-def weighed(statement: Statement, terms: Terms, counted: str, groups: int) -> str:
+def weighed(statement: VectorStatement, terms: MomentTerms, counted: str, groups: int) -> str:
     """The SQL of a histogram over given rows: unit, keys and `x`, which says where a row is. groups: as above."""
     keys = terms.keys
     if statement.analysed.owned.is_one_row_per_unit:
@@ -74,12 +74,12 @@ def weighed(statement: Statement, terms: Terms, counted: str, groups: int) -> st
 class _Cells:
     """The number of a row's cell as SQL: total, and never NULL."""
 
-    def __init__(self, terms: Terms, of: Scalar) -> None:
+    def __init__(self, terms: MomentTerms, of: Scalar) -> None:
         self._text = terms.renderer.unclamped(of) if isinstance(of, ColumnRef) else terms.renderer.measure(of)
         self._constant = terms.renderer.constant
         self._dialect = terms.dialect
 
-    def number(self, grid: Grid) -> str:
+    def number(self, grid: QuantileGrid) -> str:
         """A row without a value, where there is always one, is in the middle."""
         match grid:
             case Wholes(low, high, step):

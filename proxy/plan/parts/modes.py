@@ -23,7 +23,7 @@ from proxy.plan.parts.histogram import weighed
 from proxy.plan.parts.part_requests import MostFrequent
 from proxy.plan.parts.part_rows import part_rows
 from proxy.plan.parts.quantile_grid import cells_left
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.policy.model import Bounded, Domain, Neighbors, Privacy, Promise
 from proxy.sql.algebra.nodes import (
     TRUE,
@@ -64,7 +64,7 @@ class ModePart:
     nearer: float = 1.0
 
 
-def plan_mode(asked: MostFrequent, statement: Statement, pico: int, promise: Promise) -> ModePart:
+def plan_mode(asked: MostFrequent, statement: VectorStatement, pico: int, promise: Promise) -> ModePart:
     """Candidates, bounds and SQL of one mode. promise: in which units neighbours differ. Raises HushError.
 
     A unit that is replaced takes rows from one candidate and gives them to another: the scores do not all move one way
@@ -130,9 +130,9 @@ def _candidates(asked: MostFrequent, analysed: Analysed) -> tuple[KeyValue, ...]
     return found or (NULL_KEY,)
 
 
-def _counted(asked: MostFrequent, statement: Statement, groups: int) -> str:
+def _counted(asked: MostFrequent, statement: VectorStatement, groups: int) -> str:
     """The SQL: the keys, a value and the weight of the group's rows that have it. NULL counts nowhere."""
-    terms = Terms(statement)
+    terms = MomentTerms(statement)
     tests = [terms.renderer.condition(asked.where)] if conjuncts(asked.where) else []
     tests += terms.source.in_domains((PublicKey(asked.of, ()),))
     rows = part_rows(terms, " AND ".join(tests) or "TRUE", terms.renderer.key(asked.of))

@@ -42,10 +42,10 @@ class MostFrequent:
     of: Scalar
 
 
-Asked = DistinctValues | Quantiles | MostFrequent
+PartRequest = DistinctValues | Quantiles | MostFrequent
 
 
-def asked_of(aggregates: tuple[Aggregate, ...]) -> tuple[Asked, ...]:
+def asked_of(aggregates: tuple[Aggregate, ...]) -> tuple[PartRequest, ...]:
     """What is computed apart, each once, in an order that does not depend on the order of the select list."""
     distinct = (_distinct(a) for a in aggregates if a.kind is AggregateKind.COUNT_DISTINCT)
     ranked = (_quantiles(a, aggregates) for a in aggregates if a.kind.is_quantile)
@@ -53,19 +53,19 @@ def asked_of(aggregates: tuple[Aggregate, ...]) -> tuple[Asked, ...]:
     return tuple(sorted(dict.fromkeys((*distinct, *ranked, *modes)), key=repr))
 
 
-def apart(aggregate: Aggregate, asked: tuple[Asked, ...]) -> Apart:
+def apart(aggregate: Aggregate, asked: tuple[PartRequest, ...]) -> Apart:
     """Where the answer to an aggregate that is computed apart will stand."""
     return Apart(asked.index(_distinct(aggregate)), 0)
 
 
-def ranked(aggregate: Aggregate, asked: tuple[Asked, ...], number: Linear) -> Ranked:
+def ranked(aggregate: Aggregate, asked: tuple[PartRequest, ...], number: Linear) -> Ranked:
     """The same for a quantile. number: of its rows."""
     rows = (aggregate.where, aggregate.argument)
     place, one = next((i, a) for i, a in enumerate(asked) if isinstance(a, Quantiles) and (a.where, a.of) == rows)
     return Ranked(place, one.fractions.index(aggregate.fraction), number)
 
 
-def elected(aggregate: Aggregate, asked: tuple[Asked, ...], number: Linear) -> Ranked:
+def elected(aggregate: Aggregate, asked: tuple[PartRequest, ...], number: Linear) -> Ranked:
     """The same for the most frequent value. number: of its rows."""
     return Ranked(asked.index(_most_frequent(aggregate)), 0, number)
 

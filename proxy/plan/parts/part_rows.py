@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from proxy.analysis.keys import PrivateKey
-from proxy.plan.sql.moment_sql import Terms
+from proxy.plan.sql.moment_sql import MomentTerms
 
 
-def part_rows(terms: Terms, condition: str, value: str) -> str:
+def part_rows(terms: MomentTerms, condition: str, value: str) -> str:
     """A SELECT of the rows that pass a condition, of kept keys alone: unit (`u0`, ..), key (`k0`, ..), value (`x`)."""
     named = [*zip(terms.unit_columns(), terms.units, strict=True), *zip(terms.key_texts(), terms.keys, strict=True)]
     columns = ", ".join(f"{text} AS {name}" for text, name in [*named, (value, "x")])
@@ -15,7 +15,7 @@ def part_rows(terms: Terms, condition: str, value: str) -> str:
     return f"SELECT * FROM (\n  {rows}) AS present{_of_kept_keys(terms)}"
 
 
-def _of_kept_keys(terms: Terms) -> str:
+def _of_kept_keys(terms: MomentTerms) -> str:
     """A join with the private keys that were released: parameters, one list for each key. Nothing without such keys."""
     private = [(n, k) for n, k in zip(terms.keys, terms.analysed.keys, strict=True) if isinstance(k, PrivateKey)]
     if not private:

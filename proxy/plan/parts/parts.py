@@ -15,15 +15,15 @@ from typing import assert_never
 from proxy.errors import PolicyForbids
 from proxy.plan.parts.distinct import DistinctPart, plan_distinct
 from proxy.plan.parts.modes import ModePart, plan_mode
-from proxy.plan.parts.part_requests import Asked, DistinctValues, MostFrequent, Quantiles
+from proxy.plan.parts.part_requests import DistinctValues, MostFrequent, PartRequest, Quantiles
 from proxy.plan.parts.quantiles import QuantilePart, plan_quantiles
-from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.sql.moment_sql import VectorStatement
 from proxy.policy.model import Promise
 
 Part = DistinctPart | QuantilePart | ModePart
 
 
-def plan_part(asked: Asked, statement: Statement, pico: int, promise: Promise) -> Part:
+def plan_part(asked: PartRequest, statement: VectorStatement, pico: int, promise: Promise) -> Part:
     """One part over the rows of `statement`. promise: in which units neighbours differ. Raises HushError."""
     match asked:
         case DistinctValues():

@@ -34,7 +34,7 @@ _STEPS_OF_TIME = (  # microseconds that people count in
     *(n * 10**6 for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)),
 )
 _EXACT = Context(prec=400)  # enough for the digits of doubles
-Answer = int | float | Decimal | date | datetime
+GridValue = int | float | Decimal | date | datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Moments:
         return self.low + first * step, self.low + min((last + 1) * step, self.high - self.low)
 
 
-Grid = Wholes | Reals | Days | Moments
+QuantileGrid = Wholes | Reals | Days | Moments
 
 
 def cells_left(groups: int, *, has_private_keys: bool) -> int:
@@ -142,7 +142,7 @@ def most_cells(groups: int, *, has_private_keys: bool) -> int:
     return most
 
 
-def grid_of(scalar: Scalar, where: Scalar, analysed: Analysed, time_zone: str, most: int) -> Grid:
+def grid_of(scalar: Scalar, where: Scalar, analysed: Analysed, time_zone: str, most: int) -> QuantileGrid:
     """The grid of a measure of the rows that pass `where`, of at most so many cells. Raises MissingBounds."""
     domain = analysed.domains.of(scalar, where)
     if scalar.type.is_number:
@@ -213,7 +213,7 @@ def _local(domain: Domain, time_zone: str) -> Domain:
             return domain
 
 
-def describe(grid: Grid) -> str:
+def describe(grid: QuantileGrid) -> str:
     """The grid in a few words."""
     match grid:
         case Wholes(low, high, step):

@@ -13,8 +13,8 @@ from proxy.dp.quantiles import MOST_MOVE, Ladder
 from proxy.errors import PolicyForbids
 from proxy.plan.parts.histogram import histogram
 from proxy.plan.parts.part_requests import Quantiles
-from proxy.plan.parts.quantile_grid import Grid, grid_of, most_cells
-from proxy.plan.sql.moment_sql import Statement
+from proxy.plan.parts.quantile_grid import QuantileGrid, grid_of, most_cells
+from proxy.plan.sql.moment_sql import VectorStatement
 from proxy.plan.vector.moments import RowCount
 from proxy.sql.algebra.nodes import TRUE
 
@@ -24,13 +24,13 @@ class QuantilePart:
     """The cells of some quantiles of one measure, for each group. pico: its share of the charge."""
 
     asked: Quantiles
-    grid: Grid
+    grid: QuantileGrid
     ladder: Ladder
     pico: int
     sql: str = field(repr=False)
 
 
-def plan_quantiles(asked: Quantiles, statement: Statement, pico: int, factor: int) -> QuantilePart:
+def plan_quantiles(asked: Quantiles, statement: VectorStatement, pico: int, factor: int) -> QuantilePart:
     """Bounds, grid and SQL of quantiles of one measure. factor: by how many units neighbours differ."""
     analysed = statement.analysed
     has_private_keys = any(isinstance(k, PrivateKey) for k in analysed.keys)

@@ -15,7 +15,7 @@ import numpy as np
 
 from proxy.analysis.analyse import Analysed, measure_bounds
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.profile.kept import EVERYTHING, Filters, Kept
+from proxy.plan.profile.kept import EVERYTHING, FilterShares, KeptShare
 from proxy.plan.profile.profile import Doubles, TableProfile, UnitMeans
 from proxy.plan.profile.thinning import thinned
 from proxy.plan.profile.usual import groups_of, sum_known, values_known
@@ -69,7 +69,7 @@ class FromProfile:
     by_policy: float
     data_version: str
     newer: str = ""
-    kept: Kept = EVERYTHING
+    kept: KeptShare = EVERYTHING
     moved: tuple[tuple[Mean, float], ...] = ()
     unseen: float = 0.0
 
@@ -78,7 +78,7 @@ class FromProfile:
         return dict(self.moved).get(mean, 0.0)
 
 
-Bound = FromPolicy | FromProfile
+ChosenBound = FromPolicy | FromProfile
 FROM_POLICY = FromPolicy()
 
 
@@ -91,7 +91,7 @@ class Situation:
 
     analysed: Analysed
     profile: TableProfile
-    filters: Filters
+    filters: FilterShares
     distribution: Distribution
     noise: float
     groups: int
@@ -123,7 +123,7 @@ def _means_of(measure: Scalar, analysed: Analysed, profile: TableProfile) -> Uni
 
 def choose(
     vector: MomentVector, centred: MomentVector, natural: Allocation, situation: Situation
-) -> tuple[MomentVector, Allocation, Bound]:
+) -> tuple[MomentVector, Allocation, ChosenBound]:
     """The vector and the allocation with the bound that promises the smaller error.
 
     natural: of `vector`, with the policy's bound. centred: the vector with averages about their centres.

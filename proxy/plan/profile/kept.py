@@ -28,7 +28,7 @@ _LEAST = 2.0**-30  # no share is smaller
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptShare:
     """What a statement's conditions keep.
 
     share: of a unit's rows, on average over units. pairs: of the pairs of a unit's rows, both; as much as the square of
@@ -47,7 +47,7 @@ class Kept:
         return min(1.0, max(0.0, (self.pairs - self.share**2) / spread)) if spread > 0 else 0.0
 
 
-EVERYTHING = Kept()
+EVERYTHING = KeptShare()
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Known:
         return np.array(tuple(self.cells.sizes()))
 
 
-class Filters:
+class FilterShares:
     """The columns of a block of which profiles tell how their values are spread, and what its WHERE keeps of them."""
 
     def __init__(self, owned: Owned, profiles: Sequence[TableProfile]) -> None:
@@ -80,7 +80,7 @@ class Filters:
         self._together: dict[Scalar, float] = {}
         self.kept = self._look(owned.block.where)
 
-    def kept_with(self, condition: Scalar) -> Kept:
+    def kept_with(self, condition: Scalar) -> KeptShare:
         """What WHERE and a condition beside it keep, such as that of FILTER."""
         if condition == TRUE:
             return self.kept
@@ -90,7 +90,7 @@ class Filters:
         self._kept = before
         return found
 
-    def _look(self, every: Sequence[Scalar]) -> Kept:
+    def _look(self, every: Sequence[Scalar]) -> KeptShare:
         by_column, untold = self._by_column(every)
         share = pairs = 1.0
         for column, conditions in by_column.items():
@@ -104,7 +104,7 @@ class Filters:
             one = min(1.0, max(one, _LEAST))
             share *= one
             pairs *= one * (one + known.likeness * (1.0 - one))
-        return Kept(share, pairs, tuple(untold))
+        return KeptShare(share, pairs, tuple(untold))
 
     def _by_column(self, every: Sequence[Scalar]) -> tuple[dict[ColumnRef, list[Scalar]], dict[str, None]]:
         """Conditions by the only column that each is about, and the columns of all others."""

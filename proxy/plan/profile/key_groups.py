@@ -27,7 +27,7 @@ _MOST_PARTS = 30  # of a key that is worked out
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class CellGroups:
     """Of the cells of a column.
 
     shares: of each cell, by row, what is in each group, by column. within: by cell, the chance of two of its values to
@@ -39,7 +39,7 @@ class Groups:
 
 
 @lru_cache(maxsize=256)
-def groups_of_cells(key: Scalar, column: ColumnRef, cells: Cells) -> Groups | None:
+def groups_of_cells(key: Scalar, column: ColumnRef, cells: Cells) -> CellGroups | None:
     """None where that cannot be told. The key is of this column alone."""
     if _parts(key) > _MOST_PARTS:
         return None
@@ -57,7 +57,7 @@ def groups_of_cells(key: Scalar, column: ColumnRef, cells: Cells) -> Groups | No
     all_differ = np.array([len(places) > 1 and len(set(places)) == len(places) for places in found])
     if all_differ.any():
         within[all_differ] = min(1.0 / _POINTS, _finer(key, column, cells))
-    return Groups(shares, within)
+    return CellGroups(shares, within)
 
 
 def _finer(key: Scalar, column: ColumnRef, cells: Cells) -> float:

@@ -13,8 +13,8 @@ from typing import assert_never
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.owned import EveryRow
 from proxy.dp.mechanisms import Distribution
-from proxy.plan.profile.bound_choice import Bound, FromProfile
-from proxy.plan.profile.kept import Kept
+from proxy.plan.profile.bound_choice import ChosenBound, FromProfile
+from proxy.plan.profile.kept import KeptShare
 from proxy.plan.profile.profile import TableProfile
 from proxy.plan.profile.thinning import thinned
 from proxy.plan.vector.allocation import Allocation
@@ -76,8 +76,8 @@ COMPLETE = Complete()
 
 
 def left_out(
-    moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
-    profile: TableProfile | None, distribution: Distribution, groups: int, kept: Kept,
+    moments: tuple[Moment, ...], allocation: Allocation, bound: ChosenBound, analysed: Analysed,
+    profile: TableProfile | None, distribution: Distribution, groups: int, kept: KeptShare,
 ) -> LeftOut:  # fmt: skip
     """What the bounds leave out, and whether other data than are asked for tell it. See `_forecast`."""
     found = _forecast(moments, allocation, bound, analysed, profile, distribution, groups, kept)
@@ -87,8 +87,8 @@ def left_out(
 
 
 def _forecast(
-    moments: tuple[Moment, ...], allocation: Allocation, bound: Bound, analysed: Analysed,
-    profile: TableProfile | None, distribution: Distribution, groups: int, kept: Kept,
+    moments: tuple[Moment, ...], allocation: Allocation, bound: ChosenBound, analysed: Analysed,
+    profile: TableProfile | None, distribution: Distribution, groups: int, kept: KeptShare,
 ) -> LeftOut:  # fmt: skip
     """What the bounds leave out. profile: of the rows' table, if it is about them. groups: that are shown, if public.
     kept: what WHERE keeps.

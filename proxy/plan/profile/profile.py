@@ -210,7 +210,7 @@ class ColumnShares:
         return hash((self.column, self.sd, self.rows[0]))
 
 
-class Part(enum.StrEnum):
+class ProfilePart(enum.StrEnum):
     """What one release of a profile tells of a table's units, or of one of its columns."""
 
     ROWS = "rows"
@@ -221,10 +221,10 @@ class Part(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class PaidPart:
     """The release that tells a part of a profile, and what the dataset paid for it. column: "" for rows."""
 
-    part: Part
+    part: ProfilePart
     column: str
     request: Request
 
@@ -249,7 +249,7 @@ class TableProfile:
     means: tuple[UnitMeans, ...] = ()
     groups: tuple[tuple[str, Sizes], ...] = ()
     newer: str = ""
-    paid: tuple[Paid, ...] = ()
+    paid: tuple[PaidPart, ...] = ()
     earlier_pico: int = 0
 
     def __hash__(self) -> int:

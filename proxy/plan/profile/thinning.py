@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from proxy.plan.profile.kept import Kept
+from proxy.plan.profile.kept import KeptShare
 from proxy.plan.profile.profile import BUCKETS, STEP, Doubles, Tail
 
 _KINDS = 24  # of units, that keep more or fewer of their rows
@@ -26,7 +26,7 @@ _FEWEST = 0.6  # units; where fewer are expected they are taken to be so many
 
 
 @lru_cache(maxsize=256)
-def thinned(tail: Tail, kept: Kept, worth: float = 0.0, grows: float = 1.0) -> Tail:
+def thinned(tail: Tail, kept: KeptShare, worth: float = 0.0, grows: float = 1.0) -> Tail:
     """The sizes of what is left of units, never above those of all their rows.
 
     worth: the size of a row's part of a unit's size; 0 where sizes are numbers of rows. grows: times which it is larger

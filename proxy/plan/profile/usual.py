@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from proxy.analysis.analyse import Analysed
-from proxy.plan.profile.kept import Filters
+from proxy.plan.profile.kept import FilterShares
 from proxy.plan.profile.profile import Sizes, TableProfile, Tail
 from proxy.plan.profile.thinning import mean_size, thinned, whole_of
 from proxy.plan.vector.moments import MomentVector, RowCount, ScaledSum
@@ -36,7 +36,7 @@ class Usual:
 
 
 def usual_of(
-    vector: MomentVector, analysed: Analysed, profile: TableProfile | None, filters: Filters, public: int
+    vector: MomentVector, analysed: Analysed, profile: TableProfile | None, filters: FilterShares, public: int
 ) -> Usual | None:
     """What is told of the groups of a block, or None. public: combinations of public keys.
 
@@ -69,14 +69,14 @@ def groups_of(key: Scalar, analysed: Analysed, profile: TableProfile) -> Sizes |
 
 
 def sum_known(
-    moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: Filters
+    moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: FilterShares
 ) -> tuple[float, Tail] | None:
     """What one of a profile's sums is worth in the moment's, and the sums that WHERE leaves, of an uncentred column."""
     return None if moment.middle != 0 else values_known(moment, analysed, profile, filters)
 
 
 def values_known(
-    moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: Filters
+    moment: ScaledSum, analysed: Analysed, profile: TableProfile, filters: FilterShares
 ) -> tuple[float, Tail] | None:
     """What one of a profile's sums is worth in a moment's, and the sums that WHERE leaves, as if it were uncentred."""
     if not isinstance(moment.of, ColumnRef) or moment.half == 0:
@@ -93,7 +93,7 @@ def values_known(
 
 
 def _size(
-    finish: object, vector: MomentVector, analysed: Analysed, profile: TableProfile, filters: Filters, rows: float,
+    finish: object, vector: MomentVector, analysed: Analysed, profile: TableProfile, filters: FilterShares, rows: float,
     groups: int,
 ) -> float:  # fmt: skip
     match finish:
@@ -109,7 +109,9 @@ def _size(
             return 0.0
 
 
-def _total(value: Linear, vector: MomentVector, analysed: Analysed, profile: TableProfile, filters: Filters) -> float:
+def _total(
+    value: Linear, vector: MomentVector, analysed: Analysed, profile: TableProfile, filters: FilterShares
+) -> float:
     """Of all groups together; 0 where not all parts are told."""
     found = 0.0
     for index, factor in value.terms:

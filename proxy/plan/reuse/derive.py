@@ -37,7 +37,7 @@ Counts = tuple[int, ...]  # of cells that are added up for a group, by source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ReleaseSource:
     """A release that an answer is computed from.
 
     plan: what was released, and paid, maybe with other grouping sets. of, number: the one of these that is read.
@@ -70,7 +70,7 @@ class Derived:
     output, relative to that of a new release.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[ReleaseSource, ...]
     shown: ReleasePlan
     noise: float
 
@@ -121,7 +121,7 @@ def _is_own(plan: ReleasePlan) -> bool:
     return is_estimated(plan.analysed.owned.block) or bool(plan.elects)
 
 
-def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[Source]:
+def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[ReleaseSource]:
     """The release, or those of its sets, whose cells make up the groups that are wanted."""
     several = plan.several
     sets: Iterable[tuple[int | None, ReleasePlan]] = ((None, p) for p in plan.plans)
@@ -131,7 +131,7 @@ def _fitting(wanted: ReleasePlan, plan: Plan, gathering: Gathering) -> Iterator[
         groups = _groups(wanted, of, gathering)
         own = chosen(wanted, of)
         if groups or own is not None:
-            yield Source(plan=plan, of=of, groups=groups, number=number, chosen=own)
+            yield ReleaseSource(plan=plan, of=of, groups=groups, number=number, chosen=own)
 
 
 def _groups(wanted: ReleasePlan, source: ReleasePlan, gathering: Gathering) -> Groups:
@@ -142,7 +142,7 @@ def _groups(wanted: ReleasePlan, source: ReleasePlan, gathering: Gathering) -> G
 
 
 def _acceptable(
-    wanted: ReleasePlan, several: Sequence[tuple[Source, ...]], factor: float, if_cheaper: float
+    wanted: ReleasePlan, several: Sequence[tuple[ReleaseSource, ...]], factor: float, if_cheaper: float
 ) -> Iterator[Derived]:
     """Those of the answers whose noise is acceptable."""
     for sources in several:
@@ -152,7 +152,7 @@ def _acceptable(
             yield found
 
 
-def _derived(wanted: ReleasePlan, sources: tuple[Source, ...]) -> Derived | None:
+def _derived(wanted: ReleasePlan, sources: tuple[ReleaseSource, ...]) -> Derived | None:
     """The answer from the moments of all sources and the parts of the first, None if they do not give it."""
     first = sources[0].of
     parts = carried(wanted, first)
@@ -184,7 +184,7 @@ def _ratio(ours: float, fresh: float) -> float:
     return math.inf if ours > 0 else 0.0
 
 
-def _sds(sources: Sequence[Source], counts: Counts) -> tuple[float, ...]:
+def _sds(sources: Sequence[ReleaseSource], counts: Counts) -> tuple[float, ...]:
     """The noise of each moment; noises of different cells are independent."""
     return tuple(math.sqrt(n) * sd for s, n in zip(sources, counts, strict=True) for sd in s.of.sds)
 

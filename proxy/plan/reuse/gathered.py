@@ -11,16 +11,18 @@ from itertools import product
 
 from proxy.analysis.absent import may_be_null
 from proxy.analysis.domains import Domains
-from proxy.analysis.evaluate import Choice, Missing
+from proxy.analysis.evaluate import Choice, MissingValue
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, KeyValue, canonical, key_identity, public_values
 from proxy.plan.release_plan import AllKeys, ReleasePlan
-from proxy.plan.reuse.in_cells import CellReader, Key
+from proxy.plan.reuse.in_cells import CellKey, CellReader
 from proxy.sql.algebra.nodes import Scalar, Span
 
 Made = tuple[Choice | None, ...]  # values of the keys of a group
 Group = tuple[object, ...]  # what tells it from others
-Groups = tuple[tuple[Key, tuple[Key, ...]], ...]  # each key of an answer with those of the cells that make it up
+Groups = tuple[
+    tuple[CellKey, tuple[CellKey, ...]], ...
+]  # each key of an answer with those of the cells that make it up
 
 _MOST_CHECKED = 2_000  # combinations of values of keys
 
@@ -66,7 +68,7 @@ def _groups(
 ) -> Groups:
     """Nothing if a cell that may pass has no one value of a condition or key, or is in a group that is not wanted."""
     there = {tuple(map(key_identity, key)): key for key in wanted.public_keys}
-    found: dict[Group, list[Key]] = {}
+    found: dict[Group, list[CellKey]] = {}
     passing, making, groups = [reader.of(c) for c in chosen], [reader.of(k) for k in keys], dict[Made, Group]()
     for cell in source.public_keys:
         passes = [told(cell) for told in passing]
@@ -86,7 +88,7 @@ def _groups(
 
 def _identity(value: Choice | None, key: Scalar, domains: Domains) -> object:
     assert value is not None, "what is not known is in no group"
-    if isinstance(value, Missing):
+    if isinstance(value, MissingValue):
         return NULL_KEY
     assert not isinstance(value, Span), "an interval is no key"
     return key_identity(canonical(value, key, domains))
@@ -119,7 +121,7 @@ def _holds_all_rows(
     return True
 
 
-def _at(places: Sequence[int], values: Sequence[KeyValue], size: int) -> Key:
+def _at(places: Sequence[int], values: Sequence[KeyValue], size: int) -> CellKey:
     """A cell of which only some keys are known; what is asked of it reads no others."""
     cell: list[KeyValue] = [NULL_KEY] * size
     for place, value in zip(places, values, strict=True):

@@ -15,7 +15,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.sql.algebra.nodes import Call, ColumnRef, Literal, Null, Scalar, columns_of, with_parts
 from proxy.sqltypes import SqlType
 
-Key = tuple[KeyValue, ...]
+CellKey = tuple[KeyValue, ...]
 
 # types of keys that engines compare, and compute with, as Python does
 _PLAIN = frozenset(
@@ -41,7 +41,7 @@ class CellReader:
         self.keys = keys
         self._plain = frozenset(i for i, k in enumerate(keys) if not blind[i] and _is_plain(k))
         self._times = _times(keys)
-        self._found: dict[Scalar, dict[Key, Choice | None]] = {}
+        self._found: dict[Scalar, dict[CellKey, Choice | None]] = {}
         self._places: dict[Scalar, tuple[int, ...] | None] = {}
 
     def may_read(self, scalar: Scalar) -> bool:
@@ -52,14 +52,14 @@ class CellReader:
         """The keys that a scalar is computed from."""
         return self._read(scalar) or ()
 
-    def of(self, scalar: Scalar) -> Callable[[Key], Choice | None]:
+    def of(self, scalar: Scalar) -> Callable[[CellKey], Choice | None]:
         """What the scalar is in all rows of a cell; None if that is unknown."""
         if scalar in self.keys:
             own = self.keys.index(scalar)
             return lambda cell: _choice(cell[own])
         places, known = self.places(scalar), self._found.setdefault(scalar, {})
 
-        def value(cell: Key) -> Choice | None:
+        def value(cell: CellKey) -> Choice | None:
             """Computed once for equal keys."""
             at = tuple(cell[place] for place in places)
             if at not in known:
@@ -90,7 +90,7 @@ class CellReader:
         rest = with_parts(scalar, note)
         return None if columns_of(rest) and not read else tuple(sorted(read))
 
-    def _filled(self, scalar: Scalar, cell: Key) -> Scalar:
+    def _filled(self, scalar: Scalar, cell: CellKey) -> Scalar:
         """An expression with constants in the place of keys."""
 
         def fill(part: Scalar) -> Scalar | None:

@@ -32,26 +32,26 @@ from proxy.sql.algebra.nodes import Block
 
 MOST_KEYS_OF_A_SET = 10  # what is made consistent is taken apart into all their combinations
 
-Numbers = tuple[int, ...]  # of keys, ascending
+KeyNumbers = tuple[int, ...]  # of keys, ascending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupingSet:
     """One set. keys: numbers of its keys in the block. plan: of what a statement with this set alone would release."""
 
-    keys: Numbers
+    keys: KeyNumbers
     plan: ReleasePlan
 
     @property
-    def private(self) -> Numbers:
+    def private(self) -> KeyNumbers:
         """Those of its keys that are private."""
         return self._those(PrivateKey)
 
     @property
-    def public(self) -> Numbers:
+    def public(self) -> KeyNumbers:
         return self._those(PublicKey)
 
-    def _those(self, kind: type[Key]) -> Numbers:
+    def _those(self, kind: type[Key]) -> KeyNumbers:
         return tuple(n for n, k in zip(self.keys, self.plan.analysed.keys, strict=True) if isinstance(k, kind))
 
 
@@ -111,7 +111,7 @@ class SetsPlan:
         A unit may be in several groups of sets with private keys: then each bounds it in its own way, and nothing is
         said of them.
         """
-        found: dict[Numbers, list[int]] = {}
+        found: dict[KeyNumbers, list[int]] = {}
         for number, one in enumerate(self.sets):
             found.setdefault(one.private, []).append(number)
         return tuple(tuple(f) for f in found.values() if len(f) > 1 and self._is_alike(f))
@@ -176,7 +176,7 @@ def _plan_sets(block: Block, context: PlanContext) -> SetsPlan:
 
 
 def _plans(
-    analysed: Sequence[Analysed], sets: Sequence[Numbers], finest: _Finest | None, context: PlanContext
+    analysed: Sequence[Analysed], sets: Sequence[KeyNumbers], finest: _Finest | None, context: PlanContext
 ) -> list[ReleasePlan]:
     pico = shares(context.pico, len(sets), has_vector=False)[1]
     atto = context.atto_for_keys // max(1, sum(bool(a.private_keys) for a in analysed))
@@ -198,7 +198,7 @@ def _row_moments(plan: ReleasePlan) -> frozenset[Moment]:
     return frozenset(m for m in plan.vector.moments if not isinstance(m, UnitCount))
 
 
-def _analysed(block: Block, numbers: Numbers, context: PlanContext) -> Analysed:
+def _analysed(block: Block, numbers: KeyNumbers, context: PlanContext) -> Analysed:
     """Some keys as a block of their own, of rows within the domains of all keys."""
     one = replace(block, keys=tuple(block.keys[n] for n in numbers), sets=())
     return analyse(one, context.tables, context.unique, context.privacy, context.lowered, block.keys)
@@ -238,7 +238,7 @@ class _Finest:
 
 
 def _finest(
-    block: Block, sets: Sequence[Numbers], analysed: Sequence[Analysed], context: PlanContext
+    block: Block, sets: Sequence[KeyNumbers], analysed: Sequence[Analysed], context: PlanContext
 ) -> _Finest | None:
     """The groups in which sets without private keys are bounded together; None where a unit counts alike anyway."""
     numbers = tuple(n for n, a in enumerate(analysed) if not a.private_keys)

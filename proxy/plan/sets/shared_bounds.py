@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import Key, PublicKey
 from proxy.plan.parts.cut_units import counted_by_units, pair_rows
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.sql.statement import unit_cells
 from proxy.plan.vector.moments import ROW_UNITS, Moment, RowCount, UnitCount, is_linear
 from proxy.sqltypes import SqlType
@@ -27,7 +27,7 @@ class Summed:
     """A set that is bounded together with others. places: of its keys among the finest ones."""
 
     places: tuple[int, ...]
-    statement: Statement
+    statement: VectorStatement
 
 
 def bounded_by_parts(analysed: Analysed, places: tuple[int, ...], finest: Analysed) -> Analysed:
@@ -44,16 +44,16 @@ def _values(key: Key) -> int:
     return max(1, len(key.values))
 
 
-def render_together(finest: Statement, sets: Sequence[Summed]) -> list[str]:
+def render_together(finest: VectorStatement, sets: Sequence[Summed]) -> list[str]:
     """The SQL of each set, with the result rows of `statement.render`. finest: groups by the keys of all."""
     writer = _Writer(finest, sets)
     return [writer.write(number) for number in range(len(sets))]
 
 
 class _Writer:
-    def __init__(self, finest: Statement, sets: Sequence[Summed]) -> None:
+    def __init__(self, finest: VectorStatement, sets: Sequence[Summed]) -> None:
         self._finest = finest
-        self._terms = Terms(finest)
+        self._terms = MomentTerms(finest)
         self._sets = sets
         self._dialect = finest.dialect
         self._units = ", ".join(self._terms.units)
@@ -75,7 +75,7 @@ class _Writer:
         counted = ""
         if of.statement.cut_weight:
             ctes.append(counted_by_units(self._finest, self._terms, "cell", "above"))
-            counted = pair_rows(of.statement, Terms(of.statement))
+            counted = pair_rows(of.statement, MomentTerms(of.statement))
         return (
             "WITH " + ",\n".join(ctes) + f"\nSELECT {', '.join(chosen)}\n"
             f"FROM set{number} LEFT JOIN above USING ({self._units}){group}{counted}"
@@ -104,7 +104,7 @@ class _Writer:
         """Units that are above the bound of some set, with the least factor that one needs."""
         needed = []
         for number, of in enumerate(self._sets):
-            terms = Terms(of.statement)
+            terms = MomentTerms(of.statement)
             limit = terms.heavy_limit()
             ratio = f"{self._dialect.double(float(limit))} / sum(q)"
             factor = f"sqrt({ratio})" if terms.is_gaussian() else ratio
@@ -114,7 +114,7 @@ class _Writer:
         every = "\n  UNION ALL ".join(needed)
         return f"SELECT {self._units}, min(f) AS f FROM (\n  {every}) AS needed\n  GROUP BY {self._units}"
 
-    def _norm(self, of: Summed, terms: Terms) -> str:
+    def _norm(self, of: Summed, terms: MomentTerms) -> str:
         """A cell's squared 2-norm (or 1-norm), rounded up, as in `Terms.norm`; a cell may be above W here."""
         parts = [self._weighted(of, i, m, 1.0) for i, m in enumerate(self._finest.moments)]
         unit = self._dialect.double(_NORM_UNITS / terms.norm_unit())

@@ -50,7 +50,7 @@ _LARGEST_NORM = 2.0**61  # in these units, of a cell whose sums over rows and un
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class VectorStatement:
     """What to render: the analysed block, its moments and weights, and the grid.
 
     scale: S, grid units per weighted unit. salt: hexadecimal, orders keys above K. cut_weight: of a unit among those
@@ -68,10 +68,10 @@ class Statement:
     cut_weight: float = 0.0
 
 
-class Terms:
+class MomentTerms:
     """The expressions of one statement."""
 
-    def __init__(self, statement: Statement, held: Mapping[str, str] | None = None) -> None:
+    def __init__(self, statement: VectorStatement, held: Mapping[str, str] | None = None) -> None:
         """held: texts over the rows that a sub-select has computed once, with their names there."""
         self._s = statement
         self._held = held or {}

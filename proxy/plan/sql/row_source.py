@@ -19,7 +19,6 @@ from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,
-    Frame,
     Grouped,
     Join,
     JoinKind,
@@ -29,9 +28,10 @@ from proxy.sql.algebra.nodes import (
     Scalar,
     Scan,
     Stored,
-    Together,
+    UnionRows,
     UnitValue,
     Windowed,
+    WindowFrame,
     WindowValue,
     conjuncts,
 )
@@ -82,7 +82,7 @@ class RowSource:
                 return f"(\n{self._grouped(scan, rows)}) AS s{scan.number}"
             case Windowed() as rows:
                 return f"(\n{self._windowed(scan, rows)}) AS s{scan.number}"
-            case Together() as rows:
+            case UnionRows() as rows:
                 return f"(\n{self._together(scan, rows)}) AS s{scan.number}"
             case _ as never:
                 assert_never(never)
@@ -112,7 +112,7 @@ class RowSource:
         named = ", ".join(f"{name} AS {text}" for text, name in shared.items())
         return self._chosen(chosen, rows.block) + (f"\n  WINDOW {named}" if named else "")
 
-    def _together(self, scan: Scan, rows: Together) -> str:
+    def _together(self, scan: Scan, rows: UnionRows) -> str:
         """The rows of each branch, one after the other; columns as they are computed with."""
         owner = scan.table.ownership
         units = owner.columns if isinstance(owner, UnitColumns) else ()
@@ -137,7 +137,7 @@ class RowSource:
             order += [f"{text} ASC NULLS LAST" for c in _columns(block) for text in self._images(c)]
         parted = f"PARTITION BY {', '.join([*map(self._renderer.identity, window.unit), *keys])}"
         ordered = f"{parted} ORDER BY {', '.join(order)}" if order else parted
-        return f"{ordered} {spell_frame(window.frame)}" if isinstance(window.frame, Frame) else ordered
+        return f"{ordered} {spell_frame(window.frame)}" if isinstance(window.frame, WindowFrame) else ordered
 
     def _images(self, column: ColumnRef) -> tuple[str, ...]:
         """What tells two values of a column apart wherever they differ: 0 and -0 are in no order."""
@@ -217,7 +217,7 @@ def _side(scans: list[str]) -> str:
     return f"({' CROSS JOIN '.join(scans)})" if len(scans) > 1 else scans[0]
 
 
-_ALL_ROWS = Frame(None, None)
+_ALL_ROWS = WindowFrame(None, None)
 _AT_A_DISTANCE = (Neighbour.LAG, Neighbour.LEAD, Neighbour.NTH_VALUE)
 
 
@@ -230,6 +230,6 @@ def is_told_by_place(window: WindowValue) -> bool:
             return True
         case UnitValue():
             frame = window.frame
-            return isinstance(frame, Frame) and frame != _ALL_ROWS and not frame.by_peers
+            return isinstance(frame, WindowFrame) and frame != _ALL_ROWS and not frame.by_peers
         case _ as never:
             assert_never(never)

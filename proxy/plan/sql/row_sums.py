@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.sql.selectivity import most_values
 from proxy.plan.vector.allocation import is_within_by_cells
 from proxy.plan.vector.moments import is_further_part, is_linear
@@ -22,7 +22,7 @@ _BITS = 62  # of the whole number in which a unit's rows are counted by key
 _FEWEST = 2
 
 
-def most_rows(statement: Statement) -> int:
+def most_rows(statement: VectorStatement) -> int:
     """N: the rows of a unit with no more are not multiplied by a factor f below 1, whatever they hold; 0: no such form.
 
     Claim: n <= N rows weigh at most n rho <= B together, rho being the length of a row with every moment at its end;
@@ -38,25 +38,25 @@ def most_rows(statement: Statement) -> int:
     if cells and is_within_by_cells(statement.moments, allocation, analysed.bounds, cells, statement.distribution):
         return 0  # no norms are needed then
     sizes = [w for m, w in zip(statement.moments, allocation.weights, strict=True) if not is_further_part(m)]
-    row = math.hypot(*sizes) if Terms(statement).is_gaussian() else math.fsum(sizes)
+    row = math.hypot(*sizes) if MomentTerms(statement).is_gaussian() else math.fsum(sizes)
     found = math.floor(allocation.unit_norm / row)
     while found > 0 and not _is_within(statement, found, row):
         found -= 1
     return found if found >= _FEWEST else 0
 
 
-def _is_within(statement: Statement, rows: int, row: float) -> bool:
+def _is_within(statement: VectorStatement, rows: int, row: float) -> bool:
     of = statement.allocation
-    if Terms(statement).is_gaussian():
+    if MomentTerms(statement).is_gaussian():
         whole = (rows * row) ** 2 + (rows + 1) * _NORM_UNITS_INVERSE * of.cell_norm**2
         return whole <= of.unit_norm**2 * _CERTAIN
     return rows * row + (rows + 1) * _NORM_UNITS_INVERSE * of.cell_norm <= of.unit_norm * _CERTAIN
 
 
-class Sizes:
+class UnitSizes:
     """How many rows a unit has, in all and, at least, in its largest group. most: N."""
 
-    def __init__(self, statement: Statement, terms: Terms, most: int) -> None:
+    def __init__(self, statement: VectorStatement, terms: MomentTerms, most: int) -> None:
         self._terms, self._most = terms, most
         self._limit = statement.analysed.bounds.rows_per_group
         self._width = most.bit_length()

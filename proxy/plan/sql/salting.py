@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proxy.analysis.units import UnitOf
-from proxy.plan.sql.moment_sql import Statement, Terms
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.sql.render.dialect import Dialect, text_literal
 from proxy.sqltypes import SqlType
 
@@ -18,10 +18,10 @@ _MOST_WHOLE = 9.2e18  # as a BIGINT
 _LONG = 1e15  # written with an exponent by one engine; fractions of numbers this large are eighths
 _NO_WHOLE = 2.0**-515  # twice: any larger number becomes one below 2^-6, to the last bit
 
-Named = tuple[str, SqlType]
+NamedColumn = tuple[str, SqlType]
 
 
-def salted(statement: Statement, terms: Terms, values: Sequence[Named]) -> str:
+def salted(statement: VectorStatement, terms: MomentTerms, values: Sequence[NamedColumn]) -> str:
     """A hash of a unit (`u0`, ...) and of values, by their names; the dataset's salt is its beginning."""
     dialect, unit = statement.dialect, statement.analysed.owned.unit
     columns = unit.columns if isinstance(unit, UnitOf) else ()

@@ -22,8 +22,8 @@ from proxy.plan.parts.cut_units import (
     is_cut,
     pair_rows,
 )
-from proxy.plan.sql.moment_sql import Statement, Terms
-from proxy.plan.sql.row_sums import Sizes, most_rows
+from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
+from proxy.plan.sql.row_sums import UnitSizes, most_rows
 from proxy.plan.sql.salting import salted
 from proxy.plan.sql.selectivity import expects_few_rows, most_values
 from proxy.plan.vector.allocation import is_within_by_cells
@@ -45,7 +45,7 @@ from proxy.sql.algebra.nodes import TRUE, ColumnRef
 _READABLE = 2_000  # characters of a statement that may compute a measure more than once
 
 
-def render(statement: Statement) -> str:
+def render(statement: VectorStatement) -> str:
     """The statement's SQL for its engine.
 
     Result rows: is_part (0 a cell, 1 a private part with its unit count), the keys, one exact
@@ -55,17 +55,17 @@ def render(statement: Statement) -> str:
     return _Writer(statement).write()
 
 
-def unit_cells(statement: Statement) -> str:
+def unit_cells(statement: VectorStatement) -> str:
     """One row for each unit and group: unit, keys, `n` (at least the rows that are used), each moment's exact sum."""
     return _Writer(statement).cell()
 
 
 class _Writer:
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: VectorStatement) -> None:
         self._statement = statement
         self._analysed = statement.analysed
         self._dialect = statement.dialect
-        self._terms = Terms(statement)
+        self._terms = MomentTerms(statement)
         self._is_mixed = any(isinstance(m, UnitCount) and m.per_part for m in statement.moments)
 
     def write(self) -> str:
@@ -89,16 +89,16 @@ class _Writer:
         named = zip([*keys, *held], [*self._terms.keys, *held.values()], strict=True)
         columns = ", ".join(f"{value} AS {name}" for value, name in named)
         rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
-        return self._summed(Terms(self._statement, held), self._terms.keys, rows)
+        return self._summed(MomentTerms(self._statement, held), self._terms.keys, rows)
 
-    def _summed(self, terms: Terms, keys: list[str], rows: str) -> str:
+    def _summed(self, terms: MomentTerms, keys: list[str], rows: str) -> str:
         """Sums over rows that are a unit each. keys: texts over them."""
         sums = [self._one_row_sum(terms, i, m) for i, m in enumerate(self._statement.moments)]
         named = [_named(text, name) for text, name in zip(keys, terms.keys, strict=True)]
         group = f"\nGROUP BY {', '.join(str(i + 2) for i in range(len(keys)))}" if keys else ""
         return self._with_parts([*named, *sums], f"{rows}{group}")
 
-    def _one_row_sum(self, terms: Terms, index: int, moment: Moment) -> str:
+    def _one_row_sum(self, terms: MomentTerms, index: int, moment: Moment) -> str:
         if isinstance(moment, UnitCount):
             assert moment.per_part, "with one row per unit, units are counted as rows"
             return f"0 AS m{index}"
@@ -109,7 +109,7 @@ class _Writer:
             return f"count(*){condition} * {each}::{self._dialect.huge} AS m{index}"
         return f"{self._sum_of_rows(terms, index, moment)} AS m{index}"
 
-    def _sum_of_rows(self, terms: Terms, index: int, moment: RowSum) -> str:
+    def _sum_of_rows(self, terms: MomentTerms, index: int, moment: RowSum) -> str:
         """Over rows that are brought to the final grid one by one."""
         factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
         return f"sum(trunc({terms.row_integer(moment)} * {factor})::BIGINT){terms.filter(moment)}"
@@ -236,7 +236,7 @@ class _Writer:
         """All rows by key, and what the cells of large units give less than their rows. most: N."""
         units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
         limit, bound = self._terms.heavy_limit(), self._analysed.bounds.rows_per_group
-        sizes = Sizes(self._statement, self._terms, most)
+        sizes = UnitSizes(self._statement, self._terms, most)
         ratio = f"{self._dialect.double(float(limit))} / sum(q)"
         factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
         ctes = [
@@ -266,7 +266,7 @@ class _Writer:
             body += pair_rows(self._statement, self._terms)
         return "WITH " + ",\n".join(ctes) + f"\n{body}"
 
-    def _sizes(self, sizes: Sizes) -> str:
+    def _sizes(self, sizes: UnitSizes) -> str:
         """One row for each unit: its rows, counted."""
         terms, listed = self._terms, self._terms.listed_keys()
         named = zip([*terms.unit_columns(), *terms.short_key_texts()], [*terms.units, *terms.keys], strict=True)
@@ -329,7 +329,7 @@ class _Writer:
 
     def _rows(
         self, *, few: bool, constant: bool, listed: Mapping[str, ColumnRef], of_large: bool = False
-    ) -> tuple[Terms, list[str], list[str], str]:
+    ) -> tuple[MomentTerms, list[str], list[str], str]:
         """The rows to be grouped: how they are spelled, their units and keys, and FROM.
 
         listed: keys that tell which groups are dropped later. of_large: of the units in `large` alone.
@@ -353,7 +353,7 @@ class _Writer:
         texts = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
         columns = ", ".join(_named(text, name) for text, name in texts)
         rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
-        return Terms(self._statement, held), self._terms.units, self._terms.keys, rows
+        return MomentTerms(self._statement, held), self._terms.units, self._terms.keys, rows
 
     # --- norms --------------------------------------------------------------------------------------------
 
@@ -405,7 +405,7 @@ def _having(listed: Mapping[str, ColumnRef]) -> str:
     return f"\nHAVING {' AND '.join(told)}" if told else ""
 
 
-def _row_moment(terms: Terms, moment: Moment) -> str:
+def _row_moment(terms: MomentTerms, moment: Moment) -> str:
     """What one row that is a unit adds to a moment, as an integer."""
     assert not isinstance(moment, (UnitCount, UnitTotal)), "with one row per unit, units and their sums are rows"
     value = "1" if isinstance(moment, RowCount) else f"coalesce({terms.row_integer(moment)}, 0)"
@@ -413,7 +413,7 @@ def _row_moment(terms: Terms, moment: Moment) -> str:
     return value if condition == "TRUE" else f"CASE WHEN {condition} THEN {value} ELSE 0 END"
 
 
-def _cell_moment(terms: Terms, moment: Moment) -> str:
+def _cell_moment(terms: MomentTerms, moment: Moment) -> str:
     match moment:
         case RowCount():
             return f"count(*){terms.filter(moment)}"
@@ -429,11 +429,11 @@ def _cell_moment(terms: Terms, moment: Moment) -> str:
             assert_never(never)
 
 
-def _total(terms: Terms, moment: UnitTotal) -> str:
+def _total(terms: MomentTerms, moment: UnitTotal) -> str:
     """The sum of a cell's rows as it is."""
     return f"coalesce({terms.dialect.exact_sum(terms.row_integer(moment.scaled))}{terms.filter(moment)}, 0)"
 
 
-def _is_clipped(terms: Terms, moment: UnitTotal) -> str:
+def _is_clipped(terms: MomentTerms, moment: UnitTotal) -> str:
     total = _total(terms, moment)
     return f"{total} > {moment.most} OR {total} < {moment.least}"

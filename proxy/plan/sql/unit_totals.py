@@ -19,7 +19,7 @@ from proxy.policy.model import Bounded
 from proxy.sql.algebra.nodes import Aggregate, AggregateKind, ColumnRef
 from proxy.sql.functions.domains.intervals import number_range
 
-Planned = tuple[MomentVector, Allocation]
+PlannedVector = tuple[MomentVector, Allocation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,12 @@ def _sign(end: float) -> float:
 
 
 def choices(
-    totals: Totals, aggregates: tuple[Aggregate, ...], by_total: Planned, by_rows: Planned, noise_unit: float,
-) -> tuple[SumChoice, ...]:  # fmt: skip
+    totals: Totals,
+    aggregates: tuple[Aggregate, ...],
+    by_total: PlannedVector,
+    by_rows: PlannedVector,
+    noise_unit: float,
+) -> tuple[SumChoice, ...]:
     """What each way costs, for every SUM that has both. noise_unit: noise of one weighted unit of norm."""
     is_used = is_better(by_total, by_rows)
     sds = [(v, _sds(a, noise_unit)) for v, a in (by_total, by_rows)]
@@ -89,7 +93,7 @@ def choices(
     return tuple(found)
 
 
-def is_better(ours: Planned, theirs: Planned) -> bool:
+def is_better(ours: PlannedVector, theirs: PlannedVector) -> bool:
     """Whether the noise of all outputs, each relative to the other way's, is less on average."""
     ratios, our_sds, their_sds = [], _sds(ours[1], 1.0), _sds(theirs[1], 1.0)
     for mine, other in zip(ours[0].finishes, theirs[0].finishes, strict=True):

@@ -14,7 +14,7 @@ from proxy.dp.estimate import Estimate
 from proxy.plan.vector.recipes import Linear, Measured, Relation, RelationKind, Spread, SpreadKind
 
 # From a linear form and its value in one row of values spread evenly and independently between their bounds.
-Read = Callable[[Linear, float], Estimate]
+LinearReader = Callable[[Linear, float], Estimate]
 _EVEN = 1.0 / 3.0  # the mean square of numbers spread evenly over [-1, 1]
 
 
@@ -38,14 +38,14 @@ class Related:
     yx: Estimate
 
 
-def squares_of(recipe: Spread, read: Read) -> Squares:
+def squares_of(recipe: Spread, read: LinearReader) -> Squares:
     """Without what noise that values had before they were stored adds to them: (n - 1) times its variance."""
     number, total = read(recipe.number, 1.0), read(recipe.measured.total, 0.0)
     stored = _about_means(number, total, total, read(recipe.measured.squares, _EVEN))
     return Squares(number, stored.plus(number.plus_constant(-1.0), -recipe.own.variance))
 
 
-def related(recipe: Relation, read: Read) -> Related:
+def related(recipe: Relation, read: LinearReader) -> Related:
     """The first and second moments of two measures about their means."""
     number, y, x = read(recipe.number, 1.0), read(recipe.y.total, 0.0), read(recipe.x.total, 0.0)
     return Related(

@@ -43,7 +43,7 @@ class Variance:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class ResponseError:
     """How far an estimate is from the truth because values were randomized before they were stored.
 
     parts: its variance is the sum of part k times the k-th power of the ratio, of an average; none: it is no estimate.
@@ -53,13 +53,13 @@ class Response:
     parts: tuple[Variance, ...] = ()
     row_sd: float = 0.0
 
-    def repeated(self, times: int) -> Response:
+    def repeated(self, times: int) -> ResponseError:
         """The same where one stored value stands in so many rows, which are then off together."""
         parts = tuple(Variance(p.second.times(times), p.first.times(times)) for p in self.parts)
-        return Response(parts, self.row_sd * math.sqrt(times))
+        return ResponseError(parts, self.row_sd * math.sqrt(times))
 
 
-NO_RESPONSE = Response()
+NO_RESPONSE = ResponseError()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Count:
     """A count: rounded, and non-negative where it goes straight to the client and is no estimate."""
 
     number: Linear
-    response: Response = NO_RESPONSE
+    response: ResponseError = NO_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Total:
 
     value: Linear
     sign: int = 0
-    response: Response = NO_RESPONSE
+    response: ResponseError = NO_RESPONSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Mean:
     half: float
     least: float = -1.0
     most: float = 1.0
-    response: Response = NO_RESPONSE
+    response: ResponseError = NO_RESPONSE
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -141,7 +141,7 @@ class Spread:
     is_sample: bool
     own: OwnNoise = NO_NOISE
     of: SpreadOf = SpreadOf.VALUES
-    response: Response = NO_RESPONSE
+    response: ResponseError = NO_RESPONSE
 
 
 class RelationKind(enum.Enum):
@@ -205,7 +205,7 @@ Computed = Mean | Spread | Relation | Verdict  # from several linear forms, not 
 Finish = Count | Total | Computed | Apart | Ranked
 
 
-def response_of(finish: Finish) -> Response:
+def response_of(finish: Finish) -> ResponseError:
     """What the randomization of stored values adds to the error of an answer."""
     return finish.response if isinstance(finish, (Count, Total, Mean, Spread)) else NO_RESPONSE
 
@@ -243,7 +243,7 @@ def substituted(finish: Finish, move: Callable[[Linear], Linear]) -> Finish:
     def measure(of: Measured) -> Measured:
         return Measured(move(of.total), move(of.squares), of.middle, of.half)
 
-    def respond(of: Response) -> Response:
+    def respond(of: ResponseError) -> ResponseError:
         return replace(of, parts=tuple(Variance(move(p.second), move(p.first)) for p in of.parts))
 
     match finish:

@@ -41,7 +41,7 @@ from proxy.plan.vector.recipes import (
     Verdict,
 )
 from proxy.plan.vector.weighing import (
-    Rows,
+    WeighedRows,
     counted,
     mean_of_constants,
     mean_of_counts,
@@ -194,7 +194,7 @@ class _Vector:
         if of.argument is None:
             return sum_of_constants(of, numbers) if is_sum else mean_of_constants(of, numbers)
         measured = [self._measured(p.where, p.argument, self._needed(p)) for p in plain]
-        rows = [Rows(n, m) for n, m in zip(numbers, measured, strict=True)]
+        rows = [WeighedRows(n, m) for n, m in zip(numbers, measured, strict=True)]
         lo, hi = measure_bounds(of.argument, self._analysed, of.where)
         if is_sum:
             return sum_of_values(of, rows, max(abs(lo), abs(hi)))
@@ -207,7 +207,7 @@ class _Vector:
             return spread_of_constants(kind, of, numbers, is_sample=is_sample)
         plain = self._plain(aggregate)
         measured = [self._measured(p.where, p.argument, self._needed(p), squares=True) for p in plain]
-        rows = [Rows(n, m) for n, m in zip(numbers, measured, strict=True)]
+        rows = [WeighedRows(n, m) for n, m in zip(numbers, measured, strict=True)]
         return spread_of_values(kind, of, rows, is_sample=is_sample)
 
     # --- which rows -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from proxy.plan.vector.recipes import (
     Linear,
     Mean,
     Measured,
-    Response,
+    ResponseError,
     Spread,
     SpreadKind,
     SpreadOf,
@@ -35,7 +35,7 @@ _COUNT, _VALUE, _SQUARE = attrgetter("count"), attrgetter("value"), attrgetter("
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class WeighedRows:
     """The moments of one cell: its number of rows and, of a measure, the sums of z and of its squares."""
 
     number: Linear
@@ -54,17 +54,17 @@ def counted(of: Weighted, numbers: Sequence[Linear]) -> Count:
     """The number of rows."""
     first = summed(of.cells, numbers, lambda c: c.count)
     second = summed(of.cells, numbers, lambda c: c.count * c.count)
-    return Count(first, Response((Variance(second, first),), of.row_sd))
+    return Count(first, ResponseError((Variance(second, first),), of.row_sd))
 
 
 def sum_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Total:
     """The sum of a constant for each true value."""
     second = summed(of.cells, numbers, lambda c: c.value * c.value)
     first = summed(of.cells, numbers, lambda c: c.square)
-    return Total(summed(of.cells, numbers, lambda c: c.value), 0, Response((Variance(second, first),), of.row_sd))
+    return Total(summed(of.cells, numbers, lambda c: c.value), 0, ResponseError((Variance(second, first),), of.row_sd))
 
 
-def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
+def sum_of_values(of: Weighted, rows: Sequence[WeighedRows], largest: float) -> Total:
     """The sum of a measure that is at most `largest` away from 0: so each row's variance is taken to be."""
     total = NOTHING
     for cell, one in zip(of.cells, rows, strict=True):
@@ -72,7 +72,7 @@ def sum_of_values(of: Weighted, rows: Sequence[Rows], largest: float) -> Total:
         total = total.plus(value, cell.count)
     numbers = [r.number for r in rows]
     spread = _with_own_noise(of, numbers, _squared(of, numbers, largest * largest), of.own.sd)
-    return Total(total, 0, Response((spread,), _row_sd(of, largest)))
+    return Total(total, 0, ResponseError((spread,), _row_sd(of, largest)))
 
 
 def sum_of_counts(of: Weighted, numbers: Sequence[Linear]) -> Total:
@@ -104,7 +104,7 @@ def mean_of_constants(of: Weighted, numbers: Sequence[Linear]) -> Mean:
     lo, hi = of.ends
     number = summed(of.cells, numbers, lambda c: c.count)
     total = summed(of.cells, numbers, lambda c: c.value - middle * c.count)
-    response = Response(_of_mean(of, numbers, middle), of.row_sd)
+    response = ResponseError(_of_mean(of, numbers, middle), of.row_sd)
     return Mean(number, total, middle, 1.0, lo - middle, hi - middle, response)
 
 
@@ -127,7 +127,7 @@ def _of_mean(of: Weighted, numbers: Sequence[Linear], middle: float) -> tuple[Va
     )
 
 
-def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]) -> Mean:
+def mean_of_values(of: Weighted, rows: Sequence[WeighedRows], ends: tuple[float, float]) -> Mean:
     """The average of a measure. ends: of z. The square of z is taken to be 1, so that intervals are wide enough."""
     numbers, totals = [r.number for r in rows], [r.measured.total for r in rows]
     measured = rows[0].measured if rows else Measured(NOTHING, NOTHING, 0.0, 0.0)
@@ -135,7 +135,7 @@ def mean_of_values(of: Weighted, rows: Sequence[Rows], ends: tuple[float, float]
     spread, crossed = _squared(of, numbers, 1.0), _squared(of, totals, -2.0)
     own_sd = of.own.sd / measured.half if measured.half else 0.0
     parts = (_with_own_noise(of, numbers, spread, own_sd), crossed, spread)
-    response = Response(parts, _row_sd(of, measured.half * 2.0))
+    response = ResponseError(parts, _row_sd(of, measured.half * 2.0))
     return Mean(number, total, measured.middle, measured.half, *ends, response)
 
 
@@ -144,7 +144,7 @@ def spread_of_constants(kind: SpreadKind, of: Weighted, numbers: Sequence[Linear
     middle, half = of.ends[0] / 2.0 + of.ends[1] / 2.0, of.ends[1] / 2.0 - of.ends[0] / 2.0
     number, total, squares = (summed(of.cells, numbers, weight) for weight in (_COUNT, _VALUE, _SQUARE))
     parts = _of_mean(of, numbers, 0.0) if of.is_of_two else tuple(_of_powers(of, numbers))
-    response = Response(parts, _spread_row_sd(kind, half, 2.0 * half * of.row_sd))
+    response = ResponseError(parts, _spread_row_sd(kind, half, 2.0 * half * of.row_sd))
     which = SpreadOf.TWO if of.is_of_two else SpreadOf.CONSTANTS
     return Spread(kind, number, Measured(total, squares, middle, half), is_sample, of=which, response=response)
 
@@ -160,7 +160,7 @@ def _of_powers(of: Weighted, numbers: Sequence[Linear]) -> Iterator[Variance]:
         yield Variance(second.times(times), first.times(times))
 
 
-def spread_of_values(kind: SpreadKind, of: Weighted, rows: Sequence[Rows], *, is_sample: bool) -> Spread:
+def spread_of_values(kind: SpreadKind, of: Weighted, rows: Sequence[WeighedRows], *, is_sample: bool) -> Spread:
     """The variance of a measure."""
     half = rows[0].measured.half if rows else 0.0
     middle = rows[0].measured.middle if rows else 0.0
@@ -170,7 +170,7 @@ def spread_of_values(kind: SpreadKind, of: Weighted, rows: Sequence[Rows], *, is
     # z is at most 2 from its mean, and the square of that at most 4 from the variance
     noise_sd = math.hypot(4.0 * own.sd, own.sd_of_square) * math.hypot(1.0, of.row_sd)
     row_sd = _spread_row_sd(kind, half, half * half * math.hypot(4.0 * of.row_sd, noise_sd))
-    response = Response(tuple(_squared(of, forms, 1.0) for forms in sums), row_sd)
+    response = ResponseError(tuple(_squared(of, forms, 1.0) for forms in sums), row_sd)
     return Spread(kind, number, Measured(total, squares, middle, half), is_sample, own, response=response)
 
 

@@ -14,7 +14,7 @@ from proxy.plan.parts.distinct import DistinctPart
 from proxy.plan.parts.modes import ModePart
 from proxy.plan.parts.parts import Part
 from proxy.plan.parts.quantiles import QuantilePart
-from proxy.plan.profile.bound_choice import Bound, FromPolicy, FromProfile
+from proxy.plan.profile.bound_choice import ChosenBound, FromPolicy, FromProfile
 from proxy.plan.profile.left_out import About, Complete, LeftOut, Untold, told
 from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.plan.sql.unit_totals import SumChoice
@@ -76,7 +76,7 @@ def _sensitivity(plan: ReleasePlan, privacy: Privacy) -> Json:
     }
 
 
-def _chosen(bound: Bound) -> Json | None:
+def _chosen(bound: ChosenBound) -> Json | None:
     """What a profile recommended; None where the policy's bounds hold."""
     match bound:
         case FromPolicy():

@@ -21,20 +21,20 @@ from proxy.release.derived import finish_derived
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
 from proxy.release.sets import finish_plan
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.answering.attempt import Attempt, attempting
-from proxy.session.answering.grid import Work
+from proxy.session.answering.grid import GridWork
 from proxy.session.asker import Asker
 from proxy.session.pricing.payment import WHOLE, Paid, Stage, note_end, noting_failure, pay
 from proxy.session.pricing.price import release_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class StageAnswer:
     """One release for each block, what was charged for this stage, and the stage after it."""
 
     releases: tuple[Release, ...]
-    items: tuple[Reserved | Stored, ...]
+    items: tuple[Reserved | StoredRelease, ...]
     next: Stage
 
 
@@ -46,7 +46,7 @@ def answer_statement(
     cancellation: Cancellation,
     text: str,
     stage: Stage = WHOLE,
-) -> Work[Answer]:
+) -> GridWork[StageAnswer]:
     """Look, reserve, execute, add noise, finish, wait, store, settle. Raises HushError; what is reserved stays charged.
 
     Claim (docs/claims/time-grid.md): what follows the wait happens at a time that tells when the private work has
@@ -86,7 +86,7 @@ def answer_statement(
     note_end(paid.stage, asker.dataset.ledger)
     asker.dataset.known.add(asker.owner, plans)
     shown = (*stage.shown, *(item.release_id for item in paid.items))
-    return Answer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells, shown=shown))
+    return StageAnswer(releases=releases, items=paid.items, next=replace(paid.stage, cells=cells, shown=shown))
 
 
 def _attempt(asker: Asker, settings: Settings, cancellation: Cancellation) -> Attempt:
@@ -105,7 +105,7 @@ def _are_shown(plans: Sequence[Plan], asker: Asker, settings: Settings) -> bool:
     """Whether the login has paid for all of these, and they are stored. What others have paid for is not looked at."""
     own, ledger = tuple(a for a in asker.accounts if a.kind is AccountKind.USER), asker.dataset.ledger
     keys = [release_key(p, asker.version) for p in plans]
-    return not settings.is_fresh and all(isinstance(ledger.seen(own, k), Stored) for k in keys)
+    return not settings.is_fresh and all(isinstance(ledger.seen(own, k), StoredRelease) for k in keys)
 
 
 def _is_charged(paid: Paid, stage: Stage) -> bool:
@@ -145,4 +145,4 @@ class _Finishing:
 def is_paid(planned: Planned, asker: Asker, settings: Settings) -> bool:
     """Whether a statement would be answered free: from the store, or from local tables."""
     ledger, keys = asker.dataset.ledger, [release_key(p, asker.version) for p in promised(planned.distinct())]
-    return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), Stored) for k in keys)
+    return not settings.is_fresh and all(isinstance(ledger.seen(asker.accounts, k), StoredRelease) for k in keys)

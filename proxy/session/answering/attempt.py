@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Cancellation, EngineSession, EngineStopped
 from proxy.errors import Failure, HushError, TooMuch
-from proxy.events import Event, tell
+from proxy.events import LoggedEvent, tell
 from proxy.ledger.attempts import MOST_ATTEMPTS
 from proxy.ledger.base import Ending, Ledger
 from proxy.ledger.chain import Reason
@@ -28,7 +28,7 @@ from proxy.policy.model import PostgresSource
 from proxy.release.noisy import NoisyCells
 from proxy.release.raw import telling
 from proxy.release.sets import publish_plan
-from proxy.release.store import Missing, Stored
+from proxy.release.store import NotStored, StoredRelease
 from proxy.release.unpromised import publish_unpromised
 from proxy.session.dataset import Version
 
@@ -65,7 +65,7 @@ class Attempt:
                 raise
 
     def hold(
-        self, items: Sequence[Reserved | Stored], tickets: Sequence[Reserved] = (), after: tuple[int, ...] = ()
+        self, items: Sequence[Reserved | StoredRelease], tickets: Sequence[Reserved] = (), after: tuple[int, ...] = ()
     ) -> None:
         """What was reserved for it. tickets: for later stages. after: numbers of what earlier ones were shown.
 
@@ -75,15 +75,15 @@ class Attempt:
         self._held = tuple(item for item in held if isinstance(item, Reserved))
         self._after, self._is_reserved = after, bool(items or tickets or after)
 
-    def cells(self, plan: Plan, item: Reserved | Stored, noise: Noise) -> NoisyCells:
+    def cells(self, plan: Plan, item: Reserved | StoredRelease, noise: Noise) -> NoisyCells:
         """What was stored, or a new release. A ticket may turn out to have paid for what is stored: that is copied.
 
         Claim (docs/claims/retry.md): a release of which a result came is never attempted again.
         """
-        if isinstance(item, Stored):
+        if isinstance(item, StoredRelease):
             return NoisyCells.of_payload(item.payload)
-        found = Missing() if self.is_fresh else self.ledger.store.get(item.key)
-        if isinstance(found, Stored):
+        found = NotStored() if self.is_fresh else self.ledger.store.get(item.key)
+        if isinstance(found, StoredRelease):
             self._new.append((item, found.payload))
             return NoisyCells.of_payload(found.payload)
         with self._open([plan]).stages(item) as stages:
@@ -124,7 +124,7 @@ class Attempt:
         source = "PostgreSQL" if isinstance(policy.source, PostgresSource) else "DuckDB"
         why = f"{error.failure.value}, SQLSTATE {error.code or 'none'} ({error.exception_name})"
         tell(
-            Event.ENGINE, f"{policy.dataset}: private {source} failed: {why}",
+            LoggedEvent.ENGINE, f"{policy.dataset}: private {source} failed: {why}",
             {"dataset": policy.dataset, "kind": error.failure.value, "code": error.code}, logging.WARNING,
         )  # fmt: skip
         shown = TooMuch() if error.failure is Failure.LIMITS else error

@@ -20,7 +20,7 @@ from proxy.engines.base import Cancellation
 Result = TypeVar("Result")
 
 #: Work in threads. It yields when what is private in it has ended, well or not; what it does then may be seen.
-Work = Generator[None, None, Result]
+GridWork = Generator[None, None, Result]
 
 
 class Clock(Protocol):
@@ -42,7 +42,7 @@ class LoopClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class TimeGrid:
     """Moments that are `step_s` seconds apart, the first one step after `begun_s`; a step of 0 is no grid."""
 
     clock: Clock
@@ -84,7 +84,7 @@ class GridRunner:
         self._clock = clock
         self._going: set[asyncio.Task[object]] = set()
 
-    async def run(self, work: Work[Result], step_s: float, cancellation: Cancellation) -> Result:
+    async def run(self, work: GridWork[Result], step_s: float, cancellation: Cancellation) -> Result:
         """The result of the work. Raises what it raises.
 
         A cancellation acts on the grid too: what has ended by then counts, and is not cancelled any more. Otherwise
@@ -119,8 +119,8 @@ class GridRunner:
 class _Run(Generic[Result]):
     """One work on its way. grid: since it began. has_ended: what is private in it."""
 
-    def __init__(self, work: Work[Result], clock: Clock, step_s: float, threads: Threads) -> None:
-        self.grid: Grid | None = None
+    def __init__(self, work: GridWork[Result], clock: Clock, step_s: float, threads: Threads) -> None:
+        self.grid: TimeGrid | None = None
         self.has_ended = False
         self._work = work
         self._clock = clock
@@ -130,7 +130,7 @@ class _Run(Generic[Result]):
     async def go(self) -> Result:
         loop = asyncio.get_running_loop()
         async with self._threads.free:
-            self.grid = Grid(self._clock, self._clock.now(), self._step_s)
+            self.grid = TimeGrid(self._clock, self._clock.now(), self._step_s)
             try:
                 step = await loop.run_in_executor(self._threads.executor, self._advance)
             finally:

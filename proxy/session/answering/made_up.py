@@ -13,7 +13,7 @@ from proxy.policy.made_up import DrawnFrom, MadeColumn, made_up
 from proxy.session.answering.spliced import spliced, without_schemas
 from proxy.session.contract import Notice, Spliced
 from proxy.session.dataset import Version
-from proxy.sql.query.front.made_tables import Drawn, made_table
+from proxy.sql.query.front.made_tables import DrawnKey, made_table
 from proxy.sql.query.front.splice import InjectedColumn
 from proxy.sql.query.probe import Probe
 
@@ -36,9 +36,9 @@ def made_up_rows(handle: Understood, query: Probe, version: Version, login: str,
     return spliced(handle, (*patches, *without_schemas(query)), count, (MADE_UP,))
 
 
-def _drawn(made: Sequence[MadeColumn]) -> list[Drawn]:
+def _drawn(made: Sequence[MadeColumn]) -> list[DrawnKey]:
     return [
-        Drawn(m.column.name, m.source.table, m.source.column, m.source.places)
+        DrawnKey(m.column.name, m.source.table, m.source.column, m.source.places)
         for m in made if isinstance(m.source, DrawnFrom)
     ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.vector.noise import noise_of
 from proxy.plan.vector.recipes import Apart, Count, Finish, Mean, Relation, Spread, Total
 from proxy.release.finish import Release
-from proxy.session.answering.answer import Answer
+from proxy.session.answering.answer import StageAnswer
 from proxy.sql.query.block import Carries
 
 _MOST_ROWS = 2_000  # of a release that is looked at: an answer to a person has fewer
@@ -33,7 +33,7 @@ class Doubt(NamedTuple):
     averages: int = 0
 
 
-def doubt_of(planned: Planned, answer: Answer) -> Doubt:
+def doubt_of(planned: Planned, answer: StageAnswer) -> Doubt:
     """The counts and sums of an answer that cannot be told from 0. Averages are NULL then."""
     found = [Doubt(0, 0)]
     for place, (plan, release) in enumerate(zip(planned.plans, answer.releases, strict=True)):

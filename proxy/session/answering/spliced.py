@@ -11,7 +11,7 @@ from dataclasses import replace
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.statements import Understood
-from proxy.session.answering.answer import Answer
+from proxy.session.answering.answer import StageAnswer
 from proxy.session.contract import Array, Asking, Notice, Piece, Spliced
 from proxy.sql.query.front.interval_columns import noted
 from proxy.sql.query.front.splice import InjectedColumn, Patch, SplicedText, array_text, erase, splice, system_template
@@ -24,7 +24,7 @@ from proxy.sqltypes import SqlType
 _NOWHERE = TextSpan(0, 0)
 
 
-def block_patches(query: Outline, planned: Planned, answer: Answer) -> tuple[Patch, ...]:
+def block_patches(query: Outline, planned: Planned, answer: StageAnswer) -> tuple[Patch, ...]:
     """The released columns of each block in its place; CTEs over private rows are emptied."""
     patches = []
     for span, bound, release in zip(query.spans, planned.blocks, answer.releases, strict=True):

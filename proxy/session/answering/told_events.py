@@ -10,7 +10,7 @@ import re
 
 from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.errors import HushError
-from proxy.events import Event, Value, fingerprint_of, tell
+from proxy.events import EventValue, LoggedEvent, fingerprint_of, tell
 from proxy.ledger.base import Balance, Receipt
 from proxy.plan.charge import Cost
 from proxy.policy.figures import figure
@@ -29,7 +29,7 @@ def tell_answered(text: str, asker: Asker, session: str, receipt: Receipt, *, is
     outcome = "reused" if is_reused else "answered"
     epsilon = epsilon_spent(privacy, cost.pico)
     tell(
-        Event.STATEMENT, f"{asker.version.user_name(asker.login)}: {outcome}, epsilon {figure(epsilon)}",
+        LoggedEvent.STATEMENT, f"{asker.version.user_name(asker.login)}: {outcome}, epsilon {figure(epsilon)}",
         {**_common(text, asker.version, asker.login, session), "outcome": outcome, "epsilon": epsilon,
          "delta": cost.atto / ATTO, "left": {kind: rest for kind, rest in left.items() if rest >= 0}},
     )  # fmt: skip
@@ -41,12 +41,12 @@ def tell_refused(text: str, version: Version, login: str, session: str, error: H
     """A statement was refused; its message is not repeated, since it quotes the statement."""
     code = type(error).sqlstate
     tell(
-        Event.STATEMENT, f"{version.user_name(login)}: refused, {code}",
+        LoggedEvent.STATEMENT, f"{version.user_name(login)}: refused, {code}",
         {**_common(text, version, login, session), "outcome": "refused", "code": code},
     )  # fmt: skip
 
 
-def _common(text: str, version: Version, login: str, session: str) -> dict[str, Value]:
+def _common(text: str, version: Version, login: str, session: str) -> dict[str, EventValue]:
     words = frozenset(_WORDS.findall(text.lower()))
     known = version.visible_tables(login) if login in version.users.logins else {}
     return {
@@ -72,7 +72,7 @@ def _tell_low(charge: Cost, balance: Balance, asker: Asker) -> None:
     for share in TOLD_SHARES:
         if before * 100 < share * limit <= now * 100:
             tell(
-                Event.ACCOUNT,
+                LoggedEvent.ACCOUNT,
                 f"the {balance.account.kind.value} account {balance.account.name} has spent {share} % of its limit",
                 {"dataset": asker.version.policy.dataset, "kind": balance.account.kind.value,
                  "account": balance.account.name, "percent": float(share)}, logging.WARNING,

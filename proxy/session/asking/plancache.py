@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from proxy.pipeline.plans import Planned
-from proxy.pipeline.statements import Asked
+from proxy.pipeline.statements import QueryString
 from proxy.session.contract import Piece
 
 Kept = TypeVar("Kept")
@@ -46,10 +46,10 @@ class PlanCache:
         self._pieces: _Recent[tuple[Piece, ...]] = _Recent(most)
         self._planned: _Recent[Planned] = _Recent(most)
 
-    def pieces(self, asked: Asked) -> tuple[Piece, ...] | None:
+    def pieces(self, asked: QueryString) -> tuple[Piece, ...] | None:
         return self._pieces.get(asked)
 
-    def keep_pieces(self, asked: Asked, pieces: tuple[Piece, ...]) -> None:
+    def keep_pieces(self, asked: QueryString, pieces: tuple[Piece, ...]) -> None:
         told = sum(len(cell or "") for rows in asked.told for row in rows for cell in row)
         if len(asked.text) + told <= _LONGEST_TEXT:
             self._pieces.put(asked, pieces)

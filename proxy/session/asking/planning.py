@@ -11,7 +11,7 @@ from proxy.pipeline.plans import Planned, Task, plan_near_enough, plan_statement
 from proxy.pipeline.settings import Settings
 from proxy.pipeline.target import Shown
 from proxy.plan.sets.sets import Plan
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.asker import Asker
 from proxy.session.asking.shown import shown_of
 from proxy.session.pricing.price import release_key
@@ -41,7 +41,7 @@ def _shown(precise: Planned, asker: Asker) -> tuple[Shown | None, ...]:
     return tuple(s for p in precise.distinct() for s in shown_of(p, sources, lambda of: _shown_to(of, asker)))
 
 
-def _shown_to(plan: Plan, asker: Asker) -> Stored | None:
+def _shown_to(plan: Plan, asker: Asker) -> StoredRelease | None:
     """The release of a plan if all accounts of the asker paid for it."""
     found = asker.dataset.ledger.seen(asker.accounts, release_key(plan, asker.version))
-    return found if isinstance(found, Stored) else None
+    return found if isinstance(found, StoredRelease) else None

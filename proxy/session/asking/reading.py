@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 _MOST_ROUNDS = 12  # what a text stands for may decide which other texts are looked at
 
 
-class Reader(Protocol):
+class TextReader(Protocol):
     """Reads texts as PostgreSQL's input functions do; safe to call from any thread, and waits."""
 
     def read(self, texts: Sequence[InputText], style: InputStyle) -> tuple[bytes | None, ...]:
@@ -34,13 +34,13 @@ class NoReader:
         raise FrontFailed("there is no PostgreSQL that reads these texts", detail=f"There are {len(texts)} of them.")
 
 
-def readings(texts: Sequence[InputText], reader: Reader, style: InputStyle) -> dict[InputText, Given]:
+def readings(texts: Sequence[InputText], reader: TextReader, style: InputStyle) -> dict[InputText, Given]:
     """What texts stand for. Raises HushError."""
     return {t: value_of(t.oid, data) for t, data in zip(texts, reader.read(texts, style), strict=True)}
 
 
 async def informed(
-    work: Callable[[Readings], Awaitable[Result]], reader: Reader, style: InputStyle, waiting: Executor
+    work: Callable[[Readings], Awaitable[Result]], reader: TextReader, style: InputStyle, waiting: Executor
 ) -> Result:
     """What a work finds once all texts are read that it asks for, by a thread. Raises what it raises, and HushError."""
     known: Readings = {}

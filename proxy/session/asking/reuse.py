@@ -16,7 +16,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.reuse.derive import Derived, derive
 from proxy.plan.sets.sets import Plan
 from proxy.plan.words.explain_sets import output_noises
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.asker import Asker
 from proxy.session.asking.seen_releases import is_source
 from proxy.session.pricing.price import NOTHING, dues, release_key, request_of
@@ -62,7 +62,7 @@ def _derived(plan: Plan, asker: Asker, factor: float, assumed: Sequence[Plan]) -
     if not found:
         return None
     own = tuple(a for a in asker.accounts if a.kind is AccountKind.USER)
-    if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), Stored):
+    if isinstance(asker.dataset.ledger.seen(own, release_key(plan, version)), StoredRelease):
         return None  # its own answer is there
     best = found[0]
     return best if all(s in assumed or _is_paid(s, plan, asker) for s in best.plans) else None

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from proxy.plan.sets.sets import Plan
 
 #: A login, and the digest of the policy and the version of the data that it asked.
-Owner = tuple[str, str, str]
+ReleaseOwner = tuple[str, str, str]
 
 _MOST_LOGINS = 500
 _MOST_RELEASES = 64  # of a login
@@ -21,25 +21,25 @@ _MOST_SOURCES = 24
 _MOST_CELLS = 2_000  # of a release that others are computed from
 
 
-class Known:
+class SeenReleases:
     """Plans by owner, forgotten least recently used first. Safe to call from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._logins: OrderedDict[Owner, OrderedDict[str, Plan]] = OrderedDict()
+        self._logins: OrderedDict[ReleaseOwner, OrderedDict[str, Plan]] = OrderedDict()
 
-    def has(self, owner: Owner, fingerprint: str) -> bool:
+    def has(self, owner: ReleaseOwner, fingerprint: str) -> bool:
         """Whether the login was shown this very release."""
         with self._lock:
             return fingerprint in self._logins.get(owner, ())
 
-    def sources(self, owner: Owner) -> tuple[Plan, ...]:
+    def sources(self, owner: ReleaseOwner) -> tuple[Plan, ...]:
         """Releases with few public cells, the newest first."""
         with self._lock:
             plans = tuple(self._logins.get(owner, {}).values())
         return tuple(p for p in reversed(plans) if is_source(p))[:_MOST_SOURCES]
 
-    def add(self, owner: Owner, plans: Iterable[Plan]) -> None:
+    def add(self, owner: ReleaseOwner, plans: Iterable[Plan]) -> None:
         """Remember what was shown."""
         with self._lock:
             known = self._logins.setdefault(owner, OrderedDict())

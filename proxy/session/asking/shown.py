@@ -17,14 +17,17 @@ from proxy.plan.vector.noise import sd_of
 from proxy.plan.vector.recipes import Finish, Mean, Relation, Spread
 from proxy.plan.words.outputs import output_noise
 from proxy.release.derived import derived_cells, finish_derived
-from proxy.release.finish import Vectors, vectors_of
+from proxy.release.finish import vectors_of
 from proxy.release.noisy import NoisyCells
-from proxy.release.store import Stored
+from proxy.release.solved import MomentLists
+from proxy.release.store import StoredRelease
 from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 
 
-def shown_of(plan: Plan, sources: Sequence[Plan], load: Callable[[Plan], Stored | None]) -> tuple[Shown | None, ...]:
+def shown_of(
+    plan: Plan, sources: Sequence[Plan], load: Callable[[Plan], StoredRelease | None]
+) -> tuple[Shown | None, ...]:
     """What is known of each aggregate of a plan, from the most accurate release that gives all of them."""
     nothing = (None,) * sum(len(p.vector.finishes) for p in plan.plans)
     one = plan.plans[0]
@@ -50,7 +53,7 @@ def _told(derived: Derived, cells: Sequence[NoisyCells]) -> tuple[Shown | None, 
     )
 
 
-def _fewer(recipe: Finish, vectors: Vectors, plan: ReleasePlan) -> float:
+def _fewer(recipe: Finish, vectors: MomentLists, plan: ReleasePlan) -> float:
     """How many times more rows an average was of than it may be; at most twice."""
     if not isinstance(recipe, (Mean, Spread, Relation)) or not vectors:
         return 1.0

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from proxy.plan.charge import Request
-from proxy.plan.profile.profile import BUCKETS, ColumnShares, Paid, Part, Sizes, TableProfile, UnitMeans
+from proxy.plan.profile.profile import BUCKETS, ColumnShares, PaidPart, ProfilePart, Sizes, TableProfile, UnitMeans
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.vector.recipes import Count, Finish, Total
 from proxy.policy.model import Policy, Table
 from proxy.release.noisy import NoisyCells
 from proxy.session.learning.profile_questions import Averaging, Sharing, Size, Sizing, UnitQuestion, allowed_rows
 
-_OF_SIZES = {Size.ROWS: Part.ROWS, Size.SUM: Part.SUM, Size.GROUPS: Part.GROUPS}
-Answer = Sizes | UnitMeans | ColumnShares
+_OF_SIZES = {Size.ROWS: ProfilePart.ROWS, Size.SUM: ProfilePart.SUM, Size.GROUPS: ProfilePart.GROUPS}
+ProfileAnswer = Sizes | UnitMeans | ColumnShares
 
 
-def answer_of(question: UnitQuestion, plan: ReleasePlan, cells: NoisyCells) -> Answer:
+def answer_of(question: UnitQuestion, plan: ReleasePlan, cells: NoisyCells) -> ProfileAnswer:
     """What a question's noisy numbers say."""
     match question:
         case Sizing():
@@ -72,7 +72,10 @@ def _moment_of(finish: Finish) -> tuple[int, float]:
 
 
 def profile_of(
-    table: Table, found: Sequence[tuple[UnitQuestion, Answer]], policy: Policy, requests: Mapping[UnitQuestion, Request]
+    table: Table,
+    found: Sequence[tuple[UnitQuestion, ProfileAnswer]],
+    policy: Policy,
+    requests: Mapping[UnitQuestion, Request],
 ) -> TableProfile:
     """What was found of a table. requests: the release of each question, with its price."""
     shares = tuple(a for of, a in found if isinstance(a, ColumnShares) and of.table is table)
@@ -84,17 +87,17 @@ def profile_of(
     return TableProfile(
         table=table.name, allowed=allowed_rows(table), rows=rows, sums=sums, data_version=policy.data_version,
         shares=shares, means=means, groups=groups,
-        paid=tuple(Paid(*part, requests[of]) for of, _ in found if of.table is table and (part := _part_of(of))),
+        paid=tuple(PaidPart(*part, requests[of]) for of, _ in found if of.table is table and (part := _part_of(of))),
     )  # fmt: skip
 
 
-def _part_of(question: UnitQuestion) -> tuple[Part, str] | None:
+def _part_of(question: UnitQuestion) -> tuple[ProfilePart, str] | None:
     """Which part of a profile a question is about; what the largest values are is told to administrators alone."""
     match question:
         case Averaging():
-            return Part.MEANS, question.column
+            return ProfilePart.MEANS, question.column
         case Sharing():
-            return Part.SHARES, question.column
+            return ProfilePart.SHARES, question.column
         case Sizing():
             part = _OF_SIZES.get(question.of)
             return None if part is None else (part, question.column)

@@ -17,7 +17,7 @@ from typing import assert_never
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.parts.cells import Cells, cells_of, number_ends
 from proxy.plan.profile.profile import edges
-from proxy.policy.model import FromPolicy, Policy, RowUnit, Table, UnitColumns, UnitVia, Unknown
+from proxy.policy.model import Policy, RowUnit, Table, UnitColumns, UnitVia, Unknown, WrittenBound
 from proxy.sql.functions.domains.intervals import number_range
 from proxy.sql.render.dialect import quote, text_literal
 from proxy.sqltypes import SqlType, Value
@@ -124,7 +124,7 @@ def allowed_rows(table: Table) -> int | None:
     """Rows that the policy allows a unit, None where it does not say; 1 where there cannot be more."""
     if not has_several_rows(table):
         return 1
-    return table.rows_per_unit.limit if isinstance(table.rows_per_unit, FromPolicy) else None
+    return table.rows_per_unit.limit if isinstance(table.rows_per_unit, WrittenBound) else None
 
 
 def sizings(table: Table, columns: Sequence[str], values: Sequence[str] = ()) -> list[Sizing]:

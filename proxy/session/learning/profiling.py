@@ -24,13 +24,13 @@ from proxy.pipeline.statements import Understood
 from proxy.plan.charge import Request, Reserved
 from proxy.plan.profile.profile import Sizes, TableProfile
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import FromPolicy, NotGiven, Table
+from proxy.policy.model import NotGiven, Table, WrittenBound
 from proxy.release.noisy import NoisyCells
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.answering.attempt import Attempt, attempting
 from proxy.session.answering.notices import budget_spent
 from proxy.session.dataset import Version
-from proxy.session.learning.profile_answers import Answer, answer_of, profile_of
+from proxy.session.learning.profile_answers import ProfileAnswer, answer_of, profile_of
 from proxy.session.learning.profile_questions import (
     Averaging,
     Sharing,
@@ -50,8 +50,8 @@ from proxy.sql.render.dialects import dialect_of
 
 _ASKER = "(profile)"  # stands in the ledger where a login does
 _AT_ANY_PRICE = Terms(epsilon=0.0)  # what each statement costs is told
-Progress = Callable[[int, int], None]  # told how many steps are done, and of how many
-_ANY_ROWS = FromPolicy(2**31)  # of a unit: what is inferred of its sums must not clip them at the policy's bounds
+ProfilingProgress = Callable[[int, int], None]  # told how many steps are done, and of how many
+_ANY_ROWS = WrittenBound(2**31)  # of a unit: what is inferred of its sums must not clip them at the policy's bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,12 @@ def untold(_done: int, _steps: int) -> None:
 
 
 def profile(
-    version: Version, ledger: Ledger, noise: Noise, wishes: Sequence[Wish], epsilon: float, progress: Progress = untold
+    version: Version,
+    ledger: Ledger,
+    noise: Noise,
+    wishes: Sequence[Wish],
+    epsilon: float,
+    progress: ProfilingProgress = untold,
 ) -> Findings:
     """Ask what units have, each question at its part of epsilon, charged before anything is computed.
 
@@ -140,7 +145,7 @@ def prices_of(asked: Sequence[UnitQuestion], whole: int, version: Version) -> Ma
 class _Steps:
     """Each question has two steps: it is planned, and it is computed."""
 
-    progress: Progress
+    progress: ProfilingProgress
     steps: int
     done: int = 0
 
@@ -165,7 +170,7 @@ class _Surveyor:
         self._premises, self._cuts = _premises(version), Cuts()
         self.reused, self.requests = 0, dict[UnitQuestion, Request]()
 
-    def ask(self, questions: Sequence[UnitQuestion]) -> list[Answer]:
+    def ask(self, questions: Sequence[UnitQuestion]) -> list[ProfileAnswer]:
         """The noisy numbers that answer each question."""
         asked = [self._planned(of) for of in questions]
         self.requests = {a.question: request_of(a.plan, self._version) for a in asked}
@@ -215,10 +220,10 @@ class _Surveyor:
     def _are_shown(self, asked: Sequence[_Asked]) -> bool:
         """Whether all of it was paid for before, and is stored."""
         keys, payer = (release_key(a.plan, self._version) for a in asked), (self._version.dataset_account(),)
-        return all(isinstance(self._ledger.seen(payer, key), Stored) for key in keys)
+        return all(isinstance(self._ledger.seen(payer, key), StoredRelease) for key in keys)
 
-    def _computed(self, attempt: Attempt, plan: ReleasePlan, item: Reserved | Stored) -> NoisyCells:
-        if isinstance(item, Stored):
+    def _computed(self, attempt: Attempt, plan: ReleasePlan, item: Reserved | StoredRelease) -> NoisyCells:
+        if isinstance(item, StoredRelease):
             self.reused += plan.cost.pico
         cells = attempt.cells(plan, item, self._noise)
         self._steps.did_one()

@@ -18,7 +18,7 @@ from proxy.front.relations import CALLS
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Planned
 from proxy.pipeline.settings import Settings
-from proxy.pipeline.statements import Asked, Understood, understand
+from proxy.pipeline.statements import QueryString, Understood, understand
 from proxy.plan.charge import Cost, Request
 from proxy.plan.sets.sets import Plan, promised
 from proxy.plan.words.outputs import NO_NOISE, OutputNoise
@@ -30,11 +30,11 @@ from proxy.session.asking.reading import informed
 from proxy.session.asking.stages import Progress, asked_now, foreseen, ready
 from proxy.session.contract import Piece, Refusal
 from proxy.session.pricing.price import NOTHING, is_above_cap, largest
-from proxy.session.relations import Row, Viewer, columns_of, decimal, number, own_accounts
+from proxy.session.relations import RelationRow, Viewer, columns_of, decimal, number, own_accounts
 from proxy.sql.algebra.constants import Bindings, Readings
 from proxy.sql.algebra.nodes import Literal
 from proxy.sql.query.front.splice import InjectedColumn
-from proxy.sql.syntax.system_calls import Argument, ParameterNumber
+from proxy.sql.syntax.system_calls import CallArgument, ParameterNumber
 from proxy.sql.syntax.wrappers import EXPLAINS
 
 _MOST_STATEMENTS = 200
@@ -72,15 +72,15 @@ class _Planned:
 
 _Priced = _Released | _Refused | _Exact
 Pay = Callable[[Understood], Awaitable[None]]  # for what is told of a statement beside its own releases
-Foreseen = _Planned | _Refused | _Exact
+Forecast = _Planned | _Refused | _Exact
 
 
 async def foresee_all(
-    argument: Argument, parameters: Bindings, asker: Asker, settings: Settings, waiting: Executor, pay: Pay
-) -> tuple[Foreseen, ...]:
+    argument: CallArgument, parameters: Bindings, asker: Asker, settings: Settings, waiting: Executor, pay: Pay
+) -> tuple[Forecast, ...]:
     """What the statements would release, whoever has paid for what. pay: before one is planned. Raises HushError."""
     text = _text(argument, parameters)
-    asked = Asked(premises=asker.premises, text=text, has_intervals=False)
+    asked = QueryString(premises=asker.premises, text=text, has_intervals=False)
     pieces = await asker.think(len(text), understand, asked)
     if len(pieces) > _MOST_STATEMENTS:
         hint = "Estimate them in several calls."
@@ -88,7 +88,7 @@ async def foresee_all(
     return tuple([await _foreseen(piece, asker, settings, waiting, pay) for piece in pieces])
 
 
-async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Executor, pay: Pay) -> Foreseen:
+async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Executor, pay: Pay) -> Forecast:
     if isinstance(piece.refusal, Refusal):
         return _refused(piece.refusal.error)
     if piece.asks:
@@ -114,13 +114,13 @@ async def _foreseen(piece: Piece, asker: Asker, settings: Settings, waiting: Exe
 
 
 def estimate(
-    found: tuple[Foreseen, ...], viewer: Viewer, asker: Asker, settings: Settings
+    found: tuple[Forecast, ...], viewer: Viewer, asker: Asker, settings: Settings
 ) -> tuple[InjectedColumn, ...]:
     """The rows of hush.estimate as columns. Raises HushError."""
     return columns_of(CALLS["estimate"], _Estimate(viewer, asker, settings).rows(found))
 
 
-def _text(argument: Argument, parameters: Bindings) -> str:
+def _text(argument: CallArgument, parameters: Bindings) -> str:
     if isinstance(argument, ParameterNumber):
         given = parameters.get(argument.number)
         if not isinstance(given, Literal) or not isinstance(given.value, str):
@@ -140,12 +140,12 @@ class _Estimate:
         self._plans: tuple[Plan, ...] = ()
         self._so_far = [NOTHING] * len(self._accounts)
 
-    def rows(self, all_of_them: tuple[Foreseen, ...]) -> list[Row]:
+    def rows(self, all_of_them: tuple[Forecast, ...]) -> list[RelationRow]:
         """Every statement's rows, then those of all together."""
         found = [row for place, one in enumerate(all_of_them, start=1) for row in self._of(place, self._priced(one))]
         return [*found, *self._row_by_account(None, list(self._so_far), "", "")]
 
-    def _priced(self, foreseen: Foreseen) -> _Priced:
+    def _priced(self, foreseen: Forecast) -> _Priced:
         if not isinstance(foreseen, _Planned):
             return foreseen
         progress, text = foreseen.progress, foreseen.text
@@ -155,7 +155,7 @@ class _Estimate:
         except HushError as error:
             return _refused(error)
 
-    def _of(self, place: int, priced: _Priced) -> Iterator[Row]:
+    def _of(self, place: int, priced: _Priced) -> Iterator[RelationRow]:
         match priced:
             case _Refused(reason):
                 yield (str(place), *(None,) * 7, reason, None)
@@ -187,7 +187,7 @@ class _Estimate:
 
     def _row_by_account(
         self, place: int | None, costs: list[Cost], error: str, refusal: str, told: str = ""
-    ) -> Iterator[Row]:
+    ) -> Iterator[RelationRow]:
         is_pure = self._privacy.accounting is Accounting.PURE
         for balance, cost, all_of_it in zip(self._balances, costs, self._so_far, strict=True):
             left = balance.remaining

@@ -21,7 +21,7 @@ from proxy.pipeline.settings import Settings
 from proxy.plan.charge import Cost, Request, Reserved
 from proxy.plan.sets.sets import Plan
 from proxy.release.noisy import NoisyCells
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from proxy.session.answering.notices import budget_spent
 from proxy.session.asker import Asker
 from proxy.session.pricing.price import check_cap, dues, key_of, own_cost, request_of
@@ -58,7 +58,7 @@ WHOLE = Stage()
 class Paid:
     """One item for each plan, and the stage with what was reserved for it."""
 
-    items: tuple[Reserved | Stored, ...]
+    items: tuple[Reserved | StoredRelease, ...]
     stage: Stage
 
 
@@ -82,7 +82,7 @@ def pay(plans: Plans, asker: Asker, settings: Settings, question: Question, stag
     is_known = not (stage.is_last or settings.is_fresh) and _is_known(asked.wanted, asker)
     if is_known:
         seen = tuple(asker.dataset.ledger.seen(asker.accounts, w.request.key) for w in asked.wanted)
-        found = tuple(s for s in seen if isinstance(s, Stored))
+        found = tuple(s for s in seen if isinstance(s, StoredRelease))
         if len(found) == len(seen):
             return Paid(found, replace(stage, unpaid=_costs(asked.tickets)))
     if settings.max_charge:
@@ -197,7 +197,7 @@ def _is_known(wanted: tuple[Wanted, ...], asker: Asker) -> bool:
     """Whether one of the asker's own accounts has paid for each of these and can see it: then that tells no news."""
     own = tuple(a for a in asker.accounts if a.kind.is_own)
     ledger = asker.dataset.ledger
-    return all(any(isinstance(ledger.seen((a,), w.request.key), Stored) for a in own) for w in wanted)
+    return all(any(isinstance(ledger.seen((a,), w.request.key), StoredRelease) for a in own) for w in wanted)
 
 
 def _costs(wanted: tuple[Wanted, ...]) -> tuple[Cost, ...]:

@@ -13,7 +13,6 @@ from proxy.sql.algebra.nodes import (
     Call,
     Case,
     ColumnRef,
-    Frame,
     Literal,
     Member,
     Null,
@@ -22,6 +21,7 @@ from proxy.sql.algebra.nodes import (
     Span,
     UnitValue,
     UnitValueKind,
+    WindowFrame,
     WindowValue,
 )
 
@@ -89,11 +89,11 @@ def describe_window(value: WindowValue) -> str:
     ordered = ", ".join(f"{describe_scalar(o.scalar)}{' DESC' if o.is_descending else ''}" for o in value.order)
     parts = [f"PARTITION BY {', '.join(map(describe_scalar, value.partition))}"] if value.partition else []
     parts += [f"ORDER BY {ordered}"] if ordered else []
-    parts += [spell_frame(value.frame)] if isinstance(value.frame, Frame) else []
+    parts += [spell_frame(value.frame)] if isinstance(value.frame, WindowFrame) else []
     return f"{_called(value)} OVER ({' '.join(parts)})"
 
 
-def spell_frame(frame: Frame) -> str:
+def spell_frame(frame: WindowFrame) -> str:
     """The frame as SQL."""
     ends = ("UNBOUNDED PRECEDING" if frame.start is None else _row(frame.start),
             "UNBOUNDED FOLLOWING" if frame.end is None else _row(frame.end))  # fmt: skip

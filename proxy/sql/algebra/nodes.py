@@ -367,7 +367,7 @@ class UpToPeers:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WindowFrame:
     """The rows from `start` to `end` rows after this one; None for the first and the last of all.
 
     by_peers: groups of rows that the order calls equal are counted, not rows.
@@ -400,7 +400,7 @@ class WindowValue:
     order: tuple[Ordered, ...]
     type: SqlType
     most: int = 0
-    frame: Frame | UpToPeers = UP_TO_PEERS
+    frame: WindowFrame | UpToPeers = UP_TO_PEERS
 
     @property
     def scalars(self) -> tuple[Scalar, ...]:
@@ -442,7 +442,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class UnionRows:
     """The rows of several blocks. columns: names of those beside the unit's.
 
     is_unit_in_one_branch: whether no unit has rows in two of them. most_in_branch, is_one_row_in_branch: rows of a unit
@@ -465,7 +465,7 @@ class Scan:
 
     number: int
     table: Table
-    rows: Stored | Grouped | Windowed | Together = STORED
+    rows: Stored | Grouped | Windowed | UnionRows = STORED
 
     @property
     def below(self) -> tuple[Block, ...]:
@@ -475,7 +475,7 @@ class Scan:
                 return ()
             case Grouped(block=block) | Windowed(block=block):
                 return (block,)
-            case Together(branches=branches):
+            case UnionRows(branches=branches):
                 return tuple(b.block for b in branches)
             case _ as never:
                 assert_never(never)
@@ -490,7 +490,7 @@ class Scan:
                 return (*(k for _, k in keys), *(s for v in values for s in (v.argument, v.where)))
             case Windowed(windows=windows):
                 return tuple(s for w in windows for s in w.scalars)
-            case Together(branches=branches):
+            case UnionRows(branches=branches):
                 return tuple(s for b in branches for s in b.columns)
             case _ as never:
                 assert_never(never)

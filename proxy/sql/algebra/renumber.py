@@ -20,7 +20,7 @@ from proxy.sql.algebra.nodes import (
     Scalar,
     Scan,
     Stored,
-    Together,
+    UnionRows,
     UnitValue,
     Windowed,
     WindowValue,
@@ -66,7 +66,7 @@ class Copies:
             found.append(Join(join.kind, scans, self.scalars(join.on)))
         return tuple(found)
 
-    def _read(self, rows: Stored | Grouped | Windowed | Together) -> Stored | Grouped | Windowed | Together:
+    def _read(self, rows: Stored | Grouped | Windowed | UnionRows) -> Stored | Grouped | Windowed | UnionRows:
         match rows:
             case Stored():
                 return rows
@@ -79,7 +79,7 @@ class Copies:
                 block = self._block(rows.block)
                 return Windowed(block, tuple((n, self.column(c)) for n, c in rows.passed),
                                 tuple(map(self._window, rows.windows)))  # fmt: skip
-            case Together():
+            case UnionRows():
                 return replace(rows, branches=tuple(map(self._branch, rows.branches)))
             case _ as never:
                 assert_never(never)

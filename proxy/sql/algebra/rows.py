@@ -20,7 +20,7 @@ class Rows:
     joins: tuple[Join, ...] = ()
     where: tuple[Scalar, ...] = ()
     columns: tuple[tuple[str, Scalar], ...]
-    kept: Kept | None = None
+    kept: KeptRows | None = None
 
     @property
     def has_units(self) -> bool:
@@ -29,7 +29,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRows:
     """All rows of public tables of which some are kept. is_full: whether private rows are kept without them, too."""
 
     rows: Rows

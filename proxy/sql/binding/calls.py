@@ -17,7 +17,7 @@ from proxy.sql.binding.times.zones import at_zone
 from proxy.sql.syntax.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
-Named = Callable[[Binder, exp.Expression, Sequence[exp.Expression]], Scalar]
+CallBinder = Callable[[Binder, exp.Expression, Sequence[exp.Expression]], Scalar]
 
 
 def _call(binder: Binder, node: exp.Expression) -> Scalar:
@@ -83,7 +83,7 @@ def _make_instant(binder: Binder, node: exp.Expression, parts: Sequence[exp.Expr
     return binder.convert(node, made_timestamp(binder, node, parts), SqlType.TIMESTAMPTZ)
 
 
-_NAMED: Mapping[str, Named] = MappingProxyType({
+_NAMED: Mapping[str, CallBinder] = MappingProxyType({
     "octet_length": _octet_length, "num_nulls": _counted, "num_nonnulls": _counted,
     "make_date": _make_date, "timezone": _timezone, "age": age,
     "make_timestamptz": _make_instant, "cardinality": _cardinality, "isfinite": _is_finite,

@@ -13,7 +13,16 @@ from proxy.sql.algebra.nodes import TRUE, Call, Literal, Member, Null, Scalar, c
 from proxy.sql.binding.binder import Binder, Rule
 from proxy.sql.binding.binder import unknown as unknown_node
 from proxy.sql.binding.bits import check_bracketed
-from proxy.sql.binding.quantified import Part, Parts, Quantified, combined, elements, few, quantified_of, unnested
+from proxy.sql.binding.quantified import (
+    Quantified,
+    QuantifiedPart,
+    QuantifiedParts,
+    combined,
+    elements,
+    few,
+    quantified_of,
+    unnested,
+)
 from proxy.sql.binding.rows import compare_rows, different_rows, row_of
 from proxy.sql.binding.subqueries import one_row
 from proxy.sql.binding.times.durations import Side, compared, side
@@ -159,7 +168,7 @@ def _alone(row: exp.Expression) -> exp.Expression:
     return found
 
 
-def _member(binder: Binder, node: exp.Expression, argument: Part, items: Parts) -> Scalar:
+def _member(binder: Binder, node: exp.Expression, argument: QuantifiedPart, items: QuantifiedParts) -> Scalar:
     if not items or len(items) > _MOST_ITEMS:
         raise refuse(node, f"IN takes 1 to {_MOST_ITEMS:,} constants", "Put them into a public table and join it.")
     bound = binder.united(node, (argument, *items), is_compared=True)

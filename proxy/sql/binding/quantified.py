@@ -25,8 +25,8 @@ _QUERIES = (
 _MOST_TESTS = 100
 _WORDS = {"all": True, "some": False}  # that the parser takes for names of functions
 
-Part = tuple[Bound, exp.Expression]
-Parts = Sequence[Part]
+QuantifiedPart = tuple[Bound, exp.Expression]
+QuantifiedParts = Sequence[QuantifiedPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def quantified_of(node: exp.Expression) -> Quantified | None:
             return None
 
 
-def few(node: exp.Expression, items: Parts) -> Parts:
+def few(node: exp.Expression, items: QuantifiedParts) -> QuantifiedParts:
     """Elements that are compared one by one."""
     if len(items) > _MOST_TESTS:
         raise refuse(node, f"at most {_MOST_TESTS} elements are accepted here", _ARRAYS)
@@ -65,7 +65,9 @@ def combined(binder: Binder, node: exp.Expression, tests: Iterable[Scalar], foun
     return reduce(lambda a, b: binder.call(node, "and" if found.every else "or", a, b), parts)
 
 
-def elements(binder: Binder, node: exp.Expression, array: exp.Expression, beside: SqlType = SqlType.TEXT) -> Parts:
+def elements(
+    binder: Binder, node: exp.Expression, array: exp.Expression, beside: SqlType = SqlType.TEXT
+) -> QuantifiedParts:
     """The elements of a constant array. beside: the type of a text that has none. Raises Unsupported."""
     array = unwrapped(array)
     match array:
@@ -91,7 +93,7 @@ def elements(binder: Binder, node: exp.Expression, array: exp.Expression, beside
     raise refuse(node, "ANY and ALL are accepted over constant arrays", _ARRAYS)
 
 
-def _cast_elements(binder: Binder, node: exp.Expression, kind: SqlType, source: exp.Expression) -> Parts:
+def _cast_elements(binder: Binder, node: exp.Expression, kind: SqlType, source: exp.Expression) -> QuantifiedParts:
     """The elements of an array that is cast, texts among them read as PostgreSQL reads them."""
     is_array = isinstance(source, exp.Cast) and source.args["to"].this is exp.DataType.Type.ARRAY
     if isinstance(source, (exp.Parameter, exp.Cast)) and not is_array:
@@ -112,7 +114,7 @@ def _split(binder: Binder, node: exp.Expression, call: exp.Expression) -> list[s
     return whole.split(between) if whole else []
 
 
-def unnested(binder: Binder, node: exp.Expression, query: exp.Expression) -> Parts:
+def unnested(binder: Binder, node: exp.Expression, query: exp.Expression) -> QuantifiedParts:
     """The elements of SELECT unnest(array), SELECT * FROM unnest(array), and of generate_series. Raises Unsupported."""
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this

@@ -13,10 +13,10 @@ from proxy.sql.binding.texts.texts import as_text
 from proxy.sql.syntax.refusal import refuse
 from proxy.sqltypes import SqlType
 
-Row = Sequence[exp.Expression]
+RowExpressions = Sequence[exp.Expression]
 
 
-def row_of(node: exp.Expression | None) -> Row | None:
+def row_of(node: exp.Expression | None) -> RowExpressions | None:
     """The values of (x, y) and ROW(x, y); None for all else."""
     match node:
         case exp.Tuple(expressions=values):
@@ -27,7 +27,9 @@ def row_of(node: exp.Expression | None) -> Row | None:
             return None
 
 
-def compare_rows(binder: Binder, node: exp.Expression, operator: str, left: Row, right: Row | None) -> Scalar:
+def compare_rows(
+    binder: Binder, node: exp.Expression, operator: str, left: RowExpressions, right: RowExpressions | None
+) -> Scalar:
     """Rows are equal where all values are; one is less than another where the first that differs is."""
     pairs = _pairs(binder, node, left, right)
     if operator in ("=", "<>"):
@@ -40,19 +42,21 @@ def compare_rows(binder: Binder, node: exp.Expression, operator: str, left: Row,
     return found
 
 
-def different_rows(binder: Binder, node: exp.Expression, left: Row, right: Row | None) -> Scalar:
+def different_rows(binder: Binder, node: exp.Expression, left: RowExpressions, right: RowExpressions | None) -> Scalar:
     """Rows are distinct where any of their values are."""
     tests = (binder.call(node, "is distinct from", *pair) for pair in _pairs(binder, node, left, right))
     return reduce(lambda a, b: binder.call(node, "or", a, b), tests)
 
 
-def _pairs(binder: Binder, node: exp.Expression, left: Row, right: Row | None) -> list[tuple[Scalar, ...]]:
+def _pairs(
+    binder: Binder, node: exp.Expression, left: RowExpressions, right: RowExpressions | None
+) -> list[tuple[Scalar, ...]]:
     if right is None or len(left) != len(right) or not left:
         raise refuse(node, "a row is compared with a row of as many values")
     return [binder.together(node, a, b, is_compared=True) for a, b in zip(left, right, strict=True)]
 
 
-def text_of_row(binder: Binder, node: exp.Expression, row: Row) -> Scalar:
+def text_of_row(binder: Binder, node: exp.Expression, row: RowExpressions) -> Scalar:
     """A text that tells rows apart. Each part says how long it is, and a missing one is none: a row that lacks values
     is a value all the same.
     """

@@ -15,11 +15,11 @@ from proxy.sql.functions.table import FUNCTIONS
 from proxy.sqltypes import SqlType
 
 IsMissing = Callable[[int], bool]  # by the number of a scan
-Known = Literal | Null | None  # None: not known
+NullRowValue = Literal | Null | None  # None: not known
 _STRICT = (Nulls.WITH_ANY, Nulls.WITH_ANY_OR_NO_ANSWER)
 
 
-def without(scalar: Scalar, is_missing: IsMissing) -> Known:
+def without(scalar: Scalar, is_missing: IsMissing) -> NullRowValue:
     """The scalar in a row where all columns of missing scans are NULL."""
     match scalar:
         case ColumnRef(scan, _, kind):
@@ -55,7 +55,7 @@ def is_never_true(condition: Scalar, is_missing: IsMissing) -> bool:
             return False
 
 
-def _case(scalar: Case, is_missing: IsMissing) -> Known:
+def _case(scalar: Case, is_missing: IsMissing) -> NullRowValue:
     """What all results are that may be chosen, if they are one."""
     found = []
     for condition, value in scalar.branches:
@@ -71,7 +71,7 @@ def _case(scalar: Case, is_missing: IsMissing) -> Known:
     return found[0] if all(f == found[0] for f in found) else None
 
 
-def _call(call: Call, args: tuple[Known, ...]) -> Known:
+def _call(call: Call, args: tuple[NullRowValue, ...]) -> NullRowValue:
     match call.function, args:
         case "is null", (only,):
             return None if only is None else _truth(isinstance(only, Null))
@@ -95,7 +95,7 @@ def _call(call: Call, args: tuple[Known, ...]) -> Known:
             return None
 
 
-def _logic(args: tuple[Known, ...], *, decisive: bool) -> Known:
+def _logic(args: tuple[NullRowValue, ...], *, decisive: bool) -> NullRowValue:
     """AND and OR: one side decides alone if it is FALSE, or TRUE."""
     if _truth(decisive) in args:
         return _truth(decisive)

@@ -21,18 +21,18 @@ from proxy.sql.literals.time_texts import field_of, spell
 from proxy.sqltypes import Value
 
 Constant = Value | Span
-Constants = tuple[Constant, ...]
-ImageRule = Callable[[Constants], tuple[Value, ...]]
+ConstantValues = tuple[Constant, ...]
+ImageRule = Callable[[ConstantValues], tuple[Value, ...]]
 
 _WHOLE_DOUBLES = 2**53
 
 
-def nothing_known(_: Constants) -> tuple[Value, ...]:
+def nothing_known(_: ConstantValues) -> tuple[Value, ...]:
     """The default for a new function."""
     return ()
 
 
-def an_argument(values: Constants) -> tuple[Value, ...]:
+def an_argument(values: ConstantValues) -> tuple[Value, ...]:
     """One of the arguments, whichever it is; an interval cannot be a group."""
     return tuple(v for v in values if not isinstance(v, Span))
 
@@ -40,7 +40,7 @@ def an_argument(values: Constants) -> tuple[Value, ...]:
 def whole(fold: FoldRule) -> ImageRule:
     """Arithmetic of whole numbers that a double holds exactly, with a whole result."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         numbers = tuple(Decimal(v) for v in values if isinstance(v, (int, float, Decimal)) and not isinstance(v, bool))
         found = fold(numbers) if len(numbers) == len(values) and all(map(_is_exact, numbers)) else None
         return (int(found),) if isinstance(found, Decimal) and _is_exact(found) else ()
@@ -55,13 +55,13 @@ def _is_exact(number: Decimal) -> bool:
 def text(function: Callable[..., str | int]) -> ImageRule:
     """A function of texts and whole numbers."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         return (function(*values),) if all(isinstance(v, (str, int)) for v in values) else ()
 
     return rule
 
 
-def like(values: Constants) -> tuple[Value, ...]:
+def like(values: ConstantValues) -> tuple[Value, ...]:
     """Whether a text is as a pattern says, as its letters are."""
     match values:
         case (str() as text, str() as pattern):
@@ -70,7 +70,7 @@ def like(values: Constants) -> tuple[Value, ...]:
             return ()
 
 
-def like_in_any_case(values: Constants) -> tuple[Value, ...]:
+def like_in_any_case(values: ConstantValues) -> tuple[Value, ...]:
     """The same of letters that everybody pairs alike."""
     match values:
         case (str() as text, str() as pattern) if text.isascii() and pattern.isascii():
@@ -82,7 +82,7 @@ def like_in_any_case(values: Constants) -> tuple[Value, ...]:
 def truth(function: Callable[[bool], int | str]) -> ImageRule:
     """A cast of a truth value."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         match values:
             case (bool() as is_true,):
                 return (function(is_true),)
@@ -92,7 +92,7 @@ def truth(function: Callable[[bool], int | str]) -> ImageRule:
     return rule
 
 
-def spelled(values: Constants) -> tuple[Value, ...]:
+def spelled(values: ConstantValues) -> tuple[Value, ...]:
     """A whole number or a day as text."""
     match values:
         case (bool(),) | (datetime(),):
@@ -108,7 +108,7 @@ def spelled(values: Constants) -> tuple[Value, ...]:
 def moved(sign: int) -> ImageRule:
     """A time and an interval, or a date and days."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         try:
             match values:
                 case (date() as moment, Span(months, days, microseconds)):
@@ -123,7 +123,7 @@ def moved(sign: int) -> ImageRule:
     return rule
 
 
-def days_between(values: Constants) -> tuple[Value, ...]:
+def days_between(values: ConstantValues) -> tuple[Value, ...]:
     match values:
         case (date() as end, date() as start):
             return ((as_datetime(end) - as_datetime(start)).days,)
@@ -134,7 +134,7 @@ def days_between(values: Constants) -> tuple[Value, ...]:
 def field(name: str) -> ImageRule:
     """A whole field of a date or timestamp."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         match values:
             case (date() as moment,):
                 return (field_of(name, as_datetime(moment)),)
@@ -144,7 +144,7 @@ def field(name: str) -> ImageRule:
     return rule
 
 
-def formatted(values: Constants) -> tuple[Value, ...]:
+def formatted(values: ConstantValues) -> tuple[Value, ...]:
     """A time in strftime's directives."""
     match values:
         case (date() as moment, str() as directives):
@@ -156,7 +156,7 @@ def formatted(values: Constants) -> tuple[Value, ...]:
 def moved_often(sign: int) -> ImageRule:
     """A time and so many intervals."""
 
-    def rule(values: Constants) -> tuple[Value, ...]:
+    def rule(values: ConstantValues) -> tuple[Value, ...]:
         match values:
             case (date() as moment, Span(months, days, microseconds), int() | float() | Decimal() as number):
                 times = sign * int(number)
@@ -170,7 +170,7 @@ def moved_often(sign: int) -> ImageRule:
     return rule
 
 
-def bins(values: Constants) -> tuple[Value, ...]:
+def bins(values: ConstantValues) -> tuple[Value, ...]:
     match values:
         case (date() as moment, int() as stride, date() as origin):
             return (binned(as_datetime(moment), stride, as_datetime(origin)),)
@@ -178,7 +178,7 @@ def bins(values: Constants) -> tuple[Value, ...]:
             return ()
 
 
-def made_date(values: Constants) -> tuple[Value, ...]:
+def made_date(values: ConstantValues) -> tuple[Value, ...]:
     match values:
         case (int() as year, int() as month, int() as day):
             try:
@@ -189,7 +189,7 @@ def made_date(values: Constants) -> tuple[Value, ...]:
             return ()
 
 
-def after_seconds(values: Constants) -> tuple[Value, ...]:
+def after_seconds(values: ConstantValues) -> tuple[Value, ...]:
     """Whole seconds, of which a double loses nothing."""
     match values:
         case (int() | float() | Decimal() as seconds,) if _is_exact(Decimal(seconds)):
@@ -201,7 +201,7 @@ def after_seconds(values: Constants) -> tuple[Value, ...]:
             return ()
 
 
-def spelled_moment(values: Constants) -> tuple[Value, ...]:
+def spelled_moment(values: ConstantValues) -> tuple[Value, ...]:
     """A timestamp as text, with as many digits of its second as it has."""
     match values:
         case (date() as moment,):

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 
-Numbers = tuple[Decimal, ...]
-FoldRule = Callable[[Numbers], Decimal | bool | None]
+Decimals = tuple[Decimal, ...]
+FoldRule = Callable[[Decimals], Decimal | bool | None]
 
 _EXACT = Context(prec=2000)
 _LEAST_DIGITS = 16  # significant ones of a quotient
 _MOST_SCALE = 1000
 
 
-def not_folded(_: Numbers) -> None:
+def not_folded(_: Decimals) -> None:
     """The default for a new function."""
 
 
@@ -25,19 +25,19 @@ def compared(holds: Callable[[Decimal, Decimal], bool]) -> FoldRule:
     return lambda values: holds(values[0], values[1])
 
 
-def add(values: Numbers) -> Decimal:
+def add(values: Decimals) -> Decimal:
     return _EXACT.add(values[0], values[1])
 
 
-def subtract(values: Numbers) -> Decimal:
+def subtract(values: Decimals) -> Decimal:
     return _EXACT.subtract(values[0], values[1])
 
 
-def multiply(values: Numbers) -> Decimal:
+def multiply(values: Decimals) -> Decimal:
     return _EXACT.multiply(values[0], values[1])
 
 
-def divide(values: Numbers) -> Decimal | None:
+def divide(values: Decimals) -> Decimal | None:
     """A quotient to as many digits as PostgreSQL gives."""
     left, right = values
     if right == 0:
@@ -66,55 +66,55 @@ def _leading(value: Decimal) -> tuple[int, int]:
     return weight, int(abs(value).scaleb(-4 * weight, _EXACT))
 
 
-def divide_whole(values: Numbers) -> Decimal | None:
+def divide_whole(values: Decimals) -> Decimal | None:
     return None if values[1] == 0 else _EXACT.divide_int(values[0], values[1])
 
 
-def modulo(values: Numbers) -> Decimal | None:
+def modulo(values: Decimals) -> Decimal | None:
     return None if values[1] == 0 else _EXACT.remainder(values[0], values[1])
 
 
-def negate(values: Numbers) -> Decimal:
+def negate(values: Decimals) -> Decimal:
     return _EXACT.minus(values[0])
 
 
-def absolute(values: Numbers) -> Decimal:
+def absolute(values: Decimals) -> Decimal:
     return _EXACT.abs(values[0])
 
 
-def floor(values: Numbers) -> Decimal:
+def floor(values: Decimals) -> Decimal:
     return values[0].to_integral_value(ROUND_FLOOR)
 
 
-def ceil(values: Numbers) -> Decimal:
+def ceil(values: Decimals) -> Decimal:
     return values[0].to_integral_value(ROUND_CEILING)
 
 
-def truncate(values: Numbers) -> Decimal:
+def truncate(values: Decimals) -> Decimal:
     """Towards zero; to as many digits as the second value says."""
     digits = int(values[1]) if len(values) > 1 else 0
     return values[0].quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, _EXACT)
 
 
-def rounded(values: Numbers) -> Decimal:
+def rounded(values: Decimals) -> Decimal:
     """Halves go away from zero; to as many digits as the second value says."""
     digits = int(values[1]) if len(values) > 1 else 0
     return values[0].quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _EXACT)
 
 
-def common_bits(values: Numbers) -> Decimal:
+def common_bits(values: Decimals) -> Decimal:
     return Decimal(int(values[0]) & int(values[1]))
 
 
-def any_bits(values: Numbers) -> Decimal:
+def any_bits(values: Decimals) -> Decimal:
     return Decimal(int(values[0]) | int(values[1]))
 
 
-def other_bits(values: Numbers) -> Decimal:
+def other_bits(values: Decimals) -> Decimal:
     """Those that one of the two has."""
     return Decimal(int(values[0]) ^ int(values[1]))
 
 
-def shifted_bits(values: Numbers) -> Decimal:
+def shifted_bits(values: Decimals) -> Decimal:
     """To the right."""
     return Decimal(int(values[0]) >> int(values[1]))

@@ -17,7 +17,7 @@ _LONGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FormatPiece:
     """A part of the text. directives: strftime's, among other characters.
 
     unit: the finest part of a time that is read, if any.
@@ -57,14 +57,14 @@ _TOKEN = re.compile(
 )
 
 
-def pieces_of(text: str) -> tuple[Piece, ...]:
+def pieces_of(text: str) -> tuple[FormatPiece, ...]:
     """The parts of a format, next to each other. Raises ValueError."""
     if not 0 < len(text) <= _LONGEST:
         raise ValueError(f"a format has 1 to {_LONGEST} characters")
     return tuple(_joined(_pieces(text)))
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[FormatPiece]:
     position = 0
     while position < len(text):
         found = _TOKEN.match(text, position)
@@ -75,38 +75,38 @@ def _pieces(text: str) -> Iterator[Piece]:
         position = found.end()
 
 
-def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterator[FormatPiece]) -> Iterator[FormatPiece]:
     """Directives that stand together are one piece."""
     for is_plain, group in groupby(pieces, key=lambda p: p.is_plain):
         if is_plain:
             run = tuple(group)
-            yield Piece("".join(p.directives for p in run), finest([p.unit for p in run]))
+            yield FormatPiece("".join(p.directives for p in run), finest([p.unit for p in run]))
         else:
             yield from group
 
 
-def _piece(found: re.Match[str]) -> Piece | None:
+def _piece(found: re.Match[str]) -> FormatPiece | None:
     prefix, name = (found["prefix"] or "").upper(), found["name"]
     if name is None:
-        return Piece((found["quoted"] or found["other"] or "").replace("%", "%%"), "")
+        return FormatPiece((found["quoted"] or found["other"] or "").replace("%", "%%"), "")
     if name.capitalize() in _NAMES:
         return _name(name, is_bare=bool(prefix))
     name = name.upper()
     if prefix == "TM":
         return None
     if name in _NUMBERS:
-        return None if prefix and name == "WW" else Piece("", _NUMBERS[name], number=name)
+        return None if prefix and name == "WW" else FormatPiece("", _NUMBERS[name], number=name)
     directive, unit = _DIRECTIVES.get(name, ("", ""))
     if prefix:
         directive = _WITHOUT_ZEROS.get(name, "")
-    return Piece(directive, unit) if directive else None
+    return FormatPiece(directive, unit) if directive else None
 
 
-def _name(name: str, *, is_bare: bool) -> Piece:
+def _name(name: str, *, is_bare: bool) -> FormatPiece:
     """A month, a day, or the half of a day, in capitals, in small letters or with a capital first."""
     directive, unit = _NAMES[name.capitalize()]
     case = "upper" if name.isupper() and directive != "%p" else "lower" if name.islower() else ""
-    return Piece(directive, unit, case, is_padded=name.capitalize() in _PADDED and not is_bare)
+    return FormatPiece(directive, unit, case, is_padded=name.capitalize() in _PADDED and not is_bare)
 
 
 def finest(units: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from proxy.errors import Unsupported
 from proxy.policy.model import Bounded, Column
 from proxy.sql.algebra.nodes import Aggregate, AggregateKind, ColumnRef, JoinKind, Literal, Null, Scalar, columns_of
-from proxy.sql.algebra.rows import Kept, Rows
+from proxy.sql.algebra.rows import KeptRows, Rows
 from proxy.sql.binding.consulted import Consulted
 from proxy.sql.conditions.on_null_row import is_never_true, without
 from proxy.sql.query.front.splice import array_type
@@ -41,7 +41,7 @@ def _joined(select: exp.Expression) -> str:
 
 
 def check_keys(
-    kept: Kept, private: Collection[int], keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression
+    kept: KeptRows, private: Collection[int], keys: Sequence[Scalar], sets: Sequence[object], node: exp.Expression
 ) -> None:
     """Groups must be those of public rows, or of private rows beside them. private: their scans. Raises Unsupported."""
     if kept.rows.has_units or kept.rows.joins:
@@ -60,11 +60,11 @@ def check_keys(
             raise refuse(node, f"{KEEPS} is not supported with groups by this expression", "Group by plain columns.")
 
 
-def _is_public(kept: Kept, key: Scalar) -> bool:
+def _is_public(kept: KeptRows, key: Scalar) -> bool:
     return all(c.scan in kept.scans for c in columns_of(key))
 
 
-def check_aggregate(kept: Kept, aggregate: Aggregate, node: exp.Expr) -> None:
+def check_aggregate(kept: KeptRows, aggregate: Aggregate, node: exp.Expr) -> None:
     """An aggregate must be the same without the rows that are kept. Raises Unsupported."""
 
     def is_missing(scan: int) -> bool:
@@ -78,7 +78,9 @@ def check_aggregate(kept: Kept, aggregate: Aggregate, node: exp.Expr) -> None:
         raise refuse(node, f"{KEEPS} is not supported with an aggregate that counts them", _COUNT)
 
 
-def groups_of(kept: Kept, relation: str, keys: Mapping[str, Scalar], constants: Consulted, node: exp.Expression) -> str:
+def groups_of(
+    kept: KeptRows, relation: str, keys: Mapping[str, Scalar], constants: Consulted, node: exp.Expression
+) -> str:
     """The rows of an injected relation whose groups are those of public rows. keys: by the name of their column.
 
     relation: with its alias, which the result has too. Raises Unsupported.
@@ -96,25 +98,30 @@ def combinations_of(rows: Rows, relation: str, keys: Mapping[str, Scalar], const
 
     Of one column between bounds, the values that it has: of those the policy lists, each is shown.
     """
-    inner = [Kept(Rows(scans=(s,), columns=())) for s in rows.scans if s.table.is_public]
-    outer = [Kept(Rows(scans=j.scans, columns=()), is_full=True) for j in rows.joins
+    inner = [KeptRows(Rows(scans=(s,), columns=())) for s in rows.scans if s.table.is_public]
+    outer = [KeptRows(Rows(scans=j.scans, columns=()), is_full=True) for j in rows.joins
              if j.kind is JoinKind.LEFT and all(s.table.is_public for s in j.scans)]  # fmt: skip
     looked_up = tuple(k for k in (*inner, *outer) if len(of := _columns_of(k, keys)) > 1 or _is_bounded(k, of))
     return _those_of(looked_up, relation, keys, constants, is_plain=True)
 
 
-def _is_bounded(kept: Kept, keys: Mapping[str, Scalar]) -> bool:
+def _is_bounded(kept: KeptRows, keys: Mapping[str, Scalar]) -> bool:
     found = {(k.scan, k.name) for k in keys.values() if isinstance(k, ColumnRef)}
     columns = (c for s in kept.rows.scans for c in s.table.columns if (s.number, c.name) in found)
     return any(isinstance(c.domain, Bounded) for c in columns)
 
 
-def _columns_of(kept: Kept, keys: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+def _columns_of(kept: KeptRows, keys: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
     return {n: k for n, k in keys.items() if isinstance(k, ColumnRef) and k.scan in kept.scans}
 
 
 def _those_of(
-    public: Sequence[Kept], relation: str, keys: Mapping[str, Scalar], constants: Consulted, *, is_plain: bool = False
+    public: Sequence[KeptRows],
+    relation: str,
+    keys: Mapping[str, Scalar],
+    constants: Consulted,
+    *,
+    is_plain: bool = False,
 ) -> str:
     """is_plain: only columns of the public rows are keys that are looked up."""
     alias = relation.rsplit(" AS ", 1)[1]
@@ -123,7 +130,7 @@ def _those_of(
     return f"(SELECT * FROM {relation} WHERE {' AND '.join(found)}) AS {alias}" if found else relation
 
 
-def _is_there(kept: Kept, keys: Mapping[str, Scalar], alias: str, constants: Consulted) -> str:
+def _is_there(kept: KeptRows, keys: Mapping[str, Scalar], alias: str, constants: Consulted) -> str:
     """Whether a public row has the keys of a group."""
     columns = {(s.number, c.name): c for s in kept.rows.scans for c in s.table.columns}
 

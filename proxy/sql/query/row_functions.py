@@ -15,7 +15,7 @@ from proxy.sql.relations.scope import Catalog
 from proxy.sql.syntax.names import identifier, table_name
 from proxy.sql.syntax.refusal import refuse
 
-Columns = Mapping[str, frozenset[str]]  # of what FROM names
+ColumnNames = Mapping[str, frozenset[str]]  # of what FROM names
 
 
 def check_names(tree: exp.Expression, catalog: Catalog, source: str) -> None:
@@ -30,7 +30,7 @@ def check_names(tree: exp.Expression, catalog: Catalog, source: str) -> None:
                 _check(node, known)
 
 
-def _check(node: exp.Expression, known: Columns) -> None:
+def _check(node: exp.Expression, known: ColumnNames) -> None:
     if isinstance(node, exp.Column):
         row, name = identifier(node.args.get("table")), node.this
         if not row:
@@ -52,7 +52,7 @@ def _row(node: exp.Expression) -> str:
     return identifier(inner.this) if isinstance(inner, exp.Column) and inner.args.get("table") is None else ""
 
 
-def _columns(select: exp.Select, catalog: Catalog, source: str) -> Columns:
+def _columns(select: exp.Select, catalog: Catalog, source: str) -> ColumnNames:
     clauses = [select.args.get("from_"), *(select.args.get("joins") or ())]
     found = {}
     for item in (c.this for c in clauses if c is not None):

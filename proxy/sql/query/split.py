@@ -42,14 +42,14 @@ from proxy.sql.syntax.locate import TextSpan, locate_selects
 from proxy.sql.syntax.names import identifier, spelled, table_name
 from proxy.sql.syntax.parse import Statement, parse_statement, position_of
 from proxy.sql.syntax.refusal import refuse
-from proxy.sql.syntax.system_calls import Argument, system_call
+from proxy.sql.syntax.system_calls import CallArgument, system_call
 from proxy.sql.syntax.words import construct
 
 SYSTEM_SCHEMA = "hush"
 RESERVED = "hush_r"  # alias of injected relations; refused in client text
 
 
-class Kind(enum.Enum):
+class RowsKind(enum.Enum):
     """What a relation's rows are."""
 
     PUBLIC = "public"
@@ -88,7 +88,7 @@ class SystemText:
     name: str
     span: TextSpan
     needs_alias: bool
-    argument: Argument | None = None
+    argument: CallArgument | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def split(statement: Statement, catalog: Catalog, system: frozenset[str]) -> Spl
         if identifier(node) == RESERVED:
             raise refuse(node, f'the name "{RESERVED}" is reserved')
     walker = _Walker(statement, catalog, system, locate_selects(tree, statement.tokens), {})
-    if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:
+    if walker.visit(tree, MappingProxyType({})) is RowsKind.PRIVATE:
         if not (walker.blocks or walker.stages or walker.system) and shows_rows(tree, catalog):
             return Split(text=statement.text, root=tree, tokens=statement.tokens)
         raise NotAggregate(
@@ -184,7 +184,7 @@ def _is_below(node: exp.Expr, blocks: set[int]) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Declared:
     meaning: Cte
-    kind: Kind
+    kind: RowsKind
 
 
 _Names = Mapping[str, _Declared]
@@ -217,7 +217,7 @@ class _Walker:
         self._sets: set[int] = set()
         self._sources: set[int] = set()
 
-    def visit(self, query: exp.Expression, ctes: _Names) -> Kind:
+    def visit(self, query: exp.Expression, ctes: _Names) -> RowsKind:
         """The kind of a query's rows; blocks and system references are collected on the way."""
         scope = self._declare(query, ctes)
         if isinstance(query, exp.Subquery):
@@ -227,10 +227,10 @@ class _Walker:
         if isinstance(query, exp.Select):
             return self._select(query, scope)
         for inner in query.find_all(exp.Table):
-            if self._table(inner, scope) is not Kind.PUBLIC:
+            if self._table(inner, scope) is not RowsKind.PUBLIC:
                 what = "a join in parentheses" if isinstance(query, exp.Table) else construct(query)
                 raise refuse(inner, f"{what} over a private table is not supported", instead_of(query))
-        return Kind.PUBLIC
+        return RowsKind.PUBLIC
 
     def _declare(self, query: exp.Expression, ctes: _Names) -> _Names:
         clause = query.args.get("with_")
@@ -240,7 +240,7 @@ class _Walker:
         others = clause.expressions
         if clause.args.get("recursive"):
             others = self._not_public(clause, ctes)
-            recursive = _Declared(Cte(clause, (), MappingProxyType({})), Kind.PUBLIC)
+            recursive = _Declared(Cte(clause, (), MappingProxyType({})), RowsKind.PUBLIC)
             scope |= {_cte_name(c): recursive for c in clause.expressions if c not in others}
             self._refuse_recursion(others)
         for cte in others:
@@ -248,7 +248,7 @@ class _Walker:
             kind = self.visit(cte.this, scope)
             names = {n: d.meaning for n, d in scope.items()}
             name, meaning = declare(cte, names, self._body(cte.this))
-            if kind is Kind.PRIVATE:
+            if kind is RowsKind.PRIVATE:
                 self._empty(cte.this, max(1, len(meaning.columns)))
             scope[name] = _Declared(meaning, kind)
         return scope
@@ -270,7 +270,7 @@ class _Walker:
         if schema == "" and name in own:
             return name in found
         if schema == "" and name in ctes:
-            return ctes[name].kind is not Kind.PUBLIC
+            return ctes[name].kind is not RowsKind.PUBLIC
         if schema == SYSTEM_SCHEMA or system_call(node, self._statement.tokens) is not None:
             return True
         table = self._catalog.tables.get(table_name(node, self._catalog.database))
@@ -329,14 +329,14 @@ class _Walker:
 
     def _refuse_private_inside(self, node: exp.Expression, ctes: _Names, what: str, hint: str = "") -> None:
         for table in node.find_all(exp.Table):
-            if self._table(table, ctes) is not Kind.PUBLIC:
+            if self._table(table, ctes) is not RowsKind.PUBLIC:
                 raise refuse(table, what, hint)
 
-    def _set_operation(self, query: exp.SetOperation, ctes: _Names) -> Kind:
+    def _set_operation(self, query: exp.SetOperation, ctes: _Names) -> RowsKind:
         if id(query) in self._sources:
             self._sources |= {id(side) for side in (query.this.unnest(), query.expression.unnest())}
         kinds = {self.visit(query.this, ctes), self.visit(query.expression, ctes)}
-        if Kind.PRIVATE in kinds:
+        if RowsKind.PRIVATE in kinds:
             word = query.key.upper()
             if id(query) not in self._sources:
                 hint = f"Put them together with UNION ALL in a sub-select, and aggregate its rows. {unions(query)}"
@@ -346,17 +346,17 @@ class _Walker:
                 what = "UNION ALL" if isinstance(query, exp.Union) else word
                 raise refuse(query, f"{what} of private rows with others is not supported",
                              "Every SELECT of it must read rows of a private table.")  # fmt: skip
-            return Kind.PRIVATE
-        return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
+            return RowsKind.PRIVATE
+        return RowsKind.RELEASED if RowsKind.RELEASED in kinds else RowsKind.PUBLIC
 
-    def _select(self, select: exp.Select, ctes: _Names) -> Kind:
+    def _select(self, select: exp.Select, ctes: _Names) -> RowsKind:
         blocks_before, stages_before = len(self.blocks), len(self.stages)
         sources = [(s, self._source(s, ctes)) for s in sources_of(select)]
         kinds = {kind for _, kind in sources}
-        if Kind.PRIVATE not in kinds:
+        if RowsKind.PRIVATE not in kinds:
             self._subqueries(select, ctes)
-            return Kind.RELEASED if Kind.RELEASED in kinds else Kind.PUBLIC
-        released = [s for s, kind in sources if kind is Kind.RELEASED]
+            return RowsKind.RELEASED if RowsKind.RELEASED in kinds else RowsKind.PUBLIC
+        released = [s for s, kind in sources if kind is RowsKind.RELEASED]
         is_staged = bool(released) and self._are_joined(released, ctes, blocks_before, stages_before)
         if not is_staged and (released or len(self.blocks) > blocks_before):
             raise refuse(select, "joining private rows with released aggregates is not supported",
@@ -386,7 +386,7 @@ class _Walker:
             inner=blocks, emptied=_outside(self.emptied[emptied_before:], blocks),
             is_promised=reads_promised(select, named, self._catalog, self._apart(select, released, blocks)),
         ))  # fmt: skip
-        return Kind.RELEASED
+        return RowsKind.RELEASED
 
     def _apart(
         self, select: exp.Select, released: Sequence[exp.Expression], blocks: Sequence[BlockText]
@@ -438,16 +438,20 @@ class _Walker:
             kind = below.visit(inner, ctes)
         except HushError:
             return (), ()  # what is wrong with it is said where it stands for rows
-        if below.system or kind is Kind.PRIVATE or (kind is Kind.PUBLIC and not is_asked_first(inner, self._catalog)):
+        if (
+            below.system
+            or kind is RowsKind.PRIVATE
+            or (kind is RowsKind.PUBLIC and not is_asked_first(inner, self._catalog))
+        ):
             return (), ()
-        if kind is Kind.RELEASED and isinstance(query, exp.Select) and self._is_set_of_rows(query, named):
+        if kind is RowsKind.RELEASED and isinstance(query, exp.Select) and self._is_set_of_rows(query, named):
             return (), ()
         if names_outside(inner, self._catalog, named):
             return (), ()
         stage = stage_of(inner, span, self._statement, named)
         if stage is None:
             return (), ()
-        if kind is Kind.PUBLIC:
+        if kind is RowsKind.PUBLIC:
             return (replace(stage, is_public=True),), ()
         return tuple(below.stages) or (stage,), (*below.first, *below.blocks)
 
@@ -465,7 +469,7 @@ class _Walker:
             return False
         self._sets.add(id(query))
         self._sources.add(id(query))
-        if self.visit(query, ctes) is Kind.RELEASED:
+        if self.visit(query, ctes) is RowsKind.RELEASED:
             raise refuse(query, "comparing private rows with released aggregates is not supported",
                          "Compare with a constant, or with rows of a table.")  # fmt: skip
         return True
@@ -481,12 +485,12 @@ class _Walker:
         if is_asked(query):
             self._sources.add(id(query))
             self._sets.add(id(query))
-            return self.visit(query, ctes) is Kind.PRIVATE
+            return self.visit(query, ctes) is RowsKind.PRIVATE
         if not is_single_row(query):
             return False
         scope, blocks_before = self._declare(query, ctes), len(self.blocks)
         kinds = {self._source(s, scope) for s in sources_of(query)}
-        if Kind.PRIVATE not in kinds or Kind.RELEASED in kinds or len(self.blocks) > blocks_before:
+        if RowsKind.PRIVATE not in kinds or RowsKind.RELEASED in kinds or len(self.blocks) > blocks_before:
             return False
         for deeper in inner_queries(query):
             if self._is_stage(deeper, query, scope):
@@ -500,51 +504,51 @@ class _Walker:
     def _subquery_above(self, inner: exp.Expression, ctes: _Names) -> None:
         """A sub-query beside the aggregates of a block: public, or released by blocks of its own."""
         system_before = len(self.system)
-        if self.visit(inner, ctes) is Kind.PRIVATE:
+        if self.visit(inner, ctes) is RowsKind.PRIVATE:
             raise _rows_shown(inner)
         if len(self.system) > system_before:
             raise refuse(inner, f"a relation of the schema {SYSTEM_SCHEMA} inside a private SELECT is not supported",
                          "Join it with the aggregates in a SELECT around them.")  # fmt: skip
 
-    def _rows(self, select: exp.Select, ctes: Ctes) -> Kind:
+    def _rows(self, select: exp.Select, ctes: Ctes) -> RowsKind:
         if has_window(select) and id(select) not in self._sources:
             hint = "In a sub-select it may run over rows of each unit, above the line over groups."
             instead = windows(select, units_of(select, self._catalog, ctes))
             raise refuse(select, "a window function over private rows is not supported", f"{hint} {instead}".rstrip())
-        return Kind.PRIVATE
+        return RowsKind.PRIVATE
 
-    def _source(self, node: exp.Expression, ctes: _Names) -> Kind:
+    def _source(self, node: exp.Expression, ctes: _Names) -> RowsKind:
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
         if isinstance(node, exp.Subquery):
             self._sources.add(id(node.this))
             return self.visit(node, ctes)
         if isinstance(node, exp.Lateral) and any(
-            self._table(t, ctes) is Kind.PRIVATE for t in node.find_all(exp.Table)
+            self._table(t, ctes) is RowsKind.PRIVATE for t in node.find_all(exp.Table)
         ):
             return self._lateral(node, ctes)
         self._refuse_private_inside(node, ctes, f"{construct(node)} over a private table is not supported")
-        return Kind.PUBLIC
+        return RowsKind.PUBLIC
 
-    def _lateral(self, node: exp.Lateral, ctes: _Names) -> Kind:
+    def _lateral(self, node: exp.Lateral, ctes: _Names) -> RowsKind:
         if self._is_value(node.this, ctes):
-            return Kind.PRIVATE
+            return RowsKind.PRIVATE
         self._sources.add(id(node.this.unnest()))
         return self.visit(node.this, ctes)
 
-    def _table(self, node: exp.Table, ctes: _Names) -> Kind:
+    def _table(self, node: exp.Table, ctes: _Names) -> RowsKind:
         name, schema = identifier(node.this), identifier(node.args.get("db"))
         if schema == "" and name in ctes:
             return ctes[name].kind
         if schema == SYSTEM_SCHEMA and name in self._system:
             self._system_reference(node, name)
-            return Kind.RELEASED
+            return RowsKind.RELEASED
         call = system_call(node, self._statement.tokens)
         if call is not None:
             self._refer(SystemText(call.name, call.span, node.args.get("alias") is None, call.argument))
-            return Kind.RELEASED
+            return RowsKind.RELEASED
         table = self._catalog.tables.get(table_name(node, self._catalog.database))
-        return Kind.PUBLIC if table is None or table.is_public else Kind.PRIVATE
+        return RowsKind.PUBLIC if table is None or table.is_public else RowsKind.PRIVATE
 
     def _system_reference(self, node: exp.Table, name: str) -> None:
         start, end = node.args["db"].meta.get("start"), node.this.meta.get("end")
@@ -559,7 +563,7 @@ class _Walker:
     def _subqueries(self, select: exp.Select, ctes: _Names) -> None:
         """Sub-queries in expressions of a public SELECT: each must be public or released."""
         for inner in inner_queries(select):
-            if self.visit(inner, ctes) is Kind.PRIVATE:
+            if self.visit(inner, ctes) is RowsKind.PRIVATE:
                 raise _rows_shown(inner)
 
 

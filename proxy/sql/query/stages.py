@@ -29,7 +29,7 @@ MOST_VALUES = 1000
 _OTHERS = (("true", "false"), ("2020-01-01", "2024-06-01"), ("''", "'other'"), ("1", "30000"))
 _ARRAY_WORDS = {"ANY", "SOME", "ALL"}
 
-Row = tuple[str | None, ...]
+StageRow = tuple[str | None, ...]
 
 
 class Form(enum.Enum):
@@ -89,7 +89,7 @@ class StageText:
             f" (SELECT true, q.* FROM ({text}\n) AS q) AS s(p, {', '.join(columns)}) ON true LIMIT {MOST_VALUES + 1}"
         )
 
-    def constants(self, rows: Sequence[Row]) -> str:
+    def constants(self, rows: Sequence[StageRow]) -> str:
         """What is said in the place of the sub-query, given the front's answer. Raises Unsupported."""
         if len(rows) > MOST_VALUES:
             raise Unsupported(f"a sub-query has more than {MOST_VALUES} rows, too many to compare private rows with",
@@ -145,7 +145,7 @@ def _another(value: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenStatement:
     """A statement in which a constant has taken the place of a sub-query. edits: (start, end, growth), in order."""
 
     statement: Statement
@@ -168,18 +168,18 @@ def meaning(tokens: Sequence[Token]) -> tuple[object, ...]:
     return tuple((t.token_type, t.text) for t in tokens)
 
 
-def written(text: str, stages: Sequence[StageText], stage: StageText, rows: Sequence[Row]) -> Written:
+def written(text: str, stages: Sequence[StageText], stage: StageText, rows: Sequence[StageRow]) -> WrittenStatement:
     """The text with the value of a stage, and of all that ask for the same. Raises Unsupported."""
     asked = stage.asks_for()
     return _replaced(text, {same: same.constants(rows) for same in stages if same.asks_for() == asked})
 
 
-def with_stand_ins(text: str, values: Mapping[StageText, Sequence[str]]) -> Written:
+def with_stand_ins(text: str, values: Mapping[StageText, Sequence[str]]) -> WrittenStatement:
     """The text with made up values for every stage, one for each of its columns."""
     return _replaced(text, {stage: stage.stand_in(made_up) for stage, made_up in values.items()})
 
 
-def _replaced(text: str, words: Mapping[StageText, str]) -> Written:
+def _replaced(text: str, words: Mapping[StageText, str]) -> WrittenStatement:
     parts, edits, position = [], [], 0
     for stage, said in sorted(words.items(), key=lambda item: item[0].span.start):
         span = stage.span
@@ -187,7 +187,7 @@ def _replaced(text: str, words: Mapping[StageText, str]) -> Written:
         edits.append((span.start, span.end, len(said) - (span.end - span.start)))
         position = span.end
     (whole,) = split_statements("".join((*parts, text[position:])))
-    return Written(whole, tuple(edits))
+    return WrittenStatement(whole, tuple(edits))
 
 
 def stage_of(query: exp.Expression, span: TextSpan, statement: Statement, ctes: Ctes) -> StageText | None:

@@ -40,14 +40,14 @@ _USED = frozenset(("=", "<", "<=", ">", ">="))
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class ConstantRows:
     """Rows of constants, and the names of their columns."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[exp.Expression, ...], ...]
 
 
-def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]) -> Constants | None:
+def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]) -> ConstantRows | None:
     """The rows that a relation consists of, if it is written out. name_of: of a select item. Raises Unsupported."""
     match query:
         case exp.Subquery():
@@ -55,17 +55,19 @@ def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]
         case exp.Values():
             only(query, "expressions", "alias")
             rows = tuple(tuple(row.expressions) for row in query.expressions)
-            return _even(query, Constants(tuple(f"column{i + 1}" for i in range(len(rows[0]))), rows))
+            return _even(query, ConstantRows(tuple(f"column{i + 1}" for i in range(len(rows[0]))), rows))
         case exp.Unnest() if len(query.expressions) == 1 and isinstance(query.expressions[0], exp.Array):
             only(query, "expressions", "alias")
-            return Constants(("unnest",), tuple((item,) for item in query.expressions[0].expressions))
+            return ConstantRows(("unnest",), tuple((item,) for item in query.expressions[0].expressions))
         case exp.Table(this=exp.ExplodingGenerateSeries() as series):
             numbers = whole_numbers(series)
             only(query, "this", "alias")
-            return Constants(("generate_series",), tuple((_number(n),) for n in numbers)) if numbers else None
+            return ConstantRows(("generate_series",), tuple((_number(n),) for n in numbers)) if numbers else None
         case exp.Select() if query.args.get("from_") is None and not query.args.get("with_"):
             only(query, "expressions", "kind")
-            return Constants(tuple(map(name_of, query.expressions)), (tuple(i.unalias() for i in query.expressions),))
+            return ConstantRows(
+                tuple(map(name_of, query.expressions)), (tuple(i.unalias() for i in query.expressions),)
+            )
         case exp.Select() if len(query.expressions) == 1 and type(query.expressions[0]) is exp.Star:
             return _passed_on(query, name_of)
         case exp.Union() if not query.args.get("distinct") and not query.args.get("with_"):
@@ -74,7 +76,7 @@ def constants_of(query: exp.Expression, name_of: Callable[[exp.Expression], str]
             first, second = sides
             if first is None or second is None:
                 return None
-            return _even(query, Constants(first.names, (*first.rows, *second.rows)))
+            return _even(query, ConstantRows(first.names, (*first.rows, *second.rows)))
         case _:
             return None
 
@@ -84,7 +86,7 @@ def _number(value: int) -> exp.Expression:
     return number if value >= 0 else exp.Neg(this=number)
 
 
-def _passed_on(query: exp.Select, name_of: Callable[[exp.Expression], str]) -> Constants | None:
+def _passed_on(query: exp.Select, name_of: Callable[[exp.Expression], str]) -> ConstantRows | None:
     """All of one relation of constants under the names that it is given, SELECT * FROM (VALUES ...) AS v(c)."""
     source = query.args["from_"].this
     found = constants_of(source, name_of) if isinstance(source, (exp.Values, exp.Subquery)) else None
@@ -94,10 +96,10 @@ def _passed_on(query: exp.Select, name_of: Callable[[exp.Expression], str]) -> C
     only(query.expressions[0])
     given = source.args.get("alias")
     names = tuple(identifier(c) for c in given.args.get("columns") or ()) if given is not None else ()
-    return Constants((*names, *found.names[len(names) :]), found.rows)
+    return ConstantRows((*names, *found.names[len(names) :]), found.rows)
 
 
-def _even(query: exp.Expression, found: Constants) -> Constants:
+def _even(query: exp.Expression, found: ConstantRows) -> ConstantRows:
     if any(len(row) != len(found.names) for row in found.rows):
         raise refuse(query, "rows of constants must all be the same length")
     return found
@@ -217,7 +219,7 @@ def _ordered(value: Value) -> Decimal | None:
             return None
 
 
-def bound_rows(found: Constants, node: exp.Expression, binder: Binder) -> list[Rows]:
+def bound_rows(found: ConstantRows, node: exp.Expression, binder: Binder) -> list[Rows]:
     """The rows, each by itself. binder: knows no names. Raises Unsupported."""
     if len(found.rows) > _MOST_ROWS:
         raise refuse(node, f"more than {_MOST_ROWS} rows of constants are not supported with private rows",

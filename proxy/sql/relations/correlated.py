@@ -34,7 +34,7 @@ from proxy.sql.algebra.rows import Rows
 from proxy.sql.binding.binder import Binder
 from proxy.sql.binding.subqueries import Membership, compared
 from proxy.sql.relations.joins import nullable
-from proxy.sql.relations.per_unit import GroupedRows, Item
+from proxy.sql.relations.per_unit import GroupedRows, ItemBinder
 from proxy.sql.syntax.refusal import refuse
 from proxy.sqltypes import SqlType
 
@@ -63,7 +63,7 @@ def membership_value(asked: Membership, below: Rows, rows: Rows, binder: Binder,
 
 
 def single_row(
-    select: exp.Select, rows: Rows, binder: Binder, number: int, item: Item, items: Sequence[exp.Expression] = ()
+    select: exp.Select, rows: Rows, binder: Binder, number: int, item: ItemBinder, items: Sequence[exp.Expression] = ()
 ) -> tuple[Join, tuple[tuple[str, Scalar], ...]]:
     """The join that finds a SELECT's one row, and its columns. number: of its scan. Raises Unsupported.
 

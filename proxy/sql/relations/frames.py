@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from proxy.sql.algebra.nodes import Frame, UpToPeers
+from proxy.sql.algebra.nodes import UpToPeers, WindowFrame
 from proxy.sql.syntax.refusal import only, refuse
 
 _FARTHEST = 1000
 _HINT = "Write ROWS or GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW, with UNBOUNDED or numbers from 0 to 1000."
 
 
-def frame_of(spec: exp.Expression | None) -> Frame | UpToPeers:
+def frame_of(spec: exp.Expression | None) -> WindowFrame | UpToPeers:
     """The frame that a window gives. Raises Unsupported."""
     if spec is None:
         return UpToPeers()
@@ -25,12 +25,12 @@ def frame_of(spec: exp.Expression | None) -> Frame | UpToPeers:
         raise refuse(spec, "a frame that ends before it starts is not supported", _HINT)
     kind = str(spec.args.get("kind")).upper()
     if kind == "ROWS":
-        return Frame(start, end)
+        return WindowFrame(start, end)
     if kind == "RANGE" and (start or end):
         raise refuse(spec, "a frame by values is not supported over private rows", _HINT)
     if (start, end) == (None, 0):
         return UpToPeers()
-    return Frame(start, end, by_peers=(start, end) != (None, None))
+    return WindowFrame(start, end, by_peers=(start, end) != (None, None))
 
 
 def _end(spec: exp.Expression, name: str, unbounded: int) -> int | None:

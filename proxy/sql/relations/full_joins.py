@@ -23,7 +23,7 @@ from proxy.sql.algebra.nodes import (
     Null,
     Scalar,
     Scan,
-    Together,
+    UnionRows,
     columns_of,
     with_columns,
 )
@@ -103,14 +103,14 @@ def _of_unit(scalar: Scalar, scans: Sequence[Scan]) -> Scalar:
         return scalar
     columns = [c for c in scalar.args if isinstance(c, ColumnRef)]
     for scan in scans:
-        if len(columns) == len(scalar.args) and isinstance(scan.rows, Together):
+        if len(columns) == len(scalar.args) and isinstance(scan.rows, UnionRows):
             found = _unit_column(scan, scan.rows, columns)
             if found is not None:
                 return found
     return scalar
 
 
-def _unit_column(scan: Scan, rows: Together, columns: Sequence[ColumnRef]) -> ColumnRef | None:
+def _unit_column(scan: Scan, rows: UnionRows, columns: Sequence[ColumnRef]) -> ColumnRef | None:
     if any(c.scan != scan.number or c.name not in rows.columns for c in columns):
         return None
     numbers = [rows.columns.index(c.name) for c in columns]

@@ -15,7 +15,7 @@ from sqlglot import exp
 from proxy.policy.model import JoinKey
 from proxy.sql.algebra.links import link
 from proxy.sql.algebra.nodes import Call, Join, JoinKind, Scalar, Scan, Stored, is_present
-from proxy.sql.algebra.rows import Joined, Kept, Named, Rows
+from proxy.sql.algebra.rows import Joined, KeptRows, Named, Rows
 from proxy.sql.binding.binder import Binder
 from proxy.sql.conditions.factored import requirements
 from proxy.sql.relations import kept
@@ -185,7 +185,7 @@ def _outer(first: Rows, met: Rows, on: tuple[Scalar, ...], columns: _Columns, no
     """Every row of `first`, with what it meets or NULLs."""
     if not first.has_units and met.has_units:
         rows = _left(met, first, on, columns, node)
-        return replace(rows, where=(*rows.where, _present(first, on, node)), kept=Kept(replace(first, columns=())))
+        return replace(rows, where=(*rows.where, _present(first, on, node)), kept=KeptRows(replace(first, columns=())))
     if not first.has_units:
         raise refuse(node, "an outer join of public tables is not supported with private rows", AGGREGATE_FIRST)
     rows = _left(first, met, on, columns, node)
@@ -210,7 +210,7 @@ def _full(left: Rows, right: Rows, on: tuple[Scalar, ...], columns: _Columns, no
         raise refuse(node, "FULL JOIN of private rows is not supported",
                      AGGREGATE_FIRST)  # fmt: skip
     rows = _left(kept.plain(first, node), met, on, columns, node)
-    return replace(rows, kept=Kept(replace(met, columns=()), is_full=True))
+    return replace(rows, kept=KeptRows(replace(met, columns=()), is_full=True))
 
 
 def _present(public: Rows, on: tuple[Scalar, ...], node: exp.Expression) -> Scalar:

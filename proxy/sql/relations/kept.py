@@ -12,7 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from proxy.sql.algebra.nodes import Scalar, columns_of
-from proxy.sql.algebra.rows import Kept, Rows
+from proxy.sql.algebra.rows import KeptRows, Rows
 from proxy.sql.conditions.on_null_row import is_never_true
 from proxy.sql.syntax.refusal import refuse
 
@@ -20,13 +20,13 @@ KEEPS = "an outer join that keeps rows of a public table"
 INNER = "Use JOIN, or aggregate first and join the result to the public table."
 
 
-def met(kept: Kept, other: Rows, on: Sequence[Scalar], node: exp.Expression) -> Kept | None:
+def met(kept: KeptRows, other: Rows, on: Sequence[Scalar], node: exp.Expression) -> KeptRows | None:
     """What is kept of a join's rows that `other` is joined with. None: nothing, whatever the data hold."""
-    both = Kept(_product(kept.rows, other), kept.is_full)
+    both = KeptRows(_product(kept.rows, other), kept.is_full)
     return _those(both, on, node)
 
 
-def stays(kept: Kept, other: Rows, on: Sequence[Scalar], node: exp.Expression) -> Kept:
+def stays(kept: KeptRows, other: Rows, on: Sequence[Scalar], node: exp.Expression) -> KeptRows:
     """The same for a further outer join to `other`: no row that is kept may meet one of it."""
     there = kept.scans | {s.number for s in other.scans}
     if not any(is_never_true(c, lambda scan: scan not in there) for c in on):
@@ -41,7 +41,7 @@ def passing(rows: Rows, conditions: Sequence[Scalar], node: exp.Expression) -> R
     return replace(rows, where=(*rows.where, *conditions), kept=kept)
 
 
-def _those(kept: Kept, conditions: Sequence[Scalar], node: exp.Expression) -> Kept | None:
+def _those(kept: KeptRows, conditions: Sequence[Scalar], node: exp.Expression) -> KeptRows | None:
     if any(is_never_true(c, lambda scan: scan not in kept.scans) for c in conditions):
         return None
     if any(column.scan not in kept.scans for c in conditions for column in columns_of(c)):

@@ -36,10 +36,10 @@ from proxy.sql.syntax.refusal import only, refuse
 from proxy.sqltypes import SqlType
 
 _LONGEST_NAME = 60
-Item = Callable[[exp.Expression, Binder], tuple[str, Scalar]]
+ItemBinder = Callable[[exp.Expression, Binder], tuple[str, Scalar]]
 
 
-def grouped(select: exp.Select, rows: Callable[[], Rows], binder: Binder, number: int, item: Item) -> Rows:
+def grouped(select: exp.Select, rows: Callable[[], Rows], binder: Binder, number: int, item: ItemBinder) -> Rows:
     """The rows of a SELECT over `rows` that groups by their unit. number: of its scan. Raises HushError.
 
     rows: as they are once all expressions are bound.

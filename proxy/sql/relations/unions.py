@@ -22,7 +22,7 @@ from proxy.sql.algebra.nodes import (
     Null,
     Scalar,
     Scan,
-    Together,
+    UnionRows,
     with_columns,
 )
 from proxy.sql.algebra.rows import Rows, unused_column
@@ -224,7 +224,7 @@ class TogetherRows:
             columns=(*units, *(h.column for h in held)),
         )  # fmt: skip
         names = tuple(h.column.name for h in held)
-        return Scan(self._number, table, Together(names, branches, is_unit_in_one_branch))
+        return Scan(self._number, table, UnionRows(names, branches, is_unit_in_one_branch))
 
 
 def _joins(rows: Rows, column: ColumnRef) -> frozenset[tuple[str, str]]:

@@ -20,7 +20,6 @@ from proxy.sql.algebra.nodes import (
     Beside,
     Block,
     ColumnRef,
-    Frame,
     Neighbour,
     Ordered,
     Place,
@@ -31,6 +30,7 @@ from proxy.sql.algebra.nodes import (
     UnitValueKind,
     UpToPeers,
     Windowed,
+    WindowFrame,
     WindowValue,
     columns_of,
     with_columns,
@@ -104,7 +104,7 @@ class Windows:
         self._passed: dict[ColumnRef, str] = {}
         self._windows: list[WindowValue] = []
         self._unit: tuple[ColumnRef, ...] = ()
-        self._frame: Frame | UpToPeers = UP_TO_PEERS  # of the window that is being bound
+        self._frame: WindowFrame | UpToPeers = UP_TO_PEERS  # of the window that is being bound
 
     @property
     def _rows(self) -> Rows:
@@ -142,7 +142,7 @@ class Windows:
         called = function.this if isinstance(function, exp.Filter) else function
         given = frame_of(node.args.get("spec"))
         frame = self._frame = given if type(called) in _FRAMED else UP_TO_PEERS  # others look at all rows
-        if isinstance(frame, Frame) and frame.by_peers and not (ordered and type(called) in KINDS):
+        if isinstance(frame, WindowFrame) and frame.by_peers and not (ordered and type(called) in KINDS):
             raise refuse(node, "a frame of groups is for count, sum, avg, min and max over private rows, with ORDER BY",
                          "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW.")  # fmt: skip
 

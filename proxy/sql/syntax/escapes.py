@@ -17,7 +17,7 @@ from proxy.wire.lexer import Sort
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class PlacedConstant:
     """A constant that stands at [start, end) of a text, and its value: of a number, decimal digits."""
 
     start: int
@@ -34,7 +34,7 @@ _WHOLE = re.compile(r"0(?:[xX](?:_?[0-9A-Fa-f])+|[oO](?:_?[0-7])+|[bB](?:_?[01])
 _DECIMAL = re.compile(r"N(?:\.N?)?(?:[eE]N)?".replace("N", "[0-9](?:_?[0-9])*"), re.ASCII)
 
 
-def constants(text: str) -> Iterator[Constant]:
+def constants(text: str) -> Iterator[PlacedConstant]:
     """Those that are not simply quoted, in order. Raises ValueError for one that PostgreSQL does not accept."""
     found = list(lexer.tokens(text)) if _SUSPECT.search(text) else []
     for position, token in enumerate(found):
@@ -46,24 +46,24 @@ def constants(text: str) -> Iterator[Constant]:
             raise ValueError(text)
         match text[token.start]:
             case "e" | "E":
-                yield Constant(token.start, token.end, _unescaped(token.bodies))
+                yield PlacedConstant(token.start, token.end, _unescaped(token.bodies))
             case "u" | "U":
                 end, escape = _uescape(text, found[position + 1 : position + 3], token.end)
-                yield Constant(token.start, end, _unicode("".join(token.bodies).replace("''", "'"), escape))
+                yield PlacedConstant(token.start, end, _unicode("".join(token.bodies).replace("''", "'"), escape))
             case "$":
-                yield Constant(token.start, token.end, token.text)
+                yield PlacedConstant(token.start, token.end, token.text)
             case "'" if len(token.bodies) > 1:
-                yield Constant(token.start, token.end, token.text)
+                yield PlacedConstant(token.start, token.end, token.text)
             case _:
                 pass
 
 
-def _number(token: lexer.Token) -> Iterator[Constant]:
+def _number(token: lexer.Token) -> Iterator[PlacedConstant]:
     """A number that is not written with decimal digits alone."""
     if _WHOLE.fullmatch(token.text):
-        yield Constant(token.start, token.end, str(int(token.text, 0)), is_number=True)
+        yield PlacedConstant(token.start, token.end, str(int(token.text, 0)), is_number=True)
     elif "_" in token.text and _DECIMAL.fullmatch(token.text):
-        yield Constant(token.start, token.end, token.text.replace("_", ""), is_number=True)
+        yield PlacedConstant(token.start, token.end, token.text.replace("_", ""), is_number=True)
 
 
 def _is_finished(text: str, token: lexer.Token) -> bool:
@@ -74,7 +74,7 @@ def _is_finished(text: str, token: lexer.Token) -> bool:
     return token.end - token.start == 2 * len(mark) + len(token.text)
 
 
-def masked(text: str) -> tuple[str, dict[int, Constant]]:
+def masked(text: str) -> tuple[str, dict[int, PlacedConstant]]:
     """The text with simple constants of the same length in their places, and those that they stand for by place.
 
     A long list is one constant. Raises ValueError for a text that PostgreSQL does not accept.
@@ -86,15 +86,15 @@ def masked(text: str) -> tuple[str, dict[int, Constant]]:
         raise ValueError(text)
     text = _with_masks(text, found)
     at = {c.start + (not c.is_number): c for c in found}
-    return text, {**at, **{c.start + 1: Constant(c.start, c.end, c.value) for c in lists}}
+    return text, {**at, **{c.start + 1: PlacedConstant(c.start, c.end, c.value) for c in lists}}
 
 
-def _with_masks(text: str, found: Sequence[Constant | LongList]) -> str:
+def _with_masks(text: str, found: Sequence[PlacedConstant | LongList]) -> str:
     """Blanks keep the constants that are put in apart from quotes beside them."""
     parts, at = [], 0
     for constant in found:
         length = constant.end - constant.start
-        is_number = isinstance(constant, Constant) and constant.is_number
+        is_number = isinstance(constant, PlacedConstant) and constant.is_number
         parts += [text[at : constant.start], "1" * length if is_number else f" '{'_' * (length - 4)}'".ljust(length)]
         at = constant.end
     return "".join((*parts, text[at:]))

@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from proxy.errors import Unsupported
 from proxy.sql.syntax.chains import flattened
-from proxy.sql.syntax.escapes import Constant, masked
+from proxy.sql.syntax.escapes import PlacedConstant, masked
 from proxy.wire import lexer
 
 MAX_DEPTH = 200
@@ -99,7 +99,7 @@ def tokenize(text: str) -> list[Token]:
     return [_valued(t, constants[t.start]) if t.start in constants else t for t in found] if constants else found
 
 
-def _valued(token: Token, found: Constant) -> Token:
+def _valued(token: Token, found: PlacedConstant) -> Token:
     kind = TokenType.NUMBER if found.is_number else TokenType.STRING
     return Token(kind, found.value, token.line, token.col, found.start, found.end - 1, token.comments)
 

@@ -26,7 +26,7 @@ _QUERIES = frozenset(("SELECT", "WITH", "VALUES", "TABLE"))
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Execution:
     """EXECUTE of a name with the texts of its arguments. cannot_run: one has a sub-query or a parameter."""
 
     name: str
@@ -34,7 +34,7 @@ class Call:
     cannot_run: bool
 
 
-def call_of(statement: Statement) -> Call:
+def call_of(statement: Statement) -> Execution:
     """An EXECUTE taken apart. Raises Unsupported."""
     held = statement.tokens
     if len(held) < 2 or (len(held) > 2 and (held[2].text, held[-1].text) != ("(", ")")):
@@ -48,7 +48,7 @@ def call_of(statement: Statement) -> Call:
             start = position + 1
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text, 0)
     cannot_run = any(t.token_type is TokenType.PARAMETER or _is_query(t) for t in held[2:])
-    return Call(token_name(held[1]), tuple(a for a in arguments if a.strip()), cannot_run)
+    return Execution(token_name(held[1]), tuple(a for a in arguments if a.strip()), cannot_run)
 
 
 def _is_query(token: Token) -> bool:

@@ -26,7 +26,7 @@ class ParameterNumber:
     number: int
 
 
-Argument = str | ParameterNumber
+CallArgument = str | ParameterNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SystemCall:
     """`hush.<name>(argument)` in a FROM clause."""
 
     name: str
-    argument: Argument
+    argument: CallArgument
     span: TextSpan
 
 
@@ -52,7 +52,7 @@ def system_call(node: exp.Table, tokens: Sequence[Token]) -> SystemCall | None:
     return SystemCall(name, _argument(function.expressions[0], name), TextSpan(start, end))
 
 
-def _argument(node: exp.Expression, name: str) -> Argument:
+def _argument(node: exp.Expression, name: str) -> CallArgument:
     match node:
         case exp.Literal(args={"is_string": True}):
             return str(node.this)

@@ -13,7 +13,7 @@ from proxy.admin.commands.serve import Runners
 from proxy.config import DemoConfig, ExplainRequest, ProfileConfig, ServeConfig
 from proxy.errors import HushError
 from proxy.policy.model import Policy
-from proxy.session.learning.profiling import Progress
+from proxy.session.learning.profiling import ProfilingProgress
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class CommandLine:
         self.checked.append((policy.dataset, users_file))
         return self.data_faults
 
-    def _profile(self, config: ProfileConfig, progress: Progress) -> Profiled:
+    def _profile(self, config: ProfileConfig, progress: ProfilingProgress) -> Profiled:
         self.profile_configs.append(config)
         progress(1, 1)
         return self.profiled

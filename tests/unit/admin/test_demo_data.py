@@ -10,7 +10,7 @@ import pytest
 from proxy.admin.demo.data import Summary, generate
 from proxy.admin.files import read_policy
 from proxy.errors import ConfigError
-from proxy.policy.model import Bounded, FromPolicy, Listed, Policy, Table, UnitColumns
+from proxy.policy.model import Bounded, Listed, Policy, Table, UnitColumns, WrittenBound
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.ledger.make import full_disk
 
@@ -127,7 +127,7 @@ def most_rows(shop: Path, table: Table) -> int:
 def test_a_few_customers_exceed_the_bound_of_the_policy(shop: Path, policy: Policy) -> None:
     orders = policy.tables["orders"]
     assert isinstance(orders.ownership, UnitColumns)
-    assert isinstance(orders.rows_per_unit, FromPolicy)
+    assert isinstance(orders.rows_per_unit, WrittenBound)
     limit = orders.rows_per_unit.limit
     assert most_rows(shop, orders) > limit
     per_unit = "select count(*) as n from orders group by user_id"

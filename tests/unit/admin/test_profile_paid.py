@@ -13,28 +13,32 @@ from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.config import EveryFilter
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, ReleaseKey, Request
-from proxy.plan.profile.profile import Paid, Part, TableProfile
+from proxy.plan.profile.profile import PaidPart, ProfilePart, TableProfile
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.admin.profile_shop import POLICY, config, made, opener_of, policy_of, spent
 
 
-def paid(part: Part, column: str, number: int) -> Paid:
+def paid(part: ProfilePart, column: str, number: int) -> PaidPart:
     key = ReleaseKey(fingerprint=f"f{number}", policy_digest="d", data_version="1")
-    return Paid(part, column, Request(key=key, cost=Cost(number, 0)))
+    return PaidPart(part, column, Request(key=key, cost=Cost(number, 0)))
 
 
 def test_what_was_paid_for_a_profile_is_kept_with_it_and_what_it_replaced(tmp_path: Path, folder: Path) -> None:
     path, policy = tmp_path / "b.json", policy_of(folder)
     first = TableProfile(
         table="orders", allowed=1000, rows=made(5.0), sums=(), data_version="1",
-        paid=(paid(Part.ROWS, "", 1), paid(Part.SUM, "amount", 2)),
+        paid=(paid(ProfilePart.ROWS, "", 1), paid(ProfilePart.SUM, "amount", 2)),
     )  # fmt: skip
     keep_profiles(path, policy, [first])
-    keep_profiles(path, policy, [replace(first, paid=(paid(Part.ROWS, "", 1), paid(Part.SUM, "amount", 20)))])
-    keep_profiles(path, policy, [replace(first, paid=(paid(Part.ROWS, "", 10), paid(Part.SHARES, "kind", 40)))])
+    keep_profiles(
+        path, policy, [replace(first, paid=(paid(ProfilePart.ROWS, "", 1), paid(ProfilePart.SUM, "amount", 20)))]
+    )
+    keep_profiles(
+        path, policy, [replace(first, paid=(paid(ProfilePart.ROWS, "", 10), paid(ProfilePart.SHARES, "kind", 40)))]
+    )
     ((found,), _) = read_profiles(path, policy)
     assert {(p.part, p.column): p.request.cost.pico for p in found.paid} == {
-        (Part.ROWS, ""): 10, (Part.SUM, "amount"): 20, (Part.SHARES, "kind"): 40,
+        (ProfilePart.ROWS, ""): 10, (ProfilePart.SUM, "amount"): 20, (ProfilePart.SHARES, "kind"): 40,
     }  # fmt: skip
     assert (found.earlier_pico, found.all_pico) == (1 + 2, 73)
 
@@ -42,7 +46,7 @@ def test_what_was_paid_for_a_profile_is_kept_with_it_and_what_it_replaced(tmp_pa
 def test_all_that_was_charged_for_a_profile_is_kept_with_it(filled: Path) -> None:
     asked = config(filled, columns=(("users", "age"),), filters=EveryFilter())
     findings = app.profile(asked).findings
-    (largest,) = {p.request.cost.pico for f in findings.profiles for p in f.paid if p.part is Part.ROWS}
+    (largest,) = {p.request.cost.pico for f in findings.profiles for p in f.paid if p.part is ProfilePart.ROWS}
     assert sum(f.all_pico for f in findings.profiles) + largest == findings.pico == spent(filled), (
         "but for what administrators alone are told of the largest ages"
     )

@@ -16,7 +16,7 @@ from proxy.analysis.domains import Domains
 from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, PublicKey
 from proxy.plan.release_plan import ReleasePlan
-from proxy.policy.model import Bounded, Column, FromPolicy, Listed, Table, UnitColumns
+from proxy.policy.model import Bounded, Column, Listed, Table, UnitColumns, WrittenBound
 from proxy.sql.algebra.nodes import Scalar, columns_of
 from proxy.sqltypes import SqlType as T
 from tests.oracle import times
@@ -26,7 +26,7 @@ from tests.unit.plan.shop import TABLES, context, plan
 
 _FIRST, _LAST = datetime(2024, 1, 1), datetime(2024, 12, 31, 23, 59, 59)
 SALES = Table(
-    name="sales", relation=("sales",), ownership=UnitColumns(("id",)), rows_per_unit=FromPolicy(9),
+    name="sales", relation=("sales",), ownership=UnitColumns(("id",)), rows_per_unit=WrittenBound(9),
     columns=(
         Column(name="id", type=T.INT4, key=True),
         Column(name="age", type=T.INT4, domain=Bounded(0, 110), nullable=False),

@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from proxy.analysis.channels import Channel, channel_of
+from proxy.analysis.channels import ResponseChannel, channel_of
 from proxy.analysis.estimated import Cell, Weighted, key_growth, most_repeated, weighted
 from proxy.analysis.evaluate import MISSING, choices
 from proxy.errors import Unsupported
@@ -28,7 +28,7 @@ CATALOG = Catalog(TABLES)
 TEXT_COINS = Column(name="x", type=T.TEXT, nullable=False, domain=Listed(("yes", "no")), randomized=coins("0.3", "0.9"))
 
 
-def chances(channel: Channel, column: Column, true: int) -> list[float]:
+def chances(channel: ResponseChannel, column: Column, true: int) -> list[float]:
     """Of each stored value, by the definition of each way to randomize."""
     if isinstance(column.randomized, KeptOrUniform):
         keep, many = float(column.randomized.keep), len(channel.values)

@@ -11,7 +11,7 @@ from proxy.analysis.local import check_local, reads_local
 from proxy.analysis.owned import EveryRow
 from proxy.analysis.units import own
 from proxy.errors import UnitNotJoined, Unsupported
-from proxy.sql.algebra.nodes import Block, Branch, Scan, Together
+from proxy.sql.algebra.nodes import Block, Branch, Scan, UnionRows
 from proxy.sql.relations.scope import Catalog
 from tests.unit.plan.survey import ANSWERS, UNIQUE, WITH_LOCAL
 from tests.unit.release.make import bound
@@ -75,7 +75,7 @@ def test_rows_that_a_join_could_repeat_are_refused() -> None:
 def test_a_sub_select_of_one_local_table_is_asked_about_itself() -> None:
     of = block("select count(*) from answers")
     (scan,) = of.scans
-    put_together = Together((), (Branch(of, (), ()),))
+    put_together = UnionRows((), (Branch(of, (), ()),))
     made = replace(of, scans=(Scan(scan.number + 9, WITH_LOCAL["cities"], put_together),))
     with pytest.raises(Unsupported, match="cannot be put together in a sub-select") as refused:
         check_local(made)

@@ -8,12 +8,12 @@ from types import MappingProxyType
 import pytest
 
 from proxy.plan.release_plan import PlanContext
-from proxy.policy.model import FromPolicy, PerKey, RowsPer, Table
+from proxy.policy.model import PerKey, RowsPer, Table, WrittenBound
 from tests.unit.plan.shop import ORDERS, TABLES, context, plan
 
 
 def declaring(*rows_per: RowsPer, table: Table = ORDERS) -> PlanContext:
-    told = replace(table, rows_per=rows_per, rows_per_group=FromPolicy(60))
+    told = replace(table, rows_per=rows_per, rows_per_group=WrittenBound(60))
     return replace(context(), tables=MappingProxyType({**TABLES, table.name: told}))
 
 

@@ -12,7 +12,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.analysis.meeting import unit_advice
 from proxy.analysis.units import EveryRow, UniqueKeys, UnitOf
 from proxy.errors import BadGroups, HushError, PolicyForbids, UnitNotJoined
-from proxy.policy.model import Bounded, Column, FromPolicy, JoinKey, Table, UnitColumns, UnitVia
+from proxy.policy.model import Bounded, Column, JoinKey, Table, UnitColumns, UnitVia, WrittenBound
 from proxy.sql.algebra.nodes import AggregateKind
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, context, plan, plans
@@ -175,7 +175,7 @@ def test_a_public_row_for_a_units_one_row_is_one_row_only_if_its_key_is_unique()
 )  # fmt: skip
 def test_only_equalities_without_loss_join(left: SqlType, right: SqlType, joins: bool) -> None:
     def table(name: str, kind: SqlType) -> Table:
-        return Table(name=name, relation=(name,), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(2),
+        return Table(name=name, relation=(name,), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(2),
                      columns=(Column(name="u", type=kind, key=True),))  # fmt: skip
 
     of = replace(context(), tables=MappingProxyType({"a": table("a", left), "b": table("b", right)}))
@@ -192,7 +192,7 @@ def test_all_parts_of_a_composite_unit_must_be_equated() -> None:
         columns = (Column(name="u", type=SqlType.INT4, key=True), Column(name="v", type=SqlType.TEXT, key=True),
                    Column(name="x", type=SqlType.INT4, domain=Bounded(0, 9)))  # fmt: skip
         return Table(name=name, relation=(name,), ownership=UnitColumns(("u", "v")), columns=columns,
-                     rows_per_unit=FromPolicy(2))  # fmt: skip
+                     rows_per_unit=WrittenBound(2))  # fmt: skip
 
     of = replace(context(), tables=MappingProxyType({"a": table("a"), "b": table("b")}))
     owned = plan("select sum(a.x) from a join b on a.u = b.u and a.v = b.v", of).analysed.owned

@@ -6,15 +6,17 @@ import pytest
 
 from proxy.console.ask import columns_of, forecast_of
 from proxy.console.trouble import proposed, trouble_of
-from proxy.console.wire import Answer
+from proxy.console.wire import ConsoleAnswer
 from proxy.errors import FrontFailed
 from proxy.sqltypes import SqlType
 
 TEXT, INT8, FLOAT8 = SqlType.TEXT.oid, SqlType.INT8.oid, SqlType.FLOAT8.oid
 
 
-def answer(*columns: tuple[str, int]) -> Answer:
-    return Answer(columns=tuple(n for n, _ in columns), kinds=tuple(k for _, k in columns), rows=(), notices=(), tag="")
+def answer(*columns: tuple[str, int]) -> ConsoleAnswer:
+    return ConsoleAnswer(
+        columns=tuple(n for n, _ in columns), kinds=tuple(k for _, k in columns), rows=(), notices=(), tag=""
+    )
 
 
 def test_intervals_stand_beside_their_numbers() -> None:

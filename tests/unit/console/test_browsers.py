@@ -7,7 +7,7 @@ import os
 import pytest
 
 from proxy.console.browsers import IDLE_S, LONGEST_S, Browsers
-from proxy.console.wire import Address, Credential, Place, credential
+from proxy.console.wire import Address, Credential, LoginPlace, credential
 from proxy.errors import AuthenticationFailed
 from proxy.wire.scram import make_verifier
 
@@ -25,7 +25,7 @@ class Clock:
 
 
 def known(login: str = "ann") -> Credential:
-    return Credential(address=ADDRESS, place=Place(login, "shop"), client_key="client", server_key="server")
+    return Credential(address=ADDRESS, place=LoginPlace(login, "shop"), client_key="client", server_key="server")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_browser_is_found_by_its_cookie_and_by_no_other(browsers: Browsers) ->
     cookie = browsers.begin(known())
     found = browsers.find(cookie)
     assert found is not None
-    assert found.credential.place == Place("ann", "shop")
+    assert found.credential.place == LoginPlace("ann", "shop")
     assert browsers.find(cookie[:-1]) is browsers.find("") is None
 
 
@@ -100,8 +100,8 @@ def test_a_logged_out_browser_is_forgotten(browsers: Browsers) -> None:
 
 def test_what_is_kept_of_a_password_does_not_hold_it() -> None:
     verifier = make_verifier("a pass word", salt=b"sixteen bytes ..")
-    kept = credential(ADDRESS, Place("ann", "shop"), "a pass word", verifier)
+    kept = credential(ADDRESS, LoginPlace("ann", "shop"), "a pass word", verifier)
     assert "a pass word" not in (kept.client_key, kept.server_key)
     assert kept.client_key not in repr(kept)
     with pytest.raises(AuthenticationFailed):
-        credential(ADDRESS, Place("ann", "shop"), "a pass wore", verifier)
+        credential(ADDRESS, LoginPlace("ann", "shop"), "a pass wore", verifier)

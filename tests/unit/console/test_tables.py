@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.console.budget import Asked, Day, by_day
+from proxy.console.budget import Day, PastQuestion, by_day
 from proxy.console.tables import ColumnFacts, TableFacts, examples
 from proxy.console.visits import written
 
@@ -52,8 +52,8 @@ def test_a_number_with_listed_values_is_not_averaged_by_itself() -> None:
 
 
 def test_days_are_added_up_the_latest_first() -> None:
-    def asked(day: str, cost: str, *, is_free: bool = False) -> Asked:
-        return Asked(at=day, day=day, statement="", epsilon=1.0, cost=Decimal(cost), is_free=is_free, outcome="")
+    def asked(day: str, cost: str, *, is_free: bool = False) -> PastQuestion:
+        return PastQuestion(at=day, day=day, statement="", epsilon=1.0, cost=Decimal(cost), is_free=is_free, outcome="")
 
     found = by_day([asked("2026-01-02", "0.1"), asked("2026-01-01", "0.25"), asked("2026-01-02", "0", is_free=True)])
     assert found == (Day("2026-01-02", 2, 1, "0.100000"), Day("2026-01-01", 1, 0, "0.250000"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from proxy.dp.accuracy import (
     Interval,
     Noisy,
-    Shared,
+    SharedNoise,
     half_width_95,
     half_width_beside_95,
     half_width_up,
@@ -74,7 +74,7 @@ def test_an_interval_upside_down_is_refused() -> None:
 # --- averages ---------------------------------------------------------------------------------------
 
 
-NORMAL = Shared(Distribution.GAUSSIAN)
+NORMAL = SharedNoise(Distribution.GAUSSIAN)
 
 
 def coverage_of_halves(total: float, count: float, scale: float) -> float:
@@ -84,7 +84,7 @@ def coverage_of_halves(total: float, count: float, scale: float) -> float:
     """
     draws = [math.copysign(scale * math.log1p(-abs(2 * u - 1)), 0.5 - u) for u in ((i + 0.5) / 160 for i in range(160))]
     sd, one = 2 * scale, math.sqrt(2) * scale
-    halves = Shared(Distribution.LAPLACE, ((one, one), (-one, one)))
+    halves = SharedNoise(Distribution.LAPLACE, ((one, one), (-one, one)))
     hit = 0
     for a in draws:
         for b in draws:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from proxy.dp.margins import MOST_EXACT, Keys, Table, agreed_sds, agreeing, descent, margin, settle
+from proxy.dp.margins import MOST_EXACT, MarginKeys, MarginTable, agreed_sds, agreeing, descent, margin, settle
 
 SIZES = {0: 3, 1: 2, 2: 4}
 CUBE = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -24,16 +24,16 @@ UNORDERED = [[(0, 1), (1, 2), (0,), (1,), (2,)], [(0,), (1,), (2,), (0, 1), (0, 
 SETS = [*ORDERED, *UNORDERED, [(0, 1), (1, 2), (0, 2)]]
 
 
-def shape(keys: Keys, places: int = 1) -> tuple[int, ...]:
+def shape(keys: MarginKeys, places: int = 1) -> tuple[int, ...]:
     return (places, *(SIZES[k] for k in keys))
 
 
-def drawn(sets: list[Keys], *, around: float, places: int = 1) -> dict[Keys, Table]:
+def drawn(sets: list[MarginKeys], *, around: float, places: int = 1) -> dict[MarginKeys, MarginTable]:
     rng = np.random.default_rng(len(sets))
     return {s: rng.normal(around, 10, shape(s, places)) for s in sets}
 
 
-def by_the_book(tables: dict[Keys, Table], sds: dict[Keys, float]) -> dict[Keys, Table]:
+def by_the_book(tables: dict[MarginKeys, MarginTable], sds: dict[MarginKeys, float]) -> dict[MarginKeys, MarginTable]:
     """Least squares over the whole table, one equation for each cell."""
     rows, values = [], []
     for keys, table in tables.items():
@@ -48,7 +48,7 @@ def by_the_book(tables: dict[Keys, Table], sds: dict[Keys, float]) -> dict[Keys,
 
 
 @pytest.mark.parametrize("sets", SETS, ids=str)
-def test_tables_are_brought_together_by_least_squares(sets: list[Keys]) -> None:
+def test_tables_are_brought_together_by_least_squares(sets: list[MarginKeys]) -> None:
     tables = drawn(sets, around=20)
     sds = {s: 1.5 ** (i % 3) for i, s in enumerate(sets)}
     found, expected = agreeing(tables, sds), by_the_book(tables, sds)
@@ -57,7 +57,7 @@ def test_tables_are_brought_together_by_least_squares(sets: list[Keys]) -> None:
 
 
 @pytest.mark.parametrize("sets", SETS, ids=str)
-def test_the_noise_of_tables_that_agree_is_what_comes_through(sets: list[Keys]) -> None:
+def test_the_noise_of_tables_that_agree_is_what_comes_through(sets: list[MarginKeys]) -> None:
     """Each noise by itself: a cell of what agrees is a sum of them with fixed factors."""
     sds = {s: 3.0 + 2.0 * n for n, s in enumerate(sets)}
     nothing = {s: np.zeros(shape(s)) for s in sets}
@@ -96,7 +96,7 @@ def test_a_total_gains_from_its_parts_and_loses_nothing() -> None:
 
 @pytest.mark.parametrize("is_nonnegative", [True, False])
 @pytest.mark.parametrize("sets", ORDERED, ids=str)
-def test_whole_numbers_add_up(sets: list[Keys], is_nonnegative: bool) -> None:
+def test_whole_numbers_add_up(sets: list[MarginKeys], is_nonnegative: bool) -> None:
     tables = agreeing(drawn(sets, around=2, places=3), dict.fromkeys(sets, 1.0))
     found = settle(tables, nonnegative=is_nonnegative)
     assert found is not None
@@ -122,7 +122,7 @@ def test_whole_numbers_are_near() -> None:
 
 
 @pytest.mark.parametrize("sets", ORDERED, ids=str)
-def test_numbers_that_are_not_whole_add_up(sets: list[Keys]) -> None:
+def test_numbers_that_are_not_whole_add_up(sets: list[MarginKeys]) -> None:
     tables = agreeing(drawn(sets, around=2, places=3), dict.fromkeys(sets, 1.0))
     found = settle(tables, nonnegative=True, whole=False)
     assert found is not None
@@ -137,7 +137,7 @@ def test_numbers_that_are_not_whole_add_up(sets: list[Keys]) -> None:
 
 
 @pytest.mark.parametrize("sets", UNORDERED, ids=str)
-def test_some_sets_have_no_order(sets: list[Keys]) -> None:
+def test_some_sets_have_no_order(sets: list[MarginKeys]) -> None:
     assert descent(sets) is None
     assert settle(agreeing(drawn(sets, around=2), dict.fromkeys(sets, 1.0)), nonnegative=True) is None
 

@@ -29,7 +29,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sqltypes import SqlType
 from tests.unit.ledger.make import account, ask
 
@@ -124,7 +124,7 @@ def paying(directory: Path) -> Callable[..., Reserved]:
 def first_stage(engine: Engine, reserved: Reserved, *, timeout_s: float, cancellation: Cancellation) -> RawResult:
     """What the first statement of a charge gives."""
     with staged(engine, reserved, timeout_s=timeout_s, cancellation=cancellation) as stages:
-        return stages.rows(0, Kept())
+        return stages.rows(0, KeptKeys())
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from proxy.engines.duckdb import DuckDBEngine
 from proxy.errors import ConfigError
 from proxy.plan.charge import Reserved
 from proxy.policy.model import Column, DuckDBFile, Limits, PostgresSource
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sqltypes import SqlType
 from tests.unit.engines.make import CITIES, USERS, database, first_stage, paying, policy, renamed, staged
 
@@ -211,15 +211,15 @@ def test_files_settings_extensions_and_the_data_are_out_of_reach(
 def test_a_later_stage_is_given_the_keys_that_were_kept(engine: Engine, pay: Pay) -> None:
     paid = pay("select 1", "select unnest($1::varchar[]), unnest($2::bigint[])", "select 3")
     with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
-        assert stages.rows(0, Kept()).rows == ((1,),)
-        assert stages.rows(1, Kept((("Oslo", None, "O'x"), (1, None, 2)))).rows == (
+        assert stages.rows(0, KeptKeys()).rows == ((1,),)
+        assert stages.rows(1, KeptKeys((("Oslo", None, "O'x"), (1, None, 2)))).rows == (
             ("Oslo", 1),
             (None, None),
             ("O'x", 2),
         )
-        assert stages.rows(2, Kept()).rows == ((3,),)
+        assert stages.rows(2, KeptKeys()).rows == ((3,),)
     with staged(engine, pay("select 4"), timeout_s=60, cancellation=Cancellation()) as stages:
-        assert stages.rows(0, Kept()).rows == ((4,),)
+        assert stages.rows(0, KeptKeys()).rows == ((4,),)
 
 
 def test_all_stages_of_a_charge_see_one_version_of_the_data(tmp_path: Path, pay: Pay) -> None:
@@ -229,11 +229,11 @@ def test_all_stages_of_a_charge_see_one_version_of_the_data(tmp_path: Path, pay:
         writer.execute("create table memory.moving.t as select 1 as x")
         paid = pay("select sum(x) from memory.moving.t", "select count(*) from memory.moving.t")
         with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
-            assert stages.rows(0, Kept()).rows == ((1,),)
+            assert stages.rows(0, KeptKeys()).rows == ((1,),)
             writer.execute("insert into memory.moving.t values (2)")
-            assert stages.rows(1, Kept()).rows == ((1,),)
+            assert stages.rows(1, KeptKeys()).rows == ((1,),)
         with staged(engine, paid, timeout_s=60, cancellation=Cancellation()) as stages:
-            assert stages.rows(1, Kept()).rows == ((2,),)
+            assert stages.rows(1, KeptKeys()).rows == ((2,),)
     engine.close()
 
 
@@ -241,7 +241,7 @@ def test_a_stage_that_fails_ends_the_charge_and_its_connection(engine: DuckDBEng
     paid = pay("select error('secret')", "select 2")
     running = staged(engine, paid, timeout_s=60, cancellation=Cancellation())
     with pytest.raises(EngineStopped) as failed, running as stages:
-        stages.rows(0, Kept())
+        stages.rows(0, KeptKeys())
     assert "secret" not in "".join(traceback.format_exception(failed.value))
     assert run("select 5").rows == ((5,),)
 

@@ -23,7 +23,7 @@ from proxy.engines.postgres_failures import stopped
 from proxy.errors import ConfigError, Failure, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import DataFiles, DuckDBFile
-from proxy.release.raw import Kept
+from proxy.release.raw import KeptKeys
 from tests.postgres_server import PrivateServer, start_server
 from tests.unit.engines.make import ORDERS, database, first_stage, paying, policy, renamed
 from tests.unit.engines.private_postgres import DATA, DATABASE, LOGIN, open_engine, policy_of
@@ -271,7 +271,7 @@ def test_all_charges_of_a_statement_are_computed_over_one_snapshot(
         found = []
         for number in range(2):
             with session.stages(pay(counted + " " * number)) as stages:
-                found.append(stages.rows(0, Kept()).rows)
+                found.append(stages.rows(0, KeptKeys()).rows)
             owner.execute("insert into items values (10)")
     assert found[0] == found[1]
 

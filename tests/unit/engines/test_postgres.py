@@ -17,7 +17,7 @@ from proxy.engines.postgres_open import connect
 from proxy.errors import ConfigError, QueryCanceled
 from proxy.plan.charge import Reserved
 from proxy.policy.model import PostgresSource
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.syntax.names import spelled
 from tests.postgres_server import PrivateServer, start_server
 from tests.unit.engines.make import CITIES, first_stage, paying, policy, renamed, staged
@@ -94,12 +94,12 @@ def test_stages_see_one_snapshot_and_kept_keys(
         server.owner(DATABASE) as owner,
         staged(engine, pay(counted, kept, counted), timeout_s=60, cancellation=Cancellation()) as stages,
     ):
-        before = stages.rows(0, Kept()).rows
+        before = stages.rows(0, KeptKeys()).rows
         owner.execute("insert into items values (10)")
-        assert stages.rows(1, Kept((("a", None, "a"),))).rows == (("a", 2), (None, 1))
-        assert stages.rows(2, Kept()).rows == before
+        assert stages.rows(1, KeptKeys((("a", None, "a"),))).rows == (("a", 2), (None, 1))
+        assert stages.rows(2, KeptKeys()).rows == before
     with staged(engine, pay(counted), timeout_s=60, cancellation=Cancellation()) as stages:
-        assert stages.rows(0, Kept()).rows != before
+        assert stages.rows(0, KeptKeys()).rows != before
 
 
 def test_only_short_statements_are_compiled_and_only_where_the_server_does_that(
@@ -171,7 +171,7 @@ def test_a_server_without_room_is_a_fixed_message_and_is_used_again(
     with staged(engine, pay("select 1"), timeout_s=60, cancellation=Cancellation()) as stages:
         with pytest.raises(EngineStopped) as crowded:
             first_stage(engine, pay("select 2"), timeout_s=60, cancellation=Cancellation())
-        assert stages.rows(0, Kept()).rows == ((1,),)
+        assert stages.rows(0, KeptKeys()).rows == ((1,),)
     with pytest.raises(EngineStopped) as full:
         first_stage(engine, spilled, timeout_s=60, cancellation=Cancellation())
     for failed, words in ((crowded.value, "data cannot be reached"), (full.value, "engine came to its limits")):
@@ -192,7 +192,7 @@ def test_a_server_that_goes_away_is_a_fixed_message_and_is_found_again(pay: Call
     ):
         timer = threading.Timer(0.3, _end_others, [owner])
         timer.start()
-        stages.rows(0, Kept())
+        stages.rows(0, KeptKeys())
     timer.join()
     assert first_stage(engine, pay("select 3"), timeout_s=60, cancellation=Cancellation()).rows == ((3,),)
     with server.owner() as owner:

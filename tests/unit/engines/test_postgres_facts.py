@@ -14,8 +14,8 @@ from proxy.engines.base import Cancellation, EngineStopped
 from proxy.engines.postgres import PostgresEngine
 from proxy.errors import ConfigError, Failure
 from proxy.plan.charge import Reserved
-from proxy.policy.model import Column, FromPolicy, JoinKey, PostgresSource, PublicTable, Table, UnitColumns, UnitVia
-from proxy.release.raw import Kept
+from proxy.policy.model import Column, JoinKey, PostgresSource, PublicTable, Table, UnitColumns, UnitVia, WrittenBound
+from proxy.release.raw import KeptKeys
 from proxy.sqltypes import SqlType
 from tests.postgres_server import PrivateServer
 from tests.unit.engines.make import CITIES, ITEMS, USERS, first_stage, paying, renamed, staged
@@ -96,7 +96,7 @@ def test_a_complete_join_is_a_checked_foreign_key_as_long_as_it_is_served(
     server: PrivateServer, pay: Callable[..., Reserved]
 ) -> None:
     dweller = Table(
-        name="dweller", relation=("dweller",), ownership=UnitColumns(("id",)), rows_per_unit=FromPolicy(3),
+        name="dweller", relation=("dweller",), ownership=UnitColumns(("id",)), rows_per_unit=WrittenBound(3),
         joins=(JoinKey("town", "towns", "town"),), complete_joins=(JoinKey("town", "towns", "town"),),
         columns=(Column(name="id", type=SqlType.INT4, key=True), Column(name="town", type=SqlType.INT4)),
     )  # fmt: skip
@@ -159,11 +159,11 @@ def test_a_unique_key_that_is_lost_while_it_is_served_ends_statements_until_it_i
         owner.execute("reindex table concurrently replaced")
         assert count() == ((1,),)
         with staged(engine, counted, timeout_s=60, cancellation=Cancellation()) as stages:
-            assert stages.rows(0, Kept()).rows == ((1,),)
+            assert stages.rows(0, KeptKeys()).rows == ((1,),)
             owner.execute("set lock_timeout = '50ms'")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 owner.execute("drop index only_one")
-            assert stages.rows(0, Kept()).rows == ((1,),)
+            assert stages.rows(0, KeptKeys()).rows == ((1,),)
         owner.execute("drop index only_one")
         with pytest.raises(EngineStopped) as lost:
             count()

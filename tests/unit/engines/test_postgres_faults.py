@@ -17,7 +17,7 @@ from proxy.engines.postgres import PostgresEngine
 from proxy.errors import Failure, TooMuch
 from proxy.plan.charge import Reserved
 from proxy.policy.model import PostgresSource
-from proxy.release.raw import Kept
+from proxy.release.raw import KeptKeys
 from tests.postgres_server import PrivateServer, start_server
 from tests.unit.engines.make import first_stage, paying, policy, staged
 
@@ -122,8 +122,8 @@ def test_a_process_that_stands_still_is_let_go(
         pytest.raises(TooMuch),
         staged(engine, statements, timeout_s=0.5, cancellation=Cancellation()) as stages,
     ):
-        _stop(int(str(stages.rows(0, Kept()).rows[0][0])), stopped)
-        stages.rows(1, Kept())
+        _stop(int(str(stages.rows(0, KeptKeys()).rows[0][0])), stopped)
+        stages.rows(1, KeptKeys())
     _stop(_number(engine, pay("select pg_backend_pid()")), stopped)
     with pytest.raises(EngineStopped) as failed:
         _number(engine, pay("select 1"), timeout_s=0.2)

@@ -18,7 +18,7 @@ from proxy.errors import HushError
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import SetsPlan
 from proxy.plan.sql.salting import spelled
-from proxy.policy.model import FromPolicy, NotGiven, Policy, Unknown
+from proxy.policy.model import NotGiven, Policy, Unknown, WrittenBound
 from proxy.sql.render.dialect import DUCKDB, Dialect
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
@@ -41,7 +41,7 @@ def policy(*, is_tight: bool = False) -> Policy:
     served = corpus.policy()
     tables = {name: replace(table, relation=table.relation[-1:]) for name, table in served.tables.items()}
     for name, table in tables.items() if is_tight else ():
-        rows = NotGiven() if table.is_public or table.unit_unique else FromPolicy(3)
+        rows = NotGiven() if table.is_public or table.unit_unique else WrittenBound(3)
         columns = tuple(replace(c, nullable=True) for c in table.columns)
         tables[name] = replace(table, columns=columns, keys_per_unit=1, rows_per_unit=rows)
     return replace(served, tables=tables)

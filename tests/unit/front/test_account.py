@@ -10,7 +10,7 @@ import pytest
 
 from proxy.errors import FrontFailed
 from proxy.front import account as module
-from proxy.front.account import Account, can_traverse, choose_account, own_account
+from proxy.front.account import SystemUser, can_traverse, choose_account, own_account
 
 
 def entry(name: str, uid: int) -> pwd.struct_passwd:
@@ -26,7 +26,7 @@ def lookup(**known: int) -> object:
 
 @pytest.fixture
 def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "own_account", lambda: Account("root", 0, 0))
+    monkeypatch.setattr(module, "own_account", lambda: SystemUser("root", 0, 0))
 
 
 @pytest.mark.usefixtures("as_root")
@@ -41,7 +41,7 @@ def test_root_prefers_an_account_of_its_own_and_postgres_last() -> None:
 
 @pytest.mark.usefixtures("as_root")
 def test_root_obeys_the_configuration_unless_it_is_root_again() -> None:
-    assert choose_account("svc", lookup=lookup(svc=5)) == Account("svc", 5, 5)  # type: ignore[arg-type] # a fake
+    assert choose_account("svc", lookup=lookup(svc=5)) == SystemUser("svc", 5, 5)  # type: ignore[arg-type] # a fake
     with pytest.raises(FrontFailed, match="refuses to run as root"):
         choose_account("toor", lookup=lookup(toor=0))  # type: ignore[arg-type] # a fake
     with pytest.raises(FrontFailed, match='no account "gone"'):
@@ -49,8 +49,8 @@ def test_root_obeys_the_configuration_unless_it_is_root_again() -> None:
 
 
 def test_others_run_it_as_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "own_account", lambda: Account("me", 7, 7))
-    assert choose_account("") == choose_account("me") == Account("me", 7, 7)
+    monkeypatch.setattr(module, "own_account", lambda: SystemUser("me", 7, 7))
+    assert choose_account("") == choose_account("me") == SystemUser("me", 7, 7)
     with pytest.raises(FrontFailed, match="only root"):
         choose_account("postgres")
 
@@ -63,9 +63,9 @@ def test_an_account_without_an_entry_is_told_what_to_do(monkeypatch: pytest.Monk
 
 
 def test_a_directory_is_reachable_if_every_step_is(tmp_path: Path) -> None:
-    mine = Account("me", os.geteuid(), os.getegid())
-    stranger = Account("other", 4_000_000_000, 4_000_000_000)
-    group = Account("group", 4_000_000_000, os.getegid())
+    mine = SystemUser("me", os.geteuid(), os.getegid())
+    stranger = SystemUser("other", 4_000_000_000, 4_000_000_000)
+    group = SystemUser("group", 4_000_000_000, os.getegid())
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (tmp_path / "a").chmod(0o710)

@@ -10,7 +10,7 @@ import pytest
 
 from proxy.errors import FrontFailed
 from proxy.front import binaries as module
-from proxy.front.account import Account, own_account
+from proxy.front.account import SystemUser, own_account
 from proxy.front.binaries import (
     Binaries,
     Search,
@@ -149,5 +149,5 @@ def test_a_copy_of_the_wheel_keeps_its_layout_and_is_readable_by_all(tmp_path: P
 def test_the_launcher_is_told_what_to_drop() -> None:
     own = launch_command(ME, ["/bin/true"], address_space=10, file_size=20)
     assert own[4:] == [str(os.getpid()), "-1", "-1", "10", "20", "/bin/true"]
-    other = launch_command(Account("x", ME.uid + 1, 9), ["/bin/true"])
+    other = launch_command(SystemUser("x", ME.uid + 1, 9), ["/bin/true"])
     assert other[4:] == [str(os.getpid()), str(ME.uid + 1), "9", "0", "0", "/bin/true"]

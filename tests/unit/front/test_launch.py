@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from proxy.front import launch
-from proxy.front.account import Account, own_account
+from proxy.front.account import SystemUser, own_account
 from proxy.front.binaries import clean_environment, launch_command
 
 ME = own_account()
@@ -55,7 +55,7 @@ def test_a_limit_is_never_raised() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 def test_root_becomes_the_account_with_all_its_groups_gone() -> None:
     nobody = pwd.getpwnam("nobody")
-    account = Account("nobody", nobody.pw_uid, nobody.pw_gid)
+    account = SystemUser("nobody", nobody.pw_uid, nobody.pw_gid)
     done = run(launch_command(account, ["/usr/bin/id"]))
     assert f"uid={nobody.pw_uid}(" in done.stdout
     assert f"groups={nobody.pw_gid}(" in done.stdout

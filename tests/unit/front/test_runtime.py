@@ -15,11 +15,11 @@ import pytest
 
 from proxy.errors import FrontFailed
 from proxy.front import runtime as module
-from proxy.front.account import Account, own_account
+from proxy.front.account import SystemUser, own_account
 from proxy.front.runtime import RuntimeDirectory, create, end_processes, processes_in, sweep
 
 ME = own_account()
-STRANGER = Account("stranger", 3_000_000_000, 3_000_000_000)
+STRANGER = SystemUser("stranger", 3_000_000_000, 3_000_000_000)
 PATIENCE_S = 60.0
 
 

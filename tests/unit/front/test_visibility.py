@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import PolicyError
 from proxy.front.visibility import (
-    Reference,
+    ShownForeignKey,
     Visibility,
     group_logins,
     primary_key,
@@ -61,14 +61,14 @@ def test_a_key_that_children_find_their_unit_by_is_unique() -> None:
 
 def test_foreign_keys_have_two_visible_ends_and_a_unique_target() -> None:
     given = policy()
-    assert references(given, ALL, ORDERS) == (Reference("user_id", "users", "user_id"),)
-    assert references(given, ALL, ITEMS) == (Reference("order_id", "orders", "order_id"),)
+    assert references(given, ALL, ORDERS) == (ShownForeignKey("user_id", "users", "user_id"),)
+    assert references(given, ALL, ITEMS) == (ShownForeignKey("order_id", "orders", "order_id"),)
     assert references(given, ALL, STORES) == ()
     assert references(given, Visibility(("orders", "items")), ORDERS) == ()
 
 
 def test_foreign_keys_need_comparable_types_and_existing_columns() -> None:
-    def joined(column: Column, ref_column: str = "user_id") -> tuple[Reference, ...]:
+    def joined(column: Column, ref_column: str = "user_id") -> tuple[ShownForeignKey, ...]:
         table = Table(
             name="t",
             relation=("t",),
@@ -78,7 +78,7 @@ def test_foreign_keys_need_comparable_types_and_existing_columns() -> None:
         )
         return references(policy(USERS, table), Visibility(("users", "t")), table)
 
-    assert joined(Column(name="a", type=SqlType.INT8)) == (Reference("a", "users", "user_id"),)
+    assert joined(Column(name="a", type=SqlType.INT8)) == (ShownForeignKey("a", "users", "user_id"),)
     assert joined(Column(name="a", type=SqlType.TEXT)) == ()
     assert joined(Column(name="a", type=SqlType.INT8, hidden=True)) == ()
     assert joined(Column(name="a", type=SqlType.INT4), "shadow") == ()
@@ -96,4 +96,4 @@ def test_text_and_varchar_keys_are_comparable() -> None:
         columns=(Column(name="who", type=SqlType.TEXT),),
     )
     given = policy(parent, child)
-    assert references(given, Visibility(("users", "c")), child) == (Reference("who", "users", "name"),)
+    assert references(given, Visibility(("users", "c")), child) == (ShownForeignKey("who", "users", "name"),)

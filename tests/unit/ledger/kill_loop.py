@@ -21,7 +21,7 @@ from proxy.dp.accounting import PICO
 from proxy.ledger.base import Receipt
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Cost, Reserved
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from tests.unit.ledger.make import account, ask, want
 
 ACCOUNTS = (account("dataset", pico=PICO), account("user", pico=PICO))
@@ -92,7 +92,7 @@ def problems_after(directory: Path, answered: int, spent_before: int, number: in
     if not answered <= charged <= answered + 1:
         problems.append(f"round {number}: {answered} answered, {charged} charged")
     receipt = ledger.reserve(ACCOUNTS, want(f"{number}.0", PRICE), ask())
-    if isinstance(receipt.items[0], Stored) != (receipt.charged[0] == Cost(0, 0)):
+    if isinstance(receipt.items[0], StoredRelease) != (receipt.charged[0] == Cost(0, 0)):
         problems.append(f"round {number}: a stored release was charged, or a new one was free")
     answer(ledger, receipt)
     spent = ledger.balances(ACCOUNTS)[0].spent.pico

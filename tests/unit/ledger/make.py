@@ -14,7 +14,7 @@ from proxy.dp.selection import KeyRule
 from proxy.ledger.base import Gift, Question, Wanted
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request, Reserved
 from proxy.policy.model import Accounting, Promise, Refresh
-from proxy.policy.pledge import Owner, Pledge
+from proxy.policy.pledge import Pledge, RowsOwner
 
 RULE = KeyRule(tau=30.5, sigma_n=5.0, norm_ratio=1.5, keys_per_unit=10, min_units=0)
 EARLIER = Path(__file__).with_name("earlier.jsonl")  # an export of the version before entries said what is promised
@@ -65,7 +65,7 @@ def pledge(
     """A policy's promise; each promise has a policy of its own."""
     return Pledge(
         dataset=dataset, policy_digest=digest or f"policy of {promise}", promise=promise, unit=unit,
-        owners=(("table orders", Owner(owners)),), changed_from=changed_from,
+        owners=(("table orders", RowsOwner(owners)),), changed_from=changed_from,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from proxy.ledger.base import AccountSpent, Ending, Ledger, Receipt, Wanted
 from proxy.ledger.chain import Ended, Entry, Reason
 from proxy.plan.charge import Account, Cost, Reserved
 from proxy.policy.model import Refresh
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from tests.unit.ledger.make import account, ask, key, payers, reserved_of, want
 from tests.unit.ledger.suite import DAY_S, NOTHING, PRICE
 
@@ -68,7 +68,7 @@ class RetrySuite:
         ledger.settle(again.statement)
         ledger.store.put(taken, b"noise")
         last = ledger.reserve(payers(), want(), ask(after_s=2))
-        assert last.items == (Stored(release_id=item.release_id, key=key(), payload=b"noise"),)
+        assert last.items == (StoredRelease(release_id=item.release_id, key=key(), payload=b"noise"),)
         assert last.charged == FREE
         assert [line.reused for line in ledger.history("alice", 9)] == [True, True, False]
 
@@ -161,7 +161,7 @@ class RetrySuite:
         ledger.store.put(taken[0], b"hers")
         for accounts, payload in ((payers(), b"hers"), (bob, b"bob's")):
             (found,) = ledger.reserve(accounts, want(), ask()).items
-            assert isinstance(found, Stored)
+            assert isinstance(found, StoredRelease)
             assert found.payload == payload
 
     # --- who, what, when ----------------------------------------------------------------------

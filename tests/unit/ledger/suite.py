@@ -18,7 +18,7 @@ from proxy.ledger.books import Books
 from proxy.ledger.chain import PREVIEW_CHARS, Entry, Keyed
 from proxy.plan.charge import Account, Cost, ReleaseKey, Reserved
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
-from proxy.release.store import Missing, Stored
+from proxy.release.store import NotStored, StoredRelease
 from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, pledge, reserved_of, want
 
 NOTHING = Cost(0, 0)
@@ -285,7 +285,7 @@ class LedgerSuite:
         first = ledger.reserve(payers(), want(), ask())
         finish(ledger, first)
         again = ledger.reserve(payers(), want(), ask())
-        stored = Stored(release_id=reserved_of(first.items[0]).release_id, key=key(), payload=b"noise")
+        stored = StoredRelease(release_id=reserved_of(first.items[0]).release_id, key=key(), payload=b"noise")
         assert again.items == (stored,)
         assert again.charged == (NOTHING,) * 3
         assert again.balances == first.balances
@@ -325,7 +325,7 @@ class LedgerSuite:
         for accounts, payload in ((payers(), b"first"), (bob, b"second")):
             again = ledger.reserve(accounts, want(), ask())
             assert again.charged == (NOTHING,) * 3
-            assert [item.payload for item in again.items if isinstance(item, Stored)] == [payload]
+            assert [item.payload for item in again.items if isinstance(item, StoredRelease)] == [payload]
         assert ledger.reserve(payers(user="carol", session="s3"), want(), ask()).charged == (NOTHING, PRICE, PRICE)
 
     def test_what_others_paid_for_is_not_preferred_to_what_the_login_paid_for(self, ledger: Ledger) -> None:
@@ -339,14 +339,14 @@ class LedgerSuite:
         finish(ledger, theirs, b"theirs")
         receipt = ledger.reserve(of("b", "alice", "3"), want(), ask())
         assert receipt.charged == (NOTHING, PRICE, NOTHING, PRICE)
-        assert [item.payload for item in receipt.items if isinstance(item, Stored)] == [b"hers"]
+        assert [item.payload for item in receipt.items if isinstance(item, StoredRelease)] == [b"hers"]
 
     def test_fresh_noise_is_charged_in_full(self, ledger: Ledger) -> None:
         finish(ledger, ledger.reserve(payers(), want(), ask()))
         fresh = ledger.reserve(payers(), want(), ask(), fresh=True)
         assert fresh.charged == (PRICE,) * 3
         finish(ledger, fresh, b"newer")
-        assert ledger.store.get(key()) == Stored(
+        assert ledger.store.get(key()) == StoredRelease(
             release_id=reserved_of(fresh.items[0]).release_id, key=key(), payload=b"newer"
         )
 
@@ -387,13 +387,13 @@ class LedgerSuite:
         changed = replace(key(), **{part: "other"})
         wanted = (replace(want()[0], request=replace(want()[0].request, key=changed)),)
         assert ledger.reserve(payers(), wanted, ask()).charged == (PRICE,) * 3
-        assert ledger.store.get(changed) == Missing()
+        assert ledger.store.get(changed) == NotStored()
 
     def test_seen_shows_only_what_all_these_accounts_paid_for(self, ledger: Ledger) -> None:
-        assert ledger.seen(payers(), key()) == Missing()
+        assert ledger.seen(payers(), key()) == NotStored()
         finish(ledger, ledger.reserve(payers(), want(), ask()))
-        assert isinstance(ledger.seen(payers(), key()), Stored)
-        assert ledger.seen(payers(session="s2"), key()) == Missing()
+        assert isinstance(ledger.seen(payers(), key()), StoredRelease)
+        assert ledger.seen(payers(session="s2"), key()) == NotStored()
         assert len(ledger.history("alice", 10)) == 1
 
     def test_one_charge_stores_one_draw(self, ledger: Ledger) -> None:
@@ -401,7 +401,7 @@ class LedgerSuite:
         ledger.store.put(item, b"first")
         with pytest.raises(LedgerFailed):
             ledger.store.put(item, b"second")
-        assert ledger.store.get(key()) == Stored(release_id=item.release_id, key=key(), payload=b"first")
+        assert ledger.store.get(key()) == StoredRelease(release_id=item.release_id, key=key(), payload=b"first")
 
     def test_a_release_that_is_not_there_cannot_be_loaded(self, ledger: Ledger) -> None:
         with pytest.raises(LedgerFailed, match="vanished"):

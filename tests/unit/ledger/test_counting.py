@@ -19,10 +19,10 @@ from proxy.ledger.balances import Tab
 from proxy.ledger.base import AccountingChanged
 from proxy.ledger.books import Books, Pick
 from proxy.ledger.chain import Earlier, Entry, Event, Keyed, Priced, encode
-from proxy.ledger.promises import NEVER_STATED, PromiseRefused, Standing, Terms, UnitChanged
+from proxy.ledger.promises import NEVER_STATED, PromiseRefused, PromiseTerms, Standing, UnitChanged
 from proxy.plan.charge import Account, Cost, Request
 from proxy.policy.model import Accounting, Neighbors, Promise, Refresh
-from proxy.policy.pledge import Owner
+from proxy.policy.pledge import RowsOwner
 from tests.unit.ledger.make import EARLIER, RULE, account, ask, key, pledge
 
 ACCOUNTS = (account("dataset", "shop", pico=10**40, atto=10**40), account("user", "shop/ann", limited=False))
@@ -262,7 +262,7 @@ def test_there_and_back_are_two_changes() -> None:
 
 
 def test_tables_that_come_and_go_are_remembered() -> None:
-    by_id, by_uid = Owner("the unit is id"), Owner("the unit is uid")
+    by_id, by_uid = RowsOwner("the unit is id"), RowsOwner("the unit is uid")
     only = replace(pledge(digest="1"), owners=(("table a", by_id),))
     other = replace(only, policy_digest="2", owners=(("table b", by_uid),))
     back = replace(only, policy_digest="3", owners=(("table a", by_uid), ("table b", by_uid)))
@@ -283,7 +283,7 @@ def test_what_stands_is_the_most_of_each_kind(made: list[Promise], asked: Promis
     assert standing.reach == max(p.reach for p in made)
     assert standing.group_size == max(p.group_size for p in made)
     assert standing.covers(asked) is (asked.reach <= standing.reach and asked.group_size <= standing.group_size)
-    terms = Terms(standing, {"x": asked}, {})
+    terms = PromiseTerms(standing, {"x": asked}, {})
     assert terms.is_more(Earlier("x")) is terms.is_more(asked) is (standing.group_size > asked.group_size)
 
 
@@ -292,8 +292,8 @@ def test_counted_again_for_less_nothing_counts_less() -> None:
     more, less = (stated(pledge(Promise(n))) for n in (3, 1))
     tab = Tab()
     priced = Priced(release_id=1, fingerprint="f", data_version="1", cost=Cost(10**9, 0))
-    tab.charge(Accounting.ZCDP, Promise(1), 5, (priced,), Terms(more, {}, {}))
+    tab.charge(Accounting.ZCDP, Promise(1), 5, (priced,), PromiseTerms(more, {}, {}))
     before = tab.spent[Accounting.ZCDP]
-    for terms in (Terms(less, {}, {}), Terms(more, {}, {})):
+    for terms in (PromiseTerms(less, {}, {}), PromiseTerms(more, {}, {})):
         tab.recount(terms)
         assert tab.spent[Accounting.ZCDP] == before

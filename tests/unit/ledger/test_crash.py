@@ -20,7 +20,7 @@ from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.ledger.windows import first_day
 from proxy.plan.charge import Account, Cost, Reserved
 from proxy.policy.model import Refresh
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from tests.unit.ledger.make import START, account, ask, gift, want
 
 ROOT = Path(__file__).parents[3]
@@ -203,7 +203,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert balance.remaining.pico == max(0, self.left(balance.account, self.day))
         for name, done in self.done.items():
             stored = self.ledger.store.get(want(name)[0].request.key)
-            assert (stored.release_id if isinstance(stored, Stored) else 0) == max(done, default=0)
+            assert (stored.release_id if isinstance(stored, StoredRelease) else 0) == max(done, default=0)
 
     def teardown(self) -> None:
         self.ledger.verify()

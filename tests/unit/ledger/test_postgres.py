@@ -23,7 +23,7 @@ from proxy.ledger.promises import PolicyOutdated, UnitChanged
 from proxy.ledger.sqlite.head import Marker
 from proxy.plan.charge import Cost
 from proxy.policy.model import Promise
-from proxy.release.store import Stored
+from proxy.release.store import StoredRelease
 from tests.unit.ledger.make import RULE, account, ask, gift, key, payers, pledge, reserved_of, want
 from tests.unit.ledger.relay import Cut, Relay, relayed
 from tests.unit.ledger.server import Database
@@ -101,7 +101,7 @@ def test_what_one_proxy_charges_the_other_counts(shared: PostgresLedger, other: 
     assert reserved_of(other.reserve(accounts, want("c"), ask()).items[0]).release_id == 3
     shared.store.put(reserved_of(first.items[0]), b"noise")
     assert other.reserve(accounts, want("a"), ask("three", after_s=3)).charged == (NOTHING, NOTHING)
-    assert isinstance(other.seen(accounts, key("a")), Stored)
+    assert isinstance(other.seen(accounts, key("a")), StoredRelease)
     other.note_outcome(first.statement, Outcome.ANSWERED)
     assert [a.query for a in other.history("alice", 9)] == ["three", "two", "one", ask().query]
     assert shared.history("alice", 9)[2].outcome is Outcome.ANSWERED
@@ -215,7 +215,7 @@ def test_a_put_that_may_have_arrived_is_put_once(far: PostgresLedger, relay: Rel
     relay.cut(b"insert into release", Cut.AFTER)
     far.store.put(item, b"noise")
     assert relay.has_cut
-    assert far.store.get(key("b")) == Stored(release_id=item.release_id, key=key("b"), payload=b"noise")
+    assert far.store.get(key("b")) == StoredRelease(release_id=item.release_id, key=key("b"), payload=b"noise")
 
 
 def test_a_server_that_crashed_is_used_again_when_it_is_back(database: Database, shared: PostgresLedger) -> None:

@@ -18,7 +18,7 @@ from proxy.ledger.postgres import chain as postgres_chain
 from proxy.ledger.postgres.books import grant_at, inspect_at, items_at, take_in_at
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.plan.charge import Cost
-from proxy.release.store import Missing
+from proxy.release.store import NotStored
 from tests.e2e.served import write_users
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.ledger.make import account, ask, gift, key, payers, reserved_of, want
@@ -118,7 +118,7 @@ def test_a_commit_that_the_server_refuses_is_no_charge(shared: PostgresLedger, m
     )
     with pytest.raises(LedgerFailed, match="could not be made durable"):
         shared.reserve(payers(), want("a"), ask())
-    assert shared.store.get(key("a")) == Missing()
+    assert shared.store.get(key("a")) == NotStored()
     shared._link.get().execute("drop trigger no on entry")
     assert shared.reserve(payers(), want("a"), ask()).balances[0].spent.pico == 1000
 

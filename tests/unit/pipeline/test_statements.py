@@ -10,7 +10,7 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.pipeline.outline import Cuts, Outline
-from proxy.pipeline.statements import Asked, Understood, private_words, understand
+from proxy.pipeline.statements import QueryString, Understood, private_words, understand
 from proxy.policy.model import RawSelect
 from proxy.session.contract import Piece, Refusal
 from proxy.sql.algebra.constants import Constants
@@ -26,7 +26,7 @@ COUNT = "SELECT count(*) FROM users"
 def pieces(text: str, login: str = "ann", *, has_intervals: bool = False) -> tuple[Piece, ...]:
     """As a session understands them for which the front keeps nothing."""
     return understand(
-        Cuts(), Asked(premises=version().premises(login), text=text, has_intervals=has_intervals, told=((),))
+        Cuts(), QueryString(premises=version().premises(login), text=text, has_intervals=has_intervals, told=((),))
     )
 
 
@@ -293,10 +293,12 @@ def test_raw_select_may_be_answered_empty_by_policy() -> None:
     served = policy()
     lenient = version(replace(served, privacy=replace(served.privacy, raw_select=RawSelect.EMPTY)))
     premises = lenient.premises("ann")
-    (rows,) = understand(Cuts(), Asked(premises=premises, text="SELECT age, city FROM users", has_intervals=False))
+    (rows,) = understand(
+        Cuts(), QueryString(premises=premises, text="SELECT age, city FROM users", has_intervals=False)
+    )
     assert isinstance(handle(rows).query, Probe)
     (exists,) = understand(
-        Cuts(), Asked(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False)
+        Cuts(), QueryString(premises=premises, text="SELECT EXISTS (SELECT 1 FROM users)", has_intervals=False)
     )
     assert refusal(exists).sqlstate == "DP004"
 

@@ -6,7 +6,7 @@ import pytest
 
 from proxy.pipeline.front_state import KEPT_SQL, Answers, Noted, Prepared, Taken, names_made, read_kept
 from proxy.pipeline.outline import Cuts
-from proxy.pipeline.statements import Asked, Understood, understand
+from proxy.pipeline.statements import QueryString, Understood, understand
 from proxy.session.contract import Piece, Refusal
 from proxy.sql.query.probe import Probe
 from proxy.sql.syntax.parse import split_statements
@@ -24,7 +24,7 @@ KEPT: Answers = ((
 
 
 def piece(text: str, told: Answers = KEPT) -> Piece:
-    asked = Asked(premises=version().premises("ann"), text=text, has_intervals=False, noted=NAMES, told=told)
+    asked = QueryString(premises=version().premises("ann"), text=text, has_intervals=False, noted=NAMES, told=told)
     (only,) = understand(Cuts(), asked)
     return only
 
@@ -61,7 +61,7 @@ def test_statement_that_makes_a_name_is_noted_if_it_may_be_private() -> None:
 
 def test_later_statements_of_a_string_may_mean_what_earlier_ones_make() -> None:
     text = "CREATE TEMP VIEW a AS SELECT * FROM users; CREATE TEMP VIEW b AS TABLE a; SELECT count(*) FROM b; SELECT 1"
-    found = understand(Cuts(), Asked(premises=version().premises("ann"), text=text, has_intervals=False))
+    found = understand(Cuts(), QueryString(premises=version().premises("ann"), text=text, has_intervals=False))
     assert [p.asks for p in found] == ["", "", KEPT_SQL, ""]
 
 

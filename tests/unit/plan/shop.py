@@ -17,7 +17,6 @@ from proxy.policy.model import (
     Accounting,
     Bounded,
     Column,
-    FromPolicy,
     JoinKey,
     Listed,
     Neighbors,
@@ -27,6 +26,7 @@ from proxy.policy.model import (
     Table,
     UnitColumns,
     UnitVia,
+    WrittenBound,
 )
 from proxy.sql.algebra.constants import Constants
 from proxy.sql.algebra.nodes import Block
@@ -59,9 +59,9 @@ ORDERS = Table(
     name="orders",
     relation=("orders",),
     ownership=UnitColumns(("user_id",)),
-    rows_per_unit=FromPolicy(60),
-    rows_per_group=FromPolicy(10),
-    groups_per_unit=FromPolicy(12),
+    rows_per_unit=WrittenBound(60),
+    rows_per_group=WrittenBound(10),
+    groups_per_unit=WrittenBound(12),
     joins=(JoinKey("store_id", "stores", "store_id"),),
     columns=(
         Column(name="user_id", type=T.INT4, key=True),
@@ -76,7 +76,7 @@ ITEMS = Table(
     name="items",
     relation=("items",),
     ownership=UnitVia("orders", "order_id", "order_id"),
-    rows_per_unit=FromPolicy(100),
+    rows_per_unit=WrittenBound(100),
     columns=(
         Column(name="order_id", type=T.INT8),
         Column(name="qty", type=T.INT4, domain=Bounded(1, 20)),

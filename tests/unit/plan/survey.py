@@ -11,13 +11,13 @@ from proxy.plan.release_plan import PlanContext
 from proxy.policy.model import (
     Bounded,
     Column,
-    FromPolicy,
     JoinKey,
     Listed,
     LocalTable,
     PublicTable,
     Table,
     UnitColumns,
+    WrittenBound,
 )
 from proxy.policy.response import KeptOrUniform, LaplaceNoise, TwoCoins
 from proxy.sqltypes import SqlType as T
@@ -60,9 +60,9 @@ VISITS = Table(
     name="visits",
     relation=("visits",),
     ownership=UnitColumns(("id",)),
-    rows_per_unit=FromPolicy(20),
-    rows_per_group=FromPolicy(4),
-    groups_per_unit=FromPolicy(9),
+    rows_per_unit=WrittenBound(20),
+    rows_per_group=WrittenBound(4),
+    groups_per_unit=WrittenBound(9),
     columns=(
         Column(name="id", type=T.INT4, key=True),
         Column(name="paid", type=T.BOOL, nullable=False, domain=YES_NO, randomized=kept("0.75", 2)),

@@ -23,7 +23,7 @@ from proxy.plan.release_plan import PlanContext, ReleasePlan, Threshold
 from proxy.plan.sets.sets import Plan, SetsPlan
 from proxy.plan.words.explain import explain_block
 from proxy.plan.words.explain_lines import explain_lines
-from proxy.policy.model import Bounded, FromPolicy, Neighbors
+from proxy.policy.model import Bounded, Neighbors, WrittenBound
 from proxy.sql.render.postgres.dialect import POSTGRES
 from tests.postgres_server import private_server
 from tests.unit.plan.shop import any_plan, context, plan, with_bounds
@@ -42,8 +42,8 @@ TELLING = context(tell_cut=True)
 def narrow(rows: int, per_group: int, groups: int, keys: int = 1000, of: PlanContext = TELLING) -> PlanContext:
     """The shop with other bounds of a unit's orders."""
     orders = replace(
-        of.tables["orders"], rows_per_unit=FromPolicy(rows), rows_per_group=FromPolicy(per_group),
-        groups_per_unit=FromPolicy(groups), keys_per_unit=keys,
+        of.tables["orders"], rows_per_unit=WrittenBound(rows), rows_per_group=WrittenBound(per_group),
+        groups_per_unit=WrittenBound(groups), keys_per_unit=keys,
     )  # fmt: skip
     return replace(of, tables=MappingProxyType({**of.tables, "orders": orders}))
 

@@ -12,13 +12,13 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.reuse.derive import Derived
 from proxy.plan.reuse.derive import derive as derived_from
 from proxy.plan.sets.sets import Plan, SetsPlan
-from proxy.policy.model import Bounded, Column, FromPolicy, Listed
+from proxy.policy.model import Bounded, Column, Listed, WrittenBound
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan
 from tests.unit.plan.test_profile import PROFILE
 
 #: orders of which all rows of a unit count in each group, users with more keys
-WIDE = replace(ORDERS, rows_per_group=FromPolicy(60), groups_per_unit=FromPolicy(60))
+WIDE = replace(ORDERS, rows_per_group=WrittenBound(60), groups_per_unit=WrittenBound(60))
 FLAGS = (
     Column(name="told", type=T.BOOL, domain=Listed((False, True)), nullable=False),
     Column(name="town", type=T.TEXT, domain=Listed(("a", "b")), case_blind=True),

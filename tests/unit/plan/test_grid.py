@@ -10,14 +10,26 @@ from itertools import pairwise
 import pytest
 
 from proxy.errors import BadGroups, MissingBounds
-from proxy.plan.parts.quantile_grid import MOST_CELLS, Days, Grid, Moments, Reals, Wholes, describe, grid_of, most_cells
+from proxy.plan.parts.quantile_grid import (
+    MOST_CELLS,
+    Days,
+    Moments,
+    QuantileGrid,
+    Reals,
+    Wholes,
+    describe,
+    grid_of,
+    most_cells,
+)
 from proxy.policy.model import Bounded, Column, Listed
 from proxy.sql.algebra.nodes import TRUE
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import TABLES, context, plan
 
 
-def grid(expression: str, table: str = "users", *, most: int = 1000, where: str = "true", zone: str = "UTC") -> Grid:
+def grid(
+    expression: str, table: str = "users", *, most: int = 1000, where: str = "true", zone: str = "UTC"
+) -> QuantileGrid:
     of = context(time_zone=zone)
     found = plan(f"select count({expression}) from {table} where {where}", of)
     (aggregate,) = found.analysed.owned.block.aggregates
@@ -41,7 +53,7 @@ def grid(expression: str, table: str = "users", *, most: int = 1000, where: str 
          [datetime(2024, 1, 1, 0, 15), datetime(2024, 1, 1, 0, 45), datetime(2024, 1, 1, 1)]),
     ],
 )  # fmt: skip
-def test_an_answer_is_the_middle_of_a_cell(found: Grid, values: list[object]) -> None:
+def test_an_answer_is_the_middle_of_a_cell(found: QuantileGrid, values: list[object]) -> None:
     assert [found.value(i) for i in range(found.cells)] == values
 
 

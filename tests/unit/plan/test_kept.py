@@ -14,7 +14,7 @@ from proxy.analysis.units import UniqueKeys
 from proxy.plan.parts.cells import Cells, cells_of
 from proxy.plan.profile import kept
 from proxy.plan.profile.bound_choice import FROM_POLICY, FromProfile
-from proxy.plan.profile.kept import Filters
+from proxy.plan.profile.kept import FilterShares
 from proxy.plan.profile.left_out import About
 from proxy.plan.profile.profile import ColumnShares, TableProfile, UnitMeans
 from proxy.plan.words.explain_sets import explain_plan, plan_lines
@@ -51,8 +51,8 @@ FILTERED = replace(PROFILE, shares=(shares("status", (0.0, 0.99, 0.01), 0.0), ev
 KNOWN = replace(context(), profiles=(FILTERED, PLANS))
 
 
-def filters(query: str) -> Filters:
-    return Filters(plan(query, KNOWN).analysed.owned, KNOWN.profiles)
+def filters(query: str) -> FilterShares:
+    return FilterShares(plan(query, KNOWN).analysed.owned, KNOWN.profiles)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_a_column_that_is_cut_otherwise_now_or_has_too_few_units_is_not_known() 
         shares("status", (0, 0.5, 0.5), 0, 9e3),
     ):
         of = replace(context(), profiles=(replace(FILTERED, shares=(other,)),))
-        found = Filters(plan("select count(*) from orders where status = 'paid'", of).analysed.owned, of.profiles)
+        found = FilterShares(plan("select count(*) from orders where status = 'paid'", of).analysed.owned, of.profiles)
         assert found.kept.untold == ("status",)
 
 
 def test_where_hardly_anybody_has_several_rows_units_are_kept_whole() -> None:
     one = replace(FILTERED, rows=counted([1.0] * UNITS))
     of = replace(context(), profiles=(one,))
-    found = Filters(plan("select count(*) from orders where status = 'refunded'", of).analysed.owned, of.profiles)
+    found = FilterShares(plan("select count(*) from orders where status = 'refunded'", of).analysed.owned, of.profiles)
     assert found.kept.stickiness == pytest.approx(1.0)
 
 
@@ -121,7 +121,7 @@ def test_rows_of_one_unit_spread_over_the_groups_of_a_key() -> None:
     (key,) = analysed.keys
     assert filters(query.format("")).together(key.scalar) == pytest.approx(0.99**2 + 0.01**2, rel=0.01)
     assert filters(query.format("where status = 'refunded'")).together(key.scalar) == pytest.approx(1.0, abs=0.02)
-    assert Filters(analysed.owned, ()).together(key.scalar) == 1.0
+    assert FilterShares(analysed.owned, ()).together(key.scalar) == 1.0
 
 
 def test_rows_of_one_unit_spread_over_the_groups_of_a_computed_key() -> None:
@@ -143,7 +143,10 @@ def test_values_of_a_column_that_is_filtered_grow() -> None:
     grows, usual = found.values(column)
     assert 3 < grows < 12
     assert usual > grows
-    assert Filters(plan("select sum(amount) from orders", context()).analysed.owned, ()).values(column) == (1.0, 1.0)
+    assert FilterShares(plan("select sum(amount) from orders", context()).analysed.owned, ()).values(column) == (
+        1.0,
+        1.0,
+    )
     nothing = filters("select sum(amount) from orders where amount > 1000")
     assert nothing.values(column) == (1.0, 1.0)
 
@@ -251,7 +254,7 @@ def test_a_tenth_of_many_cells_is_told_where_the_noise_of_each_hides_it(seed: in
     noisy = replace(of, sd=sd, rows=tuple(r + rng.gauss(0, sd) for r in of.rows))
     known = replace(context(), profiles=(replace(PROFILE, shares=(noisy,)),))
     where = "amount > 100"  # seven of 64 cells, even by the logarithm
-    found = Filters(plan(f"select count(*) from orders where {where}", known).analysed.owned, known.profiles).kept
+    found = FilterShares(plan(f"select count(*) from orders where {where}", known).analysed.owned, known.profiles).kept
     told = filters(f"select count(*) from orders where {where}").kept.share
     assert not found.untold
     assert found.share == pytest.approx(told, abs=0.1)

@@ -13,7 +13,7 @@ from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.vector.recipes import Count, Total
 from proxy.plan.words.explain_sets import explain_plan, plan_lines
-from proxy.policy.model import Bounded, FromPolicy
+from proxy.policy.model import Bounded, WrittenBound
 from proxy.release.figure import Figure
 from proxy.release.finish import _figures
 from proxy.session.answering.notices import left_out_notices, unsaid
@@ -88,7 +88,7 @@ def test_the_policys_bounds_leave_out_what_they_do(rows: int) -> None:
 
 def _bounded(per_group: int, rows: int) -> PlanContext:
     of = PROFILED
-    orders = replace(of.tables["orders"], rows_per_group=FromPolicy(per_group), rows_per_unit=FromPolicy(rows))
+    orders = replace(of.tables["orders"], rows_per_group=WrittenBound(per_group), rows_per_unit=WrittenBound(rows))
     return replace(of, tables={**of.tables, "orders": orders})
 
 

@@ -13,16 +13,18 @@ from proxy.plan.profile.bound_choice import FROM_POLICY, FromProfile
 from proxy.plan.profile.learned import usable, with_limits, without_limit
 from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import PlanContext
-from proxy.policy.model import ByProfile, FromPolicy, Limit, NotGiven
+from proxy.policy.model import BoundSource, ByProfile, NotGiven, WrittenBound
 from tests.unit.plan.shop import ORDERS, TABLES, any_plan, context, plan
 from tests.unit.plan.test_profile import PROFILE, ROWS, counted
 
 NONE = NotGiven()
 
 
-def told(rows: Limit, *, group: Limit = NONE, groups: Limit = NONE, lowered: Lowered | None = None) -> PlanContext:
+def told(
+    rows: BoundSource, *, group: BoundSource = NONE, groups: BoundSource = NONE, lowered: Lowered | None = None
+) -> PlanContext:
     """The shop with a profile of its orders, of which the policy says this."""
-    allowed = rows.limit if isinstance(rows, FromPolicy) else None
+    allowed = rows.limit if isinstance(rows, WrittenBound) else None
     orders = replace(ORDERS, rows_per_unit=rows, rows_per_group=group, groups_per_unit=groups)
     profile, of = replace(PROFILE, allowed=allowed), context(lowered=lowered or Lowered())
     tables = with_limits({**TABLES, "orders": orders}, (profile,))
@@ -78,25 +80,25 @@ def test_a_ceiling_is_never_exceeded() -> None:
     """Claim of docs/claims/profile.md: no unit counts for more rows than a ceiling says, whatever a profile tells."""
     found = {}
     for ceiling in (False, True):
-        of = plan("select count(*) from orders", told(FromPolicy(20, is_ceiling=ceiling)))
+        of = plan("select count(*) from orders", told(WrittenBound(20, is_ceiling=ceiling)))
         found[ceiling] = of.allocation.unit_norm / of.allocation.row_norm
     assert found[False] > 30.0, "more rows are nearer the truth"
     assert found[True] <= 20.0
 
 
 def test_a_ceiling_below_what_can_be_chosen_keeps_the_policys_bounds() -> None:
-    wide = plan("select avg(amount), count(*) from orders", told(FromPolicy(1, is_ceiling=True)))
+    wide = plan("select avg(amount), count(*) from orders", told(WrittenBound(1, is_ceiling=True)))
     assert wide.allocation.unit_norm <= wide.allocation.row_norm * (1 + 1e-9) * 1.5
-    assert plan("select sum(amount) from orders", told(FromPolicy(1, is_ceiling=True))).analysed.bounds.rows == 1
+    assert plan("select sum(amount) from orders", told(WrittenBound(1, is_ceiling=True))).analysed.bounds.rows == 1
 
 
 @pytest.mark.parametrize(
     "of",
-    [told(FromPolicy(60), group=FromPolicy(10, is_ceiling=True)),
-     told(FromPolicy(60), groups=FromPolicy(10, is_ceiling=True)),
-     told(FromPolicy(60), lowered=Lowered(rows_per_group=3)), told(FromPolicy(60), lowered=Lowered(groups=3))],
+    [told(WrittenBound(60), group=WrittenBound(10, is_ceiling=True)),
+     told(WrittenBound(60), groups=WrittenBound(10, is_ceiling=True)),
+     told(WrittenBound(60), lowered=Lowered(rows_per_group=3)), told(WrittenBound(60), lowered=Lowered(groups=3))],
 )  # fmt: skip
 def test_bounds_of_a_group_that_are_ceilings_or_a_clients_own_are_kept(of: PlanContext) -> None:
     query = "select status, count(*) from orders group by 1"
-    assert isinstance(plan(query, told(FromPolicy(60))).bound, FromProfile)
+    assert isinstance(plan(query, told(WrittenBound(60))).bound, FromProfile)
     assert plan(query, of).bound == FROM_POLICY

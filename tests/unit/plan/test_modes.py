@@ -22,7 +22,7 @@ from proxy.plan.words.describe import describe_draw
 from proxy.plan.words.explain import explain_block
 from proxy.plan.words.explain_lines import explain_lines
 from proxy.plan.words.outputs import output_noise
-from proxy.policy.model import FromPolicy, Neighbors
+from proxy.policy.model import Neighbors, WrittenBound
 from proxy.sql.algebra.nodes import columns_of
 from tests.unit.plan.shop import TABLES, context, plan
 from tests.unit.plan.survey import of_survey
@@ -124,8 +124,8 @@ def test_rows_without_a_value_do_not_make_others_weigh_less() -> None:
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_a_unit_in_many_groups_weighs_no_more_than_all_its_groups_may(pure: bool) -> None:
-    few = replace(TABLES["orders"], groups_per_unit=FromPolicy(2), rows_per_group=FromPolicy(4),
-                  rows_per_unit=FromPolicy(60))  # fmt: skip
+    few = replace(TABLES["orders"], groups_per_unit=WrittenBound(2), rows_per_group=WrittenBound(4),
+                  rows_per_unit=WrittenBound(60))  # fmt: skip
     of = replace(context(pure=pure), tables=MappingProxyType({**TABLES, "orders": few}))
     query = "select status, mode() within group (order by amount > 1) from orders group by status"
     rows = [(1, status) for status in ("paid", "refunded", None) for _ in range(4)]
@@ -164,7 +164,7 @@ def test_the_charge_is_divided_among_vector_and_modes() -> None:
 
 
 def test_more_rows_of_a_unit_than_can_be_counted_are_refused_for_modes() -> None:
-    many = replace(TABLES["orders"], rows_per_unit=FromPolicy(2**40), rows_per_group=FromPolicy(2**40))
+    many = replace(TABLES["orders"], rows_per_unit=WrittenBound(2**40), rows_per_group=WrittenBound(2**40))
     with pytest.raises(PolicyForbids, match="too many rows"):
         plan(STATUS, replace(context(), tables=MappingProxyType({**TABLES, "orders": many})))
 

@@ -19,7 +19,7 @@ from proxy.plan.profile.left_out import About
 from proxy.plan.profile.profile import TableProfile
 from proxy.plan.release_plan import PlanContext, ReleasePlan
 from proxy.plan.words.lost import lost_in
-from proxy.policy.model import FromPolicy, PerKey, RowsPer
+from proxy.policy.model import PerKey, RowsPer, WrittenBound
 from proxy.sql.algebra.nodes import columns_of
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import ORDERS, TABLES, context, plan
@@ -43,7 +43,7 @@ def test_no_unit_is_larger_than_what_is_declared() -> None:
 
 def of_declared(rows: int) -> PlanContext:
     """The shop, with a profile, where a person has so many orders of one status, and six without a ceiling."""
-    orders = replace(ORDERS, rows_per_unit=FromPolicy(6), rows_per=(RowsPer((PerKey("status"),), rows),))
+    orders = replace(ORDERS, rows_per_unit=WrittenBound(6), rows_per=(RowsPer((PerKey("status"),), rows),))
     return replace(PROFILED, tables=MappingProxyType({**TABLES, "orders": orders}), may_choose=False)
 
 
@@ -56,7 +56,7 @@ def test_rows_that_are_declared_leave_less_out() -> None:
 
 
 def test_a_ceiling_that_leaves_no_room_for_a_bound_keeps_the_policy_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    orders = replace(ORDERS, rows_per_unit=FromPolicy(1, is_ceiling=True))
+    orders = replace(ORDERS, rows_per_unit=WrittenBound(1, is_ceiling=True))
     of = replace(
         context(pure=True), tables=MappingProxyType({**TABLES, "orders": orders}),
         profiles=(replace(PROFILE, allowed=1),),

@@ -19,7 +19,7 @@ from proxy.plan.vector.recipes import Ranked
 from proxy.plan.words.explain import explain_block
 from proxy.plan.words.explain_lines import explain_lines
 from proxy.plan.words.outputs import output_noise
-from proxy.policy.model import FromPolicy, Neighbors
+from proxy.policy.model import Neighbors, WrittenBound
 from tests.unit.plan.shop import TABLES, context, plan
 
 USERS = ("create table users (user_id integer, age integer, height double, weight double, city varchar, plan varchar,"
@@ -123,9 +123,9 @@ def test_a_unit_in_many_groups_weighs_no_more_than_all_its_groups_may(pure: bool
             **TABLES,
             "orders": replace(
                 TABLES["orders"],
-                groups_per_unit=FromPolicy(2),
-                rows_per_group=FromPolicy(4),
-                rows_per_unit=FromPolicy(60),
+                groups_per_unit=WrittenBound(2),
+                rows_per_group=WrittenBound(4),
+                rows_per_unit=WrittenBound(60),
             ),
         },
     )
@@ -148,8 +148,8 @@ def test_no_more_groups_are_charged_than_rows_can_fill() -> None:
 @pytest.mark.parametrize(("rows", "per_group"), [(7, 2), (7, 3), (7, 7), (7, 1), (6, 2), (1, 1)])
 def test_a_group_that_is_not_full_is_charged_as_one(rows: int, per_group: int) -> None:
     few = replace(
-        TABLES["orders"], rows_per_unit=FromPolicy(rows), rows_per_group=FromPolicy(per_group),
-        groups_per_unit=FromPolicy(12),
+        TABLES["orders"], rows_per_unit=WrittenBound(rows), rows_per_group=WrittenBound(per_group),
+        groups_per_unit=WrittenBound(12),
     )  # fmt: skip
     of = replace(context(), tables=MappingProxyType({**TABLES, "orders": few}))
     found = part(plan("select extract(month from made), max(amount) from orders group by 1", of))
@@ -180,8 +180,8 @@ def test_the_charge_is_divided_among_vector_and_parts() -> None:
 
 
 def test_more_rows_of_a_unit_than_can_be_counted_are_refused() -> None:
-    of = replace(context(), tables={**TABLES, "orders": replace(TABLES["orders"], rows_per_unit=FromPolicy(2**40),
-                                                                 rows_per_group=FromPolicy(2**40))})  # fmt: skip
+    of = replace(context(), tables={**TABLES, "orders": replace(TABLES["orders"], rows_per_unit=WrittenBound(2**40),
+                                                                 rows_per_group=WrittenBound(2**40))})  # fmt: skip
     with pytest.raises(PolicyForbids, match="too many rows"):
         plan("select max(amount) from orders", of)
 

@@ -14,7 +14,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.dp.mechanisms import Distribution
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sql import statement
-from proxy.plan.sql.row_sums import Sizes
+from proxy.plan.sql.row_sums import UnitSizes
 from proxy.plan.vector.moments import is_further_part
 from tests.unit.plan.shop import context, plan
 from tests.unit.plan.test_statement_speed import shop
@@ -78,7 +78,7 @@ def test_it_changes_no_integer_whose_cells_are_looked_at(
 ) -> None:
     """Which units have cells is told by counters that several groups share. It saves work and decides no number."""
     quick = planned(query, lowered, pure=pure)
-    monkeypatch.setattr(Sizes, "is_large", lambda _: "TRUE")
+    monkeypatch.setattr(UnitSizes, "is_large", lambda _: "TRUE")
     slow = planned(query, lowered, pure=pure)
     assert quick.whole_rows == 0 or quick.sql != slow.sql
     for connection in shops:

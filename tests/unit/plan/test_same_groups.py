@@ -12,7 +12,7 @@ from proxy.plan.parts.modes import ModePart
 from proxy.plan.parts.quantiles import QuantilePart
 from proxy.plan.reuse.derive import Derived, derive
 from proxy.plan.vector.recipes import Ranked
-from proxy.policy.model import Bounded, Column, FromPolicy
+from proxy.policy.model import Bounded, Column, WrittenBound
 from proxy.sqltypes import SqlType as T
 from tests.unit.plan.shop import ORDERS, TABLES, USERS, any_plan, context, context_with_sums, plan
 
@@ -21,7 +21,7 @@ EXTRA = (
     Column(name="code", type=T.NUMERIC),
 )
 WIDE = replace(
-    ORDERS, name="wide", rows_per_group=FromPolicy(60), groups_per_unit=FromPolicy(60),
+    ORDERS, name="wide", rows_per_group=WrittenBound(60), groups_per_unit=WrittenBound(60),
     columns=(*ORDERS.columns, Column(name="shop", type=T.TEXT)),
 )  # fmt: skip
 OF = replace(context(), tables={**TABLES, "users": replace(USERS, columns=(*USERS.columns, *EXTRA)), "wide": WIDE})

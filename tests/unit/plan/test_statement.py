@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from proxy.plan.release_plan import Threshold
-from proxy.policy.model import Column, FromPolicy, Table, UnitColumns
+from proxy.policy.model import Column, Table, UnitColumns, WrittenBound
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 
@@ -141,7 +141,7 @@ def test_large_integers_and_decimals_join_exactly() -> None:
     connection.execute("insert into b values (999999999999999999999999999999999999, 1)")
     one = Table(name="a", relation=("a",), ownership=UnitColumns(("u",)), unit_unique=True,
                 columns=(Column(name="u", type=SqlType.INT8, key=True),))  # fmt: skip
-    many = Table(name="b", relation=("b",), ownership=UnitColumns(("u",)), rows_per_unit=FromPolicy(1),
+    many = Table(name="b", relation=("b",), ownership=UnitColumns(("u",)), rows_per_unit=WrittenBound(1),
                  columns=(Column(name="u", type=SqlType.NUMERIC, key=True),))  # fmt: skip
     of = replace(context(), tables={"a": one, "b": many})
     joined = plan("select count(*) from a join b on a.u = b.u", of)

@@ -13,7 +13,7 @@ from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_facts import ACCEPTED
 from proxy.engines.duckdb_open import set_optimizer
 from proxy.plan.sql import statement
-from proxy.plan.sql.moment_sql import Terms
+from proxy.plan.sql.moment_sql import MomentTerms
 from proxy.plan.sql.statement import _Writer
 from proxy.plan.sql.total_doubles import scaled_integer
 from proxy.plan.vector.moments import HalfSum, RowSum, ScaledSum
@@ -43,7 +43,7 @@ QUERIES = (
     "select status, sum(amount), count(amount), stddev(amount) from orders group by 1",
     "select status, corr(amount, store_id % 5), bool_or(amount > 500) from orders group by 1",
 )
-ROW_INTEGER = Terms.row_integer
+ROW_INTEGER = MomentTerms.row_integer
 
 
 def shop(seed: int) -> duckdb.DuckDBPyConnection:
@@ -80,7 +80,7 @@ def shops() -> Iterator[list[duckdb.DuckDBPyConnection]]:
         connection.close()
 
 
-def plain_row_integer(self: Terms, moment: RowSum) -> str:
+def plain_row_integer(self: MomentTerms, moment: RowSum) -> str:
     """The definition, word by word; of squares and products it is written so anyway."""
     if not isinstance(moment, (HalfSum, ScaledSum)):
         return ROW_INTEGER(self, moment)
@@ -105,11 +105,11 @@ def spell_plainly(patch: pytest.MonkeyPatch) -> None:
     def compared(self: Renderer, column: ColumnRef, op: str, literal: Literal) -> str:
         return f"{self._raw(column)} {op} {self._literal(literal)}"
 
-    patch.setattr(Terms, "row_integer", plain_row_integer)
+    patch.setattr(MomentTerms, "row_integer", plain_row_integer)
     patch.setattr(_Writer, "_candidates", lambda *_: "")
-    patch.setattr(Terms, "short_key_texts", Terms.key_texts)
+    patch.setattr(MomentTerms, "short_key_texts", MomentTerms.key_texts)
     patch.setattr(DuckDB, "read_within", lambda _self, _text, _kind, _ends, read: read)
-    patch.setattr(Terms, "held", lambda _self, **_: {})
+    patch.setattr(MomentTerms, "held", lambda _self, **_: {})
     patch.setattr(statement, "expects_few_rows", lambda *_: False)
     patch.setattr(Renderer, "_is_read_whole", lambda *_: False)
     patch.setattr(Renderer, "_compared", compared)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proxy.plan.profile.kept import Kept
+from proxy.plan.profile.kept import KeptShare
 from proxy.plan.profile.thinning import chances, mean_size, thinned
 from tests.unit.plan.test_profile import ROWS, counted
 
@@ -16,8 +16,8 @@ TAIL = counted(ROWS, sd=1e-3).tail
 WORTH = 0.05
 
 
-def of(share: float, stickiness: float) -> Kept:
-    return Kept(share, share**2 + stickiness * share * (1.0 - share))
+def of(share: float, stickiness: float) -> KeptShare:
+    return KeptShare(share, share**2 + stickiness * share * (1.0 - share))
 
 
 def drawn(share: float, stickiness: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -55,7 +55,7 @@ def test_no_condition_makes_units_larger(share: float, stickiness: float) -> Non
 
 
 def test_without_conditions_nothing_changes() -> None:
-    assert thinned(TAIL, Kept()) is TAIL
+    assert thinned(TAIL, KeptShare()) is TAIL
 
 
 def test_sums_are_thinned_by_their_rows() -> None:

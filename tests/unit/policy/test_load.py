@@ -17,7 +17,6 @@ from proxy.policy.model import (
     DataFiles,
     DuckDBFile,
     EpsilonLimit,
-    FromPolicy,
     JoinKey,
     Limits,
     Listed,
@@ -34,6 +33,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
     Unknown,
+    WrittenBound,
 )
 from proxy.policy.problems import FileProblems
 from proxy.policy.tree import read_tree
@@ -64,9 +64,9 @@ def test_bounds_of_rows_may_be_left_out_be_ceilings_or_be_of_values() -> None:
     written = "    max_rows_per_unit: 60\n    max_rows_per_group: 10\n    max_groups_per_unit: 12\n"
     policy = edited((written, said), ("    max_rows_per_unit: 100\n", ""))
     orders, at = policy.tables["orders"], "at"
-    assert orders.rows_per_unit == FromPolicy(60, is_ceiling=True)
-    assert orders.rows_per_group == FromPolicy(10)
-    assert orders.groups_per_unit == FromPolicy(12, is_ceiling=True)
+    assert orders.rows_per_unit == WrittenBound(60, is_ceiling=True)
+    assert orders.rows_per_group == WrittenBound(10)
+    assert orders.groups_per_unit == WrittenBound(12, is_ceiling=True)
     assert orders.rows_per == (
         RowsPer((PerKey("amount"),), 2), RowsPer((PerKey(at, "month"),), 3),
         RowsPer((PerKey(at, "day"), PerKey("amount")), 1), RowsPer((PerKey(at, "year"),), 4),
@@ -168,9 +168,9 @@ def test_row_unit() -> None:
 def test_limits_of_contribution() -> None:
     orders, items = load(BASE).tables["orders"], load(BASE).tables["items"]
     assert (orders.rows_per_unit, orders.rows_per_group, orders.groups_per_unit) == (
-        FromPolicy(60),
-        FromPolicy(10),
-        FromPolicy(12),
+        WrittenBound(60),
+        WrittenBound(10),
+        WrittenBound(12),
     )
     assert (items.rows_per_group, items.groups_per_unit) == (NotGiven(), NotGiven())
     assert items.keys_per_unit == 1000

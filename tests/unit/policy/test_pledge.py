@@ -6,7 +6,7 @@ import pytest
 
 from proxy.policy.load import load_policy
 from proxy.policy.model import Neighbors, Policy, Promise
-from proxy.policy.pledge import Owner, changed_unit, pledge_of
+from proxy.policy.pledge import RowsOwner, changed_unit, pledge_of
 from proxy.policy.problems import FileProblems
 
 TEXT = """
@@ -56,8 +56,8 @@ def test_a_pledge_holds_promise_unit_and_owners() -> None:
     )  # fmt: skip
     assert found.promise == Promise(3, Neighbors.REPLACE_ONE)
     assert found.promise.reach == 6
-    own = Owner("the unit is country, id")
-    via = Owner("the unit is found by order_id = order_id", ("table orders", "rows of main.sales"))
+    own = RowsOwner("the unit is country, id")
+    via = RowsOwner("the unit is found by order_id = order_id", ("table orders", "rows of main.sales"))
     assert found.owners == (
         ("rows of items", via),
         ("rows of main.sales", own),
@@ -132,8 +132,8 @@ tables: {votes: {columns: {yes: {type: boolean}}}}
     found = pledge_of(load_policy(text, filename="v.yaml", environment={}))
     assert (found.unit, found.changed_from) == ("row", "voter")
     assert found.owners == (
-        ("rows of votes", Owner("each row is a unit")),
-        ("table votes", Owner("each row is a unit")),
+        ("rows of votes", RowsOwner("each row is a unit")),
+        ("table votes", RowsOwner("each row is a unit")),
     )
 
 

@@ -10,7 +10,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCell, NoisyCells
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.thresholds import lowered
@@ -25,9 +25,9 @@ class Engine:
 
     def __init__(self, *stages: tuple[tuple[object, ...], ...]) -> None:
         self._stages = stages
-        self.asked: list[tuple[int, Kept]] = []
+        self.asked: list[tuple[int, KeptKeys]] = []
 
-    def run(self, stage: int, kept: Kept) -> RawResult:
+    def run(self, stage: int, kept: KeptKeys) -> RawResult:
         self.asked.append((stage, kept))
         return RawResult(0, self._stages[stage])
 
@@ -41,7 +41,7 @@ def test_every_public_key_gets_a_count_of_its_own_noise() -> None:
     engine = Engine((("free", 10**6), ("elsewhere", 9)), (("pro", 10**9),))
     noise = Counted()
     cells = publish_release(of, engine.run, noise)
-    assert engine.asked == [(0, Kept()), (1, Kept())]
+    assert engine.asked == [(0, KeptKeys()), (1, KeptKeys())]
     drawn = list(range(1, 5))
     assert parts(cells) == {("free",): ((10**6 + drawn[0],), (drawn[2],)), ("pro",): ((drawn[1],), (10**9 + drawn[3],))}
     assert all(c.moments == () for c in cells.cells)
@@ -57,7 +57,7 @@ def test_parts_are_computed_for_the_keys_that_the_vector_kept() -> None:
     )
     engine = Engine(vector, (("Oslo", "pro", 5), (None, "free", 6)))
     cells = publish_release(of, engine.run, Scripted([]))
-    assert engine.asked == [(0, Kept()), (1, Kept((("Oslo", None),)))]
+    assert engine.asked == [(0, KeptKeys()), (1, KeptKeys((("Oslo", None),)))]
     assert {repr(k): p for k, p in parts(cells).items()} == {
         "('Oslo', 'free')": ((0,),), "('Oslo', 'pro')": ((5,),), "(NullKey(), 'free')": ((6,),),
         "(NullKey(), 'pro')": ((0,),),
@@ -67,7 +67,7 @@ def test_parts_are_computed_for_the_keys_that_the_vector_kept() -> None:
 def test_nothing_is_computed_for_no_keys() -> None:
     engine = Engine(())
     assert publish_release(plan(MIXED), engine.run, Scripted([])) == NoisyCells(())
-    assert engine.asked == [(0, Kept())]
+    assert engine.asked == [(0, KeptKeys())]
 
 
 def test_a_stored_release_has_its_parts() -> None:

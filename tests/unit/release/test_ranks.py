@@ -13,7 +13,7 @@ from proxy.plan.release_plan import ReleasePlan, Threshold
 from proxy.release.finish import Release, finish
 from proxy.release.noisy import NoisyCells
 from proxy.release.parts import publish_release
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.query.block import Carries, Injected
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
@@ -36,7 +36,7 @@ def best(given: Weights, _: Draw) -> int:
 def answered(of: ReleasePlan, vector: Rows, *parts: Rows, choose: object = best) -> NoisyCells:
     """What is published if the engine gives these rows for the vector and for each part."""
 
-    def run(stage: int, _: Kept) -> RawResult:
+    def run(stage: int, _: KeptKeys) -> RawResult:
         return RawResult(0, tuple((vector, *parts)[stage]))
 
     cells = publish_release(of, run, NoNoise(), choose=choose)  # type: ignore[arg-type]  # a choice
@@ -153,7 +153,7 @@ def test_too_many_groups_are_refused_before_their_histograms_are_made() -> None:
     assert isinstance(of.selection, Threshold)
     cities = [(0, f"city {i}", *counted(of, *[1000] * len(of.vector.moments))) for i in range(9000)]
 
-    def run(stage: int, _: Kept) -> RawResult:
+    def run(stage: int, _: KeptKeys) -> RawResult:
         assert stage == 0, "the histograms are not asked for"
         return RawResult(0, tuple(cities))
 
@@ -176,7 +176,7 @@ def test_a_stop_is_heard_between_groups() -> None:
         if choices:
             raise Stopped
 
-    def run(_stage: int, _kept: Kept) -> RawResult:
+    def run(_stage: int, _kept: KeptKeys) -> RawResult:
         return RawResult(0, ())
 
     with pytest.raises(Stopped):

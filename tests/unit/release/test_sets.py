@@ -14,7 +14,7 @@ from proxy.plan.vector.moments import RowCount
 from proxy.release import noisy
 from proxy.release.finish import Release
 from proxy.release.noisy import NoisyCells
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.release.sets import finish_plan, publish_plan
 from proxy.sql.algebra.nodes import TRUE
 from proxy.sql.query.block import BoundBlock
@@ -82,9 +82,9 @@ def test_a_statement_of_one_set_lacks_no_key() -> None:
 
 def test_stages_and_noise_go_to_each_set_in_turn() -> None:
     plan, block = both("SELECT plan, count(*), count(DISTINCT age) FROM users GROUP BY ROLLUP (plan)")
-    asked: list[tuple[int, Kept]] = []
+    asked: list[tuple[int, KeptKeys]] = []
 
-    def run(stage: int, kept: Kept) -> RawResult:
+    def run(stage: int, kept: KeptKeys) -> RawResult:
         asked.append((stage, kept))
         return RawResult(0, ())
 

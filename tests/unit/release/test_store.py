@@ -11,7 +11,7 @@ import pytest
 from proxy.errors import LedgerFailed
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.plan.charge import Reserved
-from proxy.release.store import Missing, ReleaseStore, Stored
+from proxy.release.store import NotStored, ReleaseStore, StoredRelease
 from tests.unit.ledger.make import ask, key, payers, reserved_of, want
 
 
@@ -32,12 +32,12 @@ def charged(ledger: SqliteLedger, name: str = "a") -> Reserved:
 
 
 def test_what_was_put_is_found_by_its_key_alone(ledger: SqliteLedger, store: ReleaseStore) -> None:
-    assert store.get(key("a")) == Missing()
+    assert store.get(key("a")) == NotStored()
     reserved = charged(ledger)
     payload = bytes(range(256)) * 1000
     store.put(reserved, payload)
-    assert store.get(key("a")) == Stored(release_id=reserved.release_id, key=key("a"), payload=payload)
-    assert store.get(key("b")) == Missing()
+    assert store.get(key("a")) == StoredRelease(release_id=reserved.release_id, key=key("a"), payload=payload)
+    assert store.get(key("b")) == NotStored()
 
 
 def test_the_newest_of_several_is_found_first(ledger: SqliteLedger, store: ReleaseStore) -> None:
@@ -83,5 +83,5 @@ def test_a_release_of_another_key_is_not_found(
 ) -> None:
     """Neither one that sorts before it nor one behind."""
     store.put(charged(ledger), b"numbers")
-    assert isinstance(store.get(key("a")), Stored)
-    assert store.get(replace(key("a"), **{field: other})) == Missing()
+    assert isinstance(store.get(key("a")), StoredRelease)
+    assert store.get(replace(key("a"), **{field: other})) == NotStored()

@@ -11,7 +11,7 @@ from proxy.plan.sets.sets import plan_block
 from proxy.release import noisy
 from proxy.release.finish import finish
 from proxy.release.noisy import NoisyCells
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.release.unpromised import publish_unpromised
 from proxy.sql.query.block import BoundBlock
 from proxy.sql.relations.scope import Catalog
@@ -40,8 +40,8 @@ def planned(query: str) -> tuple[ReleasePlan, BoundBlock]:
 
 
 def cells_of(plan: ReleasePlan, connection: duckdb.DuckDBPyConnection) -> NoisyCells:
-    def run(stage: int, kept: Kept) -> RawResult:
-        assert (stage, kept) == (0, Kept())
+    def run(stage: int, kept: KeptKeys) -> RawResult:
+        assert (stage, kept) == (0, KeptKeys())
         found = connection.execute(plan.sql)
         return RawResult(len(found.description or ()), tuple(found.fetchall()))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from proxy.engines.base import Cancellation, EngineStopped
 from proxy.errors import Failure, HushError
 from proxy.ledger.chain import Ended, Entry
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from tests.unit.session.running import NoRows
 from tests.unit.session.staged import Watched, World, begin
 
@@ -46,7 +46,7 @@ class Flaky(Watched):
         finally:
             self.log.append("session over")
 
-    def rows(self, stage: int, kept: Kept) -> RawResult:
+    def rows(self, stage: int, kept: KeptKeys) -> RawResult:
         self.run += 1
         self.before(self.cancellation)
         if self.run in self.fails_at:

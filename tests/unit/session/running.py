@@ -18,7 +18,7 @@ from proxy.metrics import Metrics
 from proxy.plan.charge import Reserved, Unpromised
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import Policy, Table
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.session.answering.grid import Threads
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.dataset import Dataset
@@ -38,7 +38,7 @@ class NoRows:
     def stages(self, reserved: Reserved | Unpromised) -> Iterator[NoRows]:
         yield self
 
-    def rows(self, stage: int, kept: Kept) -> RawResult:
+    def rows(self, stage: int, kept: KeptKeys) -> RawResult:
         return RawResult(6, ())
 
     def check_facts(self, policy: Policy) -> Facts:

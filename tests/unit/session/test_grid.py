@@ -12,7 +12,7 @@ import pytest
 
 from proxy.engines.base import Cancellation
 from proxy.errors import EngineFailed, QueryCanceled
-from proxy.session.answering.grid import GridRunner, LoopClock, Threads, Work
+from proxy.session.answering.grid import GridRunner, GridWork, LoopClock, Threads
 
 STEP_S = 2.0
 PATIENCE_S = 60
@@ -50,7 +50,7 @@ class Shown:
         self.events.append((event, round(self.clock.now() - 100.0, 6)))
 
 
-def work_of(shown: Shown, seconds: float, failure: Exception | None = None) -> Work[str]:
+def work_of(shown: Shown, seconds: float, failure: Exception | None = None) -> GridWork[str]:
     """Private work of that length, which may fail; then what is seen of it."""
     try:
         shown.clock.take(seconds)
@@ -104,7 +104,7 @@ def test_without_a_grid_nobody_waits() -> None:
 
 
 def test_what_is_not_private_does_not_wait() -> None:
-    def known() -> Work[int]:
+    def known() -> GridWork[int]:
         clock.take(0.3)
         return 7
         yield
@@ -119,7 +119,7 @@ def test_a_thread_is_free_for_others_on_the_grid_alone() -> None:
     """Who waits for the only thread sees when it becomes free."""
     shown = Shown(MadeUpTime())
 
-    def other() -> Work[None]:
+    def other() -> GridWork[None]:
         shown.see("begun")
         return
         yield
@@ -177,7 +177,7 @@ class Endless:
     may_end: threading.Event = field(default_factory=threading.Event)
     ended: list[str] = field(default_factory=list)
 
-    def work(self) -> Work[str]:
+    def work(self) -> GridWork[str]:
         try:
             self.begun.set()
             assert self.may_end.wait(PATIENCE_S)
@@ -262,7 +262,7 @@ def test_works_that_wait_for_each_other_do_not_take_each_others_threads() -> Non
     """The second has the only thread while the first waits for the grid, and waits for what the first holds."""
     lock = threading.Lock()
 
-    def taking_turns() -> Work[bool]:
+    def taking_turns() -> GridWork[bool]:
         with lock:
             yield
         return True

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from proxy.pipeline.outline import Cuts
-from proxy.pipeline.statements import Asked, Understood, understand
+from proxy.pipeline.statements import QueryString, Understood, understand
 from proxy.policy.model import Bounded, ByProfile, Column, Policy, RawSelect
 from proxy.session.answering.made_up import MADE_UP, made_up_rows, said_of_made_up
 from proxy.session.contract import Refusal, Spliced
@@ -26,7 +26,7 @@ def served() -> Policy:
 
 
 def understood(text: str, of: Version, login: str = "ann") -> Understood:
-    (piece,) = understand(Cuts(), Asked(premises=of.premises(login), text=text, has_intervals=False, told=((),)))
+    (piece,) = understand(Cuts(), QueryString(premises=of.premises(login), text=text, has_intervals=False, told=((),)))
     assert isinstance(piece.handle, Understood), piece.refusal
     return piece.handle
 
@@ -79,7 +79,7 @@ def test_only_columns_and_tables_that_the_login_may_see_are_shown() -> None:
 ])  # fmt: skip
 def test_made_up_rows_are_not_kept_in_tables(text: str) -> None:
     of = version(served())
-    (piece,) = understand(Cuts(), Asked(premises=of.premises("ann"), text=text, has_intervals=False, told=((),)))
+    (piece,) = understand(Cuts(), QueryString(premises=of.premises("ann"), text=text, has_intervals=False, told=((),)))
     assert isinstance(piece.refusal, Refusal)
     assert piece.refusal.error.message == "made-up rows cannot be kept in a table"
 
@@ -87,7 +87,7 @@ def test_made_up_rows_are_not_kept_in_tables(text: str) -> None:
 def test_a_refusal_says_where_made_up_rows_are_shown() -> None:
     of = version(served())
     text = "SELECT city FROM (SELECT city FROM users) t"
-    (piece,) = understand(Cuts(), Asked(premises=of.premises("ann"), text=text, has_intervals=False, told=((),)))
+    (piece,) = understand(Cuts(), QueryString(premises=of.premises("ann"), text=text, has_intervals=False, told=((),)))
     assert isinstance(piece.refusal, Refusal)
     assert "Made-up rows are shown by one SELECT" in piece.refusal.error.detail
 

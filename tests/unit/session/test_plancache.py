@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from proxy.pipeline.plans import Planned
-from proxy.pipeline.statements import Asked
+from proxy.pipeline.statements import QueryString
 from proxy.session.asking.plancache import PlanCache
 from proxy.session.contract import Piece
 from proxy.session.dataset import Version
@@ -15,8 +15,8 @@ PIECES = (Piece(text="SELECT 1", start=0, is_private=False, describe_text="SELEC
 PLANNED = Planned(blocks=(), plans=(), outputs=(), types=frozenset())
 
 
-def asked(of: Version, login: str = "ann", text: str = "SELECT 1", **more: Any) -> Asked:
-    return Asked(premises=of.premises(login), text=text, **{"has_intervals": False, **more})
+def asked(of: Version, login: str = "ann", text: str = "SELECT 1", **more: Any) -> QueryString:
+    return QueryString(premises=of.premises(login), text=text, **{"has_intervals": False, **more})
 
 
 def test_pieces_are_kept_by_all_they_depend_on() -> None:

@@ -14,7 +14,7 @@ from proxy.dp.accounting import epsilon_spent
 from proxy.errors import BudgetSpent, HushError, LedgerFailed, NotConfirmed, PolicyForbids
 from proxy.ledger.base import Question, Wanted
 from proxy.plan.charge import Cost, ReleaseKey, Request, Reserved
-from proxy.plan.profile.profile import Paid, Part, TableProfile
+from proxy.plan.profile.profile import PaidPart, ProfilePart, TableProfile
 from proxy.policy.figures import figure
 from proxy.policy.model import EpsilonLimit, ProfileUse
 from proxy.session.contract import Asking
@@ -28,16 +28,20 @@ from tests.unit.session.test_estimate import asked
 PICO = 10_000_000_000  # of one part: rho 0.01
 TEXT = "select count(*) from orders"
 OTHER = "select count(*) from users"
-PARTS = ((Part.ROWS, "", "digest"), (Part.SUM, "amount", "digest"), (Part.SHARES, "status", "edited since"))
+PARTS = (
+    (ProfilePart.ROWS, "", "digest"),
+    (ProfilePart.SUM, "amount", "digest"),
+    (ProfilePart.SHARES, "status", "edited since"),
+)
 
 
-def request(part: Part, digest: str, pico: int = PICO) -> Request:
+def request(part: ProfilePart, digest: str, pico: int = PICO) -> Request:
     key = ReleaseKey(fingerprint=part.value, policy_digest=digest, data_version="1")
     return Request(key=key, cost=Cost(pico, 0))
 
 
-def paid_parts() -> tuple[Paid, ...]:
-    return tuple(Paid(part, column, request(part, digest)) for part, column, digest in PARTS)
+def paid_parts() -> tuple[PaidPart, ...]:
+    return tuple(PaidPart(part, column, request(part, digest)) for part, column, digest in PARTS)
 
 
 @dataclass(slots=True)
@@ -183,7 +187,9 @@ def test_what_the_dataset_has_not_paid_for_is_never_charged_to_others(tmp_path: 
     """Such a profile is not served; if it were, nothing would be told or charged."""
     with charged(tmp_path / "state") as here:
         now = here.world.dataset.current
-        foreign = replace(now.profiles[0], paid=(Paid(Part.ROWS, "", request(Part.GROUPS, "digest")),))
+        foreign = replace(
+            now.profiles[0], paid=(PaidPart(ProfilePart.ROWS, "", request(ProfilePart.GROUPS, "digest")),)
+        )
         here.world.dataset.current = replace(now, profiles=(foreign,))
         with pytest.raises(LedgerFailed, match="has not paid for"):
             asked(here.session, TEXT)

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from proxy.errors import FrontFailed, Unsupported
-from proxy.session.asking.reading import NoReader, Reader, informed
+from proxy.session.asking.reading import NoReader, TextReader, informed
 from proxy.sql.algebra.constants import InputStyle, InputText, Readings, Unread
 from proxy.sql.algebra.nodes import Literal
 from proxy.sqltypes import SqlType
@@ -45,7 +45,7 @@ async def greedy(known: Readings) -> None:
     raise Unread((InputText(f"{len(known)}", 23),))
 
 
-def told(work: Callable[[Readings], Awaitable[Result]], reader: Reader) -> Result:
+def told(work: Callable[[Readings], Awaitable[Result]], reader: TextReader) -> Result:
     async def awaited() -> Result:
         with ThreadPoolExecutor(1, "waits") as waiting:
             return await informed(work, reader, InputStyle(), waiting)

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from proxy.metrics import Metrics
 from proxy.session.asking.plancache import PlanCache
-from proxy.session.asking.seen_releases import Known
+from proxy.session.asking.seen_releases import SeenReleases
 from proxy.session.contract import Spliced
 from proxy.session.session import ClientSession
 from tests.unit.plan.shop import plan
@@ -63,7 +63,7 @@ def test_nobody_else_is_answered_from_it_and_a_new_session_pays(tmp_path: Path) 
 
 
 def test_the_least_recently_shown_is_forgotten() -> None:
-    known = Known()
+    known = SeenReleases()
     plans = [plan(f"select plan, count(*) from users where age > {age} group by plan") for age in range(1, 70)]
     known.add(OWNER, plans)
     assert not known.has(OWNER, plans[0].fingerprint)

@@ -15,7 +15,7 @@ from proxy.engines.base import EngineStopped
 from proxy.errors import BadGroups, HushError, LedgerFailed, QueryCanceled, Unsupported
 from proxy.ledger.base import Outcome
 from proxy.plan.charge import Reserved
-from proxy.release.raw import Kept, RawResult
+from proxy.release.raw import KeptKeys, RawResult
 from proxy.release.sets import publish_plan
 from proxy.session.answering import answer as answering
 from proxy.session.answering import attempt as attempts
@@ -140,7 +140,7 @@ def test_a_cancelled_statement_shows_on_the_grid_alone(sql: str, world: World, w
     begun, may_end = threading.Event(), threading.Event()
     watch.look = lambda: (signs(world), begun.is_set())
 
-    def rows(_engine: Watched, _stage: int, _kept: Kept) -> RawResult:
+    def rows(_engine: Watched, _stage: int, _kept: KeptKeys) -> RawResult:
         begun.set()
         assert may_end.wait(60)
         return RawResult(6, ())

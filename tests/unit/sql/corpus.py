@@ -40,7 +40,7 @@ from proxy.sql.algebra.describe import describe_aggregate
 from proxy.sql.algebra.nodes import Literal, Null
 from proxy.sql.literals.plain_texts import read_plain
 from proxy.sql.query.block import BoundBlock
-from proxy.sql.query.stages import Row
+from proxy.sql.query.stages import StageRow
 from proxy.sql.render.dialect import DUCKDB, Dialect
 from proxy.sqltypes import TYPE_NAMES
 
@@ -62,7 +62,7 @@ class Case:
         return "refused" in self.facts
 
     @property
-    def told(self) -> tuple[tuple[Row, ...], ...]:
+    def told(self) -> tuple[tuple[StageRow, ...], ...]:
         """What the front says of each stage, in order: its values as text after their type, its rows after theirs."""
         given = self.facts.get("told", ())
         assert isinstance(given, (list, tuple))
@@ -83,7 +83,7 @@ class Case:
         return given
 
 
-def _told(kind: object, values: list[object]) -> tuple[Row, ...]:
+def _told(kind: object, values: list[object]) -> tuple[StageRow, ...]:
     kinds, rows = (kind, values) if isinstance(kind, list) else ([kind], [[v] for v in values])
     if not rows:
         return ((None, *(cell for k in kinds for cell in (str(k), None))),)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.sql.literals.formats import Piece, finest, pieces_of
+from proxy.sql.literals.formats import FormatPiece, finest, pieces_of
 from proxy.sql.literals.time_texts import every_text
 
 
 @pytest.mark.parametrize(
     ("text", "pieces"),
     [
-        ("YYYY-MM", (Piece("%Y-%m", "month"),)),
-        ("yyyy", (Piece("%Y", "year"),)),
-        ('"100%"', (Piece("100%%", ""),)),
-        ("IYYY-IW", (Piece("%G-%V", "week"),)),
-        ("IW YYYY", (Piece("%V %Y", "day"),)),
-        ("FMDD", (Piece("%-d", "day"),)),
-        ("Month", (Piece("%B", "month", is_padded=True),)),
-        ("FMMONTH", (Piece("%B", "month", case="upper"),)),
-        ("dy am", (Piece("%a", "day", case="lower"), Piece(" ", ""), Piece("%p", "hour", case="lower"))),
-        ("Q/D", (Piece("", "quarter", number="Q"), Piece("/", ""), Piece("", "day", number="D"))),
-        ("HH12:MI PM", (Piece("%I:%M %p", "minute"),)),
+        ("YYYY-MM", (FormatPiece("%Y-%m", "month"),)),
+        ("yyyy", (FormatPiece("%Y", "year"),)),
+        ('"100%"', (FormatPiece("100%%", ""),)),
+        ("IYYY-IW", (FormatPiece("%G-%V", "week"),)),
+        ("IW YYYY", (FormatPiece("%V %Y", "day"),)),
+        ("FMDD", (FormatPiece("%-d", "day"),)),
+        ("Month", (FormatPiece("%B", "month", is_padded=True),)),
+        ("FMMONTH", (FormatPiece("%B", "month", case="upper"),)),
+        (
+            "dy am",
+            (FormatPiece("%a", "day", case="lower"), FormatPiece(" ", ""), FormatPiece("%p", "hour", case="lower")),
+        ),
+        ("Q/D", (FormatPiece("", "quarter", number="Q"), FormatPiece("/", ""), FormatPiece("", "day", number="D"))),
+        ("HH12:MI PM", (FormatPiece("%I:%M %p", "minute"),)),
     ],
 )
-def test_pieces(text: str, pieces: tuple[Piece, ...]) -> None:
+def test_pieces(text: str, pieces: tuple[FormatPiece, ...]) -> None:
     assert pieces_of(text) == pieces
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from proxy.errors import HushError
 from proxy.sql.syntax.parse import split_statements
-from proxy.sql.syntax.prepared import Call, call_of, prepared_text, with_values
+from proxy.sql.syntax.prepared import Execution, call_of, prepared_text, with_values
 
 
-def call(text: str) -> Call:
+def call(text: str) -> Execution:
     (statement,) = split_statements(text)
     return call_of(statement)
 
@@ -25,7 +25,7 @@ def call(text: str) -> Call:
     ],
 )
 def test_call_is_a_name_and_its_arguments(text: str, name: str, arguments: tuple[str, ...]) -> None:
-    assert call(text) == Call(name, arguments, cannot_run=False)
+    assert call(text) == Execution(name, arguments, cannot_run=False)
 
 
 def test_query_among_the_arguments_is_noticed() -> None:

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 
 from proxy.errors import HushError
 from proxy.wire import messages
-from proxy.wire.channel import Marks
+from proxy.wire.channel import ErrorMarks
 from proxy.wire.exchange import Array, Notice, Piece, Spliced
 from proxy.wire.flow import AskPrepare, AskRelease
-from proxy.wire.messages import Column, build
+from proxy.wire.messages import ResultColumn, build
 from proxy.wire.relay import Relay, RelayLimits
 from proxy.wire.understanding import Understanding, no_advice
 
 MARKER = "0123456789abcdef"
-MARKS = Marks(marker=MARKER, guard="hush_guard")
+MARKS = ErrorMarks(marker=MARKER, guard="hush_guard")
 NAMES = ("hush.epsilon", "TimeZone")
 STARTED = build(b"R", b"\0\0\0\0") + build(b"S", b"client_encoding\0UTF8\0") + build(b"K", b"12345678")
 READY = messages.build(b"Z", b"I")
 
 
-def column(name: bytes = b"n", oid: int = 20) -> Column:
-    return Column(name=name, table_oid=0, attribute=0, oid=oid, size=8, typmod=-1, format=0)
+def column(name: bytes = b"n", oid: int = 20) -> ResultColumn:
+    return ResultColumn(name=name, table_oid=0, attribute=0, oid=oid, size=8, typmod=-1, format=0)
 
 
 def error(message: str, sqlstate: str = "42601", severity: str = "ERROR", **fields: str) -> bytes:

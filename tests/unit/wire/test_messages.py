@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from proxy.errors import ProtocolViolation
 from proxy.wire import messages
-from proxy.wire.messages import Bind, Column, Execute, Named, Parse
+from proxy.wire.messages import Bind, DescribedName, Execute, Parse, ResultColumn
 from tests.unit.wire.make import row
 
 NAMES = st.binary(max_size=10).map(lambda b: b.replace(b"\0", b"z"))
@@ -33,7 +33,7 @@ def binds(draw: st.DrawFn) -> Bind:
 
 
 COLUMNS = st.builds(
-    Column,
+    ResultColumn,
     name=NAMES,
     table_oid=OIDS,
     attribute=CODES,
@@ -61,17 +61,17 @@ def test_bind(bind: Bind) -> None:
 def test_small_messages(name: bytes, number: int, text: bytes) -> None:
     assert messages.parse_execute(messages.execute(name, number)[5:]) == Execute(name, number)
     assert messages.parse_query(messages.query(text)[5:]) == text
-    assert messages.parse_named(messages.describe_statement(name)[5:]) == Named(True, name)
-    assert messages.parse_named(messages.close_portal(name)[5:]) == Named(False, name)
+    assert messages.parse_named(messages.describe_statement(name)[5:]) == DescribedName(True, name)
+    assert messages.parse_named(messages.close_portal(name)[5:]) == DescribedName(False, name)
 
 
 @given(st.lists(COLUMNS, max_size=5))
-def test_row_description(columns: list[Column]) -> None:
+def test_row_description(columns: list[ResultColumn]) -> None:
     assert messages.parse_row_description(messages.row_description(columns)[5:]) == tuple(columns)
 
 
 def test_formats_of_a_row_description_follow_those_of_the_bind() -> None:
-    columns = [Column(name=b"a", table_oid=0, attribute=0, oid=23, size=4, typmod=-1, format=0)] * 2
+    columns = [ResultColumn(name=b"a", table_oid=0, attribute=0, oid=23, size=4, typmod=-1, format=0)] * 2
 
     def formats(*given_formats: int) -> list[int]:
         described = messages.row_description(columns, given_formats)

@@ -10,7 +10,7 @@ import pytest
 from proxy.errors import BudgetSpent
 from proxy.wire import messages
 from proxy.wire.exchange import Piece
-from proxy.wire.expect import REPLIES, Kind, Step
+from proxy.wire.expect import REPLIES, ReplyStep, SentKind
 from proxy.wire.flow import AskRelease, NoAnswer
 from proxy.wire.messages import Bind, build
 from proxy.wire.relay import Relay, RelayLimits
@@ -239,12 +239,12 @@ def test_a_widened_statement_takes_the_place_of_the_clients() -> None:
     assert kinds(made.take_client()) == "1E"
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_replies_outside_the_table_end_the_session(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", SentKind)
+def test_replies_outside_the_table_end_the_session(kind: SentKind) -> None:
     """One reply that is not in the table for each kind of message; the table itself is the specification."""
     steps = {reply: step for (of, reply), step in REPLIES.items() if of is kind}
-    assert set(steps.values()) <= {Step.STAY, Step.DONE}
-    assert (Step.DONE in steps.values()) == (kind not in (Kind.COPY_END, Kind.BAD_FLUSH))
+    assert set(steps.values()) <= {ReplyStep.STAY, ReplyStep.DONE}
+    assert (ReplyStep.DONE in steps.values()) == (kind not in (SentKind.COPY_END, SentKind.BAD_FLUSH))
     unanswered = relay()
     unanswered.from_front(READY)
     assert unanswered.is_over

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.wire.transactions import Control, control_of, leaves_block, takes_snapshot
+from proxy.wire.transactions import BlockControl, control_of, leaves_block, takes_snapshot
 
 
 @pytest.mark.parametrize(
     ("text", "control", "leaves"),
     [
-        ("begin", Control.BEGINS, False),
-        ("; /* now */ Start Transaction read only", Control.BEGINS, False),
-        ("COMMIT", Control.COMMITS, True),
-        ("end work", Control.COMMITS, True),
-        ("commit and no chain", Control.COMMITS, True),
-        ("commit work and chain", Control.ABORTS, False),  # an error where nothing was begun
-        ("commit prepared 'x'", Control.NONE, False),
-        ("rollback prepared 'x'", Control.NONE, False),
-        ("rollback", Control.ABORTS, True),
-        ("abort transaction", Control.ABORTS, True),
-        ("rollback and chain", Control.ABORTS, False),
-        ("rollback to a", Control.ABORTS, False),
-        ("rollback work to savepoint chain", Control.ABORTS, False),
-        ("savepoint a", Control.ABORTS, False),
-        ("release a", Control.ABORTS, False),
-        ('"begin"', Control.NONE, False),
-        ("select 1", Control.NONE, False),
-        ("", Control.NONE, False),
+        ("begin", BlockControl.BEGINS, False),
+        ("; /* now */ Start Transaction read only", BlockControl.BEGINS, False),
+        ("COMMIT", BlockControl.COMMITS, True),
+        ("end work", BlockControl.COMMITS, True),
+        ("commit and no chain", BlockControl.COMMITS, True),
+        ("commit work and chain", BlockControl.ABORTS, False),  # an error where nothing was begun
+        ("commit prepared 'x'", BlockControl.NONE, False),
+        ("rollback prepared 'x'", BlockControl.NONE, False),
+        ("rollback", BlockControl.ABORTS, True),
+        ("abort transaction", BlockControl.ABORTS, True),
+        ("rollback and chain", BlockControl.ABORTS, False),
+        ("rollback to a", BlockControl.ABORTS, False),
+        ("rollback work to savepoint chain", BlockControl.ABORTS, False),
+        ("savepoint a", BlockControl.ABORTS, False),
+        ("release a", BlockControl.ABORTS, False),
+        ('"begin"', BlockControl.NONE, False),
+        ("select 1", BlockControl.NONE, False),
+        ("", BlockControl.NONE, False),
     ],
 )
-def test_what_becomes_of_a_block(text: str, control: Control, *, leaves: bool) -> None:
+def test_what_becomes_of_a_block(text: str, control: BlockControl, *, leaves: bool) -> None:
     assert (control_of(text), leaves_block(text)) == (control, leaves)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.workers.frames import Frame, Kind, Splitter
+from proxy.workers.frames import FrameKind, Splitter, WorkFrame
 
-FRAMES = [Frame(Kind.WORK, 0.25, b"abc"), Frame(Kind.SLOW), Frame(Kind.KNOW, 7, bytes(range(256)) * 10)]
+FRAMES = [
+    WorkFrame(FrameKind.WORK, 0.25, b"abc"),
+    WorkFrame(FrameKind.SLOW),
+    WorkFrame(FrameKind.KNOW, 7, bytes(range(256)) * 10),
+]
 
 
 @pytest.mark.parametrize("size", [1, 2, 16, 17, 18, 1000, 10_000])

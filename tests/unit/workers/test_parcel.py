@@ -17,12 +17,12 @@ from proxy.errors import HushError, Unsupported
 from proxy.pipeline.ahead import Foreseen, foresee
 from proxy.pipeline.outline import Cuts
 from proxy.pipeline.premises import Premises, Terms
-from proxy.pipeline.statements import Asked, Understood
+from proxy.pipeline.statements import QueryString, Understood
 from proxy.plan.words.explain_sets import explain_plan
 from proxy.sql.algebra.constants import Constants
 from proxy.sql.query.probe import Probe
 from proxy.wire.exchange import Refusal
-from proxy.workers.parcel import Packer, Shared
+from proxy.workers.parcel import Packer, SharedPremises
 from tests.unit.sql.corpus import CASES, Case, cases, policy, premises_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=ZoneInfo("UTC"))
@@ -31,13 +31,13 @@ PREMISES = premises_of(policy())
 
 
 def packer(premises: Premises, number: int = 1) -> Packer:
-    shared = Shared()
+    shared = SharedPremises()
     shared.add(number, premises)
     return Packer(shared)
 
 
 def foreseen(sql: str) -> Foreseen:
-    asked = Asked(premises=PREMISES, text=sql, has_intervals=False, told=((),))
+    asked = QueryString(premises=PREMISES, text=sql, has_intervals=False, told=((),))
     return foresee(Cuts(), asked, TERMS, Constants({}, NOW))
 
 
@@ -45,7 +45,7 @@ def foreseen(sql: str) -> Foreseen:
 def both() -> tuple[Packer, Packer]:
     """The ends of a line: what one packs the other unpacks, with premises of its own."""
     ours = packer(PREMISES)
-    theirs = packer(Packer(Shared()).unpack(Packer(Shared()).pack(PREMISES)))
+    theirs = packer(Packer(SharedPremises()).unpack(Packer(SharedPremises()).pack(PREMISES)))
     return ours, theirs
 
 
@@ -80,7 +80,7 @@ def test_premises_and_tables_are_the_very_same_again(both: tuple[Packer, Packer]
 
 
 def test_what_is_forgotten_is_sent_as_it_is() -> None:
-    shared = Shared()
+    shared = SharedPremises()
     shared.add(1, PREMISES)
     shared.forget(1)
     assert shared.name_of(PREMISES) == ()
@@ -91,7 +91,7 @@ def test_what_is_forgotten_is_sent_as_it_is() -> None:
 
 
 def test_tables_that_two_premises_have_are_known_as_long_as_one_is() -> None:
-    shared, other = Shared(), premises_of(policy())
+    shared, other = SharedPremises(), premises_of(policy())
     shared.add(1, PREMISES)
     shared.add(2, other)
     shared.forget(2)
@@ -106,7 +106,7 @@ def test_hashes_are_those_of_the_process(seed: str, tmp_path: Path) -> None:
     keys = planned.plans[0].analysed.keys  # type: ignore[union-attr]  # it has no grouping sets
     assert all(hash(k.scalar) for k in keys)
     path = tmp_path / "parcel"
-    path.write_bytes(Packer(Shared()).pack((planned.blocks[0].block.keys, keys)))
+    path.write_bytes(Packer(SharedPremises()).pack((planned.blocks[0].block.keys, keys)))
     script = (
         "import sys; from pathlib import Path; from proxy.workers.parcel import Packer, Shared\n"
         f"scalars, keys = Packer(Shared()).unpack(Path({str(path)!r}).read_bytes())\n"
@@ -126,7 +126,7 @@ ERRORS = [k for _, k in inspect.getmembers(errors, inspect.isclass) if issubclas
 def test_errors_come_back_with_all_that_they_say(kind: type[HushError]) -> None:
     """All but the one that has words of its own, and is of engines."""
     error = kind("what", detail="Where.", hint="How.", position=7)
-    back = Packer(Shared()).unpack(Packer(Shared()).pack(error))
+    back = Packer(SharedPremises()).unpack(Packer(SharedPremises()).pack(error))
     assert type(back) is kind
     assert (back.message, back.detail, back.hint, back.position) == ("what", "Where.", "How.", 7)
     assert str(back) == str(error)
@@ -135,13 +135,13 @@ def test_errors_come_back_with_all_that_they_say(kind: type[HushError]) -> None:
 @pytest.mark.parametrize("value", [print, eval, Path("/"), pickle.Unpickler, subprocess.Popen, getattr])
 def test_what_thinking_is_not_made_of_cannot_be_unpacked(value: object) -> None:
     with pytest.raises(pickle.UnpicklingError, match="does not belong in a parcel"):
-        Packer(Shared()).unpack(pickle.dumps(value))
+        Packer(SharedPremises()).unpack(pickle.dumps(value))
 
 
 def test_a_path_of_names_cannot_be_unpacked() -> None:
     class_of_a_class = b"\x80\x05\x8c\x14proxy.workers.parcel\x8c\x0cpickle.loads\x93."
     with pytest.raises(pickle.UnpicklingError, match="does not belong in a parcel"):
-        Packer(Shared()).unpack(class_of_a_class)
+        Packer(SharedPremises()).unpack(class_of_a_class)
 
 
 def test_stand_ins_mean_nothing_by_themselves() -> None:
@@ -153,4 +153,4 @@ def test_stand_ins_mean_nothing_by_themselves() -> None:
 
 
 def test_an_error_of_planning_is_one_of_ours() -> None:
-    assert isinstance(Packer(Shared()).unpack(Packer(Shared()).pack(Unsupported("no"))), Unsupported)
+    assert isinstance(Packer(SharedPremises()).unpack(Packer(SharedPremises()).pack(Unsupported("no"))), Unsupported)

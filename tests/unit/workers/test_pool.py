@@ -24,7 +24,7 @@ from proxy.pipeline.ahead import Foreseen, foresee
 from proxy.pipeline.outline import Outline
 from proxy.pipeline.plans import Task, plan_statement
 from proxy.pipeline.premises import Premises, Terms
-from proxy.pipeline.statements import Asked, Understood
+from proxy.pipeline.statements import QueryString, Understood
 from proxy.sql.algebra.constants import Constants, InputText, Unread
 from proxy.sql.algebra.nodes import Literal
 from proxy.sqltypes import SqlType
@@ -54,7 +54,7 @@ async def pool(levels: tuple[Level, ...] = EVER, posts: tuple[Post, ...] = ONE) 
 
 
 async def asked(of: Pool, sql: str, login: str = "ann", premises: Premises = PREMISES) -> Foreseen:
-    question = Asked(premises=premises, text=sql, has_intervals=False, told=((),))
+    question = QueryString(premises=premises, text=sql, has_intervals=False, told=((),))
     return await of.run(Turn(login, len(sql), premises), foresee, question, TERMS, Constants({}, NOW))
 
 

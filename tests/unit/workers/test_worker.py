@@ -14,7 +14,7 @@ import pytest
 from sqlglot.errors import TokenError
 
 from proxy.errors import Unsupported
-from proxy.workers.frames import Kind
+from proxy.workers.frames import FrameKind
 from proxy.workers.worker import _Dropped, _Slow, _Worker
 
 _NOT_ENDED_IN = ("threading", "importlib._bootstrap", "coverage.collector", "proxyish", "proxy.workers.worker")
@@ -125,14 +125,14 @@ def _malformed(_cuts: object) -> None:
 @pytest.mark.parametrize(
     ("work", "kind"),
     [
-        (_lacking, Kind.LARGE),
-        (_lacking_in_a_library, Kind.LARGE),
-        (_unreadable, Kind.LARGE),
-        (_malformed, Kind.RAISED),
+        (_lacking, FrameKind.LARGE),
+        (_lacking_in_a_library, FrameKind.LARGE),
+        (_unreadable, FrameKind.LARGE),
+        (_malformed, FrameKind.RAISED),
     ],
 )
 def test_lack_of_memory_is_told_whatever_was_made_of_it(
-    worker: _Worker, monkeypatch: pytest.MonkeyPatch, work: Callable[[object], None], kind: Kind
+    worker: _Worker, monkeypatch: pytest.MonkeyPatch, work: Callable[[object], None], kind: FrameKind
 ) -> None:
     monkeypatch.setattr(worker._packer, "unpack", lambda _content: (work, (), {}))
     assert worker._answer(b"", 60).kind is kind

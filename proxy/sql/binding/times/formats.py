@@ -15,7 +15,7 @@ from proxy.sql.algebra.nodes import Literal, Scalar
 from proxy.sql.binding.binder import Binder, Rule
 from proxy.sql.binding.times.made import formatted_number
 from proxy.sql.binding.values import word
-from proxy.sql.literals.formats import Piece, finest, pieces_of
+from proxy.sql.literals.formats import FormatPiece, finest, pieces_of
 from proxy.sql.syntax.complete import format_token
 from proxy.sql.syntax.parse import tokenize
 from proxy.sql.syntax.refusal import only, refuse
@@ -55,7 +55,7 @@ def written_format(binder: Binder, node: exp.Expression) -> str:
     return word(binder, node, node.args["format"]) if token is None else token.text
 
 
-def _text(binder: Binder, node: exp.Expression, value: Scalar, piece: Piece) -> Scalar:
+def _text(binder: Binder, node: exp.Expression, value: Scalar, piece: FormatPiece) -> Scalar:
     if piece.number:
         return _number(binder, node, value, piece.number)
     found = binder.call(node, "to_char", value, Literal(piece.directives, SqlType.TEXT))

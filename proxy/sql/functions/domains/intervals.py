@@ -15,7 +15,7 @@ from typing import assert_never
 from proxy.policy.model import Bounded, Domain, Listed, Unknown
 from proxy.sqltypes import Value
 
-Number = int | float | Decimal
+RealNumber = int | float | Decimal
 
 UNKNOWN = Unknown()
 FIRST, LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)  # infinite ends of times
@@ -35,7 +35,7 @@ def _values(domain: Domain) -> tuple[Value, ...]:
             assert_never(never)
 
 
-def number_ends(domain: Domain) -> tuple[Number, Number] | None:
+def number_ends(domain: Domain) -> tuple[RealNumber, RealNumber] | None:
     """[lo, hi] of a numeric domain, as they are written; an end may be infinite. None for other domains."""
     ends = _values(domain)
     numbers = [v for v in ends if isinstance(v, (int, float, Decimal)) and not isinstance(v, bool)]
@@ -102,7 +102,7 @@ def bounded(lo: float, hi: float) -> Domain:
     return Bounded(lo, hi) if math.isfinite(lo) and math.isfinite(hi) else UNKNOWN
 
 
-def between(lo: Number, hi: Number) -> Domain:
+def between(lo: RealNumber, hi: RealNumber) -> Domain:
     """The interval, of which an end may be infinite; nothing when both are."""
     return UNKNOWN if math.isinf(lo) and math.isinf(hi) else Bounded(lo, hi)
 

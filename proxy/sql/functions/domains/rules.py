@@ -14,7 +14,15 @@ from dataclasses import dataclass
 
 from proxy.policy.model import Bounded, Domain, Listed
 from proxy.sql.algebra.nodes import Span
-from proxy.sql.functions.domains.intervals import UNKNOWN, Number, between, bounded, number_ends, number_range, union
+from proxy.sql.functions.domains.intervals import (
+    UNKNOWN,
+    RealNumber,
+    between,
+    bounded,
+    number_ends,
+    number_range,
+    union,
+)
 
 _WHOLE_DOUBLES = 2**53
 _MOST_TENS = 10_000  # multiples of 10, 100, ... that are listed
@@ -313,7 +321,7 @@ def least(arguments: Arguments) -> Domain:
     return between(min(e[0] for e in ends), min([max(e[1] for e in ends), *constants]))
 
 
-def _all_ends(arguments: Arguments) -> list[tuple[Number, Number]]:
+def _all_ends(arguments: Arguments) -> list[tuple[RealNumber, RealNumber]]:
     """The ends of each argument, infinite where nothing is known; none if the arguments are no numbers."""
     ends = [number_ends(a.domain) for a in arguments]
     return [(-math.inf, math.inf) if e is None else e for e in ends] if any(ends) else []

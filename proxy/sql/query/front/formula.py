@@ -26,14 +26,14 @@ _OTHERS = {AggregateKind.BOOL_AND, AggregateKind.BOOL_OR, AggregateKind.MODE}
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class FormulaConstant:
     """A constant."""
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class FormulaAggregate:
     """An aggregate, by its number in the block."""
 
     aggregate: int
@@ -48,15 +48,15 @@ class Operation:
     right: Formula
 
 
-Formula = Number | Value | Operation
+Formula = FormulaConstant | FormulaAggregate | Operation
 
 
 def values_in(formula: Formula) -> tuple[int, ...]:
     """The aggregates that a formula reads, by their numbers."""
     match formula:
-        case Number():
+        case FormulaConstant():
             return ()
-        case Value(number):
+        case FormulaAggregate(number):
             return (number,)
         case Operation(_, left, right):
             return (*values_in(left), *values_in(right))
@@ -130,19 +130,19 @@ def _read(node: exp.Expr, bind: Callable[[exp.Expr], tuple[int, Aggregate]]) -> 
         case exp.Neg():
             found, is_whole = _read(node.this, bind)
             _check_not_cut(node.this, found)
-            return Operation("*", Number(-1.0), found), is_whole
+            return Operation("*", FormulaConstant(-1.0), found), is_whole
         case exp.Cast() if node.to.this in _FRACTIONS:
             only(node, "this", "to")
             return _read(node.this, bind)[0], False
         case exp.Literal() if not node.is_string:
-            return Number(float(str(node.this))), str(node.this).isdigit()
+            return FormulaConstant(float(str(node.this))), str(node.this).isdigit()
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             return _operation(node, bind)
         case _ if is_aggregate_value(node):
             number, aggregate = bind(node)
             if aggregate.kind.is_quantile or aggregate.kind in _OTHERS:
                 raise refuse(node, f"{aggregate.kind.value} has no interval in arithmetic", "Leave it out.")
-            return Value(number), aggregate.type.is_integer
+            return FormulaAggregate(number), aggregate.type.is_integer
         case _:
             raise refuse(node, "hush.low, hush.high and hush.sd take aggregates and numbers with + - * /",
                          "Write hush.low(sum(a) - sum(b)).")  # fmt: skip

@@ -19,7 +19,7 @@ _MOST_DRAWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnKey:
     """Values of `column` come from a public table's column, at places from 0; its own stay where that has no rows."""
 
     column: str
@@ -28,7 +28,7 @@ class Drawn:
     places: tuple[int, ...]
 
 
-def made_table(place: EmptyTable, columns: Sequence[InjectedColumn], drawn: Sequence[Drawn]) -> Patch:
+def made_table(place: EmptyTable, columns: Sequence[InjectedColumn], drawn: Sequence[DrawnKey]) -> Patch:
     """A sub-select with these columns, in order, in the place of a table's name."""
     marker = f'"hush_system" AS "{RESERVED}"'
     sources = {d.column: n for n, d in enumerate(drawn, 1)}
@@ -57,7 +57,7 @@ def _item(column: InjectedColumn, source: str, place: str) -> str:
     return f"COALESCE(CAST({found}[{at}] AS {kind}), {own}) AS {quote(column.name)}"
 
 
-def _source(drawn: Drawn, name: str) -> str:
+def _source(drawn: DrawnKey, name: str) -> str:
     value, table = quote(drawn.source), f"public.{quote(drawn.table)}"
     values = f"SELECT DISTINCT {value} FROM {table} WHERE {value} IS NOT NULL ORDER BY {value} LIMIT {_MOST_DRAWN}"
     return f" CROSS JOIN (SELECT ARRAY({values})) AS {quote(name)}(found)"

@@ -18,7 +18,7 @@ from proxy.sql.binding.output_names import output_name
 from proxy.sql.binding.subqueries import conditions, is_single_row
 from proxy.sql.query.free_names import is_outside
 from proxy.sql.query.public_rows.aggregate_below_series import lift_spine
-from proxy.sql.query.public_rows.lookups import KEY, VALUE, Groups, aggregates_of, linked
+from proxy.sql.query.public_rows.lookups import KEY, VALUE, GroupedSelect, aggregates_of, linked
 from proxy.sql.query.split import BlockText, Split, split
 from proxy.sql.relations.scope import Catalog
 from proxy.sql.render.dialect import quote
@@ -75,7 +75,7 @@ def _lift_value(block: BlockText, source: str, catalog: Catalog) -> list[Edit]:
     aggregates = aggregates_of(item.unalias())
     if not links or None in links or not aggregates or any(map(outside, elsewhere)):
         return []
-    groups = Groups(block, source, unused_name(source, "each", block.span))
+    groups = GroupedSelect(block, source, unused_name(source, "each", block.span))
     edits = [groups.value(node) for node in aggregates]
     equal = [f"{groups.key(groups.text_of(i))} = ({groups.text_of(o)})" for i, o in (k for k in links if k)]
     where = [groups.text_of(p) for p in parts if all(p is not q for q in correlated)]

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 from proxy.sql.binding.output_names import output_name
 from proxy.sql.binding.subqueries import conditions
 from proxy.sql.query.free_names import columns_of
-from proxy.sql.query.public_rows.lookups import Groups, aggregates_of, linked
+from proxy.sql.query.public_rows.lookups import GroupedSelect, aggregates_of, linked
 from proxy.sql.query.public_rows.series import Series, series_of, span_of
 from proxy.sql.query.split import BlockText
 from proxy.sql.relations.scope import Catalog, Cte
@@ -55,7 +55,7 @@ def lift_spine(block: BlockText, source: str, catalog: Catalog) -> list[Edit]:
     if spine is None:
         return []
     select = block.select
-    groups = Groups(block, source, unused_name(source, "each", block.span))
+    groups = GroupedSelect(block, source, unused_name(source, "each", block.span))
     joined = _joined(spine, groups)
     if joined is None or not _is_one_group(spine, joined.outer):
         return []
@@ -165,7 +165,7 @@ class _Join:
     times: str
 
 
-def _joined(spine: _Spine, groups: Groups) -> _Join | None:
+def _joined(spine: _Spine, groups: GroupedSelect) -> _Join | None:
     parts = list(conditions(spine.join.args["on"]))
     where, links, outside, outer = list[str](), list[str](), list[str](), list[exp.Expr]()
     ranged = _range(parts, spine)

@@ -22,7 +22,7 @@ _CONDITIONS = (exp.LogicalAnd, exp.LogicalOr, exp.Anonymous)  # the last is ever
 
 
 @dataclass(slots=True)
-class Groups:
+class GroupedSelect:
     """The grouped SELECT that is being written. name: what it is called. source: the statement."""
 
     block: BlockText

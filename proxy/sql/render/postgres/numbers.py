@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import MappingProxyType
 
-from proxy.sql.render.postgres.spelling import AWAY, LARGE, SMALL, Arguments, Spelling, number_of
+from proxy.sql.render.postgres.spelling import AWAY, LARGE, SMALL, SpelledArguments, Spelling, number_of
 
 _INT8 = "BETWEEN -9223372036854775808 AND 9223372036854775807"
 _X, _Y = "{0}::FLOAT8", "{1}::FLOAT8"
@@ -82,7 +82,7 @@ _POWER = (
 )
 
 
-def _no_binary(args: Arguments) -> Arguments:
+def _no_binary(args: SpelledArguments) -> SpelledArguments:
     if float(number_of(args[0])) == 2:
         raise ValueError("a logarithm to base 2")
     return args
@@ -97,7 +97,7 @@ def _scaled(factor: float) -> Spelling:
 _LIFTED = "'1.0000000000000004'::FLOAT8"  # as `number_functions` says
 
 
-def _with_power(args: Arguments) -> Arguments:
+def _with_power(args: SpelledArguments) -> SpelledArguments:
     """Ten to the number of digits, whatever its sign."""
     return args[0], f"'{10.0 ** abs(int(number_of(args[1])))!r}'::FLOAT8"
 

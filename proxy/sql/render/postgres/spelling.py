@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Arguments = tuple[str, ...]
+SpelledArguments = tuple[str, ...]
 
 
-def as_they_are(args: Arguments) -> Arguments:
+def as_they_are(args: SpelledArguments) -> SpelledArguments:
     return args
 
 
@@ -22,7 +22,7 @@ class Spelling:
     plain: str
     checked: str = ""
     whole: str = ""
-    prepared: Callable[[Arguments], Arguments] = as_they_are
+    prepared: Callable[[SpelledArguments], SpelledArguments] = as_they_are
 
 
 LARGE, SMALL = "'1e150'::FLOAT8", "'1e-150'::FLOAT8"

@@ -15,7 +15,7 @@ from proxy.sql.conditions.patterns import atoms
 from proxy.sql.functions import letters
 from proxy.sql.functions.texts import LONGEST_JOINED
 from proxy.sql.render.dialect import text_literal
-from proxy.sql.render.postgres.spelling import Arguments, Spelling, number_of, text_of
+from proxy.sql.render.postgres.spelling import SpelledArguments, Spelling, number_of, text_of
 
 _LONGEST_SEARCHED = 10_000_000  # characters of a text in which a pattern is looked for: more could take all memory
 _LONGEST_CHANGED = 1_000  # of a text whose letters beyond ASCII change case: each is looked up in a long list
@@ -61,14 +61,14 @@ def capitals(text: str) -> str:
     return f'CASE WHEN {is_plain} THEN initcap({text} COLLATE "C") ELSE {all_words} END'
 
 
-def _pattern_in_lower_case(args: Arguments) -> Arguments:
+def _pattern_in_lower_case(args: SpelledArguments) -> SpelledArguments:
     return args[0], text_literal(letters.lower(text_of(args[1])))
 
 
 # --- patterns ----------------------------------------------------------------------------------------------------
 
 
-def _in_any_case(args: Arguments) -> Arguments:
+def _in_any_case(args: SpelledArguments) -> SpelledArguments:
     """A pattern to be matched in any case, with the letters beyond ASCII that are a case of an ASCII letter."""
     return args[0], text_literal("".join(map(_with_others, atoms(text_of(args[1])))))
 
@@ -87,13 +87,13 @@ def _with_others(atom: str) -> str:
     return start + others + atom.removeprefix(start) if is_class else f"[{atom}{others}]"
 
 
-def _whole_as_group(args: Arguments) -> Arguments:
+def _whole_as_group(args: SpelledArguments) -> SpelledArguments:
     """Group 0 is the whole match."""
     text, pattern, group = args
     return text, text_literal(f"({text_of(pattern)})") if number_of(group) == "0" else pattern, group
 
 
-def _with_ampersands(args: Arguments) -> Arguments:
+def _with_ampersands(args: SpelledArguments) -> SpelledArguments:
     """The whole match in a replacement."""
     return *args[:2], args[2].replace("\\0", "\\&")
 

@@ -12,7 +12,7 @@ from proxy.sql.render.postgres.spelling import (
     IN_CALENDAR,
     IN_OUR_ERA,
     LAST,
-    Arguments,
+    SpelledArguments,
     Spelling,
     bare,
     text_of,
@@ -71,7 +71,7 @@ def _shifted_often(sign: str) -> Spelling:
                     prepared=_with_most)  # fmt: skip
 
 
-def _with_most(args: Arguments) -> Arguments:
+def _with_most(args: SpelledArguments) -> SpelledArguments:
     found = _SPAN.fullmatch(bare(args[1]))
     assert found is not None
     months, days, microseconds = (abs(int(part)) for part in found.groups())
@@ -81,7 +81,7 @@ def _with_most(args: Arguments) -> Arguments:
     return *args, str(most)
 
 
-def _format(args: Arguments) -> Arguments:
+def _format(args: SpelledArguments) -> SpelledArguments:
     """to_char's own format."""
     parts = [_PATTERNS[found[1]] if found[1] else f'"{found[2]}"' for found in _DIRECTIVE.finditer(text_of(args[1]))]
     return args[0], text_literal("".join(parts))

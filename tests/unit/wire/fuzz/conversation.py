@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from proxy.wire import messages
-from proxy.wire.channel import Marks
+from proxy.wire.channel import ErrorMarks
 from proxy.wire.flow import Ask, NoAnswer
 from proxy.wire.messages import build
 from proxy.wire.relay import Relay, RelayLimits
@@ -75,7 +75,7 @@ class Conversation:
             setting_names=_SETTINGS,
             refused=self.session.note_refusal,
         )
-        self.relay = Relay(Marks(MARKER, GUARD), understanding, _LIMITS)
+        self.relay = Relay(ErrorMarks(MARKER, GUARD), understanding, _LIMITS)
         self.front = Model(MARKER)
         self.heard = bytearray()
         self._asked: list[Ask] = []

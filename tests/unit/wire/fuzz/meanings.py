@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from proxy.wire.lexer import Sort, statements, tokens
-from proxy.wire.messages import Column
+from proxy.wire.messages import ResultColumn
 
 #: What the client may ask for: public, private (with `users`), and what the relay screens.
 PUBLIC = (
@@ -48,8 +48,8 @@ INT8, INT2, TEXT = 20, 21, 25
 GUARD = "hush_guard"
 
 
-def column(name: bytes, oid: int) -> Column:
-    return Column(name=name, table_oid=0, attribute=0, oid=oid, size=8, typmod=-1, format=0)
+def column(name: bytes, oid: int) -> ResultColumn:
+    return ResultColumn(name=name, table_oid=0, attribute=0, oid=oid, size=8, typmod=-1, format=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Meaning:
     verb: str
     says: frozenset[str]
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     parameters: int
     serial: str = ""
     is_private: bool = False
@@ -111,7 +111,7 @@ def _meaning(text: str) -> Meaning:
     )
 
 
-def _columns(text: str, verb: str, said: list[str]) -> tuple[Column, ...]:
+def _columns(text: str, verb: str, said: list[str]) -> tuple[ResultColumn, ...]:
     if verb not in _RETURN_ROWS or "nothing" in said:
         return ()
     if "current_setting" in said or verb == "show":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from proxy.errors import BudgetSpent, HushError, NotAggregate, Unsupported
 from proxy.wire.exchange import Array, Asking, NoRefusal, Notice, Piece, Refusal, Spliced
 from proxy.wire.flow import Ask, AskPrepare, AskRelease
-from proxy.wire.lexer import Span, statements
+from proxy.wire.lexer import StatementSpan, statements
 
 _PREFIXES = ("copyout ", "declare ")
 _ARRAY = Array(oid=1016, text="{7}")
@@ -67,7 +67,7 @@ class SessionModel:
         )
 
 
-def _piece(whole: str, span: Span, *, is_told: bool) -> Piece:
+def _piece(whole: str, span: StatementSpan, *, is_told: bool) -> Piece:
     text = whole[span.start : span.end]
     words = text.split()
     is_private = "users" in words and not (is_told and "turned" in words)
