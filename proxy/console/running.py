@@ -14,6 +14,7 @@ import uvicorn
 from proxy.console.application import build
 from proxy.console.served import Serving
 from proxy.errors import ConfigError
+from proxy.server.sockets import listen
 
 _MOST_AT_ONCE = 200
 _CLOSE_S = 2
@@ -52,7 +53,9 @@ class RunningConsole:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Let browsers connect."""
+        """Let browsers connect, from now on. Raises ConfigError."""
+        for bound in self._sockets:
+            listen(bound)  # who connects before the task has begun waits
         self._task = asyncio.get_running_loop().create_task(self._server.serve(sockets=list(self._sockets)))
 
     async def stop(self) -> None:
