@@ -35,3 +35,7 @@ def test_types_of_one_name_are_found_and_nothing_else(package: Path) -> None:
 def test_no_folder_of_the_program_is_a_heap() -> None:
     folder, number = shape.modules_of(ROOT / "proxy").most_common(1)[0]
     assert number <= shape.MOST_MODULES, folder
+
+
+def test_a_type_name_has_one_meaning() -> None:
+    assert shape.defined_twice(ROOT / "proxy") == {}
