@@ -47,6 +47,14 @@ class _Grid:
     hi: int
 
 
+@dataclass(frozen=True, slots=True)
+class Randomized:
+    """rows: how many were written. replaced: of columns with values outside of what is declared, how many these are."""
+
+    rows: int
+    replaced: tuple[tuple[str, int], ...]
+
+
 def grid_of(noise: Noised) -> _Grid:
     """The grid on which a column's noise is drawn. Raises ConfigError if doubles do not hold it."""
     size = noise.scale if isinstance(noise, LaplaceNoise) else noise.sd
@@ -61,10 +69,11 @@ def grid_of(noise: Noised) -> _Grid:
 
 def randomize_rows(
     source: Path, target: Path, table: Table, *, time_zone: str, keep_order: bool, show: Callable[[int], object]
-) -> int:
-    """Write the randomized rows; how many there are. Raises ConfigError, naming files and columns and no value.
+) -> Randomized:
+    """Write the randomized rows. Raises ConfigError, naming files and columns and no value.
 
-    show: is told how many rows are done. The target appears as a whole or not at all.
+    show: is told how many rows are done. The target appears as a whole or not at all. What is told of replaced values
+    depends on true rows, and is for whoever holds them.
     """
     columns = table.columns
     try:
@@ -72,12 +81,12 @@ def randomize_rows(
             unfinished = Path(folder) / f"rows{_suffix(target)}"
             with contextlib.closing(duckdb.connect(str(Path(folder) / "rows.duckdb"))) as made:
                 _prepare(made, time_zone, folder)
-                rows = _fill(made, source, table, columns, show)
+                rows, replaced = _fill(made, source, table, columns, show), _replaced(source, columns)
                 _write(made, unfinished, table, columns, keep_order=keep_order)
             _publish(unfinished, target)
     except OSError as error:
         raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
-    return rows
+    return Randomized(rows, replaced)
 
 
 def _suffix(path: Path) -> str:
@@ -133,13 +142,13 @@ def _fill(
 def _batches(source: Path, table: Table, columns: Sequence[Column]) -> Iterator[tuple[Sequence[object], ...]]:
     if not source.is_file():
         raise ConfigError(f"{source} {'is not a file' if source.exists() else 'does not exist'}")
-    path = text_literal(str(source))
-    reader = f"read_csv({path}, header = true, all_varchar = true)" if _suffix(source) == ".csv" else (
-        f"read_parquet({path})")  # fmt: skip
+    reader = _reader(source)
     try:
         with contextlib.closing(duckdb.connect()) as connection:
             connection.execute(f"set memory_limit = {text_literal(_MEMORY)}")
             connection.execute("set enable_progress_bar = false")
+            if _suffix(source) == ".csv":
+                _check_header(connection, source, columns)
             there = {row[0] for row in connection.execute(f"describe select * from {reader}").fetchall()}
             missing = [c.name for c in columns if c.name not in there]
             if missing:
@@ -158,6 +167,38 @@ def _batches(source: Path, table: Table, columns: Sequence[Column]) -> Iterator[
         raise ConfigError(f"{source} cannot be read as {kind} rows", hint=hint) from None
 
 
+def _reader(source: Path, *, header: bool = True) -> str:
+    path = text_literal(str(source))
+    is_csv = _suffix(source) == ".csv"
+    return f"read_csv({path}, header = {header}, all_varchar = true)" if is_csv else f"read_parquet({path})"
+
+
+def _check_header(connection: duckdb.DuckDBPyConnection, source: Path, columns: Sequence[Column]) -> None:
+    """Refuse a file in which two columns have a name that is read: the reader would take the first."""
+    names = connection.execute(f"select * from {_reader(source, header=False)} limit 1").fetchone() or ()
+    for column in columns:
+        if [str(name).strip().casefold() for name in names].count(column.name.casefold()) > 1:
+            raise ConfigError(f"{source} has two columns {column.name}", hint="Rename one of them in its first line.")
+
+
+def _replaced(source: Path, columns: Sequence[Column]) -> tuple[tuple[str, int], ...]:
+    """How many values of a column are none of those declared, of columns that have such."""
+    asked = {c.name: f"count(*) filter (where {_is_replaced(c)})" for c in columns if c.is_randomized}
+    with contextlib.closing(duckdb.connect()) as connection:
+        connection.execute(f"set memory_limit = {text_literal(_MEMORY)}")
+        connection.execute("set enable_progress_bar = false")
+        row = connection.execute(f"select {', '.join(asked.values())} from {_reader(source)}").fetchone()
+    return tuple((name, count) for name, count in zip(asked, row or (), strict=True) if count)
+
+
+def _is_replaced(column: Column) -> str:
+    name = quote(column.name)
+    if isinstance(column.randomized, LaplaceNoise | GaussianNoise):
+        return f"coalesce(isnan(try_cast({name} as double)), true)"
+    may_be_null = isinstance(column.randomized, KeptOrUniform) and column.randomized.choices > len(_values(column))
+    return f"{_place(column, name)} is null{f' and {name} is not null' if may_be_null else ''}"
+
+
 def _read(column: Column) -> str:
     """What of a column is read: the number of a value, a number, or a public value."""
     name = quote(column.name)
@@ -174,9 +215,7 @@ def _read(column: Column) -> str:
 
 def _index(column: Column, name: str) -> str:
     """The number of a value in the declared list; of what is not listed that of the first, of coins that of no."""
-    kind, values = _engine_type(column), _values(column)
-    listed = ", ".join(_literal(v) for v in values)
-    found = f"list_position([{listed}]::{kind}[], try_cast({name} as {kind})) - 1"
+    values, found = _values(column), f"{_place(column, name)} - 1"
     match column.randomized:
         case TwoCoins():
             return f"coalesce({found} = {_yes(column)}, false)::bigint"
@@ -184,6 +223,12 @@ def _index(column: Column, name: str) -> str:
             return f"case when {name} is null then {len(values)} else coalesce({found}, 0) end"
         case _:
             return f"coalesce({found}, 0)"
+
+
+def _place(column: Column, name: str) -> str:
+    """The place in the declared list, from 1; NULL for what is not listed."""
+    kind = _engine_type(column)
+    return f"list_position([{', '.join(map(_literal, _values(column)))}]::{kind}[], try_cast({name} as {kind}))"
 
 
 def _values(column: Column) -> tuple[Value, ...]:

@@ -18,6 +18,7 @@ from proxy.admin.randomize_rows import randomize_rows
 from proxy.errors import ConfigError
 from proxy.plan.unpromised import protected_words
 from proxy.policy.model import Policy, Table
+from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
 
 
 def randomize(
@@ -40,15 +41,25 @@ def randomize(
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"randomizing {table.name}", total=None)
-        rows = randomize_rows(
+        done = randomize_rows(
             source, target, table, time_zone=policy.privacy.time_zone, keep_order=keep_order,
-            show=lambda done: bar.update(task, completed=done),
+            show=lambda rows: bar.update(task, completed=rows),
         )  # fmt: skip
     typer.echo(
-        f"{target}: {rows:,} rows, protected before they are given away: {protected_words(table, policy.privacy)}"
+        f"{target}: {done.rows:,} rows, protected before they are given away: {protected_words(table, policy.privacy)}"
     )
+    for name, count in done.replaced:
+        typer.echo(f"{name}: {count:,} not declared in the policy, counted as {_instead(table, name)}", err=True)
     order = "the order of IN, which counts as public" if keep_order else "random order"
     typer.echo(f"Rows are in {order}. Randomizing the same people again is a second release: its epsilon is added.")
+
+
+def _instead(table: Table, name: str) -> str:
+    """What stood in for values that are not declared."""
+    column = table.columns[[c.name for c in table.columns].index(name)]
+    if isinstance(column.randomized, LaplaceNoise | GaussianNoise):
+        return "the middle between the bounds"
+    return "no" if isinstance(column.randomized, TwoCoins) else "the first listed value"
 
 
 def _local_table(policy: Policy, name: str) -> Table:

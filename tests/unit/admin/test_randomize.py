@@ -147,3 +147,24 @@ def test_noise_that_no_grid_holds_is_refused() -> None:
         rows_module.grid_of(LaplaceNoise(Fraction(1, 10**9), Fraction(0), Fraction(10**9)))
     grid = rows_module.grid_of(LaplaceNoise(Fraction(1), Fraction(1, 3), Fraction(5)))
     assert (grid.digits, grid.lo, grid.hi) == (3, 334, 5000)  # never beyond the declared bounds
+
+
+def test_values_that_are_not_declared_are_counted_for_whoever_holds_the_rows(
+    command: CommandLine, folder: Path
+) -> None:
+    (folder / "few.csv").write_text(HEADER + "true,red,ja,5,1,n\nmaybe,green,,x,1,n\nfalse,,nein,nan,,s\n")
+    randomized(command, folder, "few.csv", "few_out.csv")
+    assert command.err.splitlines() == [
+        "answer: 1 not declared in the policy, counted as no",
+        "party: 1 not declared in the policy, counted as the first listed value",
+        "coin: 1 not declared in the policy, counted as no",
+        "age: 2 not declared in the policy, counted as the middle between the bounds",
+        "income: 1 not declared in the policy, counted as the middle between the bounds",
+    ]
+
+
+def test_two_columns_of_one_name_are_refused(command: CommandLine, folder: Path) -> None:
+    (folder / "two.csv").write_text("answer,party,coin,age,income,region,Party\ntrue,red,ja,5,1,n,blue\n")
+    assert run(command, folder, "two.csv", "two_out.csv") != 0
+    assert "has two columns party" in command.err
+    assert not (folder / "two_out.csv").exists()
