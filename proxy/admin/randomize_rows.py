@@ -48,7 +48,7 @@ class _Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Randomized:
+class RandomizedRows:
     """rows: how many were written. replaced: of columns with values outside of what is declared, how many these are."""
 
     rows: int
@@ -69,7 +69,7 @@ def grid_of(noise: Noised) -> _Grid:
 
 def randomize_rows(
     source: Path, target: Path, table: Table, *, time_zone: str, keep_order: bool, show: Callable[[int], object]
-) -> Randomized:
+) -> RandomizedRows:
     """Write the randomized rows. Raises ConfigError, naming files and columns and no value.
 
     show: is told how many rows are done. The target appears as a whole or not at all. What is told of replaced values
@@ -86,7 +86,7 @@ def randomize_rows(
             _publish(unfinished, target)
     except OSError as error:
         raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
-    return Randomized(rows, replaced)
+    return RandomizedRows(rows, replaced)
 
 
 def _suffix(path: Path) -> str:
