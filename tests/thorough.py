@@ -38,6 +38,8 @@ LEFT = (
     "tests/attacks/test_sizes.py",
     "tests/attacks/test_values.py",
     "tests/e2e/test_accuracy.py",
+    "tests/e2e/test_admin_hour.py",
+    "tests/e2e/test_console_pages.py",
     "tests/e2e/test_dashboard.py",
     "tests/e2e/test_demo.py",
     "tests/e2e/test_first_hour.py",
