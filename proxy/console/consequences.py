@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,11 +17,11 @@ from proxy.errors import HushError
 from proxy.policy.figures import figure
 from proxy.policy.model import AccountLimit, Bounded, EpsilonLimit, Listed, Policy, Table
 from proxy.session.pricing.dry_run import dry_run
+from proxy.sql.syntax.names import spelled
 
 MOST_QUESTIONS = 40
 LEVEL = 0.95
 _CERTAIN = "100 %"
-_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +41,16 @@ def compared(before: Policy, after: Policy) -> tuple[ComparedQuestion, ...]:
 
 def _of_table(table: Table) -> Iterator[str]:
     """Its count, its count by each listed key, sum and average of each measure."""
-    name = _quoted(table.name)
+    name = spelled(table.name)
     yield f"SELECT count(*) FROM {name}"
     for column in table.columns:
-        quoted = _quoted(column.name)
+        quoted = spelled(column.name)
         if column.hidden or column.key:
             continue
         if isinstance(column.domain, Listed):
             yield f"SELECT {quoted}, count(*) FROM {name} GROUP BY {quoted}"
         elif isinstance(column.domain, Bounded) and column.type.is_number:
             yield f"SELECT sum({quoted}), avg({quoted}) FROM {name}"
-
-
-def _quoted(name: str) -> str:
-    return name if _SIMPLE.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _told(policy: Policy, statement: str) -> str:

@@ -66,6 +66,12 @@ def test_each_table_has_its_typical_questions_now_and_after(shop: Policy) -> Non
     assert all("off by" in row.now and row.now.startswith("epsilon 0.79; ") for row in rows.values())
 
 
+def test_a_column_that_is_called_as_a_word_of_sql_can_be_asked_about(shop: Policy) -> None:
+    after = edited("plan: {type: text, values", "order: {type: text, values")
+    rows = {row.statement: row for row in compared(shop, after)}
+    assert "off by" in rows['SELECT "order", count(*) FROM users GROUP BY "order"'].after
+
+
 def test_a_question_that_an_edit_makes_impossible_says_why(shop: Policy) -> None:
     rows = compared(
         edited("price: {type: double precision, bounds: [0, 400]}", "price: {type: double precision}"), shop
