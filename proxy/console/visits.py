@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from proxy.console.browsers import LONGEST_S, Browser, Browsers
 from proxy.console.guard import check_origin, read_form
-from proxy.console.served import Serving
+from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
 from proxy.errors import AuthenticationFailed, HushError
@@ -70,6 +70,10 @@ class Console:
             "csrf": visit.browser.csrf if visit else "", "pages": self._pages(visit),
         }  # fmt: skip
         return HTMLResponse(self._templates.get_template(name).render(shared | values), status)
+
+    def served(self, visit: Visit) -> ServedPolicy:
+        """The dataset that a browser has logged in to."""
+        return self.serving.datasets[visit.place.database]
 
     def _pages(self, visit: Visit | None) -> list[tuple[str, str]]:
         """What the navigation of a browser leads to."""
