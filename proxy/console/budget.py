@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from proxy.admin.commands.top_up import By, TopUp, gift_of, told
 from proxy.admin.ledger_place import grant, granted_to, inspect
+from proxy.config import UsersAt
 from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
@@ -92,7 +93,7 @@ class BudgetPage:
             wish = TopUp(
                 policy=served.path, kind=_kind(form.get("kind", "")), account=form.get("account", "").strip(),
                 amount=By(_epsilon(form.get("epsilon", ""))), delta=0.0, reason=form.get("reason", ""),
-                users=served.users_path, by=visit.place.login,
+                users=UsersAt(served.users_path), by=visit.place.login,
             )  # fmt: skip
             done = await asyncio.to_thread(self._given, wish)
         except HushError as error:
