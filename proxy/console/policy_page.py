@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from proxy.console.consequences import Gain, compared, gains
 from proxy.console.policies import Fault, Right, Text, Wrong
 from proxy.console.visits import Console, Visit
 from proxy.errors import HushError
+from proxy.plan.charge import Cost
 from proxy.policy.model import Policy
 from proxy.session.dataset import dataset_account
 
@@ -95,7 +96,7 @@ class PolicyPage:
         """Now, with what was spent, and after the edit."""
         return gains(right.before, self._spent(right.before)), gains(right.after, {})
 
-    def _spent(self, policy: Policy) -> dict[str, tuple[int, int]]:
+    def _spent(self, policy: Policy) -> Mapping[str, Cost]:
         """Of the dataset's account, if the books can be read."""
         try:
             totals = inspect(self.console.serving.books).totals
@@ -104,4 +105,4 @@ class PolicyPage:
         account = dataset_account(policy)
         ours = (t for t in totals if t.kind is account.kind and t.name == account.name)
         of_present = [t for t in ours if t.accounting is policy.privacy.accounting]
-        return {"by everybody": (of_present[0].spent.pico, of_present[0].spent.atto)} if of_present else {}
+        return {"by everybody": of_present[0].spent} if of_present else {}

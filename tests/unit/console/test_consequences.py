@@ -10,6 +10,7 @@ from proxy.admin.files import read_policy
 from proxy.console.consequences import LEVEL, compared, gains
 from proxy.dp.accounting import limit_pico, pool_atto
 from proxy.dp.attacker import right_guess_of_secret_up, right_guess_up
+from proxy.plan.charge import Cost
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy
 
@@ -28,7 +29,7 @@ def edited(old: str, new: str) -> Policy:
 
 
 def test_what_an_attacker_gains_is_that_of_the_claim(shop: Policy) -> None:
-    found = {gain.account: gain for gain in gains(shop, {"by everybody": (0, 0)})}
+    found = {gain.account: gain for gain in gains(shop, {"by everybody": Cost(0, 0)})}
     pico, atto = limit_pico(shop.privacy, 10.0), pool_atto(shop.privacy)
     user = found["user"]
     assert user.epsilon == "10"
