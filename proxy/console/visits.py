@@ -97,7 +97,7 @@ class Console:
         place = LoginPlace(form.get("login", ""), form.get("database", "") or self._only_database())
         try:
             async with self._guesses:
-                kept = await self._shown(place, form.get("password", ""))
+                kept = await self._credential_of(place, form.get("password", ""))
         except HushError as error:
             _log.info("a login at the console ended: %s", error.sqlstate)
             words = error.message[:1].upper() + error.message[1:]
@@ -108,7 +108,7 @@ class Console:
         answer.delete_cookie(self._name(_LOGIN_COOKIE), path="/", secure=self.serving.is_encrypted, httponly=True)
         return answer
 
-    async def _shown(self, place: LoginPlace, password: str) -> Credential:
+    async def _credential_of(self, place: LoginPlace, password: str) -> Credential:
         await log_in(self.serving.address, place, password)
         users = self.serving.datasets[place.database].users()
         if place.login not in users.logins:
@@ -148,7 +148,7 @@ class Console:
 
     # --- who may see a page -------------------------------------------------------------------------------
 
-    def shown(
+    def guarded(
         self, page: Callable[[Visit], Awaitable[Response]], *, for_admins: bool = False
     ) -> Callable[[Request], Awaitable[Response]]:
         """A page for browsers that are logged in; a changing request must carry the browser's token."""
