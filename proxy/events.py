@@ -91,6 +91,6 @@ class TextLines(logging.Formatter):
 
 
 def formatter_of(kind: LogFormat, *, with_statements: bool) -> logging.Formatter:
-    """How lines are written."""
+    """What writes lines of this kind. with_statements: with what clients wrote."""
     made = JsonLines if kind is LogFormat.JSON else TextLines
     return made(with_statements=with_statements)
