@@ -56,9 +56,10 @@ def report(
     ledger: LedgerOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say what was charged to a dataset by login, role, table or day. The parts add up to the dataset's account.
+    """Say what was charged to a dataset by login, role, table or day.
 
-    Verifies first; exit status 1 if the books are not right.
+    The parts add up to the dataset's account in what --json prints, rho or pure epsilon; epsilon of rho does not add
+    up. Verifies first; exit status 1 if the books are not right.
     """
     read, place = read_policy(policy, os.environ), place_of(state, ledger)
     rows = rows_of(place, read, by)
