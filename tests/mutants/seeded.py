@@ -244,12 +244,12 @@ SEEDED = (
            "share = whole",
            _ESTIMATE),
     Seeded("splitting", "the text of private rows reaches the front", "sql/query/split.py",
-           ("            if kind is Kind.PRIVATE:\n"
+           ("            if kind is RowsKind.PRIVATE:\n"
             "                self._empty(cte.this, max(1, len(meaning.columns)))\n"),
            "",
            _SPLIT),
     Seeded("splitting", "rows of a private table are shown", "sql/query/split.py",
-           "if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:",
+           "if walker.visit(tree, MappingProxyType({})) is RowsKind.PRIVATE:",
            "if walker.visit(tree, MappingProxyType({})) is None:",
            _SPLIT),
     # --- domains -------------------------------------------------------------------------------------------------
