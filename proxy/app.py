@@ -25,11 +25,11 @@ from prometheus_client import CollectorRegistry
 from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
 from proxy.admin.data_check import data_problems
-from proxy.admin.figures import figures_of
 from proxy.admin.files import read_policy, read_with_text
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.kept_policies import keep_policy
 from proxy.admin.ledger_place import InFiles, InPostgres
+from proxy.admin.monitoring import figures_of
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.admin.profiles.request import Profiling, profiled_elsewhere

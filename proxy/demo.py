@@ -139,7 +139,7 @@ def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console)
         case DemoEngine.DUCKDB:
             os.environ["SHOP_DUCKDB"] = str(data)
             written = folder / shipped.name  # a copy, which the console may edit
-            if not (folder / "state" / "console").exists():  # nor has it
+            if not (folder / "state" / "console").exists():  # where it keeps what it has replaced
                 replace_text(written, shipped.read_text(encoding="utf-8"))
             yield written
         case DemoEngine.POSTGRES:

@@ -11,11 +11,13 @@ import enum
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 _log = logging.getLogger("hushql")
 _FIELDS = "hushql_fields"
+_WORDS = re.compile(r"\w+")
 STATEMENT = "statement"  # the field that holds what a client wrote
 
 EventValue = str | float | bool | Sequence[str] | Mapping[str, float]
@@ -52,6 +54,12 @@ def fingerprint_of(statement: str) -> str:
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def tables_in(statement: str, tables: Iterable[str]) -> list[str]:
+    """Which of these names stand in a statement as words, by the alphabet; it need not be one that can be parsed."""
+    words = frozenset(_WORDS.findall(statement.lower()))
+    return sorted(name for name in tables if name.lower() in words)
+
+
 class JsonLines(logging.Formatter):
     """Lines of JSON. with_statements: what clients wrote is in them."""
 
@@ -83,6 +91,6 @@ class TextLines(logging.Formatter):
 
 
 def formatter_of(kind: LogFormat, *, with_statements: bool) -> logging.Formatter:
-    """How lines are written."""
+    """What writes lines of this kind. with_statements: with what clients wrote."""
     made = JsonLines if kind is LogFormat.JSON else TextLines
     return made(with_statements=with_statements)

@@ -87,10 +87,9 @@ class Metrics:
     """The proxy's figures, registered in the registry that is passed in.
 
     Claim: no label value says more of private data than a client is told. Labels are members of the enumerations above,
-    the kinds and SQLSTATEs of `proxy.errors`, and names of datasets and roles; what accounts have spent follows from
-    the statements that were asked; those of statements that the engine computes depend on the query text
-    and the policy only. Latency is measured for the ledger alone,
-    because the time of a private scan depends on the rows scanned.
+    the kinds and SQLSTATEs of `proxy.errors`, and names of datasets and roles. Labels of statements that the engine
+    computes depend on the query text and the policy only, and so does what accounts have spent. Latency is measured for
+    the ledger alone, because the time of a private scan depends on the rows scanned.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -26,25 +26,25 @@ def build(serving: Serving) -> Starlette:
     console = Console(serving)
     ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
     policy, tour = PolicyPage(console), TourPage(console)
-    shown = console.shown
+    guarded = console.guarded
     routes: list[BaseRoute] = [
         Route("/", console.home),
         Route("/login", console.login_page, methods=["GET"]),
         Route("/login", console.login, methods=["POST"]),
-        Route("/logout", shown(console.logout), methods=["POST"]),
-        Route("/ask", shown(ask.page), methods=["GET", "POST"]),
-        Route("/ask/forecast", shown(ask.forecast), methods=["POST"]),
-        Route("/ask/run", shown(ask.run), methods=["POST"]),
-        Route("/ask/cancel", shown(ask.cancel), methods=["POST"]),
-        Route("/tour", shown(tour.page), methods=["GET"]),
-        Route("/tables", shown(tables.page), methods=["GET"]),
-        Route("/budget", shown(budget.page), methods=["GET"]),
-        Route("/budget/top-up", shown(budget.top_up, for_admins=True), methods=["POST"]),
-        Route("/policy", shown(policy.page, for_admins=True), methods=["GET"]),
-        Route("/policy/check", shown(policy.check, for_admins=True), methods=["POST"]),
-        Route("/policy/questions", shown(policy.questions, for_admins=True), methods=["POST"]),
-        Route("/policy/apply", shown(policy.apply, for_admins=True), methods=["POST"]),
-        Route("/policy/back", shown(policy.back, for_admins=True), methods=["POST"]),
+        Route("/logout", guarded(console.logout), methods=["POST"]),
+        Route("/ask", guarded(ask.page), methods=["GET", "POST"]),
+        Route("/ask/forecast", guarded(ask.forecast), methods=["POST"]),
+        Route("/ask/run", guarded(ask.run), methods=["POST"]),
+        Route("/ask/cancel", guarded(ask.cancel), methods=["POST"]),
+        Route("/tour", guarded(tour.page), methods=["GET"]),
+        Route("/tables", guarded(tables.page), methods=["GET"]),
+        Route("/budget", guarded(budget.page), methods=["GET"]),
+        Route("/budget/top-up", guarded(budget.top_up, for_admins=True), methods=["POST"]),
+        Route("/policy", guarded(policy.page, for_admins=True), methods=["GET"]),
+        Route("/policy/check", guarded(policy.check, for_admins=True), methods=["POST"]),
+        Route("/policy/questions", guarded(policy.questions, for_admins=True), methods=["POST"]),
+        Route("/policy/apply", guarded(policy.apply, for_admins=True), methods=["POST"]),
+        Route("/policy/back", guarded(policy.back, for_admins=True), methods=["POST"]),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})

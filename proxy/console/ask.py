@@ -105,7 +105,7 @@ class AskPages:
         schema: dict[str, list[str]] = {}
         for table, column in known:
             schema.setdefault(str(table), []).append(str(column))
-        policy = self.console.serving.datasets[visit.place.database].policy()
+        policy = self.console.served(visit).policy()
         settings = [name for name, _ in setting_defaults(policy)]
         completion = {"schema": schema, "settings": settings, "functions": COMPLETED}
         statement = visit.form.get("statement", "")  # of an example, from another page

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from proxy.admin.commands.top_up import By, TopUp, gift_of, told
 from proxy.admin.ledger_place import grant, granted_to, inspect
+from proxy.config import UsersAt
 from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
@@ -87,12 +88,12 @@ class BudgetPage:
 
     async def top_up(self, visit: Visit) -> Response:
         """Give an account more, for a reason, in the name of the administrator who asks."""
-        served, form = self._served(visit), visit.form
+        served, form = self.console.served(visit), visit.form
         try:
             wish = TopUp(
                 policy=served.path, kind=_kind(form.get("kind", "")), account=form.get("account", "").strip(),
-                amount=By(_figure(form.get("epsilon", ""))), delta=0.0, reason=form.get("reason", ""),
-                users=served.users_path, by=visit.place.login,
+                amount=By(_epsilon(form.get("epsilon", ""))), delta=0.0, reason=form.get("reason", ""),
+                users=UsersAt(served.users_path), by=visit.place.login,
             )  # fmt: skip
             done = await asyncio.to_thread(self._given, wish)
         except HushError as error:
@@ -127,7 +128,7 @@ class BudgetPage:
         )  # fmt: skip
 
     def _everybody(self, visit: Visit) -> tuple[tuple[EveryAccount, ...], tuple[str, ...]]:
-        served = self._served(visit)
+        served = self.console.served(visit)
         return tuple(self._accounts(served)), tuple(worst_case_lines(served.policy(), served.users()))
 
     def _accounts(self, served: ServedPolicy) -> Iterator[EveryAccount]:
@@ -139,9 +140,6 @@ class BudgetPage:
                 spent, granted = (epsilon_spent(policy.privacy, cost.pico) for cost in (total.spent, total.granted))
                 yield EveryAccount(str(total.kind), total.name, figure(spent), figure(granted))
 
-    def _served(self, visit: Visit) -> ServedPolicy:
-        return self.console.serving.datasets[visit.place.database]
-
 
 def _kind(text: str) -> AccountKind:
     """Raises ConfigError."""
@@ -151,7 +149,7 @@ def _kind(text: str) -> AccountKind:
     raise ConfigError(f"'{text}' is no kind of account", hint=f"Choose {', '.join(_GRANTED)}.")
 
 
-def _figure(text: str) -> float:
+def _epsilon(text: str) -> float:
     """Raises ConfigError."""
     try:
         return float(text)

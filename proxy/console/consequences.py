@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from proxy.dp.accounting import epsilon_spent, limit_pico, pool_atto
 from proxy.dp.attacker import fewest_accounts, right_guess_of_secret_up, right_guess_up
 from proxy.errors import HushError
+from proxy.plan.charge import Cost
 from proxy.policy.figures import figure
-from proxy.policy.model import AccountLimit, Bounded, EpsilonLimit, Listed, Policy, Table
+from proxy.policy.model import AccountLimit, Bounded, EpsilonLimit, Listed, Policy, Privacy, Table
 from proxy.session.pricing.dry_run import dry_run
+from proxy.sql.syntax.names import spelled
 
 MOST_QUESTIONS = 40
 LEVEL = 0.95
 _CERTAIN = "100 %"
-_SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +42,16 @@ def compared(before: Policy, after: Policy) -> tuple[ComparedQuestion, ...]:
 
 def _of_table(table: Table) -> Iterator[str]:
     """Its count, its count by each listed key, sum and average of each measure."""
-    name = _quoted(table.name)
+    name = spelled(table.name)
     yield f"SELECT count(*) FROM {name}"
     for column in table.columns:
-        quoted = _quoted(column.name)
+        quoted = spelled(column.name)
         if column.hidden or column.key:
             continue
         if isinstance(column.domain, Listed):
             yield f"SELECT {quoted}, count(*) FROM {name} GROUP BY {quoted}"
         elif isinstance(column.domain, Bounded) and column.type.is_number:
             yield f"SELECT sum({quoted}), avg({quoted}) FROM {name}"
-
-
-def _quoted(name: str) -> str:
-    return name if _SIMPLE.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _told(policy: Policy, statement: str) -> str:
@@ -98,10 +94,10 @@ class Gain:
     accounts: str
 
 
-def gains(policy: Policy, spent: dict[str, tuple[int, int]]) -> tuple[Gain, ...]:
+def gains(policy: Policy, spent: Mapping[str, Cost]) -> tuple[Gain, ...]:
     """Of each account of the policy, and of what was spent so far.
 
-    spent: pico and atto by what the account is called.
+    spent: by what the account is called.
     """
     budgets = policy.budgets
     limits = (
@@ -111,7 +107,7 @@ def gains(policy: Policy, spent: dict[str, tuple[int, int]]) -> tuple[Gain, ...]
         ("session", budgets.session),
     )
     allowed = tuple(_of_limit(policy, name, limit) for name, limit in limits)
-    return (*allowed, *(_gain(policy, f"spent so far: {name}", pico, atto) for name, (pico, atto) in spent.items()))
+    return (*allowed, *(_gain(policy, f"spent so far: {name}", cost) for name, cost in spent.items()))
 
 
 def _of_limit(policy: Policy, name: str, limit: AccountLimit) -> Gain:
@@ -125,17 +121,21 @@ def _of_limit(policy: Policy, name: str, limit: AccountLimit) -> Gain:
             secret=_CERTAIN,
             accounts="",
         )
-    return _gain(policy, name, limit_pico(policy.privacy, limit.epsilon), pool_atto(policy.privacy))
+    return _gain(policy, name, _pool(policy.privacy, limit))
 
 
-def _gain(policy: Policy, account: str, pico: int, atto: int) -> Gain:
+def _pool(privacy: Privacy, limit: EpsilonLimit) -> Cost:
+    return Cost(limit_pico(privacy, limit.epsilon), pool_atto(privacy))
+
+
+def _gain(policy: Policy, account: str, cost: Cost) -> Gain:
     privacy = policy.privacy
-    epsilon = epsilon_spent(privacy, pico)
+    epsilon = epsilon_spent(privacy, cost.pico)
     return Gain(
         account=account, epsilon=figure(epsilon), odds=_odds(epsilon), delta=f"{privacy.delta:.3g}",
-        present=_percent_up(right_guess_up(privacy, pico, atto)),
-        secret=_percent_up(right_guess_of_secret_up(privacy, pico, atto)),
-        accounts=_accounts(policy, pico, atto) if account == "user" else "",
+        present=_percent_up(right_guess_up(privacy, cost.pico, cost.atto)),
+        secret=_percent_up(right_guess_of_secret_up(privacy, cost.pico, cost.atto)),
+        accounts=_accounts(policy, cost) if account == "user" else "",
     )  # fmt: skip
 
 
@@ -156,12 +156,13 @@ def _percent_up(share: float) -> str:
     return f"{min(1000, math.ceil(share * 1000)) / 10:.1f} %"
 
 
-def _accounts(policy: Policy, pico: int, atto: int) -> str:
+def _accounts(policy: Policy, cost: Cost) -> str:
     """How many logins would have to share their answers for a guess that is right 95 times in 100."""
     privacy, dataset = policy.privacy, policy.budgets.dataset
-    needed = fewest_accounts(privacy, pico, atto, LEVEL)
+    needed = fewest_accounts(privacy, cost.pico, cost.atto, LEVEL)
     if isinstance(dataset, EpsilonLimit):
-        most = right_guess_of_secret_up(privacy, limit_pico(privacy, dataset.epsilon), pool_atto(privacy))
+        whole = _pool(privacy, dataset)
+        most = right_guess_of_secret_up(privacy, whole.pico, whole.atto)
         if most < LEVEL:
             return f"never: the dataset's account allows {_percent_up(most)} at most"
     return f"{needed:,} at least"

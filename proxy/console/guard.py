@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: A statement of a mebibyte, each byte written as three, and as much again.
+#: Of a form: a statement of a mebibyte takes three, each byte written as %XX, and a policy's text may be longer.
 MOST_BYTES = 8 * 1024 * 1024
 _MOST_FIELDS = 100
 _NONCE_BYTES = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -12,9 +12,9 @@ from proxy.admin.ledger_place import inspect
 from proxy.console import policies
 from proxy.console.consequences import Gain, compared, gains
 from proxy.console.policies import Fault, Right, Text, Wrong
-from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.errors import HushError
+from proxy.plan.charge import Cost
 from proxy.policy.model import Policy
 from proxy.session.dataset import dataset_account
 
@@ -31,11 +31,7 @@ class PolicyPage:
 
     async def check(self, visit: Visit) -> Response:
         """What is wrong with an edit, or what it opens, closes and gives away."""
-        served, text = self._served(visit), visit.form.get("text", "")
-        try:
-            found = await asyncio.to_thread(lambda: policies.judged(served, policies.read(served), text))
-        except HushError as error:
-            found = Wrong((Fault(1, error.text()),))
+        found = await self._judged(visit)
         if isinstance(found, Wrong):
             return self.console.page("policy_wrong.html", visit, faults=found.faults)
         before, after = await asyncio.to_thread(self._gains, found)
@@ -43,15 +39,19 @@ class PolicyPage:
 
     async def questions(self, visit: Visit) -> Response:
         """What typical questions cost and err, now and after."""
-        served, text = self._served(visit), visit.form.get("text", "")
-        try:
-            found = await asyncio.to_thread(lambda: policies.judged(served, policies.read(served), text))
-        except HushError as error:
-            found = Wrong((Fault(1, error.text()),))
+        found = await self._judged(visit)
         if isinstance(found, Wrong):
             return self.console.page("policy_wrong.html", visit, faults=found.faults)
         rows = await asyncio.to_thread(compared, found.before, found.after)
         return self.console.page("policy_questions.html", visit, rows=rows)
+
+    async def _judged(self, visit: Visit) -> Right | Wrong:
+        """What the edit means; wrong in line 1 if the file itself cannot be read."""
+        served, text = self.console.served(visit), visit.form.get("text", "")
+        try:
+            return await asyncio.to_thread(lambda: policies.judged(served, policies.read(served), text))
+        except HushError as error:
+            return Wrong((Fault(1, error.text()),))
 
     async def apply(self, visit: Visit) -> Response:
         """Write the edit, have it served, or put back what was there and say why."""
@@ -64,7 +64,7 @@ class PolicyPage:
         return await self._put(visit, lambda: policies.version(state, place.database, name))
 
     async def _put(self, visit: Visit, wanted: Callable[[], str]) -> Response:
-        served, state, login = self._served(visit), self.console.serving.state, visit.place.login
+        served, state, login = self.console.served(visit), self.console.serving.state, visit.place.login
         based_on, kept = visit.form.get("based_on", ""), visit.form.get("text", "")
         try:
             text = await asyncio.to_thread(wanted)
@@ -79,7 +79,7 @@ class PolicyPage:
         return await self._page(visit, done="The policy is in force.", trouble="")
 
     async def _page(self, visit: Visit, *, done: str, trouble: str, kept: str = "") -> Response:
-        served = self._served(visit)
+        served = self.console.served(visit)
         try:
             present = await asyncio.to_thread(policies.read, served)
         except HushError as error:
@@ -96,7 +96,7 @@ class PolicyPage:
         """Now, with what was spent, and after the edit."""
         return gains(right.before, self._spent(right.before)), gains(right.after, {})
 
-    def _spent(self, policy: Policy) -> dict[str, tuple[int, int]]:
+    def _spent(self, policy: Policy) -> Mapping[str, Cost]:
         """Of the dataset's account, if the books can be read."""
         try:
             totals = inspect(self.console.serving.books).totals
@@ -105,7 +105,4 @@ class PolicyPage:
         account = dataset_account(policy)
         ours = (t for t in totals if t.kind is account.kind and t.name == account.name)
         of_present = [t for t in ours if t.accounting is policy.privacy.accounting]
-        return {"by everybody": (of_present[0].spent.pico, of_present[0].spent.atto)} if of_present else {}
-
-    def _served(self, visit: Visit) -> ServedPolicy:
-        return self.console.serving.datasets[visit.place.database]
+        return {"by everybody": of_present[0].spent} if of_present else {}

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from proxy.console.browsers import LONGEST_S, Browser, Browsers
 from proxy.console.guard import check_origin, read_form
-from proxy.console.served import Serving
+from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
 from proxy.errors import AuthenticationFailed, HushError
@@ -71,6 +71,10 @@ class Console:
         }  # fmt: skip
         return HTMLResponse(self._templates.get_template(name).render(shared | values), status)
 
+    def served(self, visit: Visit) -> ServedPolicy:
+        """The dataset that a browser has logged in to."""
+        return self.serving.datasets[visit.place.database]
+
     def _pages(self, visit: Visit | None) -> list[tuple[str, str]]:
         """What the navigation of a browser leads to."""
         own = [("/ask", "Ask"), ("/tables", "Tables"), ("/budget", "Budget")]
@@ -93,7 +97,7 @@ class Console:
         place = LoginPlace(form.get("login", ""), form.get("database", "") or self._only_database())
         try:
             async with self._guesses:
-                kept = await self._shown(place, form.get("password", ""))
+                kept = await self._credential_of(place, form.get("password", ""))
         except HushError as error:
             _log.info("a login at the console ended: %s", error.sqlstate)
             words = error.message[:1].upper() + error.message[1:]
@@ -104,7 +108,7 @@ class Console:
         answer.delete_cookie(self._name(_LOGIN_COOKIE), path="/", secure=self.serving.is_encrypted, httponly=True)
         return answer
 
-    async def _shown(self, place: LoginPlace, password: str) -> Credential:
+    async def _credential_of(self, place: LoginPlace, password: str) -> Credential:
         await log_in(self.serving.address, place, password)
         users = self.serving.datasets[place.database].users()
         if place.login not in users.logins:
@@ -144,7 +148,7 @@ class Console:
 
     # --- who may see a page -------------------------------------------------------------------------------
 
-    def shown(
+    def guarded(
         self, page: Callable[[Visit], Awaitable[Response]], *, for_admins: bool = False
     ) -> Callable[[Request], Awaitable[Response]]:
         """A page for browsers that are logged in; a changing request must carry the browser's token."""

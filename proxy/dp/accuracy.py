@@ -21,7 +21,9 @@ _CONFIDENCE = 0.95
 _DISCRETE = 2.0**-38
 _STEPS = 256  # between which ratios of two noises the larger width is taken
 _ROUNDS = 4
-_PARTS, _FAR, _HALVINGS = 16, 8.0, 40  # of an sd; sd beyond which the farther end is of no matter; steps to a width
+_PARTS = 16  # of an sd, to which what is missing is rounded down
+_FAR = 8.0  # sd: where more is missing the farther end does not matter
+_HALVINGS = 40  # of the range that holds a width
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def right_guess_of_secret_up(privacy: Privacy, pico: int, atto: int) -> float:
 def fewest_accounts(privacy: Privacy, pico: int, atto: int, level: float) -> int:
     """How many accounts of `pico` and `atto` each must be pooled before a secret can be guessed at this level.
 
-    Claim: with fewer, the guess of `right_guess_of_secret_up` is right less often. At most a million, which stands for
+    Claim: with fewer, such a guess is right with less than this probability. At most a million, which stands for
     that many and more. ValueError unless 0.5 < level < 1.
     """
     if not 0.5 < level < 1:

@@ -55,8 +55,8 @@ SEEDED = (
            "THEN 2 * {whole} / n ELSE",
            _ROWS_OF_A_CELL),
     Seeded("bounding", "heavy units keep twice their bound", "plan/sql/moment_sql.py",
-           "_NORM_UNITS * (ratio * ratio if",
-           "2 * _NORM_UNITS * (ratio * ratio if",
+           "NORM_UNITS * (ratio * ratio if",
+           "2 * NORM_UNITS * (ratio * ratio if",
            _HEAVY_UNITS),
     Seeded("bounding", "only the largest group of a unit is looked at", "plan/sql/statement.py",
            "HAVING sum(q) > {limit}::{self._dialect.huge}",
@@ -244,12 +244,12 @@ SEEDED = (
            "share = whole",
            _ESTIMATE),
     Seeded("splitting", "the text of private rows reaches the front", "sql/query/split.py",
-           ("            if kind is Kind.PRIVATE:\n"
+           ("            if kind is RowsKind.PRIVATE:\n"
             "                self._empty(cte.this, max(1, len(meaning.columns)))\n"),
            "",
            _SPLIT),
     Seeded("splitting", "rows of a private table are shown", "sql/query/split.py",
-           "if walker.visit(tree, MappingProxyType({})) is Kind.PRIVATE:",
+           "if walker.visit(tree, MappingProxyType({})) is RowsKind.PRIVATE:",
            "if walker.visit(tree, MappingProxyType({})) is None:",
            _SPLIT),
     # --- domains -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from proxy.admin.commands.top_up import By, Onto, TopUp, gift_of, told
 from proxy.admin.files import read_policy
 from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, grant, granted_to, inspect, place_of
 from proxy.admin.output import print_json, print_table
+from proxy.config import UsersAt, UsersOfPolicy
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
 from proxy.errors import ConfigError
 from proxy.ledger.base import AccountTotal, VerifiedLedger
@@ -100,11 +101,18 @@ def top_up(
     ] = None,
 ) -> None:
     """Add to what one account may spend, also while the proxy runs: for good, or in the present window."""
-    if (epsilon is None) == (to is None):
-        raise ConfigError("a top-up is either of --epsilon or --to", hint="Say one of them.")
+    match epsilon, to:
+        case float() as more, None:
+            amount: By | Onto = By(more)
+        case None, float() as whole:
+            amount = Onto(whole)
+        case _:
+            raise ConfigError("a top-up is either of --epsilon or --to", hint="Say one of them.")
     place = place_of(state, ledger)
-    amount = By(epsilon) if epsilon is not None else Onto(0.0 if to is None else to)
-    wish = TopUp(policy=policy, kind=kind, account=account, amount=amount, delta=delta, reason=reason, users=users)
+    wish = TopUp(
+        policy=policy, kind=kind, account=account, amount=amount, delta=delta, reason=reason,
+        users=UsersOfPolicy() if users is None else UsersAt(users),
+    )  # fmt: skip
     gift, limits = gift_of(wish, granted_to(place, kind, account))
     typer.echo(told(grant(place, gift), limits))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,13 @@ from proxy.admin.files import read_policy
 from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, inspect, items_of, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
+from proxy.events import tables_in
 from proxy.ledger.chain import Entry, decode
 from proxy.ledger.exchange import Body
 from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy
 
-_WORDS = re.compile(r"\w+")
 RESTATED = "(counts more since more was promised)"
 _NONE = "(none)"
 
@@ -57,9 +56,10 @@ def report(
     ledger: LedgerOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say what was charged to a dataset by login, role, table or day. The parts add up to the dataset's account.
+    """Say what was charged to a dataset by login, role, table or day.
 
-    Verifies first; exit status 1 if the books are not right.
+    The parts add up to the dataset's account in what --json prints, rho or pure epsilon; epsilon of rho does not add
+    up. Verifies first; exit status 1 if the books are not right.
     """
     read, place = read_policy(policy, os.environ), place_of(state, ledger)
     rows = rows_of(place, read, by)
@@ -108,8 +108,7 @@ def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
         case ReportedBy.USER:
             return entry.login.partition("/")[2] or entry.login or _NONE
         case ReportedBy.TABLE:
-            words = frozenset(_WORDS.findall(entry.query.lower()))
-            return " + ".join(sorted(n for n in policy.tables if n.lower() in words)) or _NONE
+            return " + ".join(tables_in(entry.query, policy.tables)) or _NONE
 
 
 _HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")

@@ -105,7 +105,6 @@ NoiseAhead = Annotated[
     ),
 ]
 LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="How much is logged on standard error.")]
-
 Format = Annotated[LogFormat, typer.Option("--log-format", help="Lines for people, or one JSON object each.")]
 LogStatements = Annotated[bool, typer.Option("--log-statements", help="Log what clients write, too.")]
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy.admin.files import read_policy, read_users
+from proxy.config import UsersAt, UsersSource
 from proxy.dp.accounting import as_written, atto_down, epsilon_spent, limit_pico
 from proxy.errors import ConfigError
 from proxy.ledger.base import AccountTotal, Gift
@@ -35,16 +36,21 @@ class Onto:
 
 
 @dataclass(frozen=True, slots=True)
+class NoLastingLimit:
+    """The account's budget has no limit, or one that comes back."""
+
+
+@dataclass(frozen=True, slots=True)
 class LimitChange:
-    """What an account may spend before and after, in 1e-12; none where its budget has no limit or comes back."""
+    """What an account may spend before and after, in 1e-12."""
 
     policy: Policy
-    ends: tuple[int, int] | None
+    ends: tuple[int, int] | NoLastingLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopUp:
-    """The options of the command. users: where the logins stand; with None, in the policy's file.
+    """The options of the command. users: where the logins stand.
 
     by: the login that grants, in the console; "" for whoever runs the command.
     """
@@ -55,7 +61,7 @@ class TopUp:
     amount: By | Onto
     delta: float
     reason: str
-    users: Path | None = None
+    users: UsersSource
     by: str = ""
 
 
@@ -79,10 +85,10 @@ def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, LimitChange]:
         raise ConfigError("pure accounting has delta 0", hint="Leave out --delta.")
     if not wish.reason.strip():
         raise ConfigError("a top-up needs a reason", hint="Say in --reason why the promise becomes weaker.")
-    now = limit + granted.pico if limit is not None else None
+    now = limit if isinstance(limit, NoLastingLimit) else limit + granted.pico
     pico = limit_pico(privacy, epsilon)
     if isinstance(wish.amount, Onto):
-        if now is None:
+        if isinstance(now, NoLastingLimit):
             raise ConfigError(
                 "--to needs a budget with a limit that does not come back", hint="Say --epsilon: what is added."
             )
@@ -97,7 +103,7 @@ def gift_of(wish: TopUp, granted: Cost) -> tuple[Gift, LimitChange]:
         kind=wish.kind, name=wish.account, accounting=privacy.accounting, cost=cost,
         by=wish.by or _operator(), reason=wish.reason.strip(), at=datetime.now(UTC),
     )  # fmt: skip
-    return gift, LimitChange(policy, None if now is None else (now, now + cost.pico))
+    return gift, LimitChange(policy, now if isinstance(now, NoLastingLimit) else (now, now + cost.pico))
 
 
 def told(total: AccountTotal, limits: LimitChange) -> str:
@@ -105,7 +111,7 @@ def told(total: AccountTotal, limits: LimitChange) -> str:
     privacy = limits.policy.privacy
     granted, spent = (epsilon_spent(privacy, cost.pico) for cost in (total.granted, total.spent))
     words = f"{total.kind} {total.name}: granted so far epsilon {figure(granted)}, spent in all epsilon {figure(spent)}"
-    if limits.ends is None:
+    if isinstance(limits.ends, NoLastingLimit):
         return words
     before, after = (figure(epsilon_spent(privacy, pico)) for pico in limits.ends)
     return f"{words}; its limit was epsilon {before} and is {after}"
@@ -118,15 +124,15 @@ def _is_account(kind: AccountKind, name: str, dataset: str) -> bool:
     return len(parts) == 1 if kind is AccountKind.DATASET else (len(parts) == 2) is (kind is not AccountKind.SESSION)
 
 
-def _limit(wish: TopUp, policy: Policy) -> int | None:
-    """What the policy and the users file let the account spend, in 1e-12; None without a limit, or if it comes back.
+def _limit(wish: TopUp, policy: Policy) -> int | NoLastingLimit:
+    """What the policy and the users file let the account spend, in 1e-12.
 
     Raises ConfigError for the account of a login or role that is not there: a grant is never taken back.
     """
     budgets = policy.budgets
     if wish.kind is AccountKind.DATASET:
         return _lasting(budgets.dataset, policy)
-    path = wish.users or Path(policy.users_file)
+    path = wish.users.path if isinstance(wish.users, UsersAt) else Path(policy.users_file)
     if not path.exists():
         raise ConfigError(f"users file {path} does not exist", hint="Where are the logins? Say --users FILE.")
     users, name = read_users(path, UNCHECKED), wish.account.split("/")[1]
@@ -140,9 +146,9 @@ def _limit(wish: TopUp, policy: Policy) -> int | None:
     return _lasting(own if isinstance(own, EpsilonLimit) else usual, policy)
 
 
-def _lasting(limit: AccountLimit, policy: Policy) -> int | None:
+def _lasting(limit: AccountLimit, policy: Policy) -> int | NoLastingLimit:
     if not isinstance(limit, EpsilonLimit) or limit.refresh is not Refresh.LIFETIME:
-        return None
+        return NoLastingLimit()
     return limit_pico(policy.privacy, limit.epsilon)
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -51,7 +51,7 @@ class Tried:
     asked: LoggedQuery
     outcome: str
     cost: Cost = Cost(0, 0)  # noqa: RUF009 - an immutable value
-    outputs: tuple[str, ...] = field(default=())
+    outputs: tuple[str, ...] = ()
     code: str = ""
     message: str = ""
     hint: str = ""
@@ -74,7 +74,7 @@ def try_queries(
     """Say what would become of a log of queries: answered how well, refused why, at which price. Reads no data.
 
     Exit status 1 if a query would be refused.
-    """  # fmt: skip
+    """
     policy = read_policy(file, os.environ)
     profiles = read_profiles(path_of(state, policy.dataset), policy)[0] if state else ()
     log = asked_in(read_text(queries, "log of queries"))
@@ -119,11 +119,16 @@ def _logged(text: str) -> Iterator[tuple[int, str]]:
         elif is_open and line.startswith("\t"):
             found[-1] = (found[-1][0], f"{found[-1][1]}\n{line[1:]}")
         elif found and (parameters := _PARAMETERS.search(line)):
-            values = dict(_PARAMETER.findall(parameters[1]))
             at, sql = found[-1]
-            found[-1] = (at, re.sub(r"\$[0-9]+", lambda m, v=values: v.get(m[0], m[0]), sql))  # type: ignore[misc]
+            found[-1] = (at, _with_parameters(sql, parameters[1]))
         is_open = bool(logged) or (is_open and line.startswith("\t"))
     return (one for one in found if one[1].strip(" ;"))
+
+
+def _with_parameters(sql: str, parameters: str) -> str:
+    """A prepared statement with the values that PostgreSQL logged as `$1 = 'a', $2 = NULL`."""
+    values = dict(_PARAMETER.findall(parameters))
+    return re.sub(r"\$[0-9]+", lambda found: values.get(found[0], found[0]), sql)
 
 
 # --- one of them ------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ _FRACTIONS = (
     ({"height"}, "0", "300", "a height"),
 )
 _BIRTHS = {"birth", "born", "birthday", "birthdate", "dob"}
-_SORTS = frozenset(
+_CATEGORIES = frozenset(
     (
         *("bats", "carrier", "category", "city", "class", "colour", "color", "country", "county", "currency"),
         *("department", "dept", "dest", "destination", "gender", "genre", "hand", "kind", "language", "league", "lg"),
@@ -73,9 +73,9 @@ def guess_of(column: FoundColumn) -> Guess | NoGuess:
     return NoGuess()
 
 
-def is_sort(column: FoundColumn) -> bool:
-    """Whether a text seems to say of which sort a row is, as a country or a status, rather than who somebody is."""
-    return bool(_SORTS.intersection(_parts(column)))
+def is_category(column: FoundColumn) -> bool:
+    """Whether a text seems to say of which category a row is, as a country or a status, rather than who somebody is."""
+    return bool(_CATEGORIES.intersection(_parts(column)))
 
 
 def _own(column: FoundColumn) -> SqlType:

@@ -1,7 +1,7 @@
 """Whose rows are in which table, as far as keys and names tell?
 
-What is not known is left out, since a policy that says nothing of a table shows nothing of it. Writing is done in
-`proposal_text`.
+What is not known is left out, since a policy that says nothing of a table shows nothing of it. How it is written is in
+`proxy.admin.proposing.text`.
 """
 
 from __future__ import annotations

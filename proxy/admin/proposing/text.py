@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from proxy.admin.proposing.guesses import Guess, guess_of, is_sort
+from proxy.admin.proposing.guesses import Guess, guess_of, is_category
 from proxy.admin.proposing.proposal import DEFAULT_SCHEMAS, EachRow, OwnUnit, Proposal, ProposedTable, TableLeftOut, Via
 from proxy.admin.proposing.unclear import Unclear
 from proxy.engines.described import FoundColumn, Unservable
@@ -276,7 +276,9 @@ def _is_summed(table: ProposedTable, column: FoundColumn) -> bool:
 
 def _waits(table: ProposedTable, column: FoundColumn) -> bool:
     """Whether a column is a text that may name somebody."""
-    return column.name not in table.keys and _type(column).is_text and not _has_domain(column) and not is_sort(column)
+    return (
+        column.name not in table.keys and _type(column).is_text and not _has_domain(column) and not is_category(column)
+    )
 
 
 def _column(table: ProposedTable, column: FoundColumn) -> str:
@@ -287,7 +289,7 @@ def _column(table: ProposedTable, column: FoundColumn) -> str:
     if not _stated(column) and isinstance(guess := guess_of(column), Guess):
         return f"{line} # guessed: {guess.what}"
     if _type(column).is_text and not _has_domain(column):
-        return f"{line} # guessed: names sorts, not people; groups appear if enough units are in them"
+        return f"{line} # guessed: names categories, not people; groups appear if enough units are in them"
     return line if _has_domain(column) else f"{line}{_half(column)}"
 
 

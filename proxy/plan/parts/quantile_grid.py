@@ -34,7 +34,6 @@ _STEPS_OF_TIME = (  # microseconds that people count in
     *(n * 10**6 for n in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)),
 )
 _EXACT = Context(prec=400)  # enough for the digits of doubles
-GridValue = int | float | Decimal | date | datetime
 
 
 @dataclass(frozen=True, slots=True)

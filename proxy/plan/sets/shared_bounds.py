@@ -14,12 +14,10 @@ from dataclasses import dataclass, replace
 from proxy.analysis.analyse import Analysed
 from proxy.analysis.keys import Key, PublicKey
 from proxy.plan.parts.cut_units import counted_by_units, pair_rows
-from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
+from proxy.plan.sql.moment_sql import NORM_UNITS, MomentTerms, VectorStatement
 from proxy.plan.sql.statement import unit_cells
 from proxy.plan.vector.moments import ROW_UNITS, Moment, RowCount, UnitCount, is_linear
 from proxy.sqltypes import SqlType
-
-_NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ class _Writer:
     def _norm(self, of: Summed, terms: MomentTerms) -> str:
         """A cell's squared 2-norm (or 1-norm), rounded up, as in `Terms.norm`; a cell may be above W here."""
         parts = [self._weighted(of, i, m, 1.0) for i, m in enumerate(self._finest.moments)]
-        unit = self._dialect.double(_NORM_UNITS / terms.norm_unit())
+        unit = self._dialect.double(NORM_UNITS / terms.norm_unit())
         sizes = [f"({p}) * ({p})" if terms.is_gaussian() else f"abs({p})" for p in parts]
         return f"ceil(({' + '.join(sizes)}) * {unit})::{self._dialect.huge}"
 

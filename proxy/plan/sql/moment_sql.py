@@ -45,7 +45,7 @@ from proxy.sql.render.renderer import Renderer, is_costly, middle_of
 from proxy.sqltypes import SqlType
 
 _READABLE = 1_000  # characters of conditions that may stand there more than once
-_NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
+NORM_UNITS = 2**40  # integer units of a squared norm, relative to W^2
 _LARGEST_NORM = 2.0**61  # in these units, of a cell whose sums over rows and unit counts are at most 2^10 B each
 
 
@@ -367,7 +367,7 @@ class MomentTerms:
             for i, m in enumerate(self._s.moments)
             if not (isinstance(m, UnitCount) and m.per_part)
         ]
-        size = f"({self._length(parts)}) * {self.dialect.double(_NORM_UNITS / self.norm_unit())}"
+        size = f"({self._length(parts)}) * {self.dialect.double(NORM_UNITS / self.norm_unit())}"
         if self._s.allocation.is_chosen:
             size = f"least({size}, {self.dialect.double(_LARGEST_NORM)})"
         return f"ceil({size})::BIGINT"
@@ -397,9 +397,9 @@ class MomentTerms:
             if isinstance(m, UnitCount) and m.per_part
         )
         size = weight * weight if self.is_gaussian() else weight
-        return f"{math.ceil(size * _NORM_UNITS / self.norm_unit())}::BIGINT"
+        return f"{math.ceil(size * NORM_UNITS / self.norm_unit())}::BIGINT"
 
     def heavy_limit(self) -> int:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
-        return math.floor(_NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
+        return math.floor(NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))

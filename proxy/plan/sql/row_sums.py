@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
-from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
+from proxy.plan.sql.moment_sql import NORM_UNITS, MomentTerms, VectorStatement
 from proxy.plan.sql.selectivity import most_values
 from proxy.plan.vector.allocation import is_within_by_cells
 from proxy.plan.vector.moments import is_further_part, is_linear
 
-_NORM_UNITS_INVERSE = 2.0**-40  # a cell's norm is rounded up to a whole number of these parts of W (of W^2)
+_NORM_ROUNDING = 1.0 / NORM_UNITS  # of W (of W^2): by less than this a cell's norm is rounded up
 _CERTAIN = 1.0 - 2.0**-40  # more than what doubles lose
 _BITS = 62  # of the whole number in which a unit's rows are counted by key
 _FEWEST = 2
@@ -48,9 +48,9 @@ def most_rows(statement: VectorStatement) -> int:
 def _is_within(statement: VectorStatement, rows: int, row: float) -> bool:
     of = statement.allocation
     if MomentTerms(statement).is_gaussian():
-        whole = (rows * row) ** 2 + (rows + 1) * _NORM_UNITS_INVERSE * of.cell_norm**2
+        whole = (rows * row) ** 2 + (rows + 1) * _NORM_ROUNDING * of.cell_norm**2
         return whole <= of.unit_norm**2 * _CERTAIN
-    return rows * row + (rows + 1) * _NORM_UNITS_INVERSE * of.cell_norm <= of.unit_norm * _CERTAIN
+    return rows * row + (rows + 1) * _NORM_ROUNDING * of.cell_norm <= of.unit_norm * _CERTAIN
 
 
 class UnitSizes:

@@ -6,34 +6,34 @@ Claim: all of it follows from what the client was told, from the policy and from
 from __future__ import annotations
 
 import logging
-import re
 
 from proxy.dp.accounting import ATTO, epsilon_spent
 from proxy.errors import HushError
-from proxy.events import EventValue, LoggedEvent, fingerprint_of, tell
+from proxy.events import EventValue, LoggedEvent, fingerprint_of, tables_in, tell
 from proxy.ledger.base import Balance, Receipt
-from proxy.plan.charge import Cost
+from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.figures import figure
 from proxy.session.asker import Asker
 from proxy.session.dataset import Version
 
 #: Shares of an account that are told when they are passed, in hundredths.
 TOLD_SHARES = (80, 95)
-_WORDS = re.compile(r"\w+")
 
 
 def tell_answered(text: str, asker: Asker, session: str, receipt: Receipt, *, is_reused: bool) -> None:
     """A statement was answered; what it was charged and what is left is that of the login's account."""
-    privacy, of_user = asker.version.policy.privacy, 2
-    cost, left = receipt.charged[of_user], {b.account.kind.value: _left(b, asker) for b in receipt.balances}
+    privacy, paid = asker.version.policy.privacy, tuple(zip(receipt.charged, receipt.balances, strict=True))
+    (cost,) = (charge for charge, balance in paid if balance.account.kind is AccountKind.USER)
+    limited = [b for b in receipt.balances if b.account.limited]
+    left = {b.account.kind.value: epsilon_spent(privacy, b.remaining.pico) for b in limited}
     outcome = "reused" if is_reused else "answered"
     epsilon = epsilon_spent(privacy, cost.pico)
     tell(
         LoggedEvent.STATEMENT, f"{asker.version.user_name(asker.login)}: {outcome}, epsilon {figure(epsilon)}",
         {**_common(text, asker.version, asker.login, session), "outcome": outcome, "epsilon": epsilon,
-         "delta": cost.atto / ATTO, "left": {kind: rest for kind, rest in left.items() if rest >= 0}},
+         "delta": cost.atto / ATTO, "left": left},
     )  # fmt: skip
-    for charge, balance in zip(receipt.charged, receipt.balances, strict=True):
+    for charge, balance in paid:
         _tell_low(charge, balance, asker)
 
 
@@ -47,26 +47,20 @@ def tell_refused(text: str, version: Version, login: str, session: str, error: H
 
 
 def _common(text: str, version: Version, login: str, session: str) -> dict[str, EventValue]:
-    words = frozenset(_WORDS.findall(text.lower()))
     known = version.visible_tables(login) if login in version.users.logins else {}
     return {
         "dataset": version.policy.dataset, "login": login, "session": session,
         "role": version.users.logins[login].role if login in version.users.logins else "",
         "fingerprint": fingerprint_of(text), "statement": text,
-        "tables": sorted(name for name in known if name.lower() in words),
+        "tables": tables_in(text, known),
         "policy": version.policy.digest[:12],
     }  # fmt: skip
-
-
-def _left(balance: Balance, asker: Asker) -> float:
-    """Epsilon that is left, less than zero where there is no limit."""
-    return epsilon_spent(asker.version.policy.privacy, balance.remaining.pico) if balance.account.limited else -1.0
 
 
 def _tell_low(charge: Cost, balance: Balance, asker: Asker) -> None:
     """A warning for each share of the limit that this charge has passed; of sessions none."""
     limit = balance.limit.pico
-    if not balance.account.limited or not limit or balance.account.kind.value == "session":
+    if not balance.account.limited or not limit or balance.account.kind is AccountKind.SESSION:
         return
     before, now = balance.spent.pico - balance.counted(charge.pico), balance.spent.pico
     for share in TOLD_SHARES:

@@ -15,7 +15,6 @@ from proxy.policy.model import Column
 from proxy.policy.response import GaussianNoise, LaplaceNoise, TwoCoins
 from proxy.sql.algebra.describe import describe_scalar
 from proxy.sql.algebra.nodes import (
-    TRUE,
     Aggregate,
     AggregateKind,
     Block,
@@ -253,8 +252,3 @@ def _check_once(aggregate: Aggregate, block: Block) -> None:
         if stored.count((table, name)) > 1:
             raise _refused(f'the randomized column "{table}"."{name}" stands twice, by a join of its table to itself',
                            "One stored value tells once: use it of one of the two.")  # fmt: skip
-
-
-def reads_randomized(scalars: Iterable[Scalar], block: Block) -> bool:
-    """Whether one of them reads a column that was randomized before it was stored."""
-    return any(_names(s, block) for s in scalars if s != TRUE and columns_of(s))

@@ -10,6 +10,7 @@ from proxy.admin.files import read_policy
 from proxy.console.consequences import LEVEL, compared, gains
 from proxy.dp.accounting import limit_pico, pool_atto
 from proxy.dp.attacker import right_guess_of_secret_up, right_guess_up
+from proxy.plan.charge import Cost
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy
 
@@ -28,7 +29,7 @@ def edited(old: str, new: str) -> Policy:
 
 
 def test_what_an_attacker_gains_is_that_of_the_claim(shop: Policy) -> None:
-    found = {gain.account: gain for gain in gains(shop, {"by everybody": (0, 0)})}
+    found = {gain.account: gain for gain in gains(shop, {"by everybody": Cost(0, 0)})}
     pico, atto = limit_pico(shop.privacy, 10.0), pool_atto(shop.privacy)
     user = found["user"]
     assert user.epsilon == "10"
@@ -64,6 +65,12 @@ def test_each_table_has_its_typical_questions_now_and_after(shop: Policy) -> Non
     assert "SELECT status, count(*) FROM orders GROUP BY status" in rows
     assert not any("stores" in statement or "user_id" in statement for statement in rows)
     assert all("off by" in row.now and row.now.startswith("epsilon 0.79; ") for row in rows.values())
+
+
+def test_a_column_that_is_called_as_a_word_of_sql_can_be_asked_about(shop: Policy) -> None:
+    after = edited("plan: {type: text, values", "order: {type: text, values")
+    rows = {row.statement: row for row in compared(shop, after)}
+    assert "off by" in rows['SELECT "order", count(*) FROM users GROUP BY "order"'].after
 
 
 def test_a_question_that_an_edit_makes_impossible_says_why(shop: Policy) -> None:
