@@ -209,8 +209,16 @@ def test_an_edit_that_the_data_contradict_is_put_back(site: Site, boss: Browser)
         ("dataset: shop\n", "dataset: other\n", "dataset: is changed in the file on the server"),
         ("shop.duckdb", "other.duckdb", "source: is changed in the file on the server"),
         ("users.yaml", "others.yaml", "access.users_file: is changed in the file on the server"),
-        ("comment: People", "comment: People ${A_SECRET}", "A_SECRET: variables of the server are added in the file"),
-        ("comment: People", "comment: People ${HOME:-x}", "HOME: variables of the server are added in the file"),
+        *(
+            ("comment: People <script>alert(1)</script>", f"comment: {words}", "tables.users.comment: variables of")
+            for words in (
+                "${A_SECRET}",
+                "${HOME:-x}",
+                r'"\x24{A_SECRET}"',
+                r'"$\u007bA_SECRET}"',
+                '"$\\\n      {A_SECRET}"',
+            )
+        ),
     ],
 )
 def test_where_data_and_logins_are_and_the_environment_are_out_of_reach(
