@@ -68,6 +68,10 @@ class Credential:
     client_key: str = field(repr=False)
     server_key: str = field(repr=False)
 
+    def is_of(self, verifier: Verifier) -> bool:
+        """Whether they are still the keys of the login; another password, or the same once more, has others."""
+        return self.server_key == base64.b64encode(verifier.server_key).decode("ascii")
+
 
 async def log_in(address: Address, place: LoginPlace, password: str) -> None:
     """Show the password to the listener, once, with all its limits.

@@ -139,6 +139,11 @@ def test_a_form_that_is_too_large_is_refused(ann: Browser) -> None:
     assert ann.post("/ask/run", statement="x" * (8 * 1024 * 1024)).status_code == 413
 
 
+def test_a_stranger_sends_no_more_than_a_login_needs(browser: Browser) -> None:
+    """Strangers are many, and what each sends is in memory before anything is known of them."""
+    assert browser.post("/login", login="ann", password="x" * 20_000).status_code == 413
+
+
 def test_a_listener_that_does_not_answer_is_told_in_words(ann: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     async def gone(*_: object) -> object:
         raise FrontFailed("the proxy does not answer", hint="Try again in a moment.")

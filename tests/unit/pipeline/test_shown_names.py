@@ -20,8 +20,9 @@ def premises(*named: str) -> Premises:
     return replace(every, named={name: every.tables[name] for name in named})
 
 
-SQL = """SELECT s0."order_id", s1."user_id" FROM "main"."orders" AS s0, "main"."users" AS s1 WHERE s0."user_id" = s1."user_id"
- AND s0."note" = 'it''s "users" AS s1, s1."user_id"' AND s1."age" IS NOT NULL GROUP BY s1."user_id" """
+SQL = """SELECT s0."order_id", s1."user_id" FROM "main"."orders" AS s0, "main"."users" AS s1
+ WHERE s0."user_id" = s1."user_id" AND s0."note" = 'it''s "users" AS s1, s1."user_id"'
+ AND s1."age" IS NOT NULL GROUP BY s1."user_id" """
 
 
 def test_columns_of_a_table_outside_the_role_have_no_name() -> None:
