@@ -162,6 +162,32 @@ async def _hung_up(browser: Browser) -> None:
         known.wires.close()
 
 
+def test_a_large_answer_is_cancelled_before_it_fills_memory(ann: Browser) -> None:
+    """All clients share this process, and the next statement of the browser runs as any."""
+    for rows in (200_000, 12_000):
+        answer = ann.post("/ask/run", statement=f"SELECT repeat('x', 1000) FROM generate_series(1, {rows})")
+        assert "the answer has more than the 8 MiB that a page takes" in answer.text
+        assert data_of(ann.post("/ask/run", statement="SELECT 1"))["rows"] == [["1"]]
+    answer = data_of(ann.post("/ask/run", statement="SELECT repeat('x', 1000) FROM generate_series(1, 5000)"))
+    assert len(answer["rows"]) == 5000
+
+
+@pytest.mark.parametrize(
+    "statement, words",
+    [("COPY stores TO STDOUT", "the console does not COPY"), ("COPY t FROM STDIN", "the console does not COPY"),
+     ("", 'class="card answer"'), ("SELECT 1; SELECT 2", "multiple commands"), ("SELECT 'a\0b'", "unterminated")],
+)  # fmt: skip
+def test_a_statement_that_has_no_rows_leaves_the_browser_able_to_ask(ann: Browser, statement: str, words: str) -> None:
+    ann.post("/ask/run", statement="CREATE TEMPORARY TABLE t (n integer)")
+    assert words in ann.post("/ask/run", statement=statement).text
+    assert data_of(ann.post("/ask/run", statement="SELECT 1 AS n"))["rows"] == [["1"]]
+
+
+def test_a_session_in_another_encoding_is_shown_with_marks(ann: Browser) -> None:
+    ann.post("/ask/run", statement="SET client_encoding = 'LATIN1'")
+    assert data_of(ann.post("/ask/run", statement="SELECT chr(233) AS n"))["rows"] == [["\ufffd"]]
+
+
 # --- asking ---------------------------------------------------------------------------------------------
 
 
