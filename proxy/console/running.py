@@ -29,6 +29,7 @@ class Door(socket.socket):
     """
 
     __slots__ = ("_inside",)
+    _inside: list[socket.socket]
 
     @classmethod
     def of(cls, bound: socket.socket) -> Self:

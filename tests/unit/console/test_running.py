@@ -64,7 +64,7 @@ def test_a_server_goes_on_behind_the_door() -> None:
 
         (bound,) = bind("127.0.0.1", 0)
         server = await asyncio.start_server(answer, sock=Door.of(bound))
-        port, found = port_of(server.sockets[0]), []  # type: ignore[arg-type]  # has getsockname
+        port, found = port_of(server.sockets[0]), []
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MOST_BROWSERS + 50)]
         for _, writer in idle:
             writer.close()
