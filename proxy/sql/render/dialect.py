@@ -243,8 +243,7 @@ class DuckDB:
         return self.half_join(f"(SELECT {lists}) AS kept", same)
 
     def relation(self, parts: tuple[str, ...]) -> str:
-        """With its schema: a statement's own relations are told by names that a table may have too."""
-        return ".".join(map(quote, parts if len(parts) > 1 else ("main", *parts)))
+        return ".".join(map(quote, parts))
 
     def span(self, months: int, days: int, microseconds: int) -> str:
         return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
