@@ -122,7 +122,7 @@ class Proxy:
         policies = [(path, policy) for path, policy, _ in read]
         _check_distinct(policies)
         sessions = sum(policy.limits.max_sessions for _, policy in policies)
-        make_room(sessions)
+        make_room(sessions, has_console=isinstance(self._config.console, Listen))
         tls, sockets = self._tls(), self._sockets()
         self._pages = self._console_sockets()
         if isinstance(self._config.metrics, Listen):
@@ -236,9 +236,9 @@ class Proxy:
         )  # fmt: skip
         certificate = (tls.cert, tls.key) if isinstance(tls, TlsFiles) else None
         console = RunningConsole(serving, self._pages, certificate)
+        self.console_port = port_of(self._pages[0])
         console.start()
         self._undo.push_async_callback(console.stop)
-        self.console_port = port_of(self._pages[0])
         _log.info("the console is at %s, port %d", self._config.console, self.console_port)
 
     def _books(self) -> InFiles | InPostgres:

@@ -13,15 +13,20 @@ from proxy.errors import ConfigError
 
 #: Connections that may wait for their login, unless there may be more sessions: all of these may come back at once.
 MOST_STRANGERS = 100
+#: Connections of browsers to the console, those that ask nothing included.
+MOST_BROWSERS = 200
 #: The client's connection, the one to the public PostgreSQL, and one that waits for its login.
 FILES_PER_SESSION = 3
 #: The first strangers, engines, ledger, noise and whatever libraries open.
 SPARE_FILES = MOST_STRANGERS + 200
 
 
-def make_room(sessions: int) -> None:
-    """Raise the limit to what so many sessions need. Raises ConfigError if the system does not let this process."""
-    needed = FILES_PER_SESSION * sessions + SPARE_FILES
+def make_room(sessions: int, *, has_console: bool = False) -> None:
+    """Raise the limit to what so many sessions need. Raises ConfigError if the system does not let this process.
+
+    has_console: browsers have connections too, and both ends of a session's may be in this process.
+    """
+    needed = FILES_PER_SESSION * sessions + SPARE_FILES + (sessions + MOST_BROWSERS if has_console else 0)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if _is_enough(soft, needed):
         return

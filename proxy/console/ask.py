@@ -54,7 +54,7 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
     for at, name in enumerate(names):
         low = _next(names, name + _LOW, at, taken)
         high = _next(names, name + _HIGH, low, taken) if low >= 0 else -1
-        if high >= 0 and answer.kinds[at] in _NUMBERS:
+        if high >= 0 and all(answer.kinds[place] in _NUMBERS for place in (at, low, high)):
             ends[at] = low, high
             taken |= {low, high}
     return tuple(

@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Of a form: a statement of a mebibyte takes three, each byte written as %XX, and a policy's text may be longer.
 MOST_BYTES = 8 * 1024 * 1024
+#: A login, a password, a database and a token: strangers send no more.
+MOST_LOGIN_BYTES = 16 * 1024
 _MOST_FIELDS = 100
 _NONCE_BYTES = 16
 _FIXED = {
@@ -69,13 +71,13 @@ def check_origin(request: Request) -> None:
         raise HTTPException(403, "this request came from another site")
 
 
-async def read_form(request: Request) -> Mapping[str, str]:
+async def read_form(request: Request, most_bytes: int = MOST_BYTES) -> Mapping[str, str]:
     """The fields of a form, the last of each name. Raises HTTPException 413 or 400."""
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > MOST_BYTES:
-            raise HTTPException(413, f"more than {MOST_BYTES} bytes")
+        if len(body) > most_bytes:
+            raise HTTPException(413, f"more than {most_bytes} bytes")
     try:
         fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:

@@ -20,8 +20,8 @@ from proxy.policy.diff import Change, diff
 from proxy.policy.load import load_policy
 from proxy.policy.model import Policy
 from proxy.policy.problems import FileProblems, dotted
+from proxy.policy.tree import references
 
-_VARIABLE = re.compile(r"\$\{\s*(\w+)")
 _VERSION = re.compile(r"\d{8}T\d{12}Z(?:-\w{1,64})?\.yaml")
 
 
@@ -71,17 +71,29 @@ class Right:
 def judged(served: ServedPolicy, present: Text, text: str) -> Right | Wrong:
     """What an edited text means. Raises FileProblems if the file itself is wrong by now."""
     before = load_policy(present.text, filename=str(served.path), environment=os.environ)
-    unknown = sorted(set(_VARIABLE.findall(text)) - set(_VARIABLE.findall(present.text)))
-    if unknown:
-        line = next(n for n, line in enumerate(text.splitlines(), 1) if unknown[0] in line)
-        return Wrong((Fault(line, f"{unknown[0]}: variables of the server are added in the file, not here"),))
     try:
+        added = _added_variables(served, present, text)
+        if added:
+            return Wrong(added)
         after = load_policy(text, filename=str(served.path), environment=os.environ)
     except FileProblems as error:
         return Wrong(tuple(Fault(p.line, _worded(p.path, p.message)) for p in error.problems))
     except HushError as error:
         return Wrong((Fault(1, error.text()),))
     return _within_reach(before, after)
+
+
+def _added_variables(served: ServedPolicy, present: Text, text: str) -> tuple[Fault, ...]:
+    """Values that read the server's environment where the file does not, or otherwise. Raises FileProblems.
+
+    A variable stays in its place and its words: in a comment its value would be told to everybody.
+    """
+    held, wanted = (references(t, str(served.path)) for t in (present.text, text))
+    return tuple(
+        Fault(value.line, f"{dotted(path)}: variables of the server are added in the file, not here")
+        for path, value in wanted.items()
+        if path not in held or held[path].text != value.text
+    )
 
 
 def _within_reach(before: Policy, after: Policy) -> Right | Wrong:

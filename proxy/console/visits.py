@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from proxy.console.browsers import LONGEST_S, Browser, Browsers
-from proxy.console.guard import check_origin, read_form
+from proxy.console.guard import MOST_LOGIN_BYTES, check_origin, read_form
 from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
@@ -91,7 +91,8 @@ class Console:
     async def login(self, request: Request) -> Response:
         """Show a password to the listener; a browser that may come in gets its cookie."""
         check_origin(request)
-        form, cookie = await read_form(request), request.cookies.get(self._name(_LOGIN_COOKIE), "")
+        cookie = request.cookies.get(self._name(_LOGIN_COOKIE), "")
+        form = await read_form(request, MOST_LOGIN_BYTES)
         if not cookie or self.browsers.form_token(cookie) != form.get("token", ""):
             return self._login_form(request, "The form was too old. Please try again.", status=403)
         place = LoginPlace(form.get("login", ""), form.get("database", "") or self._only_database())
@@ -157,6 +158,8 @@ class Console:
             browser = self.browsers.find(request.cookies.get(self._name(_COOKIE), ""))
             if browser is None:
                 return self._to_login(request)
+            if not self._is_known(browser.credential):
+                return self._ended(request)
             form: SentForm = {}
             if request.method != "GET":
                 check_origin(request)
@@ -173,7 +176,7 @@ class Console:
             try:
                 return await page(visit)
             except AuthenticationFailed:  # the login is gone, or has another password
-                return await self._ended(visit)
+                return self._ended(request)
             except (psycopg.Error, HushError) as error:  # the listener does not answer, or has no place left
                 return self.page("failed.html", visit, status=503, trouble=trouble_of(error, ""))
 
@@ -186,9 +189,14 @@ class Console:
             raise HTTPException(401, "log in first")
         return RedirectResponse("/login", 303)
 
-    async def _ended(self, visit: Visit) -> Response:
-        self.browsers.end(visit.request.cookies.get(self._name(_COOKIE), ""))
-        return self._to_login(visit.request)
+    def _is_known(self, kept: Credential) -> bool:
+        """Whether the login is there, with the password that was shown: pages of files ask no listener."""
+        login = self.serving.datasets[kept.place.database].users().logins.get(kept.place.login)
+        return login is not None and kept.is_of(parse_verifier(login.scram))
+
+    def _ended(self, request: Request) -> Response:
+        self.browsers.end(request.cookies.get(self._name(_COOKIE), ""))
+        return self._to_login(request)
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """A page that says why there is none."""

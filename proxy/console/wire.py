@@ -19,17 +19,26 @@ from typing import LiteralString
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
 from psycopg.conninfo import make_conninfo
-from psycopg.pq import TransactionStatus
+from psycopg.errors import error_from_result
+from psycopg.generators import fetch, send
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import TupleRow
 
-from proxy.errors import AuthenticationFailed, FrontFailed, TooManyConnections
+from proxy.errors import AuthenticationFailed, FrontFailed, TooManyConnections, Unsupported
 from proxy.wire.saslprep import prepare_password
 from proxy.wire.scram import Verifier
 
 _CONNECT_S = 15
 _NO_FILE = "/dev/null/none"  # passwords that the server's own account keeps for others
 _CANCEL_S = 5.0
+#: What is kept of an answer: the whole of it is in one page.
+MOST_ANSWER_BYTES = 8 * 1024 * 1024
+_CELL_BYTES = 32  # that a value takes beside its text
+_ROWS_AT_ONCE = 200
+_COPYING = frozenset({ExecStatus.COPY_OUT, ExecStatus.COPY_IN, ExecStatus.COPY_BOTH})
 _APPLICATION = "hushql console"
 Connection = psycopg.AsyncConnection[TupleRow]
 
@@ -67,6 +76,10 @@ class Credential:
     place: LoginPlace
     client_key: str = field(repr=False)
     server_key: str = field(repr=False)
+
+    def is_of(self, verifier: Verifier) -> bool:
+        """Whether they are still the keys of the login; another password, or the same once more, has others."""
+        return self.server_key == base64.b64encode(verifier.server_key).decode("ascii")
 
 
 async def log_in(address: Address, place: LoginPlace, password: str) -> None:
@@ -144,7 +157,7 @@ class Wire:
         """Run exactly one statement; two or more are refused by PostgreSQL before any of them is run.
 
         settings: names of ours with anybody's values, set before it, for the connection.
-        Raises psycopg.Error and as `log_in` does.
+        Raises psycopg.Error, Unsupported and as `log_in` does.
         """
         async with self._held() as connection:
             if connection.info.transaction_status is not TransactionStatus.INERROR:  # there only ROLLBACK helps
@@ -152,9 +165,9 @@ class Wire:
                     setting = sql.SQL("SET {} = {}").format(sql.SQL(name), sql.Literal(value))
                     await connection.execute(setting)
             self._notices.clear()
-            cursor = connection.cursor()
-            await cursor.execute(statement.encode(), prepare=True)
-            return self._answer(cursor)
+            async with connection.lock:
+                rows, last = await _fetched(connection, statement.encode())
+            return self._answer(rows, last)
 
     async def rows(self, statement: LiteralString, *values: str) -> list[TupleRow]:
         """What a statement of ours gives. Raises as `ask` does."""
@@ -184,27 +197,66 @@ class Wire:
                 keys = {"scram_client_key": kept.client_key, "scram_server_key": kept.server_key}
                 self._connection = await _connected(kept.address, kept.place, keys)
                 self._connection.add_notice_handler(self._note)
-            yield self._connection
+            connection = self._connection
+            try:
+                yield connection
+            finally:
+                if connection.info.transaction_status is TransactionStatus.ACTIVE:  # left in the middle of an answer
+                    await connection.close()
 
     def _note(self, said: psycopg.errors.Diagnostic) -> None:
         self._notices.append(ShownNotice(said.severity or "", said.message_primary or "", said.message_detail or ""))
 
-    def _answer(self, cursor: psycopg.AsyncCursor[TupleRow]) -> ConsoleAnswer:
-        result, said = cursor.pgresult, tuple(self._notices)
-        assert result is not None, "a statement that did not fail has a result"
-        described = cursor.description or ()
-        rows = tuple(
-            tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
-            for row in range(result.ntuples)
-        )
+    def _answer(self, rows: list[tuple[str | None, ...]], last: PGresult) -> ConsoleAnswer:
+        columns = range(last.nfields)
         return ConsoleAnswer(
-            columns=tuple(c.name for c in described), kinds=tuple(c.type_code for c in described), rows=rows,
-            notices=said, tag=cursor.statusmessage or "",
+            columns=tuple(_text(last.fname(i)) or "" for i in columns), kinds=tuple(last.ftype(i) for i in columns),
+            rows=tuple(rows), notices=tuple(self._notices), tag=_text(last.command_status) or "",
         )  # fmt: skip
 
 
+async def _fetched(connection: Connection, statement: bytes) -> tuple[list[tuple[str | None, ...]], PGresult]:
+    """The rows that one statement gives, and the result that tells of its columns and its end.
+
+    They are in this process's memory and in one page, so what is larger is cancelled.
+    """
+    await connection.wait(_sent(connection.pgconn, statement))
+    rows: list[tuple[str | None, ...]] = []
+    size, last = 0, None
+    while (result := await connection.wait(fetch(connection.pgconn))) is not None:
+        if result.status in _COPYING:
+            await connection.close()  # nothing else is understood on it now
+            raise Unsupported("the console does not COPY", hint="Use another client, as psql.")
+        if result.status == ExecStatus.FATAL_ERROR:
+            last = result
+        elif size <= MOST_ANSWER_BYTES:
+            last, columns = result, range(result.nfields)
+            found = [tuple(_text(result.get_value(row, i)) for i in columns) for row in range(result.ntuples)]
+            size += sum(_CELL_BYTES + len(value or "") for row in found for value in row)
+            rows += found
+            if size > MOST_ANSWER_BYTES:
+                rows.clear()
+                await connection.cancel_safe(timeout=_CANCEL_S)
+    if size > MOST_ANSWER_BYTES:
+        raise Unsupported(
+            f"the answer has more than the {MOST_ANSWER_BYTES // 2**20} MiB that a page takes",
+            hint="Ask for fewer rows with LIMIT, or use another client, as psql.",
+        )
+    assert last is not None, "a statement has a result, if only an error"
+    if last.status == ExecStatus.FATAL_ERROR:
+        raise error_from_result(last, encoding="utf-8")
+    return rows, last
+
+
+def _sent(connection: PGconn, statement: bytes) -> PQGen[None]:
+    connection.send_query_params(statement, None)  # the extended protocol, which takes one statement
+    connection.set_chunked_rows_mode(_ROWS_AT_ONCE)
+    yield from send(connection)
+
+
 def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("utf-8")
+    """As UTF-8; a session that has chosen another encoding reads marks in place of what is none."""
+    return None if value is None else value.decode("utf-8", "replace")
 
 
 class Wires:

@@ -77,6 +77,26 @@ def read_tree(
     return Tree(root, report)
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A value that names variables of the environment, as YAML means it, and the line where it stands."""
+
+    text: str
+    line: int
+
+
+def references(text: str, filename: str) -> Mapping[Path, Reference]:
+    """Every value that names a variable, by its path: escapes are undone and aliases followed; none has its value.
+
+    Raises FileProblems when the text is not YAML at all.
+    """
+    builder = _Builder({}, frozenset())
+    node = _compose(text, filename)
+    if node is not None:
+        builder.build(node, (), 0)
+    return builder.references
+
+
 def _compose(text: str, filename: str) -> Node | None:
     try:
         found = YAML(typ="rt", pure=True).compose(text)
@@ -103,6 +123,7 @@ class _Builder:
     lines: dict[Path, int] = field(default_factory=dict)
     secret: set[Path] = field(default_factory=set)
     complaints: list[tuple[Path, str]] = field(default_factory=list)
+    references: dict[Path, Reference] = field(default_factory=dict)
     nodes: int = 0
 
     def build(self, node: Node, path: Path, depth: int) -> Plain:
@@ -147,15 +168,18 @@ class _Builder:
 
     def _scalar(self, node: ScalarNode, path: Path) -> Plain:
         text, tag = str(node.value), str(node.tag)
+        if node.style == ">":
+            text = text.replace("\a", "")  # the parser's own mark of a line that was folded
         if not tag.startswith(_TAG):
             self._check_tag(node, path, "str")
             return text
         if "${" in text:
-            done = substitute(text, self.environment)
+            written, done = text, substitute(text, self.environment)
             self.complaints.extend((path, words) for words in done.complaints)
             text = done.text
             if done.used_environment:
                 self.secret.add(path)
+                self.references[path] = Reference(written, node.start_mark.line + 1)
             tag = _plain_tag(text) if node.style is None and not done.complaints else _TAG + "str"
         if not _is_unicode(text):
             self.complaints.append((path, "has half of a surrogate pair, which is no character"))

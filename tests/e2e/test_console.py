@@ -139,6 +139,11 @@ def test_a_form_that_is_too_large_is_refused(ann: Browser) -> None:
     assert ann.post("/ask/run", statement="x" * (8 * 1024 * 1024)).status_code == 413
 
 
+def test_a_stranger_sends_no_more_than_a_login_needs(browser: Browser) -> None:
+    """Strangers are many, and what each sends is in memory before anything is known of them."""
+    assert browser.post("/login", login="ann", password="x" * 20_000).status_code == 413
+
+
 def test_a_listener_that_does_not_answer_is_told_in_words(ann: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     async def gone(*_: object) -> object:
         raise FrontFailed("the proxy does not answer", hint="Try again in a moment.")
@@ -155,6 +160,32 @@ def test_a_listener_that_does_not_answer_is_told_in_words(ann: Browser, monkeypa
 async def _hung_up(browser: Browser) -> None:
     for known in browser.client.app.state.console.browsers._known.values():  # type: ignore[attr-defined]
         known.wires.close()
+
+
+def test_a_large_answer_is_cancelled_before_it_fills_memory(ann: Browser) -> None:
+    """All clients share this process, and the next statement of the browser runs as any."""
+    for rows in (200_000, 12_000):
+        answer = ann.post("/ask/run", statement=f"SELECT repeat('x', 1000) FROM generate_series(1, {rows})")
+        assert "the answer has more than the 8 MiB that a page takes" in answer.text
+        assert data_of(ann.post("/ask/run", statement="SELECT 1"))["rows"] == [["1"]]
+    fewer = data_of(ann.post("/ask/run", statement="SELECT repeat('x', 1000) FROM generate_series(1, 5000)"))
+    assert len(fewer["rows"]) == 5000
+
+
+@pytest.mark.parametrize(
+    "statement, words",
+    [("COPY stores TO STDOUT", "the console does not COPY"), ("COPY t FROM STDIN", "the console does not COPY"),
+     ("", 'class="card answer"'), ("SELECT 1; SELECT 2", "multiple commands"), ("SELECT 'a\0b'", "unterminated")],
+)  # fmt: skip
+def test_a_statement_that_has_no_rows_leaves_the_browser_able_to_ask(ann: Browser, statement: str, words: str) -> None:
+    ann.post("/ask/run", statement="CREATE TEMPORARY TABLE t (n integer)")
+    assert words in ann.post("/ask/run", statement=statement).text
+    assert data_of(ann.post("/ask/run", statement="SELECT 1 AS n"))["rows"] == [["1"]]
+
+
+def test_a_session_in_another_encoding_is_shown_with_marks(ann: Browser) -> None:
+    ann.post("/ask/run", statement="SET client_encoding = 'LATIN1'")
+    assert data_of(ann.post("/ask/run", statement="SELECT chr(233) AS n"))["rows"] == [["\ufffd"]]
 
 
 # --- asking ---------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from httpx2 import Client
 
+from proxy.wire.scram import make_verifier
 from tests.e2e.console import Browser, data_of
-from tests.e2e.served import Served, serving, shop_policy, write_users, write_yaml
+from tests.e2e.served import PASSWORD, Served, serving, shop_policy, write_users, write_yaml
 from tests.e2e.shop_data import write_shop
 
 EVIL = "<script>alert(1)</script>"
@@ -209,8 +210,16 @@ def test_an_edit_that_the_data_contradict_is_put_back(site: Site, boss: Browser)
         ("dataset: shop\n", "dataset: other\n", "dataset: is changed in the file on the server"),
         ("shop.duckdb", "other.duckdb", "source: is changed in the file on the server"),
         ("users.yaml", "others.yaml", "access.users_file: is changed in the file on the server"),
-        ("comment: People", "comment: People ${A_SECRET}", "A_SECRET: variables of the server are added in the file"),
-        ("comment: People", "comment: People ${HOME:-x}", "HOME: variables of the server are added in the file"),
+        *(
+            ("comment: People <script>alert(1)</script>", f"comment: {words}", "tables.users.comment: variables of")
+            for words in (
+                "${A_SECRET}",
+                "${HOME:-x}",
+                r'"\x24{A_SECRET}"',
+                r'"$\u007bA_SECRET}"',
+                '"$\\\n      {A_SECRET}"',
+            )
+        ),
     ],
 )
 def test_where_data_and_logins_are_and_the_environment_are_out_of_reach(
@@ -238,6 +247,33 @@ def test_typical_questions_are_compared(boss: Browser) -> None:
     assert "SELECT count(*) FROM users" in page
     assert "off by" in page
     assert page.count("the same") >= 10
+
+
+def test_another_password_ends_what_browsers_of_the_login_may_do(site: Site) -> None:
+    """Also on pages that ask nothing of the listener: whoever took a cookie changes no policy and grants nothing."""
+    users, text = site.policy.parent / "users.yaml", site.policy.read_text()
+    before, other = users.read_text(), make_verifier("another password", salt=b"sixteen bytes ..").text()
+    gift = {"kind": "user", "account": "shop/ann", "epsilon": "1", "reason": "mine"}
+    with site.browser("chef") as chef, site.browser("chef") as again:
+        edit = {"text": f"{text}# chef was here\n", "based_on": mark_of(chef.get("/policy").text)}
+        lines = (f"  chef: {{scram: '{other}', role: boss}}" if "chef" in w else w for w in before.splitlines())
+        users.write_text("\n".join(lines))
+        try:
+            _log_in_at_last(site, "another password")
+            assert chef.post("/policy/apply", **edit).status_code == 401
+            assert again.post("/budget/top-up", **gift).status_code == 401
+            assert chef.get("/policy").status_code == 303
+            assert site.policy.read_text() == text
+        finally:
+            users.write_text(before)
+            _log_in_at_last(site, PASSWORD)
+
+
+def _log_in_at_last(site: Site, password: str) -> None:
+    """Wait until a password of chef's is taken."""
+    with Client(base_url=site.base, follow_redirects=False, timeout=60) as client:
+        browser = Browser(client)
+        assert any(browser.log_in("chef", "shop", password).status_code == 303 for _ in range(100))
 
 
 def test_a_removed_login_is_a_stranger_at_once(site: Site) -> None:

@@ -5,7 +5,7 @@ import { drawn } from "./chart.js";
 /** One field of CSV. Texts that a spreadsheet would take for a formula are made texts. */
 function field(value, isNumber) {
   if (value === null) return "";
-  const text = !isNumber && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = !isNumber && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 function csv({ names, rows, columns }) {

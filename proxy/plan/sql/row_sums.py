@@ -11,15 +11,18 @@ from collections.abc import Sequence
 
 from proxy.analysis.keys import PrivateKey
 from proxy.analysis.units import UnitOf
+from proxy.plan.parts.cut_units import COUNTED
 from proxy.plan.sql.moment_sql import NORM_UNITS, MomentTerms, VectorStatement
 from proxy.plan.sql.selectivity import most_values
 from proxy.plan.vector.allocation import is_within_by_cells
 from proxy.plan.vector.moments import is_further_part, is_linear
+from proxy.sql.render.dialect import quote
 
 _NORM_ROUNDING = 1.0 / NORM_UNITS  # of W (of W^2): by less than this a cell's norm is rounded up
 _CERTAIN = 1.0 - 2.0**-40  # more than what doubles lose
 _BITS = 62  # of the whole number in which a unit's rows are counted by key
 _FEWEST = 2
+_RELATIONS = ("size", "large", "cell", "scored", "heavy", COUNTED)  # that stand before all rows are read
 
 
 def most_rows(statement: VectorStatement) -> int:
@@ -32,7 +35,12 @@ def most_rows(statement: VectorStatement) -> int:
     has_units = isinstance(analysed.owned.unit, UnitOf) and not analysed.owned.is_one_row_per_unit
     if not has_units or analysed.has_constant_keys or any(isinstance(k, PrivateKey) for k in analysed.keys):
         return 0
-    if not statement.dialect.has_total_doubles or allocation.is_chosen or not all(map(is_linear, statement.moments)):
+    if (
+        _hides_a_table(statement)
+        or not statement.dialect.has_total_doubles
+        or allocation.is_chosen
+        or not all(map(is_linear, statement.moments))
+    ):
         return 0
     cells = most_values(analysed.keys, analysed.domains)
     if cells and is_within_by_cells(statement.moments, allocation, analysed.bounds, cells, statement.distribution):
@@ -43,6 +51,13 @@ def most_rows(statement: VectorStatement) -> int:
     while found > 0 and not _is_within(statement, found, row):
         found -= 1
     return found if found >= _FEWEST else 0
+
+
+def _hides_a_table(statement: VectorStatement) -> bool:
+    """Whether a table has the name of a relation of this form, which would be read in its place."""
+    source = MomentTerms(statement).source
+    read = f"{source.tables()} {source.where()}".lower()
+    return any(f"{quote(name)} as s" in read for name in _RELATIONS)
 
 
 def _is_within(statement: VectorStatement, rows: int, row: float) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from proxy.admin.open_files import FILES_PER_SESSION, SPARE_FILES, make_room
+from proxy.admin.open_files import FILES_PER_SESSION, MOST_BROWSERS, SPARE_FILES, make_room
 from proxy.errors import ConfigError
 
 NEEDED = FILES_PER_SESSION * 100 + SPARE_FILES
@@ -31,6 +31,12 @@ def test_the_limit_is_raised_to_what_sessions_need_and_never_lowered(hard: int) 
     assert soft() == NEEDED
     make_room(50)
     assert soft() == NEEDED
+
+
+def test_a_console_needs_files_for_browsers_and_for_the_other_end_of_sessions(hard: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (NEEDED, hard))
+    make_room(100, has_console=True)
+    assert soft() == NEEDED + 100 + MOST_BROWSERS
 
 
 @pytest.mark.parametrize("limit", [NEEDED, resource.RLIM_INFINITY])

@@ -41,6 +41,7 @@ def test_of_two_columns_of_one_name_each_has_its_own_interval() -> None:
         (("n", INT8), ("n_low", FLOAT8)),
         (("n_low", FLOAT8), ("n_high", FLOAT8), ("n", INT8)),
         (("t", TEXT), ("t_low", FLOAT8), ("t_high", FLOAT8)),
+        (("n", INT8), ("n_low", TEXT), ("n_high", TEXT)),
     ],
 )
 def test_what_is_no_interval_of_a_number_stays_a_column(columns: tuple[tuple[str, int], ...]) -> None:

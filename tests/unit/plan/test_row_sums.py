@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 
 import duckdb
 import pytest
@@ -16,7 +17,7 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sql import statement
 from proxy.plan.sql.row_sums import UnitSizes
 from proxy.plan.vector.moments import is_further_part
-from tests.unit.plan.shop import context, plan
+from tests.unit.plan.shop import ORDERS, context, plan
 from tests.unit.plan.test_statement_speed import shop
 
 QUERIES = (
@@ -147,3 +148,26 @@ def test_conditions_stand_where_rows_are_in_sight(shops: list[duckdb.DuckDBPyCon
         found = plan(sql.replace("all", groups), listed).sql
         assert "count(k0) > 0" in found
         assert {row[1] for row in shops[0].execute(found).fetchall()} == {"paid", "refunded"}
+
+
+@pytest.mark.parametrize("name", ["size", "Large", "cell", "scored", "heavy", "summed", "present", "norms", "counted"])
+def test_a_table_may_be_called_as_a_relation_of_the_statement(
+    name: str, shops: list[duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a statement makes for itself hides no table of the data, whose rows it would read in its place."""
+    of = context(lowered=Lowered(rows_per_group=4, groups=2), tell_cut=True)
+    called = replace(ORDERS, name=name, relation=(name,))
+    named = replace(of, tables=MappingProxyType({**of.tables, name: called}))
+    sql = "select status, count(*), sum(amount) from {} group by status"
+    found = plan(sql.format(f'"{name}"'), named)
+    assert (found.whole_rows > 0) == (name in {"summed", "present", "norms"})
+    if not found.whole_rows:
+        monkeypatch.setattr(statement, "most_rows", lambda _: 0)
+    usual = plan(sql.format("orders"), of)
+    with shops[0].cursor() as cursor:
+        cursor.execute(f'create table "{name}" as select * from orders')
+        try:
+            rows = (sorted(cursor.execute(p.sql).fetchall(), key=repr) for p in (found, usual))
+            assert next(rows) == next(rows)
+        finally:
+            cursor.execute(f'drop table "{name}"')
