@@ -108,8 +108,8 @@ def test_hashes_are_those_of_the_process(seed: str, tmp_path: Path) -> None:
     path = tmp_path / "parcel"
     path.write_bytes(Packer(SharedPremises()).pack((planned.blocks[0].block.keys, keys)))
     script = (
-        "import sys; from pathlib import Path; from proxy.workers.parcel import Packer, Shared\n"
-        f"scalars, keys = Packer(Shared()).unpack(Path({str(path)!r}).read_bytes())\n"
+        "import sys; from pathlib import Path; from proxy.workers.parcel import Packer, SharedPremises\n"
+        f"scalars, keys = Packer(SharedPremises()).unpack(Path({str(path)!r}).read_bytes())\n"
         "assert {s: 1 for s in scalars}[keys[0].scalar] and len({*scalars, *(k.scalar for k in keys)}) == 1\n"
         "s = keys[0].scalar; assert hash(s) == hash((s.branches, s.otherwise, s.type))"
     )
