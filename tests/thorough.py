@@ -1,4 +1,4 @@
-"""Which tests does `make test` leave to `make thorough`, so that it ends within ten minutes on two cores?
+"""Which tests does `make test` leave to `make thorough`, since it takes too long for each change?
 
 CI runs both. What is named here takes longest; what it asks is asked by fewer examples, or of smaller parts, in the
 ordinary run.
