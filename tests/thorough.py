@@ -1,4 +1,4 @@
-"""Which tests does `make test` leave to `make thorough`, since it takes too long for each change?
+"""Which tests does `make test` leave to `make thorough`, because they take too long for each change?
 
 CI runs both. What is named here takes longest; what it asks is asked by fewer examples, or of smaller parts, in the
 ordinary run.
