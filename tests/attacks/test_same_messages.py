@@ -159,7 +159,7 @@ AROUND = (
     "SELECT hush.sd(v) FROM people",
     "SELECT row_to_json(people) FROM people",
     "SELECT string_agg(name, ',') FROM people",
-    "SELECT mode() WITHIN GROUP (ORDER BY name) FROM people",
+    "SELECT mode() WITHIN GROUP (ORDER BY name) AS noisy FROM people",
     "SELECT query_to_xml('SELECT * FROM people', true, true, '')",
     "SELECT ts_stat('SELECT to_tsvector(name) FROM people')",
     "DO $$ BEGIN PERFORM count(*) FROM people; END $$",
