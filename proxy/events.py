@@ -17,7 +17,8 @@ from datetime import UTC, datetime
 
 _log = logging.getLogger("hushql")
 _FIELDS = "hushql_fields"
-_WORDS = re.compile(r"\w+")
+_SPACES = " \t\n\r\f\v"  # as PostgreSQL has them
+_TO_BLANKS = dict.fromkeys(map(ord, _SPACES), " ")
 STATEMENT = "statement"  # the field that holds what a client wrote
 
 EventValue = str | float | bool | Sequence[str] | Mapping[str, float]
@@ -49,15 +50,25 @@ def tell(event: LoggedEvent, words: str, fields: Mapping[str, EventValue], level
 
 
 def fingerprint_of(statement: str) -> str:
-    """The same for the same text, whatever its white space: 16 hexadecimal digits of its SHA-256."""
-    plain = " ".join(statement.split())
+    """The same for the same text, whatever its white space: 16 hexadecimal digits of its SHA-256.
+
+    Statements of a megabyte are looked at between those of others, so whole texts are changed at once.
+    """
+    plain = statement.strip(_SPACES).translate(_TO_BLANKS)
+    while "  " in plain:
+        plain = plain.replace("  ", " ")
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def tables_in(statement: str, tables: Iterable[str]) -> list[str]:
     """Which of these names stand in a statement as words, by the alphabet; it need not be one that can be parsed."""
-    words = frozenset(_WORDS.findall(statement.lower()))
-    return sorted(name for name in tables if name.lower() in words)
+    text = statement.lower()
+    return sorted(name for name in tables if _has_word(text, name.lower()))
+
+
+def _has_word(text: str, word: str) -> bool:
+    name = re.escape(word)
+    return bool(re.search(rf"{name}(?<!\w{name})(?!\w)", text))  # the name first: that is what is searched for fast
 
 
 class JsonLines(logging.Formatter):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import copyreg
 import enum
+import importlib
 import io
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -133,7 +135,13 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in the class above it
         if module == __name__ and name in self._stand_ins:
             return self._stand_ins[name]
-        is_ours = module in _MODULES or module.startswith(_PACKAGES) or (module == "builtins" and name in _BUILTINS)
-        if not is_ours or "." in name:
-            raise pickle.UnpicklingError(f"{module}.{name} does not belong in a parcel")
-        return super().find_class(module, name)
+        return _ours(module, name)
+
+
+@lru_cache(4096)  # a parcel names some sixty, and the same ones each time
+def _ours(module: str, name: str) -> object:
+    """What may be in a parcel by this name."""
+    is_ours = module in _MODULES or module.startswith(_PACKAGES) or (module == "builtins" and name in _BUILTINS)
+    if not is_ours or "." in name:
+        raise pickle.UnpicklingError(f"{module}.{name} does not belong in a parcel")
+    return getattr(importlib.import_module(module), name)

@@ -48,7 +48,7 @@ class Post:
 
 LIMIT_S = 10.0
 LEVELS = (Level(4_000, 0.03), Level(40_000, 0.3), Level(float("inf"), LIMIT_S))
-POSTS = (Post((0,)), Post((0, 1)), Post((2,), niceness=5))
+POSTS = (Post((0,)), Post((0, 1)), Post((2,), niceness=10))
 _ASK_FOR_LESS = "Ask for less in one statement: fewer columns, conditions or branches, or several statements."
 _DROP_WITHIN_S = 2.0
 _MOST_PREMISES = 64  # of all datasets, roles and versions of policies that are asked about

@@ -16,7 +16,7 @@ from proxy.analysis.key_values import KeyValues
 from proxy.analysis.keys import NULL_KEY, KeyValue, canonical, key_identity, public_values
 from proxy.plan.release_plan import AllKeys, ReleasePlan
 from proxy.plan.reuse.in_cells import CellKey, CellReader
-from proxy.sql.algebra.nodes import Scalar, Span
+from proxy.sql.algebra.nodes import Block, Scalar, Span, columns_of
 
 Made = tuple[Choice | None, ...]  # values of the keys of a group
 Group = tuple[object, ...]  # what tells it from others
@@ -42,12 +42,20 @@ class Gathering:
         if not isinstance(self._wanted.selection, AllKeys) or not isinstance(source.selection, AllKeys):
             return ()
         ours, theirs = self._wanted.analysed.owned.block, source.analysed.owned.block
-        if (ours.scans, ours.joins) != (theirs.scans, theirs.joins):
+        if (ours.scans, ours.joins) != (theirs.scans, theirs.joins) or _reads_no_key(ours, source):
             return ()
         cells = (theirs.where, source.analysed.keys, source.analysed.joints)
         if cells not in self._known:
             self._known[cells] = _of_rows(self._wanted, source)
         return self._known[cells]
+
+
+def _reads_no_key(ours: Block, source: ReleasePlan) -> bool:
+    """Whether a condition that only one of both has reads columns and none of a key, as most that differ do."""
+    theirs = source.analysed.owned.block
+    keys = frozenset(c for k in source.analysed.keys for c in columns_of(k.scalar))
+    differ = (*(c for c in theirs.where if c not in ours.where), *(c for c in ours.where if c not in theirs.where))
+    return any((read := columns_of(c)) and read.isdisjoint(keys) for c in differ)
 
 
 def _of_rows(wanted: ReleasePlan, source: ReleasePlan) -> Groups:
