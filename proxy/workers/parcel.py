@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import copyreg
 import enum
-import importlib
 import io
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -99,6 +97,7 @@ class Packer:
 
     def __init__(self, shared: SharedPremises) -> None:
         self.shared = shared
+        self._found: dict[tuple[str, str], object] = {}
         self._reduce: dict[type, Callable[[Any], Any]] = {
             **copyreg.dispatch_table,
             **{f: lambda member: (_member, (type(member), member.name)) for f in _families()},
@@ -124,24 +123,22 @@ class Packer:
 
     def unpack(self, parcel: bytes) -> Any:  # noqa: ANN401 - the caller knows what was packed
         """Raises pickle.UnpicklingError for what may not be in a parcel."""
-        return _Unpickler(io.BytesIO(parcel), self.shared).load()
+        return _Unpickler(io.BytesIO(parcel), self.shared, self._found).load()
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, buffer: io.BytesIO, shared: SharedPremises) -> None:
+    def __init__(self, buffer: io.BytesIO, shared: SharedPremises, known: dict[tuple[str, str], object]) -> None:
+        """known: what was found by its module and name; a parcel names some sixty, and the same ones each time."""
         super().__init__(buffer)
+        self._known = known
         self._stand_ins: Mapping[str, Callable[..., object]] = {"_premises": shared.premises, "_table": shared.table}
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in the class above it
         if module == __name__ and name in self._stand_ins:
             return self._stand_ins[name]
-        return _ours(module, name)
-
-
-@lru_cache(4096)  # a parcel names some sixty, and the same ones each time
-def _ours(module: str, name: str) -> object:
-    """What may be in a parcel by this name."""
-    is_ours = module in _MODULES or module.startswith(_PACKAGES) or (module == "builtins" and name in _BUILTINS)
-    if not is_ours or "." in name:
-        raise pickle.UnpicklingError(f"{module}.{name} does not belong in a parcel")
-    return getattr(importlib.import_module(module), name)
+        if (module, name) not in self._known:
+            is_ours = module in _MODULES or module.startswith(_PACKAGES) or (module == "builtins" and name in _BUILTINS)
+            if not is_ours or "." in name:
+                raise pickle.UnpicklingError(f"{module}.{name} does not belong in a parcel")
+            self._known[module, name] = super().find_class(module, name)
+        return self._known[module, name]
