@@ -147,7 +147,11 @@ def test_at_a_terminal_a_browser_finds_the_tour_and_each_step_does_something(sta
 
 
 def test_the_first_sum_is_nearly_right_and_its_interval_says_so(tmp_path: Path) -> None:
-    """Within 1 % of the truth up to five standard deviations of its noise: chance fails it once in a million times."""
+    """Half of the interval is some 0.6 % of the truth: what depends on the profile's noise too.
+
+    In 17,500 draws of the profile the widest was 1.3 %: the limit of 2 % fails less than once in 10,000 times, and
+    five standard deviations once in a million.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "proxy", "demo", "--listen", "127.0.0.1:0", "--state", str(tmp_path)],
         env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
@@ -159,11 +163,11 @@ def test_the_first_sum_is_nearly_right_and_its_interval_says_so(tmp_path: Path) 
     for name, *numbers in found:
         answer, low, high, truth = (float(n.replace(",", "")) for n in numbers)
         sd = (high - low) / 2 / 1.96
-        assert abs(answer - truth) <= 5 * sd, name
+        assert abs(answer - truth) <= 5 * sd, done.stdout
         if name == "paid":
             assert truth == 25_684_285
-            assert answer - low < 0.01 * truth, "of the noise"
-            assert high - low < 0.04 * truth, "with what bounds are expected to leave out"
+            assert answer - low < 0.02 * truth, f"of the noise:\n{done.stdout}"
+            assert high - low < 0.06 * truth, f"with what bounds are expected to leave out:\n{done.stdout}"
 
 
 def read_until(screen: int, wanted: str) -> str:
