@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from proxy.policy.model import DataFiles, DuckDBFile, PostgresSource, Source
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
 
 

@@ -15,7 +15,8 @@ import duckdb
 from proxy.errors import Unsupported
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sql.functions.templates import uses
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import duckdb
 
-from proxy.sql.render.dialect import DUCKDB, quote, text_literal
-from proxy.sql.render.renderer import quote_relation
+from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.duckdb.dialect import DUCKDB
 
 
 def test_quotes_are_doubled() -> None:
     assert quote('a"b') == '"a""b"'
-    assert quote_relation(("main", 'a"b')) == '"main"."a""b"'
+    assert DUCKDB.relation(("main", 'a"b')) == '"main"."a""b"'
     assert text_literal("a'b") == "'a''b'"
 
 
