@@ -85,7 +85,7 @@ class Asked:
         table = Table(name="v", relation=("v",), ownership=RowUnit(), columns=columns)
         self._refs = {s.name: ColumnRef(0, s.name, s.type) for s in SAMPLES}
         domains = Domains(Block(scans=(Scan(0, table),), where=(), keys=(), aggregates=()))
-        self._renderer = Renderer(domains.column, domains.may_raise, ZONE, DUCKDB)
+        self._renderer = Renderer(domains.column, domains.operands, ZONE, DUCKDB)
         self._evaluator = Evaluator(domains.column, ZONE)
         self._engine = duckdb.connect(config={"threads": 1})
         set_optimizer(self._engine)

@@ -79,9 +79,7 @@ class MomentTerms:
         self._a = self.analysed = statement.analysed
         domains = self._a.domains
         self.dialect = statement.dialect
-        is_total = self.dialect.abilities.doubles is Overflow.INFINITE
-        may_raise = domains.may_raise if is_total else domains.may_raise_for_doubles
-        self.renderer = Renderer(domains.column, may_raise, statement.time_zone, self.dialect)
+        self.renderer = Renderer(domains.column, domains.operands, statement.time_zone, self.dialect)
         self.source = RowSource(self._a, self.renderer)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]

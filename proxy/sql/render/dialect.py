@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
+from proxy.sql.functions.hazards import Operands
 from proxy.sqltypes import SqlType
 
 
@@ -236,6 +237,14 @@ class Dialect(Protocol):
 
     def total(self, text: str) -> str:
         """The value of an expression that may raise, NULL where it would."""
+        ...
+
+    def may_raise(self, function: str, of: Operands) -> bool:
+        """Whether a row could make the plain spelling of a function raise."""
+        ...
+
+    def times_written(self, function: str, place: int) -> int:
+        """How often the text of an argument stands in that of a call."""
         ...
 
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:

@@ -19,6 +19,7 @@ from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.sql.algebra.comparisons import MIRRORED
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.functions.domains.intervals import local_time
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sql.render import exact
 from proxy.sql.render.dialect import Dialect
@@ -39,17 +40,16 @@ class Reading(enum.Enum):
 class Renderer:
     """Spells the scalars of one block.
 
-    column: the policy's column behind a reference. may_raise: whether DuckDB could raise while
-    it computes a scalar from parts that do not.
+    column: the policy's column behind a reference. operands: what is declared of a call's arguments and of its result.
     """
 
     def __init__(
-        self, column: Callable[[ColumnRef], Column], may_raise: Callable[[Scalar], bool], time_zone: str,
+        self, column: Callable[[ColumnRef], Column], operands: Callable[[Call], Operands], time_zone: str,
         dialect: Dialect,
     ) -> None:  # fmt: skip
         self.dialect = dialect
         self.column = column
-        self._may_raise = may_raise
+        self._operands = operands
         self._zone = time_zone
         self._known: dict[tuple[int, Reading], tuple[Case, str]] = {}  # by identity: a wide one is spelled often
 
@@ -379,7 +379,8 @@ class Renderer:
         if FUNCTIONS[call.function].types(kinds) is SqlType.BOOL:
             inner = Reading.TEST
         args = tuple(f"({self._spell(a, inner)})" for a in call.args)
-        return self.dialect.call(call.function, args, kinds, may_raise=self._may_raise(call))
+        may_raise = self.dialect.may_raise(call.function, self._operands(call))
+        return self.dialect.call(call.function, args, kinds, may_raise=may_raise)
 
 
 def is_costly(column: ColumnRef, dialect: Dialect) -> bool:

@@ -62,7 +62,7 @@ def spelled(condition: str) -> str:
     block = block_of(condition)
     domains = Domains(block)
     return (
-        " AND ".join(Renderer(domains.column, domains.may_raise, "UTC", DUCKDB).condition(w) for w in block.where)
+        " AND ".join(Renderer(domains.column, domains.operands, "UTC", DUCKDB).condition(w) for w in block.where)
         or "TRUE"
     )
 
@@ -207,7 +207,7 @@ def test_halves_are_rounded_as_postgresql_rounds_the_type(expression: str) -> No
     (measured,) = block_of(f"{expression} IS NULL").where
     assert isinstance(measured, Call)
     domains = Domains(block_of("TRUE"))
-    text = Renderer(domains.column, domains.may_raise, "UTC", DUCKDB).measure(measured.args[0])
+    text = Renderer(domains.column, domains.operands, "UTC", DUCKDB).measure(measured.args[0])
     with stored_as("DECIMAL(28,8)", values) as connection:
         rows = connection.execute(f"SELECT {text} FROM numbers AS s0 WHERE n IS NOT NULL ORDER BY rowid").fetchall()
     assert tuple(float(value) for (value,) in rows) == results

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
 
-from proxy.sql.functions.table import FUNCTIONS
-from proxy.sql.functions.templates import fill
+from proxy.sql.functions.hazards import Operands
+from proxy.sql.functions.templates import fill, uses
 from proxy.sql.render.dialect import Abilities, Overflow, double, parameters, quote, text_literal
+from proxy.sql.render.duckdb.functions import SPELLINGS
 from proxy.sql.render.exact import MOST_DIGITS
 from proxy.sqltypes import SqlType
 
@@ -171,8 +172,14 @@ class DuckDB:
     def total(self, text: str) -> str:
         return f"TRY({text})"
 
+    def may_raise(self, function: str, of: Operands) -> bool:
+        return SPELLINGS[function].may_raise(of)
+
+    def times_written(self, function: str, place: int) -> int:
+        return max(1, uses(SPELLINGS[function].text, place))
+
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
-        text = f"({fill(FUNCTIONS[function].duckdb, args)})"
+        text = f"({fill(SPELLINGS[function].text, args)})"
         return self.total(text) if may_raise else text
 
     def compare(self, operator: str, exact_sides: tuple[str, str], doubles: tuple[str, str]) -> str:

@@ -12,6 +12,7 @@ from datetime import date, datetime
 from types import MappingProxyType
 
 from proxy.errors import Unsupported
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.templates import fill, uses
 from proxy.sql.render.dialect import Abilities, Overflow, parameters, quote, text_literal
 from proxy.sql.render.postgres import functions as postgres_functions
@@ -207,6 +208,13 @@ class Postgres:
 
     def total(self, text: str) -> str:
         return text
+
+    def may_raise(self, function: str, of: Operands) -> bool:
+        spelling = postgres_functions.SPELLINGS.get(function)
+        return spelling is not None and spelling.may_raise(of)
+
+    def times_written(self, function: str, place: int) -> int:
+        return 1  # in a sub-select, if it is named more than once
 
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
         spelling = postgres_functions.SPELLINGS.get(function)
