@@ -30,15 +30,14 @@ from proxy.sql.algebra.nodes import (
 from proxy.sql.conditions.decided import decided
 from proxy.sql.conditions.factored import alternatives
 from proxy.sql.functions.domains import answers
-from proxy.sql.functions.domains.intervals import number_range, union
+from proxy.sql.functions.domains.intervals import union
 from proxy.sql.functions.domains.rules import Argument
 from proxy.sql.functions.function import Nulls
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sqltypes import SqlType
 
-_SMALL = 1e150
 LARGEST_MEASURE = 1e100  # its square, and a width or a multiple of it, are doubles too
-_ABOVE_A_HALF = 0.51  # ends of roots, powers and logarithms are themselves rounded
 Conditions = tuple[Scalar, ...]
 _MOST_CONDITIONS = 100  # beyond them nothing is narrowed, which costs accuracy only
 _MOST_PARTS = 1000  # of an expression and the conditions on it: a sub-select's CASE of a CASE doubles with each level
@@ -60,7 +59,7 @@ class _Seen:
 class Domains:
     """Domains of the scalars of one block. Values are memoised: scalars are immutable.
 
-    Claim: `may_raise` rests on declared domains alone. Those hold wherever a scalar is computed, since columns are
+    Claim: `operands` rests on declared domains alone. Those hold wherever a scalar is computed, since columns are
     read through them; what WHERE or CASE says holds only for rows that have passed it, and an engine computes one
     condition before another as it likes.
     """
@@ -216,29 +215,12 @@ class Domains:
         if function.answers is not answers.nowhere:
             return function.answers(arguments, result)
         is_partial = function.nulls is Nulls.WITH_ANY_OR_NO_ANSWER
-        return not is_partial and not function.may_raise(tuple(a.domain for a in arguments), result)
+        operands = Operands(tuple(a.type for a in call.args), tuple(a.domain for a in arguments), result)
+        return not is_partial and not function.beyond(operands)
 
-    def may_raise(self, scalar: Scalar) -> bool:
-        """Whether DuckDB could raise computing the scalar itself, its parts aside; such a call is rendered in TRY."""
-        if not isinstance(scalar, Call):
-            return False
-        arguments = tuple(self.declared(a) for a in scalar.args)
-        return FUNCTIONS[scalar.function].may_raise(arguments, self.declared(scalar))
-
-    def may_raise_for_doubles(self, scalar: Scalar) -> bool:
-        """The same where doubles raise too, for results beyond them or, other than zero, nearer to zero than all."""
-        match scalar:
-            case Call("+" | "-" | "*" as sign, args):
-                is_small = all(_is_small(self.declared(s)) for s in (*args, scalar))
-                keeps_away = sign != "*" or any(map(self._is_no_fraction, args))
-                return not (is_small and keeps_away)
-            case _:
-                return self.may_raise(scalar)
-
-    def _is_no_fraction(self, factor: Scalar) -> bool:
-        """Whether no double times the factor is rounded to zero: it is zero itself, or above a half in size."""
-        ends = number_range(self.declared(factor))
-        return factor.type.is_integer or (ends is not None and (ends[0] > _ABOVE_A_HALF or ends[1] < -_ABOVE_A_HALF))
+    def operands(self, call: Call) -> Operands:
+        """What a call is computed from wherever it is computed, for whether it could raise there."""
+        return Operands(tuple(a.type for a in call.args), tuple(map(self.declared, call.args)), self.declared(call))
 
 
 def _argument(scalar: Scalar, domain: Domain) -> Argument:
@@ -247,12 +229,6 @@ def _argument(scalar: Scalar, domain: Domain) -> Argument:
             return Argument(domain, span=scalar)
         case _:
             return Argument(domain, is_constant=isinstance(scalar, Literal))
-
-
-def _is_small(domain: Domain) -> bool:
-    """Whether all numbers are far from the largest double."""
-    ends = number_range(domain)
-    return ends is not None and max(abs(ends[0]), abs(ends[1])) <= _SMALL
 
 
 def _implies_present(condition: Scalar, scalar: Scalar) -> bool:

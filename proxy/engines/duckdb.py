@@ -25,7 +25,7 @@ from proxy.plan.charge import Reserved, Unpromised
 from proxy.policy.model import Column, Policy, Table
 from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.render.dialect import quote
-from proxy.sql.render.renderer import quote_relation
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sqltypes import SqlType
 
 _PUBLIC_BATCH = 2000
@@ -100,7 +100,7 @@ class DuckDBEngine:
         columns = ", ".join(_fetched(column) for column in table.columns if not column.hidden)
         try:
             with closing(self._cursor()) as cursor:
-                cursor.execute(f"select {columns} from {quote_relation(table.relation)}")
+                cursor.execute(f"select {columns} from {DUCKDB.relation(table.relation)}")
                 while rows := cursor.fetchmany(_PUBLIC_BATCH):
                     yield from rows
         except duckdb.Error as error:

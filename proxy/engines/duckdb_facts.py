@@ -15,8 +15,8 @@ from proxy.engines.randomized_facts import not_randomized_so
 from proxy.errors import ConfigError
 from proxy.policy.model import Policy, Table, UnitColumns, UnitVia
 from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.exact import MOST_DECIMALS
-from proxy.sql.render.renderer import quote_relation
 from proxy.sqltypes import SqlType
 
 _INT2 = ("TINYINT", "UTINYINT", "SMALLINT")
@@ -55,7 +55,7 @@ def check_facts(connection: duckdb.DuckDBPyConnection, policy: Policy) -> Facts:
         problems += _duplicate_parents(connection, policy)
         problems += _incomplete_joins(connection, policy)
         problems += not_randomized_so(
-            policy, lambda t: quote_relation(t.relation), lambda sql: _counts(connection, sql)
+            policy, lambda t: DUCKDB.relation(t.relation), lambda sql: _counts(connection, sql)
         )
     if problems:
         raise ConfigError(
@@ -142,8 +142,8 @@ def _incomplete_joins(connection: duckdb.DuckDBPyConnection, policy: Policy) -> 
         for join in table.complete_joins:
             other, zone = policy.tables[join.table], policy.privacy.time_zone
             ours, theirs = _compared(table, join.column, zone), _compared(other, join.ref_column, zone)
-            rows = f"select {ours} as ours from {quote_relation(table.relation)}"
-            met = f"select {theirs} from {quote_relation(other.relation)} where {theirs} is not null"
+            rows = f"select {ours} as ours from {DUCKDB.relation(table.relation)}"
+            met = f"select {theirs} from {DUCKDB.relation(other.relation)} where {theirs} is not null"
             sql = f"select 1 from ({rows}) where ours is null or ours not in ({met}) limit 1"
             if _found_any(connection, sql, f"{table.name}.{join.column} meets a row of {other.name}"):
                 yield f"{table.name}.{join.column}: 'complete_joins' names it, and a row meets none of {other.name}"
@@ -170,7 +170,7 @@ def _has_duplicates(
     """Whether two rows agree in all `columns`, none of them NULL. Raises ConfigError if it cannot be found out."""
     compared = [_compared(table, column, policy.privacy.time_zone) for column in columns]
     sql = (
-        f"select 1 from {quote_relation(table.relation)}"
+        f"select 1 from {DUCKDB.relation(table.relation)}"
         f" where {' and '.join(f'{value} is not null' for value in compared)}"
         f" group by {', '.join(compared)} having count(*) > 1 limit 1"
     )

@@ -13,7 +13,7 @@ import duckdb
 from proxy.errors import ConfigError
 from proxy.policy.model import Column, DataFiles, Policy, Table
 from proxy.sql.render.dialect import quote, text_literal
-from proxy.sql.render.renderer import quote_relation
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sqltypes import SqlType
 
 # numeric has no limits in PostgreSQL; here it has 28 digits before the point and 10 after
@@ -56,10 +56,10 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, path: str) -> Non
     _check_columns(connection, table, path, source)
     columns = ", ".join(_loaded(c) if is_csv else quote(c.name) for c in table.columns)
     if len(table.relation) > 1:
-        connection.execute(f"create schema if not exists {quote_relation(table.relation[:-1])}")
+        connection.execute(f"create schema if not exists {DUCKDB.relation(table.relation[:-1])}")
     failure = ""
     try:
-        connection.execute(f"create table {quote_relation(table.relation)} as select {columns} from {source}")
+        connection.execute(f"create table {DUCKDB.relation(table.relation)} as select {columns} from {source}")
     except duckdb.OutOfMemoryException:
         failure = "does not fit into limits.engine_memory; raise it, or put the data into a DuckDB file"
     except duckdb.Error:

@@ -42,7 +42,8 @@ from proxy.plan.vector.vector import NO_CENTRES, NO_TOTALS, Centres, Totals, mom
 from proxy.plan.vector.weighting import Shares, shares_of
 from proxy.policy.model import Privacy, Table
 from proxy.sql.algebra.nodes import TRUE, Aggregate, Block
-from proxy.sql.render.dialect import DUCKDB, Dialect, text_literal
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,8 @@ class ReleasePlan:
 
     def shown(self, sql: str) -> str:
         """The SQL of a stage for people: without the dataset's salt, which stays in the state directory."""
-        return sql.replace(text_literal(self.salt), "'<salt>'") if self.salt else sql
+        # it is hexadecimal, and quoted alike by every engine
+        return sql.replace(f"'{self.salt}'", "'<salt>'") if self.salt else sql
 
     @property
     def sds(self) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ from proxy.engines.duckdb_open import set_optimizer
 from proxy.policy.model import Column, RowUnit, Table
 from proxy.sql.algebra.nodes import Block, ColumnRef, Scalar, Scan
 from proxy.sql.binding.rules import Constants, make_binder
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.renderer import Renderer
 from proxy.sql.syntax.parse import parse
 from proxy.sqltypes import SqlType
@@ -84,7 +85,7 @@ class Asked:
         table = Table(name="v", relation=("v",), ownership=RowUnit(), columns=columns)
         self._refs = {s.name: ColumnRef(0, s.name, s.type) for s in SAMPLES}
         domains = Domains(Block(scans=(Scan(0, table),), where=(), keys=(), aggregates=()))
-        self._renderer = Renderer(domains.column, domains.may_raise, ZONE)
+        self._renderer = Renderer(domains.column, domains.operands, ZONE, DUCKDB)
         self._evaluator = Evaluator(domains.column, ZONE)
         self._engine = duckdb.connect(config={"threads": 1})
         set_optimizer(self._engine)

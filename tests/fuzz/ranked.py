@@ -25,7 +25,8 @@ from proxy.release.parts import publish_release
 from proxy.release.raw import KeptKeys, RawResult
 from proxy.sql.algebra.nodes import Aggregate
 from proxy.sql.query.block import BoundBlock
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from tests.fuzz.checks import Broken, Raw
 from tests.fuzz.duck import Databases
 from tests.fuzz.examine import Failure, Make, NoNoise, Tally

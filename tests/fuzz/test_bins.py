@@ -55,4 +55,4 @@ def test_a_function_with_an_answer_everywhere_has_no_rule_of_its_own() -> None:
     """Those of which a row says where they have one may have none elsewhere, or would raise."""
     for row in FUNCTIONS.values():
         if row.answers not in (answer_rules.nowhere, answer_rules.everywhere):
-            assert row.nulls.name.endswith("NO_ANSWER") or row.may_raise.__name__ == "always", row.name
+            assert row.nulls.name.endswith("NO_ANSWER") or row.beyond.__name__ == "always", row.name

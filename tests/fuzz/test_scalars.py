@@ -10,14 +10,15 @@ import pytest
 
 from proxy.analysis import domains, key_values
 from proxy.policy.model import Listed
-from proxy.sql.functions.function import Function
 from proxy.sql.functions.table import FUNCTIONS
-from proxy.sql.render import dialect
+from proxy.sql.render.duckdb import dialect
+from proxy.sql.render.duckdb.functions import SPELLINGS
 from tests.fuzz.examine import report, run_worlds
 from tests.fuzz.scalars import keyed, make_scalars
 
 FIRST, WORLDS, QUERIES = 50_000, 4, 12
 MOST_WORLDS = 4
+Planted = tuple[ModuleType, str, Mapping[str, object]]  # a table, where it stands and what it is called there
 
 
 def test_engine_oracle_and_bounds_agree() -> None:
@@ -26,72 +27,80 @@ def test_engine_oracle_and_bounds_agree() -> None:
     assert tally.planned > WORLDS * QUERIES / 3, "the grammar makes too few queries that can be planned"
 
 
-def spelled(name: str, duckdb: str) -> tuple[ModuleType, Mapping[str, Function]]:
-    """The table with a row that is spelled otherwise."""
-    return dialect, {**FUNCTIONS, name: replace(FUNCTIONS[name], duckdb=duckdb)}
+def spelled(name: str, template: str) -> Planted:
+    """DuckDB's table with a row that is spelled otherwise."""
+    return dialect, "SPELLINGS", {**SPELLINGS, name: replace(SPELLINGS[name], text=template)}
 
 
-def groups_are_whole_matches() -> tuple[ModuleType, Mapping[str, Function]]:
+def groups_are_whole_matches() -> Planted:
     return spelled("extracted", "regexp_extract({0}, {1}, 0, 's')")
 
 
-def lengths_below_zero_are_nothing() -> tuple[ModuleType, Mapping[str, Function]]:
+def lengths_below_zero_are_nothing() -> Planted:
     return spelled("left", "left({0}, greatest({1}, 0))")
 
 
-def only_the_first_match_is_replaced() -> tuple[ModuleType, Mapping[str, Function]]:
-    return spelled("replaced matches", FUNCTIONS["replaced match"].duckdb)
+def only_the_first_match_is_replaced() -> Planted:
+    return spelled("replaced matches", SPELLINGS["replaced match"].text)
 
 
-def a_capital_is_given_to_every_letter() -> tuple[ModuleType, Mapping[str, Function]]:
+def a_capital_is_given_to_every_letter() -> Planted:
     return spelled("upper", "upper({0})")
 
 
-def public_texts_of_times_lack_their_zeros() -> tuple[ModuleType, Mapping[str, Function]]:
+def public_texts_of_times_lack_their_zeros() -> Planted:
     row = FUNCTIONS["to_char"]
-    return key_values, {**FUNCTIONS, "to_char": replace(row, image=lambda v: tuple(
+    return key_values, "FUNCTIONS", {**FUNCTIONS, "to_char": replace(row, image=lambda v: tuple(
         str(text).lstrip("0") for text in row.image(v)))}  # fmt: skip
 
 
-def clocks_do_not_leap() -> tuple[ModuleType, Mapping[str, Function]]:
+def clocks_do_not_leap() -> Planted:
     return spelled("local time", "timezone('UTC', timezone({1}, {0}))")
 
 
-def bins_begin_with_the_first_time() -> tuple[ModuleType, Mapping[str, Function]]:
+def bins_begin_with_the_first_time() -> Planted:
     return spelled("date_bin", "time_bucket(to_microseconds({1}), {0})")
 
 
-def bits_are_those_of_either() -> tuple[ModuleType, Mapping[str, Function]]:
+def bits_are_those_of_either() -> Planted:
     return spelled("integer &", "{0} | {1}")
 
 
-def common_bits_are_known_to_be_none() -> tuple[ModuleType, Mapping[str, Function]]:
-    return domains, {**FUNCTIONS, "integer &": replace(FUNCTIONS["integer &"], domain=lambda _: Listed((0,)))}
+def common_bits_are_known_to_be_none() -> Planted:
+    return (
+        domains,
+        "FUNCTIONS",
+        {**FUNCTIONS, "integer &": replace(FUNCTIONS["integer &"], domain=lambda _: Listed((0,)))},
+    )
 
 
-def letters_stay_where_they_are() -> tuple[ModuleType, Mapping[str, Function]]:
+def letters_stay_where_they_are() -> Planted:
     return spelled("reverse", "{0}")
 
 
-def reversed_texts_are_known_to_be_one() -> tuple[ModuleType, Mapping[str, Function]]:
-    return domains, {**FUNCTIONS, "reverse": replace(FUNCTIONS["reverse"], domain=lambda _: Listed(("a",)))}
+def reversed_texts_are_known_to_be_one() -> Planted:
+    return (
+        domains,
+        "FUNCTIONS",
+        {**FUNCTIONS, "reverse": replace(FUNCTIONS["reverse"], domain=lambda _: Listed(("a",)))},
+    )
 
 
-def spans_that_touch_overlap() -> tuple[ModuleType, Mapping[str, Function]]:
-    return spelled("overlaps", FUNCTIONS["overlaps"].duckdb.replace("v[3] < v[2]", "v[3] <= v[2]"))
+def spans_that_touch_overlap() -> Planted:
+    return spelled("overlaps", SPELLINGS["overlaps"].text.replace("v[3] < v[2]", "v[3] <= v[2]"))
 
 
-def infinite_times_are_finite() -> tuple[ModuleType, Mapping[str, Function]]:
+def infinite_times_are_finite() -> Planted:
     return spelled("isfinite", "{0} IS NOT NULL")
 
 
-def letters_are_counted_from_zero() -> tuple[ModuleType, Mapping[str, Function]]:
+def letters_are_counted_from_zero() -> Planted:
     return spelled("ascii", "nullif(ascii({0}), 97)")
 
 
-def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Function]]:
+def every_day_is_known_to_be_a_monday() -> Planted:
     row = FUNCTIONS["to_char"]
-    return domains, {**FUNCTIONS, "to_char": replace(row, domain=lambda _: Listed(("Monday",)))}
+    return domains, "FUNCTIONS", {**FUNCTIONS, "to_char": replace(row, domain=lambda _: Listed(("Monday",)))}
 
 
 @pytest.mark.parametrize(
@@ -114,11 +123,8 @@ def every_day_is_known_to_be_a_monday() -> tuple[ModuleType, Mapping[str, Functi
         (every_day_is_known_to_be_a_monday, "to_char({time}, 'FMDay')"),
     ],
 )  # fmt: skip
-def test_a_planted_mistake_is_found(
-    plant: Callable[[], tuple[ModuleType, Mapping[str, Function]]], key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, table = plant()
-    monkeypatch.setattr(module, "FUNCTIONS", table)
+def test_a_planted_mistake_is_found(plant: Callable[[], Planted], key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*plant())
     for seed in range(FIRST, FIRST + MOST_WORLDS):
         if run_worlds((seed,), "meaning", 3, stop=True, make=keyed(key)).failures:
             return

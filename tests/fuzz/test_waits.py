@@ -11,7 +11,8 @@ from proxy.sql.functions.domains.ages import compared
 from proxy.sql.functions.domains.rules import Arguments
 from proxy.sql.functions.domains.spans import between
 from proxy.sql.functions.table import FUNCTIONS
-from proxy.sql.render import dialect
+from proxy.sql.render.duckdb import dialect
+from proxy.sql.render.duckdb.functions import SPELLINGS
 from tests.fuzz.examine import report
 from tests.fuzz.promises import Plant, find_mistake, keep_promises
 from tests.fuzz.ranked import check_bounds, check_meaning, run_quantiles
@@ -45,9 +46,13 @@ def test_more_quantiles_of_waits() -> None:
         assert not tally.failures, report(tally)
 
 
+def spell(patch: pytest.MonkeyPatch, name: str, template: str) -> None:
+    """Let DuckDB spell a function otherwise."""
+    patch.setattr(dialect, "SPELLINGS", {**SPELLINGS, name: replace(SPELLINGS[name], text=template)})
+
+
 def waits_are_counted_backwards(patch: pytest.MonkeyPatch) -> None:
-    row = replace(_DIFFERENCE, duckdb="epoch_us({1}) - epoch_us({0})")
-    patch.setattr(dialect, "FUNCTIONS", {**FUNCTIONS, row.name: row})
+    spell(patch, "time - time", "epoch_us({1}) - epoch_us({0})")
 
 
 def waits_between_bounds_are_taken_for_short(patch: pytest.MonkeyPatch) -> None:
@@ -67,14 +72,12 @@ def ages_end_where_they_start(patch: pytest.MonkeyPatch) -> None:
 
 
 def months_of_ages_have_31_days(patch: pytest.MonkeyPatch) -> None:
-    row = FUNCTIONS["age"]
-    more = replace(row, duckdb=f"({row.duckdb}) + 86400000000 * datepart('month', age({{0}}, {{1}}))")
-    patch.setattr(dialect, "FUNCTIONS", {**FUNCTIONS, row.name: more})
+    more = "86400000000 * datepart('month', age({0}, {1}))"
+    spell(patch, "age", f"({SPELLINGS['age'].text}) + {more}")
 
 
 def days_are_over_when_they_begin(patch: pytest.MonkeyPatch) -> None:
-    row = replace(FUNCTIONS["time of day"], duckdb="0 * epoch_us({0})")
-    patch.setattr(dialect, "FUNCTIONS", {**FUNCTIONS, row.name: row})
+    spell(patch, "time of day", "0 * epoch_us({0})")
 
 
 PLANTS: tuple[tuple[Plant, str], ...] = (

@@ -83,10 +83,8 @@ def counted_by_cells(statement: VectorStatement, terms: MomentTerms, scored: str
     """`COUNTED` of the cells of units that need no factor."""
     units = ", ".join(terms.units)
     each_unit = f"SELECT bool_or({is_cut(statement)}) AS is_cut FROM {scored} GROUP BY {units}"
-    return (
-        f"{COUNTED} AS MATERIALIZED (SELECT count(*) FILTER (WHERE is_cut) AS cut_units, count(*) AS units\n"
-        f"  FROM ({each_unit}) AS each_unit)"
-    )
+    counted = "SELECT count(*) FILTER (WHERE is_cut) AS cut_units, count(*) AS units\n"
+    return terms.dialect.once(COUNTED, f"{counted}  FROM ({each_unit}) AS each_unit")
 
 
 def counted_by_units(
@@ -103,8 +101,8 @@ def counted_by_units(
         f"SELECT {units} FROM {heavy} WHERE f < {terms.dialect.double(_NEARLY_ALL)}",
         *([f"SELECT {units} FROM {many}"] if many else []),
     ]
-    return (
-        f"{COUNTED} AS MATERIALIZED (SELECT\n"
-        f"  (SELECT count(*) FROM ({' UNION '.join(every)}) AS cut) AS cut_units,\n"
-        f"  (SELECT count(*) FROM {present}) AS units)"
+    return terms.dialect.once(
+        COUNTED,
+        f"SELECT\n  (SELECT count(*) FROM ({' UNION '.join(every)}) AS cut) AS cut_units,\n"
+        f"  (SELECT count(*) FROM {present}) AS units",
     )

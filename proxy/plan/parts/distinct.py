@@ -125,10 +125,11 @@ class _Writer:
             f"SELECT *, row_number() OVER (PARTITION BY {group} ORDER BY h, x) AS c FROM (\n    {hashed}) AS hashed"
         )
         whole = f"SELECT {chosen} FROM {self._terms.dialect.matched('held', 'many', units, is_there=False)}"
+        once = self._terms.dialect.once
         return ",\n".join((
-            f"held AS MATERIALIZED (SELECT DISTINCT {group}, x FROM (\n{rows}) AS present WHERE x IS NOT NULL)",
-            f"groups AS MATERIALIZED (SELECT {group}, count(*) AS n FROM held GROUP BY {group})",
-            f"many AS MATERIALIZED (SELECT {unit} FROM groups GROUP BY {unit} HAVING {above})",
+            once("held", f"SELECT DISTINCT {group}, x FROM (\n{rows}) AS present WHERE x IS NOT NULL"),
+            once("groups", f"SELECT {group}, count(*) AS n FROM held GROUP BY {group}"),
+            once("many", f"SELECT {unit} FROM groups GROUP BY {unit} HAVING {above}"),
             f"cut AS (SELECT *{in_all} FROM ({placed}) AS placed\n  WHERE c <= {limits.values})",
             f"brought AS ({whole}\n  UNION ALL SELECT {chosen} FROM cut{within})",
         ))  # fmt: skip

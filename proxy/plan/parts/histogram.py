@@ -17,6 +17,7 @@ from proxy.plan.parts.quantile_grid import Days, Moments, QuantileGrid, Reals, W
 from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
 from proxy.plan.vector.moments import RowCount
 from proxy.sql.algebra.nodes import ColumnRef, Scalar
+from proxy.sql.render.dialect import Overflow
 from proxy.sqltypes import SqlType
 
 _LEAST_STEP = 1e-290  # of cells: a shorter one has no quotient that is a double, or is no double itself
@@ -49,23 +50,25 @@ def weighed(statement: VectorStatement, terms: MomentTerms, counted: str, groups
     limit = statement.analysed.bounds.rows_per_group
     is_gaussian, most = statement.distribution is Distribution.GAUSSIAN, groups * _NORM_UNITS
     size = f"rows * rows * {double(_NORM_UNITS / limit**2)}" if is_gaussian else f"rows * {double(_NORM_UNITS / limit)}"
-    share = f"sqrt({double(float(most))} / q)" if is_gaussian else f"{double(float(most))} / q"
-    most_full = f"sum(CASE WHEN rows < {limit} THEN ceil({size}) ELSE {whole} END::BIGINT)"
-    in_group = f"CASE WHEN rows > {limit} THEN {double(float(limit))} / rows ELSE 1e0 END"
+    share = dialect.ratio(double(float(most)), "q")
+    share = f"sqrt({share})" if is_gaussian else share
+    most_full = dialect.wide_sum(f"CASE WHEN rows < {limit} THEN ceil({size}) ELSE {whole} END::BIGINT")
+    in_group = f"CASE WHEN rows > {limit} THEN {dialect.ratio(double(float(limit)), 'rows')} ELSE 1e0 END"
     in_all = f"CASE WHEN q > {most}::{dialect.huge} THEN {share} ELSE 1e0 END"
     among = dialect.matched("counted", "many", terms.units, is_there=True)
+    body = f"\n{counted}"
     ctes = (
-        f"counted AS MATERIALIZED (\n{counted}),\n"
+        f"{dialect.once('counted', body)},\n"
         f"held AS (SELECT {by}, count(*) AS rows FROM counted GROUP BY {by}),\n"
         f"many AS (SELECT {units}, {most_full} AS q FROM held GROUP BY {units}\n"
         f"  HAVING {most_full} > {most}::{dialect.huge} OR max(rows) > {limit}),\n"
         f"above AS (SELECT {by}, {in_group} * {in_all} AS r FROM held JOIN many USING ({units})),\n"
         f"cell AS (SELECT {by}, x, count(*) AS n FROM {among} GROUP BY {by}, x)"
     )
-    less = f"CASE WHEN r < 1e0 THEN trunc(n * {row} * r)::BIGINT - n * {ROW_WEIGHT} ELSE 0 END"
+    less = f"CASE WHEN r < 1e0 THEN {dialect.whole(f'n * {row} * r')} - n * {ROW_WEIGHT} ELSE 0 END"
     shown, named = ", ".join([*keys, "x"]), ", ".join([*(f"cell.{k}" for k in keys), "x"])
     return (
-        f"WITH {ctes}\nSELECT {shown}, sum(w) AS w FROM (\n"
+        f"WITH {ctes}\nSELECT {shown}, {dialect.wide_sum('w')} AS w FROM (\n"
         f"  SELECT {shown}, count(*) * {ROW_WEIGHT} AS w FROM counted GROUP BY {shown}\n"
         f"  UNION ALL SELECT {named}, {less} FROM cell JOIN above ON {same}) AS weighed\nGROUP BY {shown}"
     )
@@ -97,7 +100,7 @@ class _Cells:
                 value, double = self._dialect.as_double(self._text), self._dialect.double
                 since = f"(greatest(least({value}, {double(high)}), {double(low)}) - {double(low)})"
                 place = f"floor({since} / {double(float(step))})"
-                if not self._dialect.has_total_doubles:  # the quotient could underflow
+                if self._dialect.abilities.doubles is Overflow.RAISING:  # the quotient could underflow
                     place = f"CASE WHEN {since} < {double(float(step))} THEN 0e0 ELSE {place} END"
                 found = f"least(greatest({place}, 0e0), {double(float(grid.cells - 1))})::BIGINT"
                 return f"CASE WHEN {self._dialect.finite(value)} THEN {found} ELSE {grid.cells // 2} END"

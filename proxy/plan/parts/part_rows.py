@@ -16,10 +16,8 @@ def part_rows(terms: MomentTerms, condition: str, value: str) -> str:
 
 
 def _of_kept_keys(terms: MomentTerms) -> str:
-    """A join with the private keys that were released: parameters, one list for each key. Nothing without such keys."""
+    """A join with the private keys that were released. Nothing without such keys."""
     private = [(n, k) for n, k in zip(terms.keys, terms.analysed.keys, strict=True) if isinstance(k, PrivateKey)]
     if not private:
         return ""
-    types = terms.dialect.types
-    lists = ", ".join(f"unnest(${i}::{types[k.scalar.type]}[]) AS p{i}" for i, (_, k) in enumerate(private, 1))
-    return f"\n  {terms.dialect.among(lists, [(f'present.{name}', k.scalar.type) for name, k in private])}"
+    return f"\n  {terms.dialect.among([(f'present.{name}', k.scalar.type) for name, k in private])}"

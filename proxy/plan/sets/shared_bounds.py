@@ -62,12 +62,13 @@ class _Writer:
         chosen = ["0 AS is_part", *self._keys(of)]
         for index, moment in enumerate(self._finest.moments):
             value = f"{self._weighted(of, index, moment, of.statement.scale)} * coalesce(f, 1e0)"
-            chosen.append(f"sum(trunc({value})::BIGINT) AS m{index}")
+            chosen.append(f"{self._dialect.wide_sum(self._dialect.whole(value))} AS m{index}")
         group = f"\nGROUP BY {', '.join(self._keys(of))}" if of.places else ""
+        once = self._dialect.once
         ctes = [
-            f"cell AS MATERIALIZED (\n{unit_cells(self._finest)})",
-            f"fine AS MATERIALIZED ({self._fine()})",
-            *(f"set{n} AS MATERIALIZED ({self._set(s)})" for n, s in enumerate(self._sets)),
+            once("cell", f"\n{unit_cells(self._finest)}"),
+            once("fine", self._fine()),
+            *(once(f"set{n}", self._set(s)) for n, s in enumerate(self._sets)),
             f"above AS ({self._above()})",
         ]
         counted = ""
@@ -87,14 +88,15 @@ class _Writer:
         chosen = [*self._terms.units, *self._terms.keys]
         for index, moment in enumerate(self._finest.moments):
             scaled = f"m{index}::{self._double} * {self._dialect.double(_scale(moment))} * r"
-            chosen.append(f"trunc({scaled})::BIGINT AS m{index}" if is_linear(moment) else f"m{index}")
+            chosen.append(f"{self._dialect.whole(scaled)} AS m{index}" if is_linear(moment) else f"m{index}")
         return f"SELECT {', '.join(chosen)} FROM (SELECT *, {self._terms.row_factor()} AS r FROM cell) AS scored"
 
     def _set(self, of: Summed) -> str:
         """A unit's cells of one set: sums of finest cells; a unit that is in one of these is in the group."""
         by = ", ".join([self._units, *self._keys(of)])
         sums = (
-            f"{'max' if isinstance(m, UnitCount) else 'sum'}(m{i}) AS m{i}" for i, m in enumerate(self._finest.moments)
+            f"{f'max(m{i})' if isinstance(m, UnitCount) else self._dialect.wide_sum(f'm{i}')} AS m{i}"
+            for i, m in enumerate(self._finest.moments)
         )
         return f"SELECT {by}, {', '.join(sums)} FROM fine GROUP BY {by}"
 
@@ -104,10 +106,11 @@ class _Writer:
         for number, of in enumerate(self._sets):
             terms = MomentTerms(of.statement)
             limit = terms.heavy_limit()
-            ratio = f"{self._dialect.double(float(limit))} / sum(q)"
+            total = self._dialect.wide_sum("q")
+            ratio = self._dialect.ratio(self._dialect.double(float(limit)), total)
             factor = f"sqrt({ratio})" if terms.is_gaussian() else ratio
             norms = f"SELECT {self._units}, {self._norm(of, terms)} AS q FROM set{number}"
-            above = f"GROUP BY {self._units} HAVING sum(q) > {limit}::{self._dialect.huge}"
+            above = f"GROUP BY {self._units} HAVING {total} > {limit}::{self._dialect.huge}"
             needed.append(f"SELECT {self._units}, {factor} AS f FROM ({norms}) AS norms {above}")
         every = "\n  UNION ALL ".join(needed)
         return f"SELECT {self._units}, min(f) AS f FROM (\n  {every}) AS needed\n  GROUP BY {self._units}"
@@ -117,7 +120,7 @@ class _Writer:
         parts = [self._weighted(of, i, m, 1.0) for i, m in enumerate(self._finest.moments)]
         unit = self._dialect.double(NORM_UNITS / terms.norm_unit())
         sizes = [f"({p}) * ({p})" if terms.is_gaussian() else f"abs({p})" for p in parts]
-        return f"ceil(({' + '.join(sizes)}) * {unit})::{self._dialect.huge}"
+        return self._dialect.rounded_up(f"({' + '.join(sizes)}) * {unit}", self._dialect.huge)
 
     def _weighted(self, of: Summed, index: int, moment: Moment, scale: float) -> str:
         """A cell's moment as a double: its integer times weight and scale."""

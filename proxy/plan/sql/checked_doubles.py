@@ -24,7 +24,7 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
     double, step = POSTGRES.double, scaled.half / ROW_UNITS
     low, high = _ends(scaled)
     shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
-    inside = f"trunc({shifted} / {double(step)})::{POSTGRES.small}"
+    inside = POSTGRES.small_whole(f"{shifted} / {double(step)}")
     if step > 1:  # the quotient might underflow
         inside = f"CASE WHEN abs({shifted}) < {double(step)} THEN 0 ELSE {inside} END"
     return (
@@ -51,7 +51,7 @@ def numeric_integer(stored: str, scaled: ScaledSum, missing: str, *, limited: bo
 
     def whole(text: str) -> str:
         shifted = f"({text} - {double(scaled.middle)})" if scaled.middle else text
-        return f"trunc({shifted} / {double(step)})::{POSTGRES.small}"
+        return POSTGRES.small_whole(f"{shifted} / {double(step)}")
 
     if limited:  # least and greatest would skip NULL
         value = POSTGRES.stored(stored, SqlType.NUMERIC, limited=True)

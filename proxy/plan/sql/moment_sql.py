@@ -40,7 +40,8 @@ from proxy.plan.vector.moments import (
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.algebra.canonical import in_order
 from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, columns_of, conjuncts
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect, Overflow
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.renderer import Renderer, is_costly, middle_of
 from proxy.sqltypes import SqlType
 
@@ -78,8 +79,7 @@ class MomentTerms:
         self._a = self.analysed = statement.analysed
         domains = self._a.domains
         self.dialect = statement.dialect
-        may_raise = domains.may_raise if self.dialect.has_total_doubles else domains.may_raise_for_doubles
-        self.renderer = Renderer(domains.column, may_raise, statement.time_zone, self.dialect)
+        self.renderer = Renderer(domains.column, domains.operands, statement.time_zone, self.dialect)
         self.source = RowSource(self._a, self.renderer)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]
@@ -109,7 +109,7 @@ class MomentTerms:
 
         To make a double of a numeric costs something, and each further aggregate would do it again.
         """
-        if self.dialect.has_total_doubles:
+        if not self.dialect.abilities.numerics_cost:
             return False
         if any(measures_of(m) and not isinstance(m, (ScaledSum, UnitTotal)) for m in self._s.moments):
             return False
@@ -141,7 +141,7 @@ class MomentTerms:
         """Unit columns without their statistics, so that the engine hashes the ids that occur. texts: in order."""
         unit = self._a.owned.unit
         columns = unit.columns if isinstance(unit, UnitOf) else ()
-        return [f"({t} | 0)" if c.type.is_integer else t for t, c in zip(texts, columns, strict=True)]
+        return [self.dialect.sparse(t) if c.type.is_integer else t for t, c in zip(texts, columns, strict=True)]
 
     def key_texts(self) -> list[str]:
         """The grouping keys, in the order of GROUP BY."""
@@ -261,9 +261,13 @@ class MomentTerms:
     def _scaled_integer(self, moment: ScaledSum) -> str:
         missing = self._missing_integer(moment)
         value = self._double(moment.of)
-        if self.dialect.has_total_doubles:
-            return total_doubles.scaled_integer(value, moment, missing)
-        return self._numeric_integer(moment) or checked_doubles.scaled_integer(value, moment, missing)
+        match self.dialect.abilities.doubles:
+            case Overflow.INFINITE:
+                return total_doubles.scaled_integer(value, moment, missing, self.dialect)
+            case Overflow.RAISING:
+                return self._numeric_integer(moment) or checked_doubles.scaled_integer(value, moment, missing)
+            case _ as never:
+                assert_never(never)
 
     def _numeric_integer(self, moment: ScaledSum) -> str:
         """The integer of a numeric column that is read in place, NULL where a row lacks it; "" for what is none."""
@@ -282,7 +286,7 @@ class MomentTerms:
 
     def _integer(self, value: str) -> str:
         """trunc(2^30 value) of a value in [-1, 1]."""
-        return f"trunc(({value}) * {self.dialect.double(float(ROW_UNITS))})::{self.dialect.small}"
+        return self.dialect.small_whole(f"({value}) * {self.dialect.double(float(ROW_UNITS))}")
 
     def _double(self, measure: Scalar) -> str:
         text = self.renderer.unclamped(measure) if isinstance(measure, ColumnRef) else self.renderer.measure(measure)
@@ -292,8 +296,13 @@ class MomentTerms:
     def _z(self, scaled: ScaledSum) -> str:
         """A row's z in [-1, 1], never NULL."""
         value = self._double(scaled.of)
-        z = total_doubles.z if self.dialect.has_total_doubles else checked_doubles.z
-        return z(value, scaled, self._missing(scaled))
+        match self.dialect.abilities.doubles:
+            case Overflow.INFINITE:
+                return total_doubles.z(value, scaled, self._missing(scaled), self.dialect)
+            case Overflow.RAISING:
+                return checked_doubles.z(value, scaled, self._missing(scaled))
+            case _ as never:
+                assert_never(never)
 
     def _missing(self, scaled: ScaledSum) -> float:
         """The z of a row whose measure has no value: that of the middle, where the policy declares one, else 0."""
@@ -334,10 +343,11 @@ class MomentTerms:
             size, limit = self._length(linear), most * most if self.is_gaussian() else most
             root = f"sqrt({size})" if self.is_gaussian() else f"({size})"
             double = self.dialect.double
-            return f"CASE WHEN {size} > {double(limit)} THEN {double(most)} / {root} ELSE {double(1.0)} END"
+            factor = self.dialect.ratio(double(most), root)
+            return f"CASE WHEN {size} > {double(limit)} THEN {factor} ELSE {double(1.0)} END"
         limit = self._a.bounds.rows_per_group
         whole = self.dialect.double(float(limit))
-        return f"CASE WHEN n > {limit} THEN {whole} / n ELSE {self.dialect.double(1.0)} END"
+        return f"CASE WHEN n > {limit} THEN {self.dialect.ratio(whole, 'n')} ELSE {self.dialect.double(1.0)} END"
 
     def weighted(self, index: int, moment: Moment, scale: float) -> str:
         """A cell's moment as a double: its integer times weight, scale and, if it is a sum over rows, r."""
@@ -350,7 +360,7 @@ class MomentTerms:
 
     def on_grid(self, index: int, moment: Moment, factor: str) -> str:
         """A cell's moment in whole units of the final grid, truncated toward zero. factor: ` * f`, or nothing."""
-        return f"trunc({self.weighted(index, moment, self._s.scale)}{factor})::BIGINT"
+        return self.dialect.whole(f"{self.weighted(index, moment, self._s.scale)}{factor}")
 
     # --- norms ----------------------------------------------------------------------------------------------
 
@@ -370,7 +380,7 @@ class MomentTerms:
         size = f"({self._length(parts)}) * {self.dialect.double(NORM_UNITS / self.norm_unit())}"
         if self._s.allocation.is_chosen:
             size = f"least({size}, {self.dialect.double(_LARGEST_NORM)})"
-        return f"ceil({size})::BIGINT"
+        return self.dialect.rounded_up(size, "BIGINT")
 
     def _length(self, parts: list[str]) -> str:
         """The squared 2-norm, or the 1-norm, of some numbers."""
@@ -380,7 +390,7 @@ class MomentTerms:
     def own_factor(self) -> str:
         """f of a unit whose only cell has the norm `q`."""
         limit = self.heavy_limit()
-        ratio = f"{self.dialect.double(float(limit))} / q"
+        ratio = self.dialect.ratio(self.dialect.double(float(limit)), "q")
         factor = f"sqrt({ratio})" if self.is_gaussian() else ratio
         return f"CASE WHEN q > {limit} THEN {factor} ELSE {self.dialect.double(1.0)} END"
 

@@ -35,7 +35,6 @@ from proxy.sql.algebra.nodes import (
     WindowValue,
     conjuncts,
 )
-from proxy.sql.render.dialect import quote
 from proxy.sql.render.renderer import Renderer, is_costly
 from proxy.sqltypes import SqlType
 
@@ -55,7 +54,7 @@ class RowSource:
         return self._tables(self._a.owned.block)
 
     def _tables(self, block: Block) -> str:
-        joins = [j for j in block.joins if self._dialect.joins_half or j.kind not in _HALVES]
+        joins = [j for j in block.joins if self._dialect.abilities.half_joins or j.kind not in _HALVES]
         if not joins:
             return ", ".join(map(self._scanned, block.scans))
         return "\n  ".join([_side([*map(self._scanned, block.scans)]), *map(self._joined, joins)])
@@ -64,7 +63,7 @@ class RowSource:
         """The block's conditions, with those joins that only ask whether there is a row if the engine has none such."""
         conditions = [self._row_condition(w) for w in block.where]
         for join in block.joins:
-            if join.kind in _HALVES and not self._dialect.joins_half:
+            if join.kind in _HALVES and not self._dialect.abilities.half_joins:
                 on = " AND ".join(map(self._row_condition, join.on)) or "TRUE"
                 rows = f"SELECT 1 FROM {', '.join(map(self._scanned, join.scans))} WHERE {on}"
                 conditions.append(f"{_HALVES[join.kind]} ({rows})")
@@ -89,26 +88,28 @@ class RowSource:
 
     def _grouped(self, scan: Scan, rows: Grouped) -> str:
         """Rows of each unit, with exact aggregates of its own rows."""
-        chosen = [f"{self._renderer.identity(c)} AS {quote(name)}" for name, c in rows.unit]
-        chosen += [f"{self._renderer.inner_key(k)} AS {quote(name)}" for name, k in rows.keys]
+        chosen = [f"{self._renderer.identity(c)} AS {self._dialect.quote(name)}" for name, c in rows.unit]
+        chosen += [f"{self._renderer.inner_key(k)} AS {self._dialect.quote(name)}" for name, k in rows.keys]
         group = ", ".join(str(i + 1) for i in range(len(chosen)))
         for value in rows.values:
             reference = ColumnRef(scan.number, value.name, value.type)
             counted = self._filter(value.where, value.argument)
             passing = self._filter(value.where, TRUE)
             text = unit_value(value, self._a.domains.column(reference), self._renderer, counted, passing)
-            chosen.append(f"{text} AS {quote(value.name)}")
+            chosen.append(f"{text} AS {self._dialect.quote(value.name)}")
         return f"{self._chosen(chosen, rows.block)}\n  GROUP BY {group}"
 
     def _windowed(self, scan: Scan, rows: Windowed) -> str:
         """Rows of each unit with window functions over its own rows; passed columns as they are stored."""
-        chosen = [f"s{c.scan}.{quote(c.name)} AS {quote(name)}" for name, c in rows.passed]
+        chosen = [f"{self._renderer.stored(c)} AS {self._dialect.quote(name)}" for name, c in rows.passed]
         shared: dict[str, str] = {}  # windows that several functions are over, or one that is written more than once
         for window in rows.windows:
             text = f"({self._window(window, rows.block)})"
             over = shared.setdefault(text, f"w{len(shared)}") if isinstance(window.of, UnitValue) else text
             column = self._a.domains.column(ColumnRef(scan.number, window.name, window.type))
-            chosen.append(f"{self._window_value(window, column, f' OVER {over}')} AS {quote(window.name)}")
+            chosen.append(
+                f"{self._window_value(window, column, f' OVER {over}')} AS {self._dialect.quote(window.name)}"
+            )
         named = ", ".join(f"{name} AS {text}" for text, name in shared.items())
         return self._chosen(chosen, rows.block) + (f"\n  WINDOW {named}" if named else "")
 
@@ -118,8 +119,11 @@ class RowSource:
         units = owner.columns if isinstance(owner, UnitColumns) else ()
         selects = []
         for branch in rows.branches:
-            chosen = [f"{self._renderer.identity(c)} AS {quote(n)}" for n, c in zip(units, branch.unit, strict=True)]
-            chosen += [f"{self._renderer.inner_key(c)} AS {quote(n)}"
+            chosen = [
+                f"{self._renderer.identity(c)} AS {self._dialect.quote(n)}"
+                for n, c in zip(units, branch.unit, strict=True)
+            ]
+            chosen += [f"{self._renderer.inner_key(c)} AS {self._dialect.quote(n)}"
                        for n, c in zip(rows.columns, branch.columns, strict=True)]  # fmt: skip
             selects.append(self._chosen(chosen or ["1"], branch.block))
         return "\n  UNION ALL\n".join(selects)
@@ -150,7 +154,7 @@ class RowSource:
             case Placed(place):
                 return f"least({place.value}(){over}, {window.most}::BIGINT)"
             case Beside(row, argument, distance):
-                text = f"s{argument.scan}.{quote(argument.name)}" if isinstance(argument, ColumnRef) else (
+                text = self._renderer.stored(argument) if isinstance(argument, ColumnRef) else (
                     f"({self._renderer.measure(argument)})::{self._dialect.types[argument.type]}")  # fmt: skip
                 return f"{row.value}({text}{f', {distance}' if row in _AT_A_DISTANCE else ''}){over}"
             case UnitValue() as value:
@@ -172,7 +176,7 @@ class RowSource:
         filters = domain_filters(keys, self._a.domains)
         for column, domain, keeps_null in (f for f in filters if f[0] not in told_later):
             inside = self._renderer.in_domain(column, domain)
-            raw = f"s{column.scan}.{quote(column.name)}"
+            raw = self._renderer.stored(column)
             if isinstance(domain, Unknown):
                 inside = f"{raw} IS NOT NULL"
             conditions.append(f"({inside} OR {raw} IS NULL)" if keeps_null else f"({inside})")

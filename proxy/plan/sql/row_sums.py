@@ -16,7 +16,6 @@ from proxy.plan.sql.moment_sql import NORM_UNITS, MomentTerms, VectorStatement
 from proxy.plan.sql.selectivity import most_values
 from proxy.plan.vector.allocation import is_within_by_cells
 from proxy.plan.vector.moments import is_further_part, is_linear
-from proxy.sql.render.dialect import quote
 
 _NORM_ROUNDING = 1.0 / NORM_UNITS  # of W (of W^2): by less than this a cell's norm is rounded up
 _CERTAIN = 1.0 - 2.0**-40  # more than what doubles lose
@@ -37,7 +36,7 @@ def most_rows(statement: VectorStatement) -> int:
         return 0
     if (
         _hides_a_table(statement)
-        or not statement.dialect.has_total_doubles
+        or not statement.dialect.abilities.counts_in_words
         or allocation.is_chosen
         or not all(map(is_linear, statement.moments))
     ):
@@ -57,7 +56,7 @@ def _hides_a_table(statement: VectorStatement) -> bool:
     """Whether a table has the name of a relation of this form, which would be read in its place."""
     source = MomentTerms(statement).source
     read = f"{source.tables()} {source.where()}".lower()
-    return any(f"{quote(name)} as s" in read for name in _RELATIONS)
+    return any(f"{statement.dialect.quote(name)} as s" in read for name in _RELATIONS)
 
 
 def _is_within(statement: VectorStatement, rows: int, row: float) -> bool:
@@ -86,9 +85,8 @@ class UnitSizes:
         there = " AND ".join(f"{name} IS NOT NULL" for name in listed)
         found = [f"count(*) FILTER (WHERE {there}) AS n" if len(listed) > 1 else f"count({(*listed, '*')[0]}) AS n"]
         if self._limit < self._most:
-            one = f"1::BIGINT << ((hash({', '.join(self._terms.keys)}) % {self._slots}) * {self._width})::INTEGER"
-            one = f"CASE WHEN {there} THEN {one} END" if there else one
-            found.append(f"TRY_CAST(sum({one}) AS BIGINT) AS slots")
+            word = self._terms.dialect.counters(self._terms.keys, self._slots, self._width, there)
+            found.append(f"{word} AS slots")
         return found
 
     def is_large(self) -> str:

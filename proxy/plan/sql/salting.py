@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from proxy.analysis.units import UnitOf
 from proxy.plan.sql.moment_sql import MomentTerms, VectorStatement
-from proxy.sql.render.dialect import Dialect, text_literal
+from proxy.sql.render.dialect import Dialect
 from proxy.sqltypes import SqlType
 
 _FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
@@ -29,7 +29,7 @@ def salted(statement: VectorStatement, terms: MomentTerms, values: Sequence[Name
     texts = [spelled(dialect.stored(n, t) if t in _FRACTIONS else n, t, dialect) for n, t in units]
     texts += [spelled(name, kind, dialect) for name, kind in values]
     parts = (f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts)
-    return f"md5({text_literal(statement.salt)} || {' || '.join(parts)})"
+    return f"md5({dialect.text_literal(statement.salt)} || {' || '.join(parts)})"
 
 
 def spelled(value: str, kind: SqlType, dialect: Dialect) -> str:
@@ -37,19 +37,22 @@ def spelled(value: str, kind: SqlType, dialect: Dialect) -> str:
     if kind in _FRACTIONS:
         return _number(dialect.as_double(value), dialect)
     if kind.is_time:
-        return _time(f"{value}::VARCHAR")
-    return f"{value}::VARCHAR"
+        return _time(dialect.as_text(value, kind))
+    return dialect.as_text(value, kind)
 
 
 def _number(value: str, dialect: Dialect) -> str:
     """Whole numbers as such; others so that both engines' shortest spelling is one and the same."""
-    double, text = dialect.double, f"{value}::VARCHAR"
-    small = f"({value} * {double(_NO_WHOLE)} * {double(_NO_WHOLE)})::VARCHAR"
+    double, text = dialect.double, dialect.as_text(value, SqlType.FLOAT8)
+    small = dialect.as_text(f"({value} * {double(_NO_WHOLE)} * {double(_NO_WHOLE)})", SqlType.FLOAT8)
+    whole, eighths = (
+        dialect.as_text(f"{number}::BIGINT", SqlType.INT8) for number in (value, f"({value} * {double(8.0)})")
+    )
     return (
         f"(CASE WHEN NOT {dialect.finite(value)} THEN replace(lower({text}), 'inity', '')"
         f" WHEN abs({value}) >= {double(_MOST_WHOLE)} THEN {small} || 'p1030'"
-        f" WHEN {value} = trunc({value}) THEN {value}::BIGINT::VARCHAR"
-        f" WHEN abs({value}) >= {double(_LONG)} THEN ({value} * {double(8.0)})::BIGINT::VARCHAR || '/8'"
+        f" WHEN {value} = trunc({value}) THEN {whole}"
+        f" WHEN abs({value}) >= {double(_LONG)} THEN {eighths} || '/8'"
         f" ELSE {text} END)"
     )
 

@@ -112,7 +112,8 @@ class _Writer:
     def _sum_of_rows(self, terms: MomentTerms, index: int, moment: RowSum) -> str:
         """Over rows that are brought to the final grid one by one."""
         factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
-        return f"sum(trunc({terms.row_integer(moment)} * {factor})::BIGINT){terms.filter(moment)}"
+        on_grid = self._dialect.whole(f"{terms.row_integer(moment)} * {factor}")
+        return f"{self._dialect.wide_sum(on_grid)}{terms.filter(moment)}"
 
     def _one_cell(self) -> str:
         cell = self.cell(few=expects_few_rows(self._analysed.owned.block, self._analysed.domains), constant=True)
@@ -127,7 +128,10 @@ class _Writer:
         scored = f"SELECT *, {terms.row_factor()} AS r FROM (\n{cell}) AS cell"
         normed = f"SELECT *, {terms.norm()} AS q FROM ({scored}) AS scored"
         factored = f"SELECT *, {terms.own_factor()} AS f FROM ({normed}) AS normed"
-        sums = [f"sum({terms.on_grid(i, m, ' * f')}) AS m{i}" for i, m in enumerate(self._statement.moments)]
+        sums = [
+            f"{self._dialect.wide_sum(terms.on_grid(i, m, ' * f'))} AS m{i}"
+            for i, m in enumerate(self._statement.moments)
+        ]
         group = f"\nGROUP BY {', '.join(terms.keys)}" if terms.keys else ""
         return f"SELECT {', '.join(['0 AS is_part', *terms.keys, *sums])}\nFROM ({factored}) AS factored{group}"
 
@@ -136,9 +140,10 @@ class _Writer:
         if not self._statement.cut_weight:
             return f"SELECT {chosen}\n{self._from_light(self.cell())}"
         counted = counted_by_cells(self._statement, self._terms, "scored")
+        scored = f"SELECT *, {self._terms.row_factor()} AS r FROM (\n{self.cell()}) AS cell"
         return (
-            f"WITH scored AS MATERIALIZED (SELECT *, {self._terms.row_factor()} AS r FROM (\n{self.cell()}) AS cell),\n"
-            f"{counted}\nSELECT {chosen}\nFROM scored{self._by_keys()}{pair_rows(self._statement, self._terms)}"
+            f"WITH {self._dialect.once('scored', scored)},\n{counted}\n"
+            f"SELECT {chosen}\nFROM scored{self._by_keys()}{pair_rows(self._statement, self._terms)}"
         )
 
     def _are_all_light(self) -> bool:
@@ -150,7 +155,8 @@ class _Writer:
 
     def _light_sums(self) -> list[str]:
         """Sums over cells of units that need no factor."""
-        return [f"sum({self._terms.on_grid(i, m, '')}) AS m{i}" for i, m in enumerate(self._statement.moments)]
+        moments = enumerate(self._statement.moments)
+        return [f"{self._dialect.wide_sum(self._terms.on_grid(i, m, ''))} AS m{i}" for i, m in moments]
 
     def _from_light(self, cell: str) -> str:
         return f"FROM (SELECT *, {self._terms.row_factor()} AS r FROM (\n{cell}) AS cell) AS scored{self._by_keys()}"
@@ -165,7 +171,7 @@ class _Writer:
             return f"SELECT {', '.join(['0 AS is_part', *chosen])}\n{rest}"
         every = ["0 AS is_part", *chosen, "count(*) AS units"]
         every += [f"count(*) FILTER (WHERE {is_cut(self._statement)}) AS cut_units"] if counts_cut else []
-        ctes = [f"summed AS MATERIALIZED (SELECT {', '.join(every)}\n{rest})"]
+        ctes = [self._dialect.once("summed", f"SELECT {', '.join(every)}\n{rest}")]
         shown = ", ".join(["is_part", *self._terms.keys, *(f"m{i}" for i in range(len(self._statement.moments)))])
         body = f"SELECT {shown} FROM summed{self._parts_of_summed() if self._is_mixed else ''}"
         if counts_cut:
@@ -186,22 +192,23 @@ class _Writer:
     def _cells(self) -> str:
         units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
         limit = self._terms.heavy_limit()
-        ctes = [f"cell AS MATERIALIZED (\n{self.cell()})", *self._cut_keys()]
+        ctes = [self._dialect.once("cell", f"\n{self.cell()}"), *self._cut_keys()]
         source = "kept" if self._private() else "cell"
         ctes.append(f"scored AS (SELECT *, {self._terms.row_factor()} AS r FROM {source})")
         norms = f"SELECT {units}, {self._terms.norm()} AS q FROM scored"
         if self._is_mixed:
             ctes.append(f"part AS (SELECT DISTINCT {units}, {', '.join(self._private())} FROM scored)")
             norms += f" UNION ALL SELECT {units}, {self._terms.part_norm()} AS q FROM part"
-        ratio = f"{self._dialect.double(float(limit))} / sum(q)"
-        factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
-        few = f" SEMI JOIN ({candidates}) USING ({units})" if (candidates := self._candidates(units, limit)) else ""
+        total, factor = self._dialect.wide_sum("q"), self._factor(limit)
+        present = f"({norms}) AS norms"
+        if candidates := self._candidates(units, limit):
+            present = self._dialect.matched(present, f"({candidates})", self._terms.units, is_there=True)
         ctes.append(
-            f"heavy AS (SELECT {units}, {factor} AS f FROM ({norms}) AS norms{few}\n"
-            f"  GROUP BY {units} HAVING sum(q) > {limit}::{self._dialect.huge})"
+            f"heavy AS (SELECT {units}, {factor} AS f FROM {present}\n"
+            f"  GROUP BY {units} HAVING {total} > {limit}::{self._dialect.huge})"
         )
         moments, factored = enumerate(self._statement.moments), " * coalesce(f, 1e0)"
-        sums = [f"sum({self._terms.on_grid(i, m, factored)}) AS m{i}" for i, m in moments]
+        sums = [f"{self._dialect.wide_sum(self._terms.on_grid(i, m, factored))} AS m{i}" for i, m in moments]
         body = (
             f"SELECT {', '.join(['0 AS is_part', names, *sums])}\n"
             f"FROM scored LEFT JOIN heavy USING ({units})\nGROUP BY {names}"
@@ -222,7 +229,9 @@ class _Writer:
             is_count = isinstance(moment, UnitCount) and moment.per_part
             weight = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale)
             columns.append(
-                f"sum(trunc({weight} * coalesce(f, 1e0))::BIGINT) AS m{index}" if is_count else f"NULL AS m{index}"
+                f"{self._dialect.wide_sum(self._dialect.whole(f'{weight} * coalesce(f, 1e0)'))} AS m{index}"
+                if is_count
+                else f"NULL AS m{index}"
             )
         units = ", ".join(self._terms.units)
         return (
@@ -237,15 +246,14 @@ class _Writer:
         units, names = ", ".join(self._terms.units), ", ".join(self._terms.keys)
         limit, bound = self._terms.heavy_limit(), self._analysed.bounds.rows_per_group
         sizes = UnitSizes(self._statement, self._terms, most)
-        ratio = f"{self._dialect.double(float(limit))} / sum(q)"
-        factor = f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
+        once, total, factor = self._dialect.once, self._dialect.wide_sum("q"), self._factor(limit)
         ctes = [
-            f"size AS MATERIALIZED (\n{self._sizes(sizes)})",
-            f"large AS MATERIALIZED (SELECT {units} FROM size WHERE {sizes.is_large()})",
-            f"cell AS MATERIALIZED (\n{self.cell(of_large=True)})",
+            once("size", f"\n{self._sizes(sizes)}"),
+            once("large", f"SELECT {units} FROM size WHERE {sizes.is_large()}"),
+            once("cell", f"\n{self.cell(of_large=True)}"),
             f"scored AS (SELECT *, {self._terms.row_factor()} AS r FROM cell)",
             (
-                f"heavy AS (SELECT {units}, CASE WHEN sum(q) > {limit} THEN {factor} ELSE 1e0 END AS f\n"
+                f"heavy AS (SELECT {units}, CASE WHEN {total} > {limit} THEN {factor} ELSE 1e0 END AS f\n"
                 f"  FROM (SELECT {units}, rows, {self._terms.norm()} AS q FROM scored) AS norms\n"
                 f"  GROUP BY {units} HAVING sum(rows) > {most})"
             ),
@@ -342,9 +350,9 @@ class _Writer:
             where = f"{self._terms.source.where(listed.values())} AND {' AND '.join(same)}"
             rows = f"FROM {self._terms.source.tables()}, large\nWHERE {where}"
         held = self._terms.held(even_few=bool(listed))
-        few = few and self._dialect.has_total_doubles
+        few = few and self._dialect.abilities.ids_by_range
         if few and self._terms.is_one_integer() and self._terms.needs_units_alone():
-            gathered = f"FROM (SELECT unnest(list({units[0]})) AS {self._terms.units[0]}\n{rows})"
+            gathered = f"FROM (SELECT {self._dialect.gathered(units[0])} AS {self._terms.units[0]}\n{rows})"
             return self._terms, self._terms.units, [], gathered
         if few:
             units = self._terms.sparse_units(units)
@@ -357,13 +365,18 @@ class _Writer:
 
     # --- norms --------------------------------------------------------------------------------------------
 
+    def _factor(self, limit: int) -> str:
+        """f of a unit whose norms add up to more than the limit."""
+        ratio = self._dialect.ratio(self._dialect.double(float(limit)), self._dialect.wide_sum("q"))
+        return f"sqrt({ratio})" if self._terms.is_gaussian() else ratio
+
     def _candidates(self, units: str, limit: int) -> str:
         """Every unit above the limit and few others; "" for all units.
 
         Of at most K cells that are above the limit together, one is above a K-th of it.
         """
         cells = most_values(self._analysed.keys, self._analysed.domains)
-        if not cells or self._is_mixed or not self._dialect.has_total_doubles:
+        if not cells or self._is_mixed or not self._dialect.abilities.filters_early:
             return ""
         return f"SELECT {units} FROM (SELECT {units}, {self._terms.norm()} AS q FROM scored) WHERE q > {limit // cells}"
 
@@ -383,7 +396,7 @@ class _Writer:
         moments = (f"m{i}" for i in range(len(self._statement.moments)))
         clipped = [CLIPPED] if has_clipped(self._statement) else []
         columns = ", ".join([*self._terms.units, *self._terms.keys, "n", *moments, *clipped])
-        held = f"count(DISTINCT row({', '.join(private)}))" if self._is_mixed else "count(*)"
+        held = f"count(DISTINCT {self._dialect.tuple_of(private)})" if self._is_mixed else "count(*)"
         absent, present = (self._dialect.matched("cell", "many", self._terms.units, is_there=i) for i in (False, True))
         return [
             f"many AS (SELECT {units} FROM cell GROUP BY {units} HAVING {held} > {limit})",

@@ -8,32 +8,34 @@ from __future__ import annotations
 import math
 
 from proxy.plan.vector.moments import ROW_UNITS, ScaledSum
-from proxy.sql.render.dialect import double
+from proxy.sql.render.dialect import Dialect
 
 
-def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
+def scaled_integer(value: str, scaled: ScaledSum, missing: int, dialect: Dialect) -> str:
     """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number.
 
     A row inside its bounds takes as few operations as possible. Dividing by half/2^30 instead of multiplying by 2^30
     at the end gives the same double: powers of two are exact.
     """
-    step, whole = scaled.half / ROW_UNITS, double(float(ROW_UNITS))
+    double, step = dialect.double, scaled.half / ROW_UNITS
+    whole = double(float(ROW_UNITS))
     shifted = f"({value} - {double(scaled.middle)})" if scaled.middle else value
     is_exact = step * ROW_UNITS == scaled.half  # but for the smallest doubles there are
     units = f"({shifted} / {double(step)})" if is_exact else f"({shifted} / {double(scaled.half)} * {whole})"
     least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
     inside = f"{value} BETWEEN {double(outermost(scaled, scaled.least))} AND {double(outermost(scaled, scaled.most))}"
     return (
-        f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
-        f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
+        f"(CASE WHEN {inside} THEN {dialect.whole(units)} WHEN {dialect.finite(value)}"
+        f" THEN {dialect.whole(f'greatest(least({units}, {most}), {least})')} ELSE {missing} END)"
     )
 
 
-def z(value: str, scaled: ScaledSum, missing: float) -> str:
+def z(value: str, scaled: ScaledSum, missing: float, dialect: Dialect) -> str:
     """A row's z between its ends, which lie in [-1, 1]; never NULL."""
+    double = dialect.double
     ratio = f"(({value} - {double(scaled.middle)}) / {double(scaled.half)})"
     clamped = f"greatest(least({ratio}, {double(scaled.most)}), {double(scaled.least)})"
-    return f"(CASE WHEN isfinite({value}) THEN {clamped} ELSE {double(missing)} END)"
+    return f"(CASE WHEN {dialect.finite(value)} THEN {clamped} ELSE {double(missing)} END)"
 
 
 def outermost(scaled: ScaledSum, z: float) -> float:

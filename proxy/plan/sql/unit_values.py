@@ -34,18 +34,18 @@ def unit_value(value: UnitValue, column: Column, renderer: Renderer, counted: st
         case UnitValueKind.COUNT_DISTINCT:
             return f"least(count(DISTINCT {renderer.distinct(value.argument)}){passing}, {value.most}::BIGINT)"
         case UnitValueKind.SUM if value.argument.type.is_integer:
-            total = f"sum({_row(value, renderer)}){passing}"
+            total = f"{renderer.dialect.wide_sum(_row(value, renderer))}{passing}"
             huge = renderer.dialect.huge
             held = f"least(greatest({total}, '{-(2**63)}'::{huge}), '{2**63 - 1}'::{huge})::BIGINT"
             found = f"CASE WHEN {total} IS NOT NULL THEN {held} END"  # least and greatest skip NULLs
             return _clamped(found, column, renderer)
         case UnitValueKind.SUM:
-            units = f"sum({_row(value, renderer)}){passing}::{_double_of(renderer)}"
+            units = f"{renderer.dialect.wide_sum(_row(value, renderer))}{passing}::{_double_of(renderer)}"
             return _clamped(f"({units} / {renderer.dialect.double(scale_of(value))})", column, renderer)
         case UnitValueKind.AVG:
             row = _row(value, renderer)
             rows = f"nullif(count({row}){passing}, 0)::{_double_of(renderer)}"
-            units = f"sum({row}){passing}::{_double_of(renderer)}"
+            units = f"{renderer.dialect.wide_sum(row)}{passing}::{_double_of(renderer)}"
             return _clamped(f"({units} / {rows} / {renderer.dialect.double(scale_of(value))})", column, renderer)
         case UnitValueKind.MIN | UnitValueKind.MAX:
             text = renderer.measure(value.argument)

@@ -21,6 +21,7 @@ from proxy.sql.functions.folding import fold_call, fold_cast, fold_compared, fol
 from proxy.sql.functions.function import Whole
 from proxy.sql.functions.signatures import common_type
 from proxy.sql.functions.table import FUNCTIONS
+from proxy.sql.render.dialects import times_written
 from proxy.sql.syntax.refusal import refuse
 from proxy.sql.syntax.words import construct
 from proxy.sqltypes import SqlType
@@ -52,9 +53,7 @@ class _Weights:
     def _weigh(self, scalar: Scalar) -> int:
         match scalar:
             case Call(function, args):
-                spelling = FUNCTIONS[function].duckdb
-                times = (max(1, spelling.count(f"{{{i}}}")) for i in range(len(args)))
-                return sum(self.of(a) * n for a, n in zip(args, times, strict=True))
+                return sum(self.of(a) * times_written(function, i) for i, a in enumerate(args))
             case Member(argument, items):
                 return self.of(argument) + len(items) // _ITEMS_PER_WEIGHT
             case ColumnRef() | Literal() | Null() | Span() | Case():

@@ -11,11 +11,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from sqlglot import exp
 
 from proxy.errors import Unsupported
-from proxy.policy.model import Bounded, Column
-from proxy.sql.algebra.nodes import Aggregate, AggregateKind, ColumnRef, JoinKind, Literal, Null, Scalar, columns_of
+from proxy.policy.model import Bounded, Column, Unknown
+from proxy.sql.algebra.nodes import (
+    Aggregate,
+    AggregateKind,
+    Call,
+    ColumnRef,
+    JoinKind,
+    Literal,
+    Null,
+    Scalar,
+    columns_of,
+)
 from proxy.sql.algebra.rows import KeptRows, Rows
 from proxy.sql.binding.consulted import Consulted
 from proxy.sql.conditions.on_null_row import is_never_true, without
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.query.front.splice import array_type
 from proxy.sql.relations.kept import INNER, KEEPS
 from proxy.sql.render.dialect import quote
@@ -130,6 +141,10 @@ def _those_of(
     return f"(SELECT * FROM {relation} WHERE {' AND '.join(found)}) AS {alias}" if found else relation
 
 
+def _nothing_known(call: Call) -> Operands:
+    return Operands(tuple(a.type for a in call.args), (Unknown(),) * len(call.args), Unknown())
+
+
 def _is_there(kept: KeptRows, keys: Mapping[str, Scalar], alias: str, constants: Consulted) -> str:
     """Whether a public row has the keys of a group."""
     columns = {(s.number, c.name): c for s in kept.rows.scans for c in s.table.columns}
@@ -137,7 +152,7 @@ def _is_there(kept: KeptRows, keys: Mapping[str, Scalar], alias: str, constants:
     def column(reference: ColumnRef) -> Column:
         return columns[reference.scan, reference.name]
 
-    renderer = Renderer(column, lambda _: True, str(constants.zone), POSTGRES)
+    renderer = Renderer(column, _nothing_known, str(constants.zone), POSTGRES)
     asked = [f"({renderer.condition(c)})" for c in kept.rows.where]
     same = [f"{_spelled(k, renderer, column)} IS NOT DISTINCT FROM {alias}.{quote(n)}" for n, k in keys.items()]
     tables = ", ".join(f"public.{quote(s.table.name)} AS s{s.number}" for s in kept.rows.scans)

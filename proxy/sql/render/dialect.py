@@ -6,16 +6,39 @@ and catches the rest with TRY; PostgreSQL raises for overflow and underflow too,
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from datetime import date, datetime
 from typing import Protocol
 
-from proxy.sql.functions.table import FUNCTIONS
-from proxy.sql.functions.templates import fill
-from proxy.sql.render import exact
+from proxy.sql.functions.hazards import Operands
 from proxy.sqltypes import SqlType
+
+
+class Overflow(enum.Enum):
+    """What happens to doubles beyond the largest, and nearer to zero than the smallest."""
+
+    INFINITE = "it gives infinity and zero"
+    RAISING = "it raises"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What an engine can do, where that decides which statement is written rather than how it is spelled.
+
+    half_joins: SEMI and ANTI JOIN exist. numerics_cost: to read a numeric column as a double costs more than what is
+    done with it. ids_by_range: whole numbers are grouped in an array over all between the least and the greatest.
+    filters_early: a unit's norm is worth a look before it is added up. counts_in_words: `Dialect.counters` exists.
+    """
+
+    doubles: Overflow
+    half_joins: bool
+    numerics_cost: bool
+    ids_by_range: bool
+    filters_early: bool
+    counts_in_words: bool
 
 
 class Dialect(Protocol):
@@ -27,13 +50,8 @@ class Dialect(Protocol):
         ...
 
     @property
-    def has_total_doubles(self) -> bool:
-        """Whether arithmetic of doubles overflows to infinity and underflows to zero, and never raises."""
-        ...
-
-    @property
-    def joins_half(self) -> bool:
-        """Whether SEMI and ANTI JOIN exist."""
+    def abilities(self) -> Abilities:
+        """What the engine can do."""
         ...
 
     @property
@@ -47,17 +65,64 @@ class Dialect(Protocol):
         ...
 
     @property
-    def small(self) -> str:
-        """The type of whole numbers of up to 31 bits whose sums are computed quickest."""
-        ...
-
-    @property
     def fence(self) -> str:
         """What ends a sub-select so that its columns are computed once, however often they are named."""
         ...
 
+    def quote(self, name: str) -> str:
+        """A name, whatever is in it."""
+        ...
+
+    def text_literal(self, text: str) -> str:
+        """A constant text, whatever is in it."""
+        ...
+
+    def day(self, value: date) -> str:
+        """A constant date."""
+        ...
+
+    def moment(self, value: datetime) -> str:
+        """A constant timestamp, without a time zone."""
+        ...
+
     def double(self, value: float) -> str:
         """A constant of double precision."""
+        ...
+
+    def once(self, name: str, body: str) -> str:
+        """A relation of WITH that is named more than once, to be computed once where the engine can be told so."""
+        ...
+
+    def whole(self, text: str) -> str:
+        """A double as a BIGINT, truncated toward zero; of what has none, anything but an error."""
+        ...
+
+    def small_whole(self, text: str) -> str:
+        """The same of a number of at most 31 bits, in the type whose sums are computed quickest."""
+        ...
+
+    def rounded_up(self, text: str, kind: str) -> str:
+        """A double, not negative, as the next whole number of a type, BIGINT or `huge`."""
+        ...
+
+    def ratio(self, dividend: str, divisor: str) -> str:
+        """A double by a number that is not zero wherever the ratio is used; where it is zero, anything but an error."""
+        ...
+
+    def wide_sum(self, text: str) -> str:
+        """An aggregate, FILTER or OVER may follow: the sum of BIGINTs, which itself may be none."""
+        ...
+
+    def bytes_of(self, text: str) -> str:
+        """A stored text that is equal byte by byte or not at all, whatever the collation of its column."""
+        ...
+
+    def as_text(self, text: str, kind: SqlType) -> str:
+        """A value as the engine prints it. Raises Unsupported for what it prints in a way of its own."""
+        ...
+
+    def tuple_of(self, texts: Sequence[str]) -> str:
+        """Several values as one, to be told apart; equal where all are, NULLs too."""
         ...
 
     def as_double(self, text: str) -> str:
@@ -116,8 +181,26 @@ class Dialect(Protocol):
         """What stands behind a relation to keep the rows for which there is one of others; nothing may follow."""
         ...
 
-    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
-        """What stands behind a relation to keep rows whose columns are, NULLs included, a row of lists (`p1`, ..)."""
+    def among(self, columns: Sequence[tuple[str, SqlType]]) -> str:
+        """What stands behind a relation to keep rows whose columns are, NULLs included, keys that were kept.
+
+        The engine is given those in the columns' order.
+        """
+        ...
+
+    def gathered(self, text: str) -> str:
+        """What is selected for whole numbers of which few occur, so that they are grouped without an array."""
+        ...
+
+    def sparse(self, text: str) -> str:
+        """A whole number that is grouped without an array over all."""
+        ...
+
+    def counters(self, keys: Sequence[str], slots: int, width: int, there: str) -> str:
+        """An aggregate: the rows that are `there` ("" for all), counted by slot, which a hash of keys chooses.
+
+        Each slot has `width` bits of a BIGINT; NULL if that is too narrow for the sum.
+        """
         ...
 
     def relation(self, parts: tuple[str, ...]) -> str:
@@ -156,6 +239,14 @@ class Dialect(Protocol):
         """The value of an expression that may raise, NULL where it would."""
         ...
 
+    def may_raise(self, function: str, of: Operands) -> bool:
+        """Whether a row could make the plain spelling of a function raise."""
+        ...
+
+    def times_written(self, function: str, place: int) -> int:
+        """How often the text of an argument stands in that of a call."""
+        ...
+
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
         """A function of `FUNCTIONS`. Raises Unsupported where the engine has no spelling of it."""
         ...
@@ -169,134 +260,26 @@ class Dialect(Protocol):
         ...
 
 
-_DUCKDB_TYPES = MappingProxyType({
-    SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
-    SqlType.NUMERIC: "DOUBLE", SqlType.FLOAT4: "DOUBLE", SqlType.FLOAT8: "DOUBLE",
-    SqlType.TEXT: "VARCHAR", SqlType.VARCHAR: "VARCHAR", SqlType.BPCHAR: "VARCHAR", SqlType.UUID: "VARCHAR",
-    SqlType.DATE: "DATE", SqlType.TIMESTAMP: "TIMESTAMP", SqlType.TIMESTAMPTZ: "TIMESTAMP",
-    SqlType.INTERVAL: "INTERVAL",
-})  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class DuckDB:
-    """DuckDB's spellings. Implements `Dialect`."""
-
-    name: str = "duckdb"
-    has_total_doubles: bool = True
-    joins_half: bool = True
-    huge: str = "HUGEINT"
-    small: str = "BIGINT"
-    fence: str = ""
-
-    @property
-    def types(self) -> Mapping[SqlType, str]:
-        return _DUCKDB_TYPES
-
-    def double(self, value: float) -> str:
-        return double(value)
-
-    def as_double(self, text: str) -> str:
-        return f"({text})::DOUBLE"
-
-    def finite(self, text: str) -> str:
-        return f"isfinite({text})"
-
-    def one_spelling(self, text: str) -> str:  # arithmetic makes NaN with a sign, which is equal and prints as -nan
-        return f"(CASE WHEN isnan(({text})::DOUBLE) THEN 'nan'::DOUBLE ELSE {text} + 0.0e0 END)"
-
-    def sign_bit(self, text: str) -> str:
-        return f"signbit({text})"
-
-    def has_value(self, stored: str, kind: SqlType, *, limited: bool = False) -> str:
-        return f"{stored} IS NOT NULL"
-
-    def rounded(self, value: str, scale: float) -> str:
-        return f"round({value} * {double(scale)})::BIGINT"
-
-    def quotient(self, dividend: str, divisor: int) -> str:
-        return f"({dividend}) // {divisor}"
-
-    def days_between(self, first: str, last: str) -> str:
-        return f"date_diff('day', {first}, {last})"
-
-    def microseconds_between(self, first: str, last: str) -> str:
-        return f"epoch_us({last}) - epoch_us({first})"
-
-    def exact_sum(self, text: str) -> str:
-        return f"sum_no_overflow({text})"
-
-    def one_if(self, condition: str) -> str:
-        return f"({condition})::BIGINT"
-
-    def smallest(self, text: str, kind: SqlType) -> str:
-        return f"min({text})"
-
-    def matched(self, rows: str, others: str, columns: Sequence[str], *, is_there: bool) -> str:
-        return f"{rows} {'SEMI' if is_there else 'ANTI'} JOIN {others} USING ({', '.join(columns)})"
-
-    def half_join(self, others: str, same: str) -> str:
-        return f"SEMI JOIN {others} ON {same}"
-
-    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
-        same = " AND ".join(f"{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(columns, 1))
-        return self.half_join(f"(SELECT {lists}) AS kept", same)
-
-    def relation(self, parts: tuple[str, ...]) -> str:
-        return ".".join(map(quote, parts))
-
-    def span(self, months: int, days: int, microseconds: int) -> str:
-        return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
-
-    def stored(self, text: str, kind: SqlType, *, limited: bool = False) -> str:
-        return f"{text}::{_DUCKDB_TYPES[kind]}"
-
-    def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
-        stored = self.stored(text, kind)
-        low, high = (str(int(e)) if kind.is_integer else double(e) for e in ends)
-        return f"CASE WHEN {stored} BETWEEN {low} AND {high} THEN {stored} ELSE {read} END"
-
-    def local_time(self, text: str, zone: str) -> str:  # years near the end of its calendar have no local time
-        return f"TRY({text} AT TIME ZONE {text_literal(zone)})"
-
-    def link(self, text: str) -> str:  # two scales may have no common one
-        return f"TRY_CAST(CASE WHEN {text} = trunc({text}) THEN {text} END AS HUGEINT)"
-
-    def lower(self, text: str) -> str:
-        return f"lower({text})"
-
-    def enumerated(self, text: str, values: Sequence[str]) -> str:
-        return f"TRY_CAST({text} AS ENUM ({', '.join(map(text_literal, values))}))"
-
-    def total(self, text: str) -> str:
-        return f"TRY({text})"
-
-    def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
-        text = f"({fill(FUNCTIONS[function].duckdb, args)})"
-        return self.total(text) if may_raise else text
-
-    def compare(self, operator: str, exact_sides: tuple[str, str], doubles: tuple[str, str]) -> str:
-        return exact.compare(operator, exact_sides, doubles)
-
-    def member(self, stored: str, items: Sequence[str]) -> str:
-        return exact.member(stored, items)
-
-
-DUCKDB = DuckDB()
-
-
 def quote(name: str) -> str:
-    """An identifier in double quotes."""
+    """An identifier in double quotes, as standard SQL has it: for the front and for PostgreSQL's words.
+
+    Private statements take `Dialect.quote`: not every engine reads double quotes so.
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
 def text_literal(text: str) -> str:
-    """A string literal; neither engine gives backslashes a meaning."""
+    """A string literal of standard SQL, in which a backslash has no meaning. As for `quote`: not every engine's."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def double(value: float) -> str:
-    """A DOUBLE constant: an exponent keeps DuckDB from reading a DECIMAL."""
+    """A DOUBLE constant: an exponent keeps an engine from reading a DECIMAL."""
     assert math.isfinite(value)
     text = repr(value)
     return text if "e" in text else f"{text}e0"
+
+
+def parameters(columns: Sequence[tuple[str, SqlType]], types: Mapping[SqlType, str]) -> str:
+    """Keys that were kept, as rows of `p1`, ..: a parameter for each column, which is an array."""
+    return ", ".join(f"unnest(${i}::{types[kind]}[]) AS p{i}" for i, (_, kind) in enumerate(columns, 1))

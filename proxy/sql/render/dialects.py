@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from proxy.policy.model import DataFiles, DuckDBFile, PostgresSource, Source
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
+
+_ALL: tuple[Dialect, ...] = (DUCKDB, POSTGRES)
 
 
 def dialect_of(source: Source) -> Dialect:
@@ -18,3 +21,8 @@ def dialect_of(source: Source) -> Dialect:
             return POSTGRES
         case _ as never:
             assert_never(never)
+
+
+def times_written(function: str, place: int) -> int:
+    """How often the text of an argument stands in that of a call, on the engine that writes it most often."""
+    return max(dialect.times_written(function, place) for dialect in _ALL)

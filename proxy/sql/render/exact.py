@@ -9,7 +9,6 @@ place in it. Every other comparison of numbers is one of doubles: of what is com
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypeGuard
 
@@ -21,7 +20,7 @@ from proxy.sqltypes import SqlType, Value
 # with such a column are not served.
 EVERY_NUMERIC_HOLDS = 10**9
 MOST_DECIMALS = 28
-_DIGITS = 38
+MOST_DIGITS = 38  # of the exact types of every engine
 _MARGIN = 2.0**-50
 
 
@@ -55,26 +54,7 @@ def digits_of(value: Value) -> str:
     assert isinstance(value, (int, Decimal))
     text = format(Decimal(value), "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
-    return text if sum(c.isdigit() for c in text) <= _DIGITS else ""
-
-
-def compare(operator: str, exact: tuple[str, str], doubles: tuple[str, str]) -> str:
-    """left operator right, the two sides once as they are stored and once as doubles."""
-    real = f"{doubles[0]} {operator} {doubles[1]}"
-    return f"coalesce(TRY({exact[0]} {operator} {exact[1]}), {real})" if all(exact) else real
-
-
-def member(stored: str, items: Sequence[str]) -> str:
-    """Whether a stored number is one of the items in digits; FALSE for NULL. "" if no exact type holds all items.
-
-    The engine may turn the argument of IN into a join, outside of a TRY around it, so the argument cannot raise itself.
-    """
-    scale = max(len(item.partition(".")[2]) for item in items)
-    width = max(len(item.partition(".")[0].lstrip("-")) for item in items)
-    if not all(items) or scale + width > _DIGITS:
-        return ""
-    near = f"TRY_CAST({stored} AS DECIMAL({_DIGITS},{scale}))"
-    return f"coalesce({near} IN ({', '.join(items)}) AND TRY({stored} = {near}), FALSE)"
+    return text if sum(c.isdigit() for c in text) <= MOST_DIGITS else ""
 
 
 def is_surely_at_most(low: float | Decimal, high: float | Decimal, end: float | Decimal) -> bool:

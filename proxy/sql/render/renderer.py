@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import assert_never
 from zoneinfo import ZoneInfo
@@ -19,9 +19,10 @@ from proxy.policy.model import Bounded, Column, Domain, Listed, Unknown
 from proxy.sql.algebra.comparisons import MIRRORED
 from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, Span, conjuncts
 from proxy.sql.functions.domains.intervals import local_time
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sql.render import exact
-from proxy.sql.render.dialect import DUCKDB, Dialect, quote, text_literal
+from proxy.sql.render.dialect import Dialect
 from proxy.sqltypes import SqlType, Value
 
 _WITH_FRACTIONS = (SqlType.FLOAT4, SqlType.FLOAT8, SqlType.NUMERIC)
@@ -36,25 +37,19 @@ class Reading(enum.Enum):
     KEY = "key"
 
 
-def quote_relation(parts: tuple[str, ...]) -> str:
-    """A dotted name, each part quoted."""
-    return ".".join(quote(part) for part in parts)
-
-
 class Renderer:
     """Spells the scalars of one block.
 
-    column: the policy's column behind a reference. may_raise: whether DuckDB could raise while
-    it computes a scalar from parts that do not.
+    column: the policy's column behind a reference. operands: what is declared of a call's arguments and of its result.
     """
 
     def __init__(
-        self, column: Callable[[ColumnRef], Column], may_raise: Callable[[Scalar], bool], time_zone: str,
-        dialect: Dialect = DUCKDB,
+        self, column: Callable[[ColumnRef], Column], operands: Callable[[Call], Operands], time_zone: str,
+        dialect: Dialect,
     ) -> None:  # fmt: skip
         self.dialect = dialect
         self.column = column
-        self._may_raise = may_raise
+        self._operands = operands
         self._zone = time_zone
         self._known: dict[tuple[int, Reading], tuple[Case, str]] = {}  # by identity: a wide one is spelled often
 
@@ -76,10 +71,14 @@ class Renderer:
 
     def identity(self, reference: ColumnRef) -> str:
         """A column as it is stored, for joins and grouping by the unit: texts are equal byte by byte or not at all."""
-        text = f"s{reference.scan}.{quote(reference.name)}"
+        text = self.stored(reference)
         if reference.type.is_text and reference.type is not SqlType.UUID:
-            return f'({text}::VARCHAR COLLATE "C")'  # a collation of the column would merge spellings by row order
+            return self.dialect.bytes_of(text)  # a collation of the column would merge spellings by row order
         return text
+
+    def stored(self, reference: ColumnRef) -> str:
+        """A column's name."""
+        return f"s{reference.scan}.{self.dialect.quote(reference.name)}"
 
     def link(self, reference: ColumnRef) -> str:
         """A column in an equality that joins: exact and total. A fraction equals nothing."""
@@ -126,9 +125,11 @@ class Renderer:
         """A key whose values nobody has listed: a time outside PostgreSQL's and Python's common years is NULL."""
         text = self.key(scalar)
         if scalar.type is SqlType.DATE:
-            return f"CASE WHEN {text} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
+            first, last = self.dialect.day(date.min), self.dialect.day(date.max)
+            return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
         if scalar.type.is_time:
-            first, last = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+            first = self.dialect.moment(datetime.combine(date.min, time.min))
+            last = self.dialect.moment(datetime.combine(date.max, time.max))
             return f"CASE WHEN {text} BETWEEN {first} AND {last} THEN {text} END"
         return text
 
@@ -145,7 +146,9 @@ class Renderer:
 
     def has_value(self, reference: ColumnRef) -> str:
         """Whether a stored column is something that can be computed with; FALSE or NULL if not."""
-        return self.dialect.has_value(_stored(reference), reference.type, limited=self.column(reference).limited_digits)
+        return self.dialect.has_value(
+            self.stored(reference), reference.type, limited=self.column(reference).limited_digits
+        )
 
     def constant(self, value: Value, kind: SqlType) -> str:
         """A constant in the engine's computing type."""
@@ -207,13 +210,13 @@ class Renderer:
         if not exact.compares_exactly(column, literal):
             return f"{real[0]} {op} {real[1]}"
         if column.type is SqlType.NUMERIC and exact.is_small_whole(literal.value):
-            return f"{_stored(column)} {op} {int(literal.value)}"
-        return self.dialect.compare(op, (_stored(column), exact.digits_of(literal.value)), real)
+            return f"{self.stored(column)} {op} {int(literal.value)}"
+        return self.dialect.compare(op, (self.stored(column), exact.digits_of(literal.value)), real)
 
     def _end(self, column: ColumnRef, op: str, end: Value) -> str:
         """One side of a domain check."""
         if column.type is SqlType.NUMERIC and exact.is_small_whole(end):
-            return f"{_stored(column)} {op} {int(end)}"
+            return f"{self.stored(column)} {op} {int(end)}"
         return f"{self._raw(column)} {op} {self._value(end, column.type)}"
 
     def _member_column(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
@@ -226,8 +229,8 @@ class Renderer:
     def _is_member(self, column: ColumnRef, items: tuple[Literal, ...]) -> str:
         if any(exact.compares_exactly(column, i) for i in items) and all(exact.is_exact(i) for i in items):
             if column.type is SqlType.NUMERIC and all(exact.is_small_whole(i.value) for i in items):
-                return f"{_stored(column)} IN ({', '.join(exact.digits_of(i.value) for i in items)})"
-            found = self.dialect.member(_stored(column), [exact.digits_of(i.value) for i in items])
+                return f"{self.stored(column)} IN ({', '.join(exact.digits_of(i.value) for i in items)})"
+            found = self.dialect.member(self.stored(column), [exact.digits_of(i.value) for i in items])
             if found:
                 return found
         return f"{self._raw(column)} IN ({', '.join(self._literal(i) for i in items)})"
@@ -245,7 +248,7 @@ class Renderer:
 
     def _raw(self, reference: ColumnRef) -> str:
         """The stored value in its computing type; never raises for the types a policy may declare."""
-        text = f"s{reference.scan}.{quote(reference.name)}"
+        text = self.stored(reference)
         if reference.type is SqlType.TIMESTAMPTZ:
             return self.dialect.local_time(text, self._zone)
         if reference.type is SqlType.BPCHAR:
@@ -266,7 +269,7 @@ class Renderer:
         is_quicker = reading is not Reading.TEST or is_costly(reference, self.dialect)
         if reference.type.is_number and is_quicker and isinstance(column.domain, Bounded):
             ends = numeric_ends(column.domain, reference.type)
-            return self.dialect.read_within(_stored(reference), reference.type, ends, read)
+            return self.dialect.read_within(self.stored(reference), reference.type, ends, read)
         return read
 
     def _clamped(self, raw: str, column: Column, kind: SqlType) -> str:
@@ -308,14 +311,13 @@ class Renderer:
             case int() | float() | Decimal():
                 return self.dialect.double(float(value))
             case datetime():
-                local = local_time(value, ZoneInfo(self._zone))
-                return f"TIMESTAMP {text_literal(local.isoformat(sep=' '))}"
+                return self.dialect.moment(local_time(value, ZoneInfo(self._zone)))
             case date():
                 if literal.type in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
-                    return f"TIMESTAMP '{value.isoformat()} 00:00:00'"
-                return f"DATE '{value.isoformat()}'"
+                    return self.dialect.moment(datetime.combine(value, time()))
+                return self.dialect.day(value)
             case str():
-                return f"{text_literal(value)}"
+                return self.dialect.text_literal(value)
 
     # --- everything else ------------------------------------------------------------------------------------
 
@@ -353,7 +355,7 @@ class Renderer:
                 return self._present((right,), f"({self._compared(right, MIRRORED[op], left)})")
             case ColumnRef(), ColumnRef():
                 doubles = (self._raw(left), self._raw(right))
-                test = self.dialect.compare(op, (_stored(left), _stored(right)), doubles)
+                test = self.dialect.compare(op, (self.stored(left), self.stored(right)), doubles)
                 return self._present((left, right), f"({test})")
             case _:
                 raise AssertionError("one side of an exact comparison is a column")
@@ -377,16 +379,13 @@ class Renderer:
         if FUNCTIONS[call.function].types(kinds) is SqlType.BOOL:
             inner = Reading.TEST
         args = tuple(f"({self._spell(a, inner)})" for a in call.args)
-        return self.dialect.call(call.function, args, kinds, may_raise=self._may_raise(call))
-
-
-def _stored(reference: ColumnRef) -> str:
-    return f"s{reference.scan}.{quote(reference.name)}"
+        may_raise = self.dialect.may_raise(call.function, self._operands(call))
+        return self.dialect.call(call.function, args, kinds, may_raise=may_raise)
 
 
 def is_costly(column: ColumnRef, dialect: Dialect) -> bool:
     """Whether reading a column as a double costs more than what is done with it."""
-    return column.type is SqlType.NUMERIC and not dialect.has_total_doubles
+    return column.type is SqlType.NUMERIC and dialect.abilities.numerics_cost
 
 
 def natural_type(value: Value) -> SqlType:

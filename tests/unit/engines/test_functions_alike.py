@@ -17,7 +17,8 @@ import pytest
 
 from proxy.sql.algebra.nodes import Span
 from proxy.sql.functions import letters
-from proxy.sql.render.dialect import DUCKDB, Dialect, text_literal
+from proxy.sql.render.dialect import Dialect, text_literal
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sql.render.postgres.times import LONGEST_DAYS
 from proxy.sqltypes import SqlType

@@ -13,7 +13,7 @@ import pytest
 
 from proxy.analysis.analyse import Lowered
 from proxy.engines.duckdb_open import set_optimizer
-from proxy.sql.render.dialect import DUCKDB
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from tests.e2e import shop_data
 from tests.unit.engines.extremes import IN_DUCKDB, insertion
 from tests.unit.engines.generated import generated

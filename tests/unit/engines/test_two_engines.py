@@ -14,7 +14,8 @@ from proxy.analysis.analyse import Lowered
 from proxy.plan.sql import statement
 from proxy.policy.model import Policy
 from proxy.sql.functions.table import FUNCTIONS
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sql.render.postgres.functions import SPELLINGS
 from proxy.sqltypes import SqlType

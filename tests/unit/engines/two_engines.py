@@ -19,7 +19,8 @@ from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import SetsPlan
 from proxy.plan.sql.salting import spelled
 from proxy.policy.model import NotGiven, Policy, Unknown, WrittenBound
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.e2e import shop_data

@@ -18,7 +18,8 @@ from proxy.plan.sql.statement import _Writer
 from proxy.plan.sql.total_doubles import scaled_integer
 from proxy.plan.vector.moments import HalfSum, RowSum, ScaledSum
 from proxy.sql.algebra.nodes import TRUE, ColumnRef, Literal
-from proxy.sql.render.dialect import DuckDB, double
+from proxy.sql.render.dialect import double
+from proxy.sql.render.duckdb.dialect import DUCKDB, DuckDB
 from proxy.sql.render.renderer import Renderer
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
@@ -192,7 +193,7 @@ def test_every_unit_above_the_limit_is_a_candidate(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("half", [1000.0, 0.1, 1e-300, 5e-324, 1e300])
 def test_a_row_is_clamped_and_truncated_as_defined(middle: float, half: float) -> None:
     reference = ColumnRef(0, "x", SqlType.FLOAT8)
-    text = scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77)
+    text = scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77, DUCKDB)
     values = [0.0, -0.0, 1.0, -1.0, 999.9999999999999, 1000.0, 1000.0000000000001, 1e308, -1e308, 5e-324, math.inf,
               -math.inf, math.nan, None, *(middle + half * i / 7 for i in range(-9, 10))]  # fmt: skip
     with duckdb.connect() as connection:

@@ -41,7 +41,8 @@ from proxy.sql.algebra.nodes import Literal, Null
 from proxy.sql.literals.plain_texts import read_plain
 from proxy.sql.query.block import BoundBlock
 from proxy.sql.query.stages import StageRow
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sqltypes import TYPE_NAMES
 
 CASES = Path(__file__).resolve().parents[2] / "cases"

@@ -15,7 +15,9 @@ import duckdb
 from proxy.errors import Unsupported
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sql.functions.templates import uses
-from proxy.sql.render.dialect import DUCKDB, Dialect
+from proxy.sql.render.dialect import Dialect
+from proxy.sql.render.duckdb.dialect import DUCKDB
+from proxy.sql.render.duckdb.functions import SPELLINGS
 from proxy.sql.render.postgres.dialect import POSTGRES
 from proxy.sqltypes import SqlType
 from tests.postgres_server import private_server
@@ -36,7 +38,7 @@ Asked = tuple[str, str, SqlType]
 def calls(dialect: Dialect) -> Iterator[Asked]:
     """(what it is, spelled for arguments that are NULL, type) of each function and kinds of arguments that it takes."""
     for name, function in FUNCTIONS.items():
-        template = function.duckdb
+        template = SPELLINGS[name].text
         taken = 1 + max((n for n in range(10) if uses(template, n)), default=-1)
         for size in range(1, 4) if "{*}" in template else (taken,):
             for kinds in product(KINDS, repeat=size if size <= MOST_ARGUMENTS else 0):

@@ -19,6 +19,7 @@ from proxy.sql.algebra.nodes import Block, Call, Scalar
 from proxy.sql.query.block import bind_block
 from proxy.sql.query.split import split
 from proxy.sql.relations.scope import Catalog
+from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.renderer import Renderer
 from proxy.sql.syntax.parse import split_statements
 from proxy.sqltypes import SqlType
@@ -60,7 +61,10 @@ def block_of(condition: str) -> Block:
 def spelled(condition: str) -> str:
     block = block_of(condition)
     domains = Domains(block)
-    return " AND ".join(Renderer(domains.column, domains.may_raise, "UTC").condition(w) for w in block.where) or "TRUE"
+    return (
+        " AND ".join(Renderer(domains.column, domains.operands, "UTC", DUCKDB).condition(w) for w in block.where)
+        or "TRUE"
+    )
 
 
 def stored_as(kind: str, values: tuple[str, ...]) -> duckdb.DuckDBPyConnection:
@@ -203,7 +207,7 @@ def test_halves_are_rounded_as_postgresql_rounds_the_type(expression: str) -> No
     (measured,) = block_of(f"{expression} IS NULL").where
     assert isinstance(measured, Call)
     domains = Domains(block_of("TRUE"))
-    text = Renderer(domains.column, domains.may_raise, "UTC").measure(measured.args[0])
+    text = Renderer(domains.column, domains.operands, "UTC", DUCKDB).measure(measured.args[0])
     with stored_as("DECIMAL(28,8)", values) as connection:
         rows = connection.execute(f"SELECT {text} FROM numbers AS s0 WHERE n IS NOT NULL ORDER BY rowid").fetchall()
     assert tuple(float(value) for (value,) in rows) == results

@@ -11,6 +11,7 @@ from proxy.sql.conditions.patterns import of_split
 from proxy.sql.functions.letters import initcap, left, like, lower, right, upper
 from proxy.sql.functions.table import FUNCTIONS
 from proxy.sql.functions.templates import fill
+from proxy.sql.render.duckdb.functions import SPELLINGS
 
 SURROGATES = range(0xD800, 0xE000)
 pytestmark = pytest.mark.no_cover  # a million letters
@@ -23,7 +24,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_every_letter_changes_as_in_the_engine(engine: duckdb.DuckDBPyConnection) -> None:
-    spelled = ", ".join(fill(FUNCTIONS[name].duckdb, ("chr(i::integer)",)) for name in ("lower", "upper"))
+    spelled = ", ".join(fill(SPELLINGS[name].text, ("chr(i::integer)",)) for name in ("lower", "upper"))
     rows = engine.execute(
         f"select chr(i::integer), {spelled} from range(1, 1114112) t(i)"
         f" where i not between {SURROGATES.start} and {SURROGATES.stop - 1}"
@@ -67,7 +68,7 @@ def test_no_pattern_takes_long() -> None:
 def told(engine: duckdb.DuckDBPyConnection, name: str, *values: str | int) -> object:
     """What the engine makes of constants."""
     marks = tuple(f"(${n})" for n in range(1, len(values) + 1))
-    found = engine.execute(f"select {fill(FUNCTIONS[name].duckdb, marks)}", list(values)).fetchone()
+    found = engine.execute(f"select {fill(SPELLINGS[name].text, marks)}", list(values)).fetchone()
     assert found is not None
     return found[0]
 

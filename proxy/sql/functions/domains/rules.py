@@ -3,7 +3,7 @@
 Rules for the rows of `sql.functions`. Claim: for arguments inside their domains, NULL aside, a rule's domain contains
 every value of the function. Two things rest on it. A bound on a measure does not: it is applied again as a clamp in the
 rendered SQL, so a rule that is too narrow there costs accuracy and never privacy. That integer arithmetic stays inside
-64 bits does: `Domains.may_raise` believes the domain, so a rule that is too narrow could let a row raise.
+64 bits does: `hazards` believe the domain, so a rule that is too narrow could let a row raise.
 """
 
 from __future__ import annotations

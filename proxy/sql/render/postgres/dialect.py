@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from types import MappingProxyType
 
 from proxy.errors import Unsupported
+from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.templates import fill, uses
-from proxy.sql.render.dialect import quote, text_literal
+from proxy.sql.render.dialect import Abilities, Overflow, parameters, quote, text_literal
 from proxy.sql.render.postgres import functions as postgres_functions
 from proxy.sql.render.postgres.spelling import AWAY
 from proxy.sql.render.postgres.texts import in_case
@@ -34,20 +36,63 @@ _TYPES = MappingProxyType({
 })  # fmt: skip
 
 
+_ABILITIES = Abilities(
+    doubles=Overflow.RAISING, half_joins=False, numerics_cost=True, ids_by_range=False, filters_early=False,
+    counts_in_words=False,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Postgres:
     """PostgreSQL's spellings. Implements `Dialect`."""
 
     name: str = "postgres"
-    has_total_doubles: bool = False
-    joins_half: bool = False
+    abilities: Abilities = _ABILITIES
     huge: str = "NUMERIC"
-    small: str = "INTEGER"  # sums of BIGINT are numeric
     fence: str = "\nOFFSET 0"
 
     @property
     def types(self) -> Mapping[SqlType, str]:
         return _TYPES
+
+    def quote(self, name: str) -> str:
+        return quote(name)
+
+    def text_literal(self, text: str) -> str:
+        return text_literal(text)
+
+    def day(self, value: date) -> str:
+        return f"DATE '{value.isoformat()}'"
+
+    def moment(self, value: datetime) -> str:
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+
+    def once(self, name: str, body: str) -> str:
+        return f"{name} AS MATERIALIZED ({body})"
+
+    def whole(self, text: str) -> str:
+        return f"trunc({text})::BIGINT"
+
+    def small_whole(self, text: str) -> str:
+        return f"trunc({text})::INTEGER"  # sums of BIGINT are numeric
+
+    def rounded_up(self, text: str, kind: str) -> str:
+        return f"ceil({text})::{kind}"
+
+    def ratio(self, dividend: str, divisor: str) -> str:
+        return f"{dividend} / {divisor}"
+
+    def wide_sum(self, text: str) -> str:
+        return f"sum({text})"
+
+    def bytes_of(self, text: str) -> str:
+        return f'({text}::VARCHAR COLLATE "C")'
+
+    def as_text(self, text: str, kind: SqlType) -> str:
+        return f"{text}::VARCHAR"
+
+    def tuple_of(self, texts: Sequence[str]) -> str:
+        return f"row({', '.join(texts)})"
 
     def double(self, value: float) -> str:
         return f"'{value!r}'::FLOAT8"
@@ -100,14 +145,23 @@ class Postgres:
     def half_join(self, others: str, same: str) -> str:
         return f"WHERE EXISTS (SELECT 1 FROM {others} WHERE {same})"
 
-    def among(self, lists: str, columns: Sequence[tuple[str, SqlType]]) -> str:
+    def among(self, columns: Sequence[tuple[str, SqlType]]) -> str:
         """By a hashed IN, which knows no NULL: each column goes in as whether it is one, and what it is else."""
         ours = ", ".join(f"{name} IS NULL, coalesce({name}, {_some(kind)})" for name, kind in columns)
         theirs = ", ".join(f"p{i} IS NULL, coalesce(p{i}, {_some(kind)})" for i, (_, kind) in enumerate(columns, 1))
-        return f"WHERE ({ours}) IN (SELECT {theirs} FROM (SELECT {lists}) AS kept)"
+        return f"WHERE ({ours}) IN (SELECT {theirs} FROM (SELECT {parameters(columns, _TYPES)}) AS kept)"
+
+    def gathered(self, text: str) -> str:
+        return text
+
+    def sparse(self, text: str) -> str:
+        return text
+
+    def counters(self, keys: Sequence[str], slots: int, width: int, there: str) -> str:
+        raise AssertionError("without counts in words")
 
     def relation(self, parts: tuple[str, ...]) -> str:
-        return ".".join(map(quote, parts if len(parts) > 1 else (DEFAULT_SCHEMA, *parts)))
+        return ".".join(map(self.quote, parts if len(parts) > 1 else (DEFAULT_SCHEMA, *parts)))
 
     def span(self, months: int, days: int, microseconds: int) -> str:
         if abs(months) * 31 + abs(days) + abs(microseconds) / DAY_MICROSECONDS > LONGEST_DAYS:
@@ -139,7 +193,7 @@ class Postgres:
     def local_time(self, text: str, zone: str) -> str:
         first, last = (f"TIMESTAMPTZ {end}" for end in _CALENDAR)
         inside = f"{text} BETWEEN {first} AND {last} OR NOT isfinite({text})"
-        return f"(CASE WHEN {inside} THEN {text} AT TIME ZONE {text_literal(zone)} END)"
+        return f"(CASE WHEN {inside} THEN {text} AT TIME ZONE {self.text_literal(zone)} END)"
 
     def link(self, text: str) -> str:
         number = f"{text}::NUMERIC"
@@ -154,6 +208,13 @@ class Postgres:
 
     def total(self, text: str) -> str:
         return text
+
+    def may_raise(self, function: str, of: Operands) -> bool:
+        spelling = postgres_functions.SPELLINGS.get(function)
+        return spelling is not None and spelling.may_raise(of)
+
+    def times_written(self, function: str, place: int) -> int:
+        return 1  # in a sub-select, if it is named more than once
 
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
         spelling = postgres_functions.SPELLINGS.get(function)

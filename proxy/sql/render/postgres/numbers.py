@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from types import MappingProxyType
 
+from proxy.policy.model import Domain
+from proxy.sql.functions.domains.intervals import number_range
+from proxy.sql.functions.hazards import Operands, overflows
 from proxy.sql.render.postgres.spelling import AWAY, LARGE, SMALL, SpelledArguments, Spelling, number_of
+from proxy.sqltypes import SqlType
 
 _INT8 = "BETWEEN -9223372036854775808 AND 9223372036854775807"
 _X, _Y = "{0}::FLOAT8", "{1}::FLOAT8"
@@ -17,7 +21,7 @@ def _whole_numbers(operator: str) -> Spelling:
     """Sums and products, by way of numeric where they could be too large."""
     exact = f"{{0}}::NUMERIC {operator} {{1}}::NUMERIC"
     checked = f"CASE WHEN {exact} {_INT8} THEN ({exact})::BIGINT END"
-    return Spelling(f"{{0}} {operator} {{1}}", checked)
+    return Spelling(f"{{0}} {operator} {{1}}", checked, overflows)
 
 
 # Doubles have the values that IEEE 754 gives them, as in the other engine: what overflows is infinite. But for what is
@@ -27,6 +31,32 @@ _LARGEST = "'1.7976931348623157e308'::FLOAT8"
 _MOST, _LEAST = "'1.797e308'::FLOAT8", "'1e-300'::FLOAT8"  # of results: comparing with quotients is itself not exact
 _ARE_NO_NUMBERS = f"{_SIZES[0]} > {_LARGEST} OR {_SIZES[1]} > {_LARGEST}"  # infinite, or NaN: PostgreSQL's largest
 _INFINITY, _HALF_THE_RANGE = "'Infinity'::FLOAT8", "'8.98846567431158e307'::FLOAT8"
+
+
+_SMALL = 1e150  # doubles of this size have sums, differences and products that are doubles
+_ABOVE_A_HALF = 0.51  # ends of roots, powers and logarithms are themselves rounded
+
+
+def _sum_leaves(of: Operands) -> bool:
+    """Whether a sum or difference may be beyond the doubles."""
+    return not all(map(_is_small, (*of.domains, of.result)))
+
+
+def _product_leaves(of: Operands) -> bool:
+    """The same of a product, which may also be nearer to zero than any double."""
+    return _sum_leaves(of) or not any(map(_is_no_fraction, of.kinds, of.domains))
+
+
+def _is_small(domain: Domain) -> bool:
+    """Whether all numbers are far from the largest double."""
+    ends = number_range(domain)
+    return ends is not None and max(abs(ends[0]), abs(ends[1])) <= _SMALL
+
+
+def _is_no_fraction(kind: SqlType, factor: Domain) -> bool:
+    """Whether no double times the factor is rounded to zero: it is zero itself, or above a half in size."""
+    ends = number_range(factor)
+    return kind.is_integer or (ends is not None and (ends[0] > _ABOVE_A_HALF or ends[1] < -_ABOVE_A_HALF))
 
 
 def _doubles(operator: str) -> str:
@@ -132,15 +162,15 @@ SPELLINGS = MappingProxyType({
     **{f"integer {sign}": _whole_numbers(sign) for sign in ("+", "-", "*")},
     # the one quotient that is too large is that of the smallest number by -1
     "integer /": Spelling("{0} / nullif({1}, 0)", "CASE WHEN {1} = -1 THEN CASE WHEN {0} > -9223372036854775808 "
-                          "THEN -{0} END ELSE {0} / nullif({1}, 0) END"),
+                          "THEN -{0} END ELSE {0} / nullif({1}, 0) END", overflows),
     "integer %": Spelling("{0} % nullif({1}, 0)"),
-    "integer negate": Spelling("-({0})", "CASE WHEN {0} > -9223372036854775808 THEN -{0} END"),
+    "integer negate": Spelling("-({0})", "CASE WHEN {0} > -9223372036854775808 THEN -{0} END", overflows),
     **{f"integer {sign}": Spelling(f"{{0}} {sign} {{1}}") for sign in ("&", "|", "#")},
     "integer >>": Spelling("({0})::BIGINT >> ({1})::INTEGER"),
-    "integer abs": Spelling("abs({0})", "CASE WHEN {0} > -9223372036854775808 THEN abs({0}) END"),
-    "+": Spelling(f"{_X} + {_Y}", _doubles("+")),
-    "-": Spelling(f"{_X} - {_Y}", _doubles("-")),
-    "*": Spelling(f"{_X} * {_Y}", _MULTIPLIED),
+    "integer abs": Spelling("abs({0})", "CASE WHEN {0} > -9223372036854775808 THEN abs({0}) END", overflows),
+    "+": Spelling(f"{_X} + {_Y}", _doubles("+"), _sum_leaves),
+    "-": Spelling(f"{_X} - {_Y}", _doubles("-"), _sum_leaves),
+    "*": Spelling(f"{_X} * {_Y}", _MULTIPLIED, _product_leaves),
     "/": Spelling(_DIVIDED),
     "%": Spelling(_REMAINDER),
     "negate": Spelling("-({0})"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from proxy.sql.functions.hazards import Hazard, never
+
 SpelledArguments = tuple[str, ...]
 
 
@@ -16,11 +18,14 @@ def as_they_are(args: SpelledArguments) -> SpelledArguments:
 class Spelling:
     """Templates of one function; "" for the same as `plain`.
 
+    may_raise: whether `plain` could raise for some row, so that `checked` is written.
+
     prepared: what becomes of the arguments, as a format or a pattern. It raises ValueError where PostgreSQL has none.
     """
 
     plain: str
     checked: str = ""
+    may_raise: Hazard = never
     whole: str = ""
     prepared: Callable[[SpelledArguments], SpelledArguments] = as_they_are
 

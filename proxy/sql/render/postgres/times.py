@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+from proxy.sql.functions.hazards import arrives_outside, either_unbounded, leaves_calendar
 from proxy.sql.render.dialect import text_literal
 from proxy.sql.render.postgres.spelling import (
     AWAY,
@@ -45,7 +46,8 @@ def _field(name: str, divisor: str = "") -> Spelling:
 def _moved(sign: str) -> Spelling:
     near = f"{{1}} BETWEEN -{_FAR_DAYS} AND {_FAR_DAYS}"
     return Spelling(f"{{0}} {sign} ({{1}})::INTEGER",
-                    f"CASE WHEN {IN_CALENDAR} AND {near} THEN {{0}} {sign} {{1}}::INTEGER END")  # fmt: skip
+                    f"CASE WHEN {IN_CALENDAR} AND {near} THEN {{0}} {sign} {{1}}::INTEGER END",
+                    arrives_outside)  # fmt: skip
 
 
 def _truncated(unit: str) -> Spelling:
@@ -53,6 +55,7 @@ def _truncated(unit: str) -> Spelling:
         f"date_trunc('{unit}', ({{0}})::TIMESTAMP)",
         f"CASE WHEN {IN_CALENDAR} THEN date_trunc('{unit}', {{0}}::TIMESTAMP) "
         "WHEN NOT isfinite({0}) THEN {0}::TIMESTAMP END",
+        leaves_calendar,
     )
 
 
@@ -60,6 +63,7 @@ def _shifted(sign: str) -> Spelling:
     return Spelling(
         f"({{0}}) {sign} ({{1}})",
         f"CASE WHEN {IN_OUR_ERA} THEN {{0}} {sign} {{1}} WHEN NOT isfinite({{0}}) THEN {{0}}::TIMESTAMP END",
+        arrives_outside,
     )
 
 
@@ -132,6 +136,7 @@ SPELLINGS = MappingProxyType({
     "time - time": Spelling(
         _DIFFERENCE % 1,
         f"CASE WHEN {IN_CALENDAR} AND {{1}} BETWEEN {FIRST} AND {LAST} THEN {_DIFFERENCE % 1} END",
+        either_unbounded,
     ),
     # ages of times in the calendar
     "age": _of_age("((extract(year FROM a) * 12 + extract(month FROM a)) * 2592000 + extract(day FROM a) * 86400"
