@@ -11,8 +11,8 @@ from proxy.plan.vector.moments import ROW_UNITS, ScaledSum
 from proxy.sql.render.dialect import double
 
 
-def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
-    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number.
+def scaled_integer(value: str, scaled: ScaledSum, missing: int, kind: str = "::BIGINT") -> str:
+    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number. kind: "" for a double, which holds it too.
 
     A row inside its bounds takes as few operations as possible. Dividing by half/2^30 instead of multiplying by 2^30
     at the end gives the same double: powers of two are exact.
@@ -24,8 +24,8 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int) -> str:
     least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
     inside = f"{value} BETWEEN {double(outermost(scaled, scaled.least))} AND {double(outermost(scaled, scaled.most))}"
     return (
-        f"(CASE WHEN {inside} THEN trunc({units})::BIGINT WHEN isfinite({value})"
-        f" THEN trunc(greatest(least({units}, {most}), {least}))::BIGINT ELSE {missing} END)"
+        f"(CASE WHEN {inside} THEN trunc({units}){kind} WHEN isfinite({value})"
+        f" THEN trunc(greatest(least({units}, {most}), {least})){kind} ELSE {missing} END)"
     )
 
 

@@ -23,6 +23,12 @@ from proxy.sql.render.renderer import Renderer
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 
+#: Measures that read a column more than once; the last of each reads it in a condition too.
+COMPOSED = (
+    "select status, sum(amount * (1000 - amount)), sum(amount * 2), avg(amount / 4) from orders group by status",
+    "select plan, sum(height * height), sum(height * age), avg(height) from users group by plan",
+    "select status, sum(amount * amount), sum(case when amount > 3 then amount * 2 end) from orders group by 1",
+)
 QUERIES = (
     "select count(*) from orders where amount >= 500",
     "select count(*) from orders where amount < 700 and amount > 3",
@@ -42,6 +48,7 @@ QUERIES = (
     "select status, avg(amount), count(distinct user_id) from orders where amount is not null group by 1",
     "select status, sum(amount), count(amount), stddev(amount) from orders group by 1",
     "select status, corr(amount, store_id % 5), bool_or(amount > 500) from orders group by 1",
+    *COMPOSED,
 )
 ROW_INTEGER = MomentTerms.row_integer
 
@@ -106,6 +113,7 @@ def spell_plainly(patch: pytest.MonkeyPatch) -> None:
         return f"{self._raw(column)} {op} {self._literal(literal)}"
 
     patch.setattr(MomentTerms, "row_integer", plain_row_integer)
+    patch.setattr(MomentTerms, "row_whole", plain_row_integer)
     patch.setattr(_Writer, "_candidates", lambda *_: "")
     patch.setattr(MomentTerms, "short_key_texts", MomentTerms.key_texts)
     patch.setattr(DuckDB, "read_within", lambda _self, _text, _kind, _ends, read: read)
@@ -129,6 +137,13 @@ def test_short_cuts_change_no_integer(
     for connection in shops:
         quickly, wanted = (cells_of(connection.execute(sql).fetchall()) for sql in (quick, slow))
         assert quickly == wanted
+
+
+@pytest.mark.parametrize(("query", "clamps"), [*zip(COMPOSED, (1, 2, 2), strict=True)])
+def test_a_column_that_measures_share_is_clamped_once_for_each_row(query: str, clamps: int) -> None:
+    """Beside what a condition reads, which stands where it is."""
+    rows = plan(query, context(lowered=Lowered(rows_per_group=4, groups=2))).sql.rsplit("FROM (SELECT", 1)[1]
+    assert rows.count("least(greatest(") == clamps
 
 
 LIGHT = (
