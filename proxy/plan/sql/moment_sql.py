@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import assert_never
 
 from proxy.analysis.analyse import Analysed
@@ -39,7 +40,7 @@ from proxy.plan.vector.moments import (
 )
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.algebra.canonical import in_order
-from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, columns_of, conjuncts
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, children, columns_of, conjuncts
 from proxy.sql.render.dialect import Dialect, Overflow
 from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.renderer import Renderer, is_costly, middle_of
@@ -69,6 +70,14 @@ class VectorStatement:
     cut_weight: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class SharedColumns:
+    """Texts of columns' clamped values by their names, and by the texts of measures the same over these names."""
+
+    columns: Mapping[str, str]
+    measures: Mapping[str, str]
+
+
 class MomentTerms:
     """The expressions of one statement."""
 
@@ -77,12 +86,15 @@ class MomentTerms:
         self._s = statement
         self._held = held or {}
         self._a = self.analysed = statement.analysed
-        domains = self._a.domains
         self.dialect = statement.dialect
-        self.renderer = Renderer(domains.column, domains.operands, statement.time_zone, self.dialect)
+        self.renderer = self._renderer()
         self.source = RowSource(self._a, self.renderer)
         self.units = [f"u{i}" for i in range(len(self.unit_columns()))]
         self.keys = [f"k{i}" for i in range(len(self._a.keys))]
+
+    def _renderer(self, named: Mapping[ColumnRef, str] = MappingProxyType({})) -> Renderer:
+        domains = self._a.domains
+        return Renderer(domains.column, domains.operands, self._s.time_zone, self.dialect, named)
 
     # --- rows -----------------------------------------------------------------------------------------------
 
@@ -97,6 +109,26 @@ class MomentTerms:
         if is_short and not even_few and (not values or self._reads_columns_in_place()):
             return {}
         return {t: f"v{i}" for i, t in enumerate(values)} | {t: f"c{i}" for i, t in enumerate(conditions)}
+
+    def read_once(self) -> SharedColumns:
+        """Columns that measures are computed from more than once: their clamped values, and the measures over these.
+
+        Only measures of which every column is among them; reading a column never raises, so that this is done before.
+        """
+        composed = dict.fromkeys(s.of for m in self._s.moments for s in measures_of(m) if s.of.type.is_number)
+        read = {of: _columns_read(of) for of in composed if not isinstance(of, ColumnRef)}
+        names = {c: f"b{i}" for i, c in enumerate(dict.fromkeys(c for columns in read.values() for c in columns))}
+        if len(names) == sum(map(len, read.values())) or self.dialect.abilities.doubles is not Overflow.INFINITE:
+            return SharedColumns({}, {})
+        over = dict[str, str]()
+        for of in read:
+            renderer = self._renderer(names)
+            text = self.dialect.as_double(renderer.measure(of))
+            if not renderer.reads_stored:
+                over[self._double(of)] = text
+        used = dict.fromkeys(c for of, columns in read.items() if self._double(of) in over for c in columns)
+        kept = {names[c]: self.renderer.measure(c) for c in used}
+        return SharedColumns(kept, over)
 
     def _tests(self, moment: Moment, values: Mapping[str, None]) -> list[str]:
         """The tests of rows in a moment's condition, those aside which can be told by the values."""
@@ -258,12 +290,20 @@ class MomentTerms:
             case _ as never:
                 assert_never(never)
 
+    def row_whole(self, moment: RowSum) -> str:
+        """The same number, of whichever type is made soonest; it is multiplied then."""
+        dialect = self.dialect
+        if not isinstance(moment, ScaledSum) or dialect.abilities.doubles is not Overflow.INFINITE:
+            return self.row_integer(moment)
+        value, missing = self._double(moment.of), self._missing_integer(moment)
+        return total_doubles.scaled_integer(value, moment, missing, dialect, dialect.truncated)
+
     def _scaled_integer(self, moment: ScaledSum) -> str:
         missing = self._missing_integer(moment)
         value = self._double(moment.of)
         match self.dialect.abilities.doubles:
             case Overflow.INFINITE:
-                return total_doubles.scaled_integer(value, moment, missing, self.dialect)
+                return total_doubles.scaled_integer(value, moment, missing, self.dialect, self.dialect.whole)
             case Overflow.RAISING:
                 return self._numeric_integer(moment) or checked_doubles.scaled_integer(value, moment, missing)
             case _ as never:
@@ -413,3 +453,15 @@ class MomentTerms:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
         return math.floor(NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
+
+
+def _columns_read(scalar: Scalar) -> tuple[ColumnRef, ...]:
+    """The columns of a scalar, each as often as it stands there."""
+    found, rest = list[ColumnRef](), [scalar]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, ColumnRef):
+            found.append(part)
+        else:
+            rest.extend(children(part))
+    return tuple(found)

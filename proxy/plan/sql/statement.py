@@ -86,9 +86,7 @@ class _Writer:
         text = self._summed(self._terms, keys, rows)
         if not held or len(text) <= _READABLE:
             return text
-        named = zip([*keys, *held], [*self._terms.keys, *held.values()], strict=True)
-        columns = ", ".join(f"{value} AS {name}" for value, name in named)
-        rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
+        rows = self._present(dict(zip(self._terms.keys, keys, strict=True)), held, rows)
         return self._summed(MomentTerms(self._statement, held), self._terms.keys, rows)
 
     def _summed(self, terms: MomentTerms, keys: list[str], rows: str) -> str:
@@ -112,7 +110,7 @@ class _Writer:
     def _sum_of_rows(self, terms: MomentTerms, index: int, moment: RowSum) -> str:
         """Over rows that are brought to the final grid one by one."""
         factor = self._dialect.double(self._statement.allocation.weights[index] * self._statement.scale / ROW_UNITS)
-        on_grid = self._dialect.whole(f"{terms.row_integer(moment)} * {factor}")
+        on_grid = self._dialect.whole(f"{terms.row_whole(moment)} * {factor}")
         return f"{self._dialect.wide_sum(on_grid)}{terms.filter(moment)}"
 
     def _one_cell(self) -> str:
@@ -358,10 +356,22 @@ class _Writer:
             units = self._terms.sparse_units(units)
         if not held and not listed:
             return self._terms, units, keys, rows
-        texts = zip([*units, *keys, *held], [*self._terms.units, *self._terms.keys, *held.values()], strict=True)
-        columns = ", ".join(_named(text, name) for text, name in texts)
-        rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
+        named = zip([*self._terms.units, *self._terms.keys], [*units, *keys], strict=True)
+        rows = self._present(dict(named), held, rows)
         return MomentTerms(self._statement, held), self._terms.units, self._terms.keys, rows
+
+    def _present(self, grouped: Mapping[str, str], held: Mapping[str, str], rows: str) -> str:
+        """FROM a sub-select that names what is computed for each row. grouped: texts of units and keys, by name."""
+        shared = self._terms.read_once()
+        texts = {**grouped, **{name: text for text, name in held.items()}}
+        levels = [texts]
+        if shared.columns:
+            inner = {name: text for name, text in texts.items() if text not in shared.measures}
+            levels = [{**inner, **shared.columns}, {n: shared.measures.get(t, n) for n, t in texts.items()}]
+        for level in levels:
+            columns = ", ".join(_named(text, name) for name, text in level.items())
+            rows = f"FROM (SELECT {columns}\n{rows}{self._dialect.fence}) AS present"
+        return rows
 
     # --- norms --------------------------------------------------------------------------------------------
 

@@ -6,13 +6,16 @@ Where it does: `checked_doubles`, which makes the same integers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from proxy.plan.vector.moments import ROW_UNITS, ScaledSum
 from proxy.sql.render.dialect import Dialect
 
 
-def scaled_integer(value: str, scaled: ScaledSum, missing: int, dialect: Dialect) -> str:
-    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number.
+def scaled_integer(
+    value: str, scaled: ScaledSum, missing: int, dialect: Dialect, truncated: Callable[[str], str]
+) -> str:
+    """trunc(2^30 clamp((x - middle)/half)), `missing` for what is no number. truncated: how a double is.
 
     A row inside its bounds takes as few operations as possible. Dividing by half/2^30 instead of multiplying by 2^30
     at the end gives the same double: powers of two are exact.
@@ -25,8 +28,8 @@ def scaled_integer(value: str, scaled: ScaledSum, missing: int, dialect: Dialect
     least, most = double(scaled.least * ROW_UNITS), double(scaled.most * ROW_UNITS)
     inside = f"{value} BETWEEN {double(outermost(scaled, scaled.least))} AND {double(outermost(scaled, scaled.most))}"
     return (
-        f"(CASE WHEN {inside} THEN {dialect.whole(units)} WHEN {dialect.finite(value)}"
-        f" THEN {dialect.whole(f'greatest(least({units}, {most}), {least})')} ELSE {missing} END)"
+        f"(CASE WHEN {inside} THEN {truncated(units)} WHEN {dialect.finite(value)}"
+        f" THEN {truncated(f'greatest(least({units}, {most}), {least})')} ELSE {missing} END)"
     )
 
 

@@ -1,14 +1,15 @@
 """In which one form is a block planned, however its conditions were spelled?
 
 Texts that differ only in the order of conditions, of operands that may be exchanged or of the items of IN, or in the
-spelling of a comparison of whole numbers, are one block afterwards, and so one release. Every rewriting keeps what a
-scalar says of every row, NULL included: see docs/claims/reuse.md.
+spelling of a comparison of whole numbers or days, are one block afterwards, and so one release. Every rewriting keeps
+what a scalar says of every row, NULL included: see docs/claims/reuse.md.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from datetime import datetime, time
 from decimal import Decimal
 
 from proxy.sql.algebra.comparisons import HOLDS, MIRRORED, NEGATED
@@ -63,6 +64,8 @@ def _tested(condition: Scalar) -> Scalar:
             return _tested(Call("=", (argument, item), SqlType.BOOL))
         case Call(op, (left, Literal() as right)) if op in HOLDS and left.type.is_integer:
             return _of_whole_numbers(condition, left, right)
+        case Call(op, (Call("cast time to timestamp", (day,)), Literal(datetime() as moment))) if op in HOLDS:
+            return _of_days(condition, day, moment) if day.type is SqlType.DATE else condition
         case _:
             return condition
 
@@ -155,3 +158,13 @@ def _of_whole_numbers(call: Call, left: Scalar, right: Literal) -> Call:
         return replace(call, function=">=", args=(left, Literal(least, SqlType.INT8)))
     most = whole - 1 if is_whole and op == "<" else whole
     return replace(call, function="<=", args=(left, Literal(most, SqlType.INT8)))
+
+
+def _of_days(call: Call, day: Scalar, moment: datetime) -> Call:
+    """A comparison of a day's start with a time, as one of the day: `d < '2024-05-01 12:00'` is `d <= '2024-05-01'`."""
+    op, is_start = call.function, moment.time() == time.min
+    if not is_start:
+        op = {"<": "<=", ">=": ">"}.get(op, op)
+    if op in ("=", "<>") and not is_start:
+        return call
+    return replace(call, function=op, args=(day, Literal(moment.date(), SqlType.DATE)))

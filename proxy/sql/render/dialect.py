@@ -97,6 +97,10 @@ class Dialect(Protocol):
         """A double as a BIGINT, truncated toward zero; of what has none, anything but an error."""
         ...
 
+    def truncated(self, text: str) -> str:
+        """A double truncated toward zero, as a double."""
+        ...
+
     def small_whole(self, text: str) -> str:
         """The same of a number of at most 31 bits, in the type whose sums are computed quickest."""
         ...

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
+from types import MappingProxyType
 from typing import assert_never
 from zoneinfo import ZoneInfo
 
@@ -45,9 +46,12 @@ class Renderer:
 
     def __init__(
         self, column: Callable[[ColumnRef], Column], operands: Callable[[Call], Operands], time_zone: str,
-        dialect: Dialect,
+        dialect: Dialect, named: Mapping[ColumnRef, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
+        """named: columns whose clamped values a sub-select has, by their names there."""
         self.dialect = dialect
+        self.reads_stored = False  # whether anything was spelled that is in the rows themselves
+        self._named = named
         self.column = column
         self._operands = operands
         self._zone = time_zone
@@ -248,6 +252,7 @@ class Renderer:
 
     def _raw(self, reference: ColumnRef) -> str:
         """The stored value in its computing type; never raises for the types a policy may declare."""
+        self.reads_stored = True
         text = self.stored(reference)
         if reference.type is SqlType.TIMESTAMPTZ:
             return self.dialect.local_time(text, self._zone)
@@ -258,6 +263,8 @@ class Renderer:
         return self.dialect.stored(text, reference.type, limited=self.column(reference).limited_digits)
 
     def _read(self, reference: ColumnRef, reading: Reading) -> str:
+        if reading is Reading.MEASURE and reference in self._named:
+            return self._named[reference]
         raw = self._raw(reference)
         column = self.column(reference)
         if reading is Reading.KEY or not isinstance(column.domain, (Bounded, Listed)):

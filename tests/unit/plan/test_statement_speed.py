@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import duckdb
 import pytest
@@ -24,6 +24,12 @@ from proxy.sql.render.renderer import Renderer
 from proxy.sqltypes import SqlType
 from tests.unit.plan.shop import context, plan
 
+#: Measures that read a column more than once; the last of each reads it in a condition too.
+COMPOSED = (
+    "select status, sum(amount * (1000 - amount)), sum(amount * 2), avg(amount / 4) from orders group by status",
+    "select plan, sum(height * height), sum(height * age), avg(height) from users group by plan",
+    "select status, sum(amount * amount), sum(case when amount > 3 then amount * 2 end) from orders group by 1",
+)
 QUERIES = (
     "select count(*) from orders where amount >= 500",
     "select count(*) from orders where amount < 700 and amount > 3",
@@ -43,6 +49,7 @@ QUERIES = (
     "select status, avg(amount), count(distinct user_id) from orders where amount is not null group by 1",
     "select status, sum(amount), count(amount), stddev(amount) from orders group by 1",
     "select status, corr(amount, store_id % 5), bool_or(amount > 500) from orders group by 1",
+    *COMPOSED,
 )
 ROW_INTEGER = MomentTerms.row_integer
 
@@ -107,6 +114,7 @@ def spell_plainly(patch: pytest.MonkeyPatch) -> None:
         return f"{self._raw(column)} {op} {self._literal(literal)}"
 
     patch.setattr(MomentTerms, "row_integer", plain_row_integer)
+    patch.setattr(MomentTerms, "row_whole", plain_row_integer)
     patch.setattr(_Writer, "_candidates", lambda *_: "")
     patch.setattr(MomentTerms, "short_key_texts", MomentTerms.key_texts)
     patch.setattr(DuckDB, "read_within", lambda _self, _text, _kind, _ends, read: read)
@@ -130,6 +138,13 @@ def test_short_cuts_change_no_integer(
     for connection in shops:
         quickly, wanted = (cells_of(connection.execute(sql).fetchall()) for sql in (quick, slow))
         assert quickly == wanted
+
+
+@pytest.mark.parametrize(("query", "clamps"), [*zip(COMPOSED, (1, 2, 2), strict=True)])
+def test_a_column_that_measures_share_is_clamped_once_for_each_row(query: str, clamps: int) -> None:
+    """Beside what a condition reads, which stands where it is."""
+    rows = plan(query, context(lowered=Lowered(rows_per_group=4, groups=2))).sql.rsplit("FROM (SELECT", 1)[1]
+    assert rows.count("least(greatest(") == clamps
 
 
 LIGHT = (
@@ -191,9 +206,10 @@ def test_every_unit_above_the_limit_is_a_candidate(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("middle", [0.0, 12.5, -3e7])
 @pytest.mark.parametrize("half", [1000.0, 0.1, 1e-300, 5e-324, 1e300])
-def test_a_row_is_clamped_and_truncated_as_defined(middle: float, half: float) -> None:
+@pytest.mark.parametrize("truncated", [DUCKDB.whole, DUCKDB.truncated])
+def test_a_row_is_clamped_and_truncated_as_defined(truncated: Callable[[str], str], middle: float, half: float) -> None:
     reference = ColumnRef(0, "x", SqlType.FLOAT8)
-    text = scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77, DUCKDB)
+    text = scaled_integer("x", ScaledSum(TRUE, reference, middle, half), 77, DUCKDB, truncated)
     values = [0.0, -0.0, 1.0, -1.0, 999.9999999999999, 1000.0, 1000.0000000000001, 1e308, -1e308, 5e-324, math.inf,
               -math.inf, math.nan, None, *(middle + half * i / 7 for i in range(-9, 10))]  # fmt: skip
     with duckdb.connect() as connection:

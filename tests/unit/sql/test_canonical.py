@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import pytest
 
 from proxy.policy.model import Column
 from proxy.sql.algebra.canonical import canonical, canonical_scalar
-from proxy.sql.algebra.nodes import Call, Case, ColumnRef, Literal, Member, Null, Scalar, conjuncts
+from proxy.sql.algebra.comparisons import HOLDS, with_constant
+from proxy.sql.algebra.nodes import Block, Call, Case, ColumnRef, Literal, Member, Null, Scalar, conjuncts
 from proxy.sqltypes import SqlType
 from tests.oracle.scalars import Evaluator, Reading
 from tests.oracle.values import Stored
@@ -25,6 +27,10 @@ SAME = [
     ("age BETWEEN 20 AND 30", "age <= 30 AND age > 19"),
     ("age = kids", "kids = age"), ("age > kids", "kids < age"), ("age * kids > 3", "kids * age >= 4"),
     ("NOT plan <> 'pro'", "plan = 'pro'"), ("NOT joined < '2024-01-01'", "joined >= date '2024-01-01'"),
+    ("joined < timestamp '2024-05-01'", "joined < date '2024-05-01'"),
+    ("joined <= date '2024-05-01' + interval '1 month'", "date '2024-06-01' >= joined"),
+    ("joined < timestamp '2024-05-01 12:00'", "joined <= date '2024-05-01'"),
+    ("NOT joined < timestamp '2024-05-01 12:00'", "joined > date '2024-05-01'"),
 ]  # fmt: skip
 DIFFERENT = [
     ("age > 30", "age >= 30"), ("age > 30.5", "age > 31"), ("age = 30", "age = 30.5"), ("age > 30", "age < 30"),
@@ -32,6 +38,9 @@ DIFFERENT = [
     ("balance > 30", "balance >= 31"), ("age > kids", "age < kids"),
     ("NOT score > 30", "score <= 30"), ("plan IN ('a', 'b')", "plan IN ('a')"), ("age - kids > 3", "kids - age > 3"),
     ("NOT (age > 30 AND kids > 3)", "NOT age > 30 AND NOT kids > 3"), ("city = 'A'", "city = 'a'"),
+    ("joined < timestamp '2024-05-01 12:00'", "joined < date '2024-05-01'"),
+    ("joined = timestamp '2024-05-01 12:00'", "joined = date '2024-05-01'"),
+    ("joined < timestamptz '2024-05-01'", "joined < date '2024-05-01'"),
 ]  # fmt: skip
 
 
@@ -49,6 +58,25 @@ def test_spellings_have_one_form(one: str, other: str) -> None:
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_meanings_have_forms_of_their_own(one: str, other: str) -> None:
     assert form(one) != form(other)
+
+
+@pytest.mark.parametrize("op", HOLDS)
+@pytest.mark.parametrize("at", [time(), time(microsecond=1), time(12), time(23, 59, 59, 999_999)])
+def test_a_day_is_compared_as_its_start(op: str, at: time) -> None:
+    """Days around the time's own, each with what PostgreSQL's comparison of its start says."""
+    moment = datetime.combine(date(2024, 5, 1), at)
+    start = Call("cast time to timestamp", (ColumnRef(0, "d", SqlType.DATE),), SqlType.TIMESTAMP)
+    block = Block(
+        scans=(), where=(Call(op, (start, Literal(moment, SqlType.TIMESTAMP)), SqlType.BOOL),), keys=(), aggregates=()
+    )
+    (found,) = canonical(block).where
+    compared = with_constant(found)
+    assert compared is not None
+    assert (compared.part == start) == (op in ("=", "<>") and at != time())
+    for day in (date(2024, 4, 30), date(2024, 5, 1), date(2024, 5, 2)):
+        side = day if isinstance(compared.part, ColumnRef) else datetime.combine(day, time())
+        told = HOLDS[compared.operator](side, compared.value)
+        assert told is HOLDS[op](datetime.combine(day, time()), moment)
 
 
 # --- random conditions --------------------------------------------------------------------------------

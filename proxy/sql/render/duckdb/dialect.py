@@ -66,6 +66,9 @@ class DuckDB:
     def whole(self, text: str) -> str:
         return f"trunc({text})::BIGINT"
 
+    def truncated(self, text: str) -> str:
+        return f"trunc({text})"
+
     def small_whole(self, text: str) -> str:
         return self.whole(text)
 

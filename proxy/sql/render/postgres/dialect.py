@@ -73,6 +73,9 @@ class Postgres:
     def whole(self, text: str) -> str:
         return f"trunc({text})::BIGINT"
 
+    def truncated(self, text: str) -> str:
+        return f"trunc({text})"
+
     def small_whole(self, text: str) -> str:
         return f"trunc({text})::INTEGER"  # sums of BIGINT are numeric
 
