@@ -22,6 +22,7 @@ from proxy.admin.open_files import make_room
 from proxy.admin.profiles.file import path_of, read_profiles, with_paid
 from proxy.admin.proposing.public_values import with_found_values
 from proxy.admin.reload import FileWatch
+from proxy.admin.role_check import check_roles
 from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
 from proxy.config import UsersAt, UsersSource
@@ -107,6 +108,7 @@ class Opener:
     def _checked(self, policy: Policy, engine: Engine, stamp: DataStamp) -> Version:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
+        check_roles(policy, users)
         salt = self.secret(f"{policy.dataset}.salt").hex()
         profiles, said = self.profiles(policy)
         for line in said:

@@ -72,10 +72,10 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
     return "\n".join(p for p in parts if p)
 
 
-def database_sql(policy: Policy) -> tuple[str, ...]:
+def database_sql(policy: Policy, visible: Visibility) -> tuple[str, ...]:
     """Settings of the database, one statement each."""
-    database = quote_name(policy.dataset)
-    return tuple(f"ALTER DATABASE {database} SET {name} = {quote_text(v)}" for name, v in setting_defaults(policy))
+    database, settings = quote_name(policy.dataset), dict(setting_defaults(policy)) | dict(visible.settings)
+    return tuple(f"ALTER DATABASE {database} SET {name} = {quote_text(v)}" for name, v in settings.items())
 
 
 def copy_sql(table: Table) -> str:

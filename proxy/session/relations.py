@@ -134,7 +134,7 @@ def _told_beside(account: Account, viewer: Viewer) -> int:
     if account.kind is AccountKind.DATASET or viewer.version.policy.privacy.profile is ProfileUse.CHARGED:
         return 0
     visible = viewer.version.visible_tables(viewer.login)
-    return sum(p.all_pico for p in viewer.version.profiles if p.table in visible)
+    return sum(p.all_pico for p in viewer.version.profiles_for(viewer.login) if p.table in visible)
 
 
 def _beyond(balance: Balance) -> int:
@@ -201,7 +201,9 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 def _policy(viewer: Viewer) -> Sequence[RelationRow]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
     (status, loaded), ledger = _standing(viewer), viewer.dataset.ledger
-    profiles = [p for p in viewer.version.profiles if is_paid(p, viewer.version, viewer.accounts, ledger)]
+    profiles = [
+        p for p in viewer.version.profiles_for(viewer.login) if is_paid(p, viewer.version, viewer.accounts, ledger)
+    ]
     visible = viewer.version.visible_tables(viewer.login)
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table, visible),
