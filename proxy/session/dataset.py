@@ -18,7 +18,7 @@ from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Engine
 from proxy.errors import AuthenticationFailed
-from proxy.front.relations import RELATIONS
+from proxy.front.relations import ADMIN_RELATIONS, RELATIONS
 from proxy.ledger.base import Ledger
 from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
@@ -83,9 +83,10 @@ class Version:
         return self._premises[role]
 
     def _premises_of(self, role: Role, profiles: tuple[TableProfile, ...]) -> Premises:
+        relations = frozenset((*RELATIONS, *(ADMIN_RELATIONS if role.is_admin else ())))
         policy, known = self.policy, {n: self.better_known.get(n, t) for n, t in self.policy.tables.items()}
         return Premises(
-            dataset=policy.dataset, tables=with_limits(policy.tables, profiles), relations=frozenset(RELATIONS),
+            dataset=policy.dataset, tables=with_limits(policy.tables, profiles), relations=relations,
             unique=self.unique, named=with_limits(tables_of(role, known), profiles),
             privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, profiles=profiles,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
-from proxy.front.relations import RELATIONS
+from proxy.front.relations import ADMIN_RELATIONS, RELATIONS
 from proxy.ledger.balances import in_present
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon
@@ -34,6 +34,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
+from proxy.session.admin_relations import admin_rows
 from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
 from proxy.session.pricing.profile_payment import is_paid
@@ -71,7 +72,13 @@ class Viewer:
 
 
 def system_columns(name: str, viewer: Viewer) -> tuple[InjectedColumn, ...]:
-    """The contents of hush.<name> as columns."""
+    """The contents of hush.<name> as columns.
+
+    Claim: relations of administrators are read for a login of such a role alone.
+    """
+    if name in ADMIN_RELATIONS:
+        assert viewer.version.role_of(viewer.login).is_admin, "no other login's premises have them"
+        return columns_of(ADMIN_RELATIONS[name], admin_rows(name, viewer.version.policy, viewer.dataset.ledger))
     return columns_of(RELATIONS[name], _ROWS[name](viewer))
 
 

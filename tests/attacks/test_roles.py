@@ -234,6 +234,25 @@ def test_who_may_see_all_sees_all(parts: Served) -> None:
         assert int(str(rows(eve, "SELECT count(*) FROM visits WHERE zz_shop = 3")[0][0])) > 3000
 
 
+def test_relations_of_administrators_are_refused_like_tables_that_are_not_there(parts: Served, clerk: Client) -> None:
+    rows(clerk, "SELECT count(*) FROM people")
+    for sql in (
+        "SELECT * FROM hush.{}",
+        "SELECT count(*) FROM visits, hush.{}",
+        "SELECT count(*), (TABLE hush.{}) FROM visits",
+    ):
+        for name in ("admin_history", "admin_budget"):
+            said, other = refusal(clerk, sql.format(name)), refusal(clerk, sql.format("admin_nothing"))
+            assert said == (other[0], other[1].replace("admin_nothing", name))
+    assert "admin_" not in str(rows(clerk, "SELECT relname FROM pg_class"))
+    with parts.connect("parts", "boss") as boss:
+        asked = rows(boss, "SELECT role, tables FROM hush.admin_history WHERE login = 'clerk' AND query LIKE '%people'")
+        assert ("clerk", "people") in asked
+        ((paid, spent),) = rows(boss, "SELECT (SELECT sum(rho) FROM hush.admin_budget WHERE kind = 'dataset'),"
+                                      " (SELECT rho_spent FROM hush.budget WHERE kind = 'dataset')")  # fmt: skip
+        assert paid == spent
+
+
 def test_made_up_rows_are_made_of_what_a_role_may_see(tmp_path: Path) -> None:
     with serving(tmp_path, "made_up") as running, running.connect("parts", "clerk") as clerk:
         for table in ("people", "visits"):
