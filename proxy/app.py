@@ -33,6 +33,7 @@ from proxy.admin.monitoring import figures_of
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.admin.profiles.request import Profiling, profiled_elsewhere
+from proxy.admin.refreshing import Refreshing
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import (
@@ -174,7 +175,8 @@ class Proxy:
         profiling = Profiling(
             state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, profile=profile_units
         )
-        self._undo.callback((await Control.start(self._config.state, profiling.answer)).close)
+        refreshing = Refreshing(self._hosted, reloading, profiling.answer)
+        self._undo.callback((await Control.start(self._config.state, refreshing.answer)).close)
         return server
 
     def _secret(self, name: str) -> bytes:
