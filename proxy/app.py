@@ -63,7 +63,7 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
-from proxy.metrics import Metrics, nothing_served
+from proxy.metrics import Metrics, Queue, nothing_served
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
@@ -154,8 +154,7 @@ class Proxy:
             self._hosted.append(await self._host(path, policy, opener))
         for _, policy, text in read:
             keep_policy(self._config.state, policy.dataset, text, datetime.now(UTC))
-        self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
-        self._undo.callback(self._metrics.watch, nothing_served)
+        self._measure(thinking)
         mock_secret = self._secret("mock.secret")
         options = served.ServerOptions(
             sockets=sockets, tls=tls, mock_secret=mock_secret, max_greeting=max(MOST_STRANGERS, sessions)
@@ -178,6 +177,15 @@ class Proxy:
         refreshing = Refreshing(self._hosted, reloading, profiling.answer)
         self._undo.callback((await Control.start(self._config.state, refreshing.answer)).close)
         return server
+
+    def _measure(self, thinking: Pool) -> None:
+        """Let the metrics tell of what is served, and of what waits."""
+        private, local = self._workers.private, self._workers.local
+        self._metrics.watch_queues(
+            lambda: {Queue.PLANNING: thinking.waiting, Queue.PRIVATE: private.waiting, Queue.LOCAL: local.waiting}
+        )
+        self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
+        self._undo.callback(self._metrics.watch, nothing_served)
 
     def _secret(self, name: str) -> bytes:
         return _secret(self._config.state, self._ledger, name)
