@@ -44,7 +44,7 @@ class ReleaseOrigin(enum.Enum):
     REUSED = "reused"
 
 
-class Stage(enum.Enum):
+class MeasuredStage(enum.Enum):
     """On what a statement's time goes, beside the ledger."""
 
     PLANNING = "planning"  # from its text to its plan, the turn at a process included
@@ -52,7 +52,7 @@ class Stage(enum.Enum):
     ENGINE = "engine"  # until the private work of one stage has ended, to a step of the time grid
 
 
-class Queue(enum.Enum):
+class WaitingLine(enum.Enum):
     """Where statements wait for their turn."""
 
     PLANNING = "planning"
@@ -88,12 +88,17 @@ class DatasetFigures:
 #: What a dataset needs to answer.
 PARTS = ("front", "ledger", "engine")
 Watched = Callable[[], Sequence[DatasetFigures]]
-Queues = Callable[[], Mapping[Queue, int]]
+Queues = Callable[[], Mapping[WaitingLine, int]]
 
 
 def nothing_served() -> Sequence[DatasetFigures]:
     """No dataset yet."""
     return ()
+
+
+def nothing_waits() -> Mapping[WaitingLine, int]:
+    """No line is looked at yet."""
+    return dict.fromkeys(WaitingLine, 0)
 
 
 def _family(sqlstate: str) -> str:
@@ -135,7 +140,7 @@ class Metrics:
         self._reloads = Counter("hushql_policy_reloads", "Policy reloads by outcome.", ["accepted"], registry=registry)
         self._served = _Served()
         registry.register(self._served)
-        for stage in Stage:
+        for stage in MeasuredStage:
             self._stage_s.labels(stage.value)
         for kind in StatementKind:
             self._statements.labels(kind.value)
@@ -218,7 +223,7 @@ class Metrics:
             raise ValueError(f"a charge cannot take {seconds} s")
         self._reserve_s.observe(seconds)
 
-    def took(self, stage: Stage, seconds: float) -> None:
+    def took(self, stage: MeasuredStage, seconds: float) -> None:
         """A statement spent so long on something."""
         self._stage_s.labels(stage.value).observe(seconds)
 
@@ -231,7 +236,7 @@ class _Served(Collector):
 
     def __init__(self) -> None:
         self.watched: Watched = nothing_served
-        self.queues: Queues = dict
+        self.queues: Queues = nothing_waits
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """None ahead: they would be read while the registry is made."""

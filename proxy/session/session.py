@@ -17,7 +17,7 @@ from typing import TypeVar
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.ledger.base import Receipt
-from proxy.metrics import Metrics, ReleaseOrigin, Stage, StatementKind
+from proxy.metrics import MeasuredStage, Metrics, ReleaseOrigin, StatementKind
 from proxy.pipeline.ahead import foresee
 from proxy.pipeline.front_state import Answers, Noted, Taken
 from proxy.pipeline.outline import Outline
@@ -390,13 +390,13 @@ class ClientSession:
 
         began = time.perf_counter()
         planned = await self._informed(plan, settings)
-        self._metrics.took(Stage.PLANNING, time.perf_counter() - began)
+        self._metrics.took(MeasuredStage.PLANNING, time.perf_counter() - began)
         self._keep(key, planned, query.text)
         return planned
 
     def _timed(self, waited_s: float, took_s: float) -> None:
-        self._metrics.took(Stage.WAITING, waited_s)
-        self._metrics.took(Stage.ENGINE, took_s)
+        self._metrics.took(MeasuredStage.WAITING, waited_s)
+        self._metrics.took(MeasuredStage.ENGINE, took_s)
 
     def _keep(self, key: Hashable, planned: Planned, text: str) -> None:
         """Remember a plan, unless another is made of the same statement in a moment; a large one for this session."""

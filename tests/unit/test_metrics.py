@@ -15,7 +15,16 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from proxy import errors
-from proxy.metrics import PARTS, AccountFigures, DatasetFigures, Metrics, Queue, ReleaseOrigin, Stage, StatementKind
+from proxy.metrics import (
+    PARTS,
+    AccountFigures,
+    DatasetFigures,
+    MeasuredStage,
+    Metrics,
+    ReleaseOrigin,
+    StatementKind,
+    WaitingLine,
+)
 from tests.ports import reserved_port
 
 
@@ -73,18 +82,18 @@ def test_a_durable_charge_is_timed(metrics: Metrics, registry: CollectorRegistry
 
 
 def test_time_is_told_by_what_it_went_on(metrics: Metrics, registry: CollectorRegistry) -> None:
-    metrics.took(Stage.ENGINE, 0.02)
-    found = {s: registry.get_sample_value("hushql_stage_seconds_count", {"stage": s.value}) for s in Stage}
-    assert found == {Stage.PLANNING: 0, Stage.WAITING: 0, Stage.ENGINE: 1}
+    metrics.took(MeasuredStage.ENGINE, 0.02)
+    found = {s: registry.get_sample_value("hushql_stage_seconds_count", {"stage": s.value}) for s in MeasuredStage}
+    assert found == {MeasuredStage.PLANNING: 0, MeasuredStage.WAITING: 0, MeasuredStage.ENGINE: 1}
     assert registry.get_sample_value("hushql_stage_seconds_bucket", {"stage": "engine", "le": "0.01"}) == 0
     assert registry.get_sample_value("hushql_stage_seconds_bucket", {"stage": "engine", "le": "0.025"}) == 1
 
 
 def test_queues_are_read_when_they_are_asked_for(metrics: Metrics, registry: CollectorRegistry) -> None:
-    lengths = {Queue.PLANNING: 3, Queue.LOCAL: 0}
+    lengths = {WaitingLine.PLANNING: 3, WaitingLine.LOCAL: 0}
     metrics.watch_queues(lambda: lengths)
     assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 3
-    lengths[Queue.PLANNING] = 1
+    lengths[WaitingLine.PLANNING] = 1
     assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 1
     assert registry.get_sample_value("hushql_waiting", {"queue": "private"}) is None
 
