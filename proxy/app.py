@@ -33,6 +33,7 @@ from proxy.admin.monitoring import figures_of
 from proxy.admin.open_files import MOST_STRANGERS, make_room
 from proxy.admin.profiles.file import keep_profiles, path_of, read_profiles
 from proxy.admin.profiles.request import Profiling, profiled_elsewhere
+from proxy.admin.refreshing import Refreshing
 from proxy.admin.reload import poked_by_hangup
 from proxy.admin.state import kept_secret, remove_spilled
 from proxy.config import (
@@ -62,7 +63,7 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
-from proxy.metrics import Metrics, nothing_served
+from proxy.metrics import Metrics, WaitingLine, nothing_served
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
@@ -153,8 +154,7 @@ class Proxy:
             self._hosted.append(await self._host(path, policy, opener))
         for _, policy, text in read:
             keep_policy(self._config.state, policy.dataset, text, datetime.now(UTC))
-        self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
-        self._undo.callback(self._metrics.watch, nothing_served)
+        self._measure(thinking)
         mock_secret = self._secret("mock.secret")
         options = served.ServerOptions(
             sockets=sockets, tls=tls, mock_secret=mock_secret, max_greeting=max(MOST_STRANGERS, sessions)
@@ -174,8 +174,20 @@ class Proxy:
         profiling = Profiling(
             state=self._config.state, hosted=self._hosted, ledger=self._ledger, noise=self._noise, profile=profile_units
         )
-        self._undo.callback((await Control.start(self._config.state, profiling.answer)).close)
+        refreshing = Refreshing(self._hosted, reloading, profiling.answer)
+        self._undo.callback((await Control.start(self._config.state, refreshing.answer)).close)
         return server
+
+    def _measure(self, thinking: Pool) -> None:
+        """Let the metrics tell of what is served, and of what waits."""
+        lines: dict[WaitingLine, Pool | Threads] = {
+            WaitingLine.PLANNING: thinking,
+            WaitingLine.PRIVATE: self._workers.private,
+            WaitingLine.LOCAL: self._workers.local,
+        }
+        self._metrics.watch_queues(lambda: {line: where.waiting for line, where in lines.items()})
+        self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])
+        self._undo.callback(self._metrics.watch, nothing_served)
 
     def _secret(self, name: str) -> bytes:
         return _secret(self._config.state, self._ledger, name)

@@ -21,6 +21,7 @@ _LARGEST_PORT = 65535
 NOISE_AHEAD = 524_288
 _MOST_NOISE_AHEAD = 2**27
 _OTHERS = 0o077  # rights of group and everybody
+_GROUP_READS = 0o040
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +258,17 @@ def check_files(config: ServeConfig) -> None:
 
 
 def check_private(path: Path, what: str) -> None:
-    """Raise ConfigError if group or others have any right to the file. For root only the bits tell."""
+    """Raise ConfigError if group or others have any right to the file. For root only the bits tell.
+
+    The process's own group may read a file of somebody else, as of secrets that Kubernetes mounts under an fsGroup.
+    """
     try:
-        mode = path.stat().st_mode & 0o777
+        found = path.stat()
     except OSError as error:
         raise ConfigError(f"{what} {path} cannot be read: {error.strerror}") from error
-    if mode & _OTHERS:
+    mode = found.st_mode & 0o777
+    is_mounted = found.st_gid == os.getegid() and found.st_uid != os.geteuid()
+    if mode & (_OTHERS & ~_GROUP_READS if is_mounted else _OTHERS):
         raise ConfigError(
             f"{what} {path} has mode {mode:04o}, so others have a right to it", hint=f"Run: chmod 600 {path}"
         )

@@ -1,7 +1,7 @@
 """What may an operator count about a running proxy?
 
 Counters and histograms whose labels come from closed sets of this program: never a query, a login, a table, a count of
-rows or groups, or how long private data took to scan.
+rows or groups, or how long private data took to scan, but to a step of the time grid.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import enum
 import math
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from socketserver import ThreadingMixIn
@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from proxy.errors import ConfigError, Failure, HushError
 
 #: Seconds; a durable charge is a millisecond on a disk and tens on a shared database.
+STAGE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 RESERVE_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -41,6 +42,22 @@ class ReleaseOrigin(enum.Enum):
 
     FRESH = "fresh"
     REUSED = "reused"
+
+
+class MeasuredStage(enum.Enum):
+    """On what a statement's time goes, beside the ledger."""
+
+    PLANNING = "planning"  # from its text to its plan, the turn at a process included
+    WAITING = "waiting"  # for a thread that asks the engine
+    ENGINE = "engine"  # until the private work of one stage has ended, to a step of the time grid
+
+
+class WaitingLine(enum.Enum):
+    """Where statements wait for their turn."""
+
+    PLANNING = "planning"
+    PRIVATE = "private"
+    LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +88,17 @@ class DatasetFigures:
 #: What a dataset needs to answer.
 PARTS = ("front", "ledger", "engine")
 Watched = Callable[[], Sequence[DatasetFigures]]
+Queues = Callable[[], Mapping[WaitingLine, int]]
 
 
 def nothing_served() -> Sequence[DatasetFigures]:
     """No dataset yet."""
     return ()
+
+
+def nothing_waits() -> Mapping[WaitingLine, int]:
+    """No line is looked at yet."""
+    return dict.fromkeys(WaitingLine, 0)
 
 
 def _family(sqlstate: str) -> str:
@@ -88,8 +111,8 @@ class Metrics:
 
     Claim: no label value says more of private data than a client is told. Labels are members of the enumerations above,
     the kinds and SQLSTATEs of `proxy.errors`, and names of datasets and roles. Labels of statements that the engine
-    computes depend on the query text and the policy only, and so does what accounts have spent. Latency is measured for
-    the ledger alone, because the time of a private scan depends on the rows scanned.
+    computes depend on the query text and the policy only, and so does what accounts have spent. The time of a private
+    scan depends on the rows scanned, so it is measured where the time grid lets go of the answer, as its client does.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -107,12 +130,18 @@ class Metrics:
             buckets=RESERVE_BUCKETS_S,
             registry=registry,
         )
+        self._stage_s = Histogram(
+            "hushql_stage_seconds", "Time of statements by what it went on.", ["stage"], buckets=STAGE_BUCKETS_S,
+            registry=registry,
+        )  # fmt: skip
         self._engine_failures = Counter(
             "hushql_engine_failures", "Failures of private engines, by kind.", ["kind"], registry=registry
         )
         self._reloads = Counter("hushql_policy_reloads", "Policy reloads by outcome.", ["accepted"], registry=registry)
         self._served = _Served()
         registry.register(self._served)
+        for stage in MeasuredStage:
+            self._stage_s.labels(stage.value)
         for kind in StatementKind:
             self._statements.labels(kind.value)
         for failure in Failure:
@@ -123,6 +152,10 @@ class Metrics:
     def watch(self, watched: Watched) -> None:
         """Tell, each time they are read, the figures of what is served, and whether that is ready."""
         self._served.watched = watched
+
+    def watch_queues(self, queues: Queues) -> None:
+        """Tell, each time it is read, how many statements wait where."""
+        self._served.queues = queues
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Answer over HTTP from threads; call the result to end it. Raises ConfigError.
@@ -190,6 +223,10 @@ class Metrics:
             raise ValueError(f"a charge cannot take {seconds} s")
         self._reserve_s.observe(seconds)
 
+    def took(self, stage: MeasuredStage, seconds: float) -> None:
+        """A statement spent so long on something."""
+        self._stage_s.labels(stage.value).observe(seconds)
+
     def reloaded(self, *, is_accepted: bool) -> None:
         self._reloads.labels("yes" if is_accepted else "no").inc()
 
@@ -199,6 +236,7 @@ class _Served(Collector):
 
     def __init__(self) -> None:
         self.watched: Watched = nothing_served
+        self.queues: Queues = nothing_waits
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """None ahead: they would be read while the registry is made."""
@@ -210,6 +248,9 @@ class _Served(Collector):
         share = _gauge("account_spent_ratio", "The share of its limit that is spent.", "dataset", "kind", "account")
         loaded = _gauge("loaded_timestamp_seconds", "When policy and data were last read.", "dataset")
         ready = _gauge("ready", "Whether a part of what a dataset needs works.", "dataset", "part")
+        waiting = _gauge("waiting", "Statements that wait for their turn.", "queue")
+        for queue, length in self.queues().items():
+            waiting.add_metric([queue.value], length)
         for dataset in self.watched():
             loaded.add_metric([dataset.name], dataset.loaded_at.timestamp())
             for part in PARTS:
@@ -220,7 +261,7 @@ class _Served(Collector):
                 share.add_metric(names, account.share)
                 if math.isfinite(account.limit):
                     limit.add_metric(names, account.limit)
-        yield from (limit, spent, share, loaded, ready)
+        yield from (limit, spent, share, loaded, ready, waiting)
 
 
 def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:

@@ -14,6 +14,7 @@ from pathlib import Path
 from proxy.admin.files import read_users
 from proxy.admin.open_files import make_room
 from proxy.admin.proposing.public_values import with_found_values
+from proxy.admin.role_check import check_roles
 from proxy.admin.state import new_spill
 from proxy.engines.base import Engine
 from proxy.errors import HushError
@@ -38,7 +39,9 @@ def _problems(policy: Policy, users_file: Path, open_engine: OpenEngine, folder:
     users: list[Users] = []
     try:
         make_room(policy.limits.max_sessions)
-        users.append(read_users(users_file, tuple(policy.tables)))
+        logins = read_users(users_file, tuple(policy.tables))
+        check_roles(policy, logins)
+        users.append(logins)
     except HushError as error:
         yield error.text()
     try:
@@ -49,8 +52,8 @@ def _problems(policy: Policy, users_file: Path, open_engine: OpenEngine, folder:
     try:
         engine.check_facts(policy)
         with_found_values(policy.tables, engine.public_rows)
-        for logins in users:
-            asyncio.run(_made_once(policy, logins, engine.public_rows, folder))
+        for known in users:
+            asyncio.run(_made_once(policy, known, engine.public_rows, folder))
     except HushError as error:
         yield error.text()
     finally:

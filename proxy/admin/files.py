@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -78,8 +79,13 @@ def locked_folder(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file by new text of mode 0600, at once and durably: readers see the old or the new, never a part.
+def write_over(path: Path, text: str) -> None:
+    """`replace_text` for a file that is there, which keeps its mode."""
+    replace_text(path, text, mode=stat.S_IMODE(path.stat().st_mode))
+
+
+def replace_text(path: Path, text: str, mode: int = _MODE) -> None:
+    """Replace a file by new text, at once and durably: readers see the old or the new, never a part.
 
     A link is followed; an existing file keeps its owner. Raises ConfigError, the old file is then as it was.
     """
@@ -92,7 +98,7 @@ def replace_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             _copy_owner(target, file.fileno())
-            os.fchmod(file.fileno(), _MODE)
+            os.fchmod(file.fileno(), mode)
             file.write(text.encode("utf-8"))
             file.flush()
             os.fsync(file.fileno())

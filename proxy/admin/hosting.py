@@ -16,12 +16,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from proxy.admin.files import read_users, read_with_text
+from proxy.admin.files import read_text, read_users, read_with_text, write_over
 from proxy.admin.kept_policies import keep_policy
 from proxy.admin.open_files import make_room
 from proxy.admin.profiles.file import path_of, read_profiles, with_paid
 from proxy.admin.proposing.public_values import with_found_values
 from proxy.admin.reload import FileWatch
+from proxy.admin.role_check import check_roles
 from proxy.admin.state import new_spill
 from proxy.analysis.units import UniqueKeys
 from proxy.config import UsersAt, UsersSource
@@ -36,6 +37,7 @@ from proxy.metrics import Metrics
 from proxy.plan.profile.learned import with_limits, without_limit
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.diff import Effect, diff
+from proxy.policy.load import load_policy
 from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
@@ -107,6 +109,7 @@ class Opener:
     def _checked(self, policy: Policy, engine: Engine, stamp: DataStamp) -> Version:
         is_shared = isinstance(self.users, UsersAt)
         users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
+        check_roles(policy, users)
         salt = self.secret(f"{policy.dataset}.salt").hex()
         profiles, said = self.profiles(policy)
         for line in said:
@@ -168,6 +171,25 @@ class Hosted:
         """
         self.awaited = self.files
         policy, text = await asyncio.to_thread(read_with_text, self.path, os.environ)
+        return await self._serve(opener, policy, text)
+
+    async def edit(self, opener: Opener, edited: Callable[[str], str]) -> Version:
+        """Serve what the policy's file says once it is edited, and write that; the version that was replaced.
+
+        Raises HushError: then the file is as it was, and so is what is served.
+        """
+        awaited, before = self.awaited, await asyncio.to_thread(read_text, self.path, "policy")
+        try:
+            load_policy(before, filename=str(self.path), environment=os.environ)
+            text = edited(before)
+            policy = load_policy(text, filename=str(self.path), environment=os.environ)
+            return await self._serve(opener, policy, text, before)
+        except BaseException:
+            self.awaited = awaited
+            raise
+
+    async def _serve(self, opener: Opener, policy: Policy, text: str, before: str = "") -> Version:
+        """before: the file's text where it is to be replaced, once the data are found to be as declared."""
         self.awaited |= frozenset(_data_files(policy))
         if policy.dataset != self.name:
             raise ConfigError(f'the dataset cannot be renamed from "{self.name}" while it is served')
@@ -179,9 +201,13 @@ class Hosted:
         try:
             await asyncio.to_thread(keep_promise, self.dataset.ledger, version)
             self.public.engine = version.engine
+            if before:
+                await asyncio.to_thread(write_over, self.path, text)
             await self.front.apply(policy, version.users)
         except BaseException:
             self.public.engine = old.engine
+            if before:
+                await asyncio.to_thread(write_over, self.path, before)
             if version.engine is not old.engine:
                 version.engine.close()
             raise
@@ -247,6 +273,11 @@ class Reloading:
                     await self._reload(hosted)
         return frozenset[Path]().union(*(h.awaited for h in self._hosted))
 
+    async def refresh(self, hosted: Hosted, edited: Callable[[str], str]) -> None:
+        """Edit a dataset's policy and serve it at once. Raises HushError: then nothing has changed."""
+        async with self._turn:
+            self._replace(hosted, await hosted.edit(self._opener, edited))
+
     async def _reload(self, hosted: Hosted) -> None:
         try:
             old = await hosted.reload(self._opener)
@@ -258,6 +289,10 @@ class Reloading:
                 {"dataset": hosted.name, "accepted": False}, logging.ERROR,
             )  # fmt: skip
             return
+        self._replace(hosted, old)
+
+    def _replace(self, hosted: Hosted, old: Version) -> None:
+        """What is to be done once a version is in force in the place of another one."""
         self._on_new(hosted, old)
         if hosted.dataset.current.engine is not old.engine:
             self._replaced.append(old.engine)

@@ -25,7 +25,7 @@ class FoundColumn:
     """stated_type: as the database calls it. said: by an enumeration or by CHECK constraints.
 
     called: the name as the database writes it, where `name` has other letters. is_untyped: a column of CSV, whose type
-    the rows alone could tell.
+    the rows alone could tell. comment: what people say of it.
     """
 
     name: str
@@ -35,6 +35,7 @@ class FoundColumn:
     said: Said = field(default_factory=Said)
     called: str = ""
     is_untyped: bool = False
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class ForeignKey:
 class FoundTable:
     """relation: schema and name. unique: columns of constraints, the primary key's among them.
 
-    reads: the tables that a view reads.
+    reads: the tables that a view reads. comment: what people say of it.
     """
 
     relation: tuple[str, ...]
@@ -60,6 +61,7 @@ class FoundTable:
     references: tuple[ForeignKey, ...] = ()
     is_view: bool = False
     reads: tuple[tuple[str, ...], ...] = ()
+    comment: str = ""
 
 
 def about(name: str, facts: Mapping[str, Said]) -> Said:

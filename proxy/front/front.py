@@ -184,7 +184,7 @@ class Front:
         return server
 
     def _spec(self, policy: Policy, visible: Visibility) -> Spec:
-        return Spec(policy=policy, visible=visible, max_public_rows=self.options.max_public_rows)
+        return Spec(policy=visible.shown(policy), visible=visible, max_public_rows=self.options.max_public_rows)
 
     def _fits(self, visible: Visibility, policy: Policy) -> bool:
         present = self._current.get(visible)

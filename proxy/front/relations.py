@@ -75,6 +75,19 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
     }
 )
 
+# the same for logins of administrators alone, on servers of their own
+ADMIN_RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType({
+    "admin_history": (
+        ("at", SqlType.TIMESTAMPTZ), ("login", SqlType.TEXT), ("role", SqlType.TEXT), ("tables", SqlType.TEXT),
+        ("query", SqlType.TEXT), ("epsilon", SqlType.FLOAT8), ("rho", SqlType.NUMERIC), ("delta", SqlType.FLOAT8),
+        ("dataset_epsilon", SqlType.FLOAT8), ("dataset_rho", SqlType.NUMERIC),
+    ),
+    "admin_budget": (
+        ("day", SqlType.DATE), ("kind", SqlType.TEXT), ("account", SqlType.TEXT), ("tables", SqlType.TEXT),
+        ("statements", SqlType.INT8), ("epsilon", SqlType.FLOAT8), ("rho", SqlType.NUMERIC), ("delta", SqlType.FLOAT8),
+    ),
+})  # fmt: skip
+
 # function in a FROM clause, of one text -> the columns of its rows
 CALLS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
     {
@@ -99,6 +112,8 @@ CALL_COMMENTS: Mapping[str, str] = MappingProxyType(
 
 RELATION_COMMENTS: Mapping[str, str] = MappingProxyType(
     {
+        "admin_budget": "what each account was charged, by day and tables",
+        "admin_history": "the charged statements of all logins",
         "budget": "the accounts that your queries are charged to, and what is left",
         "history": "your own charged statements",
         "last_query": "noise and charge of your last private statement",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from proxy.front.quoting import quote_name, quote_names, quote_text
 from proxy.front.relations import (
+    ADMIN_RELATIONS,
     CALL_COMMENTS,
     CALLS,
     FUNCTIONS,
@@ -65,17 +66,17 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
         f"REVOKE ALL ON {GUARD_RELATION} FROM PUBLIC;",
         *(_table_sql(policy, visible, t) for t in tables),
         *(_references_sql(policy, visible, t) for t in tables),
-        _hush_sql(),
+        _hush_sql(is_admin=visible.is_admin),
         _shadow_sql(),
         temporary_sql(),
     ]
     return "\n".join(p for p in parts if p)
 
 
-def database_sql(policy: Policy) -> tuple[str, ...]:
+def database_sql(policy: Policy, visible: Visibility) -> tuple[str, ...]:
     """Settings of the database, one statement each."""
-    database = quote_name(policy.dataset)
-    return tuple(f"ALTER DATABASE {database} SET {name} = {quote_text(v)}" for name, v in setting_defaults(policy))
+    database, settings = quote_name(policy.dataset), dict(setting_defaults(policy)) | dict(visible.settings)
+    return tuple(f"ALTER DATABASE {database} SET {name} = {quote_text(v)}" for name, v in settings.items())
 
 
 def copy_sql(table: Table) -> str:
@@ -190,13 +191,13 @@ def _column_comment(policy: Policy, table: Table, column: Column) -> str:
 # --- the schema hush --------------------------------------------------------------------------
 
 
-def _hush_sql() -> str:
+def _hush_sql(*, is_admin: bool) -> str:
     statements = [
         f"CREATE SCHEMA {SCHEMA} AUTHORIZATION {OWNER};",
         f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;",
         f"COMMENT ON SCHEMA {SCHEMA} IS 'budget, history and policy of private queries';",
     ]
-    for name, columns in RELATIONS.items():
+    for name, columns in {**RELATIONS, **(ADMIN_RELATIONS if is_admin else {})}.items():
         relation = f"{SCHEMA}.{quote_name(name)}"
         body = ", ".join(f"{quote_name(c)} {t.pg_name}" for c, t in columns)
         statements.append(f"CREATE TABLE {relation} ({body});")

@@ -164,7 +164,7 @@ class FrontServer:
                 await _run(maintenance, f"ALTER DATABASE postgres OWNER TO {OWNER}")
             else:
                 await _run(maintenance, f"CREATE DATABASE {database} OWNER {OWNER}")
-            await _run(maintenance, *database_sql(policy))
+            await _run(maintenance, *database_sql(policy, self.spec.visible))
         async with await postmaster.connect(policy.dataset) as connection:
             if policy.dataset != "postgres":
                 await _run(connection, "DROP DATABASE postgres")

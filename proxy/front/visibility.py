@@ -1,23 +1,48 @@
 """Which logins may share a server?
 
-PostgreSQL's catalogues list every relation of a database whatever the grants, and every database and
-role of a server. Logins that may see different tables therefore get different servers.
+PostgreSQL's catalogues list every relation and column of a database whatever the grants, and every database and
+role of a server. Logins that may see different tables or columns therefore get different servers. So do administrators,
+who have relations of their own, and logins whose sessions begin with different settings.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from proxy.errors import PolicyError
-from proxy.policy.model import Column, LocalTable, Policy, PublicTable, RowUnit, Table, UnitColumns, UnitVia, Users
+from proxy.policy.model import (
+    Column,
+    LocalTable,
+    Policy,
+    PublicTable,
+    Role,
+    RowUnit,
+    Table,
+    UnitColumns,
+    UnitVia,
+    Users,
+)
+from proxy.policy.rights import with_columns
 from proxy.sqltypes import SqlType
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The tables that exist for a group of logins, in the policy's order."""
+    """The tables that exist for a group of logins, in the policy's order.
+
+    columns: what exists of those of which not all does. settings: what sessions begin with instead of the usual.
+    is_admin: whether relations of administrators exist.
+    """
 
     tables: tuple[str, ...]
+    columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    is_admin: bool = False
+
+    def shown(self, policy: Policy) -> Policy:
+        """The policy as far as it exists for these logins."""
+        named = {name: policy.tables[name] for name in self.tables}
+        return replace(policy, tables=with_columns(named, dict(self.columns))) if self.columns else policy
 
 
 def group_logins(policy: Policy, users: Users) -> dict[Visibility, tuple[str, ...]]:
@@ -27,11 +52,17 @@ def group_logins(policy: Policy, users: Users) -> dict[Visibility, tuple[str, ..
         role = users.roles.get(login.role)
         if role is None:
             raise PolicyError(f'login "{login.name}" has the role "{login.role}", which does not exist')
-        visible = Visibility(tuple(name for name in policy.tables if not role.tables or name in role.tables))
+        visible = _visibility(policy, role)
         groups.setdefault(visible, []).append(login.name)
     if not groups:
         return {Visibility(tuple(policy.tables)): ()}
     return {visible: tuple(logins) for visible, logins in groups.items()}
+
+
+def _visibility(policy: Policy, role: Role) -> Visibility:
+    tables = tuple(name for name in policy.tables if not role.tables or name in role.tables)
+    columns = tuple((name, tuple(sorted(role.columns[name]))) for name in tables if name in role.columns)
+    return Visibility(tables, columns, tuple(sorted(role.settings.items())), role.is_admin)
 
 
 def visible_columns(table: Table) -> tuple[Column, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from proxy.policy.response import NotRandomized, Randomized
 from proxy.sqltypes import SqlType, Value
@@ -229,6 +230,7 @@ class Table:
     relation: its name in the engine, dotted parts split. complete_joins: those by which each row meets a row.
     rows_per_unit (T), rows_per_group (C), groups_per_unit (G): contribution bounds.
     rows_per: bounds of rows that have the same values. keys_per_unit (K): most private keys one unit may hold.
+    rows_where: the condition that rows must pass to exist for a role, as its users file has it; "" for none.
     """
 
     name: str
@@ -246,6 +248,7 @@ class Table:
     unit_filter_allowed: bool = False
     unit_constant: tuple[str, ...] = ()
     comment: str = ""
+    rows_where: str = ""
 
     @property
     def is_public(self) -> bool:
@@ -425,12 +428,19 @@ class Login:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What the logins of a role may see. An empty `tables` means all of the policy. shared: limit of all together."""
+    """What the logins of a role may see. An empty `tables` means all of the policy. shared: limit of all together.
+
+    columns: of tables of which it may not read all. rows: conditions, by table, that rows must pass to exist for it.
+    settings: what its sessions begin with, in the words of SET.
+    """
 
     name: str
     tables: tuple[str, ...] = ()
     is_admin: bool = False
     shared: AccountLimit = field(default_factory=NoLimit)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    rows: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,13 @@ def _empty_if_null(value: object) -> object:
     return {} if value is None else value
 
 
+def _as_set(value: object) -> object:
+    """A plain value as SET takes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
 class LoginDocument(Document):
     """One login."""
 
@@ -58,6 +65,15 @@ class RoleDocument(Document):
 
     tables: list[str] | None = Field(
         default=None, min_length=1, description="Tables that exist for the role; all of the policy if left out."
+    )
+    columns: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
+        default={}, description="Columns that exist for the role, of tables of which it may not read all."
+    )
+    rows: dict[str, str] = Field(
+        default={}, description="Conditions, by table, that rows must pass to exist for the role, as in WHERE."
+    )
+    settings: dict[str, Annotated[str, BeforeValidator(_as_set)]] = Field(
+        default={}, description="What sessions of the role begin with, such as hush.intervals: on."
     )
     admin: bool = Field(default=False, description="Sees the figures of the dataset account.")
     budget: AccountDocument | None = Field(default=None, description="Budget of each login that has none of its own.")
@@ -115,13 +131,15 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Pr
     path: Path = ("roles", name)
     check_identifier(name, path, report)
     for i, table in enumerate(document.tables or ()):
-        here: Path = (*path, "tables", i)
-        if tables and table not in tables:
-            quoted = report.show(here, table)
-            report.add(
-                here,
-                f"there is no table {quoted}{did_you_mean(table, sorted(tables))}; tables: {one_of(sorted(tables))}",
-            )
+        _check_table(table, (*path, "tables", i), tables, report)
+    for key, limited in (("columns", document.columns), ("rows", document.rows)):
+        if limited and document.admin:
+            report.add((*path, key), "an admin reads the whole policy; leave out 'admin' or this")
+        for table in limited:
+            _check_table(table, (*path, key, table), document.tables or tables, report)
+    for table, condition in document.rows.items():
+        if not condition.strip():
+            report.add((*path, "rows", table), 'expected a condition, such as "store_id IN (1, 2)"')
     if document.budget is not None:
         read_account(document.budget, (*path, "budget"), report)
     shared = document.shared_budget
@@ -130,7 +148,19 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Pr
         tables=tuple(document.tables or ()),
         is_admin=document.admin,
         shared=NoLimit() if shared is None else read_account(shared, (*path, "shared_budget"), report),
+        columns=MappingProxyType({table: tuple(names) for table, names in document.columns.items()}),
+        rows=MappingProxyType(document.rows),
+        settings=MappingProxyType(document.settings),
     )
+
+
+def _check_table(table: str, here: Path, tables: Collection[str], report: ProblemReport) -> None:
+    """Whether a role may name a table. tables: all that it may, UNCHECKED for any."""
+    if tables and table not in tables:
+        known = sorted(tables)
+        report.add(
+            here, f"there is no table {report.show(here, table)}{did_you_mean(table, known)}; tables: {one_of(known)}"
+        )
 
 
 def _budget(login: LoginDocument, document: UsersDocument, report: ProblemReport) -> AccountLimit:

@@ -18,13 +18,14 @@ from proxy.dp.mechanisms import Distribution
 from proxy.dp.samplers import Noise
 from proxy.engines.base import Engine
 from proxy.errors import AuthenticationFailed
-from proxy.front.relations import RELATIONS
+from proxy.front.relations import ADMIN_RELATIONS, RELATIONS
 from proxy.ledger.base import Ledger
 from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.profile.learned import with_limits
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
+from proxy.policy.rights import tables_of
 from proxy.session.asking.reading import NoReader, TextReader
 from proxy.session.asking.seen_releases import SeenReleases
 from proxy.session.asking.single_flight import Underway
@@ -63,23 +64,31 @@ class Version:
         return self.users.roles[self.users.logins[login].role]
 
     def visible_tables(self, login: str) -> Mapping[str, Table]:
-        """The tables a login may name."""
-        names = self.role_of(login).tables or tuple(self.policy.tables)
-        return MappingProxyType({n: t for n, t in self.policy.tables.items() if n in names})
+        """The tables a login may name, as they are for its role."""
+        return tables_of(self.role_of(login), self.policy.tables)
+
+    def profiles_for(self, login: str) -> tuple[TableProfile, ...]:
+        """The profiles that a login's statements may be planned with.
+
+        Claim (docs/claims/roles.md): none is of a table of which the login's role has some rows: it tells of all.
+        """
+        rows = self.role_of(login).rows
+        return tuple(p for p in self.profiles if p.table not in rows)
 
     def premises(self, login: str) -> Premises:
         """What the login's statements are planned from: one object for each role."""
         role = self.role_of(login).name
         if role not in self._premises:
-            self._premises.setdefault(role, self._premises_of(self.visible_tables(login)))
+            self._premises.setdefault(role, self._premises_of(self.role_of(login), self.profiles_for(login)))
         return self._premises[role]
 
-    def _premises_of(self, visible: Mapping[str, Table]) -> Premises:
-        policy, known = self.policy, {n: self.better_known.get(n, t) for n, t in visible.items()}
+    def _premises_of(self, role: Role, profiles: tuple[TableProfile, ...]) -> Premises:
+        relations = frozenset((*RELATIONS, *(ADMIN_RELATIONS if role.is_admin else ())))
+        policy, known = self.policy, {n: self.better_known.get(n, t) for n, t in self.policy.tables.items()}
         return Premises(
-            dataset=policy.dataset, tables=with_limits(policy.tables, self.profiles), relations=frozenset(RELATIONS),
-            unique=self.unique, named=with_limits(known, self.profiles),
-            privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, profiles=self.profiles,
+            dataset=policy.dataset, tables=with_limits(policy.tables, profiles), relations=relations,
+            unique=self.unique, named=with_limits(tables_of(role, known), profiles),
+            privacy=policy.privacy, dialect=dialect_of(policy.source), salt=self.salt, profiles=profiles,
         )  # fmt: skip
 
     def user_name(self, login: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent, knob_pico
-from proxy.front.relations import RELATIONS
+from proxy.front.relations import ADMIN_RELATIONS, RELATIONS
 from proxy.ledger.balances import in_present
 from proxy.ledger.base import Balance
 from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon
@@ -34,6 +34,7 @@ from proxy.policy.model import (
     UnitColumns,
     UnitVia,
 )
+from proxy.session.admin_relations import admin_rows
 from proxy.session.contract import Notice
 from proxy.session.dataset import Dataset, Version
 from proxy.session.pricing.profile_payment import is_paid
@@ -71,7 +72,13 @@ class Viewer:
 
 
 def system_columns(name: str, viewer: Viewer) -> tuple[InjectedColumn, ...]:
-    """The contents of hush.<name> as columns."""
+    """The contents of hush.<name> as columns.
+
+    Claim: relations of administrators are read for a login of such a role alone.
+    """
+    if name in ADMIN_RELATIONS:
+        assert viewer.version.role_of(viewer.login).is_admin, "no other login's premises have them"
+        return columns_of(ADMIN_RELATIONS[name], admin_rows(name, viewer.version.policy, viewer.dataset.ledger))
     return columns_of(RELATIONS[name], _ROWS[name](viewer))
 
 
@@ -134,7 +141,7 @@ def _told_beside(account: Account, viewer: Viewer) -> int:
     if account.kind is AccountKind.DATASET or viewer.version.policy.privacy.profile is ProfileUse.CHARGED:
         return 0
     visible = viewer.version.visible_tables(viewer.login)
-    return sum(p.all_pico for p in viewer.version.profiles if p.table in visible)
+    return sum(p.all_pico for p in viewer.version.profiles_for(viewer.login) if p.table in visible)
 
 
 def _beyond(balance: Balance) -> int:
@@ -201,7 +208,9 @@ def _noise(output: OutputNoise) -> tuple[str | None, str | None]:
 def _policy(viewer: Viewer) -> Sequence[RelationRow]:
     """Claim: for others than admins a function of the policy in force, when it came into force, and of releases."""
     (status, loaded), ledger = _standing(viewer), viewer.dataset.ledger
-    profiles = [p for p in viewer.version.profiles if is_paid(p, viewer.version, viewer.accounts, ledger)]
+    profiles = [
+        p for p in viewer.version.profiles_for(viewer.login) if is_paid(p, viewer.version, viewer.accounts, ledger)
+    ]
     visible = viewer.version.visible_tables(viewer.login)
     return [
         (table.name, column.name, column.type.pg_name, _bounds(column), _values(column), _unit(table, visible),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import TypeVar
 from proxy.engines.base import Cancellation
 from proxy.errors import HushError, PolicyForbids, SessionLimit
 from proxy.ledger.base import Receipt
-from proxy.metrics import Metrics, ReleaseOrigin, StatementKind
+from proxy.metrics import MeasuredStage, Metrics, ReleaseOrigin, StatementKind
 from proxy.pipeline.ahead import foresee
 from proxy.pipeline.front_state import Answers, Noted, Taken
 from proxy.pipeline.outline import Outline
@@ -115,8 +116,8 @@ class ClientSession:
         self._asker = _kept(self._new_asker)
         self._settings = _kept(_settings)
         self._said: set[str] = set()  # what is said once in a session
-        self._on_grid = GridRunner(workers.private, workers.clock)
-        self._off_grid = GridRunner(workers.local, workers.clock)
+        self._on_grid = GridRunner(workers.private, workers.clock, self._timed)
+        self._off_grid = GridRunner(workers.local, workers.clock, self._timed)
         self._confirmations = Confirmations(workers.clock.now)
         self._paid: tuple[ProfilesPaid, ...] = ()  # for profiles, and not said yet
         self._text = ""  # of the latest statement, for the log
@@ -387,9 +388,15 @@ class ClientSession:
         async def plan(known: Readings) -> Planned:
             return await plan_asked(query, asker, settings, progress.constants(settings, known), share, waiting)
 
+        began = time.perf_counter()
         planned = await self._informed(plan, settings)
+        self._metrics.took(MeasuredStage.PLANNING, time.perf_counter() - began)
         self._keep(key, planned, query.text)
         return planned
+
+    def _timed(self, waited_s: float, took_s: float) -> None:
+        self._metrics.took(MeasuredStage.WAITING, waited_s)
+        self._metrics.took(MeasuredStage.ENGINE, took_s)
 
     def _keep(self, key: Hashable, planned: Planned, text: str) -> None:
         """Remember a plan, unless another is made of the same statement in a moment; a large one for this session."""

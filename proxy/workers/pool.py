@@ -111,6 +111,11 @@ class Pool:
         """Begin to get ready; nothing waits for it."""
         await self._nursery.start()
 
+    @property
+    def waiting(self) -> int:
+        """How many works no process has begun."""
+        return len(self._turns)
+
     async def run(self, turn: Turn, work: Work[Given, Result], *args: Given.args, **kwargs: Given.kwargs) -> Result:
         """See `Thinking.run`."""
         if self._is_closed:

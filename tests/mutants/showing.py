@@ -32,11 +32,14 @@ SHOWING = (
     Seeded("showing", "a thread is free for others when its work has ended", "session/answering/grid.py",
            """            if isinstance(step, _Waits):
                 await self.grid.tick()
-        while isinstance(step, _Waits):
+                self._told(self.grid.begun_s - came_s, self._clock.now() - self.grid.begun_s)
+        finally:
+            self._threads.free.release()
 """,
-           """        if isinstance(step, _Waits):
+           """        finally:
+            self._threads.free.release()
+        if isinstance(step, _Waits):
             await self.grid.tick()
-        while isinstance(step, _Waits):
 """,
            _GRID),
     Seeded("showing", "what ends at the moment of a step waits for no step", "session/answering/grid.py",

@@ -15,7 +15,16 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from proxy import errors
-from proxy.metrics import PARTS, AccountFigures, DatasetFigures, Metrics, ReleaseOrigin, StatementKind
+from proxy.metrics import (
+    PARTS,
+    AccountFigures,
+    DatasetFigures,
+    MeasuredStage,
+    Metrics,
+    ReleaseOrigin,
+    StatementKind,
+    WaitingLine,
+)
 from tests.ports import reserved_port
 
 
@@ -70,6 +79,23 @@ def test_a_durable_charge_is_timed(metrics: Metrics, registry: CollectorRegistry
     assert registry.get_sample_value("hushql_reserve_seconds_count") == 1
     assert registry.get_sample_value("hushql_reserve_seconds_bucket", {"le": "0.001"}) == 0
     assert registry.get_sample_value("hushql_reserve_seconds_bucket", {"le": "0.0025"}) == 1
+
+
+def test_time_is_told_by_what_it_went_on(metrics: Metrics, registry: CollectorRegistry) -> None:
+    metrics.took(MeasuredStage.ENGINE, 0.02)
+    found = {s: registry.get_sample_value("hushql_stage_seconds_count", {"stage": s.value}) for s in MeasuredStage}
+    assert found == {MeasuredStage.PLANNING: 0, MeasuredStage.WAITING: 0, MeasuredStage.ENGINE: 1}
+    assert registry.get_sample_value("hushql_stage_seconds_bucket", {"stage": "engine", "le": "0.01"}) == 0
+    assert registry.get_sample_value("hushql_stage_seconds_bucket", {"stage": "engine", "le": "0.025"}) == 1
+
+
+def test_queues_are_read_when_they_are_asked_for(metrics: Metrics, registry: CollectorRegistry) -> None:
+    lengths = {WaitingLine.PLANNING: 3, WaitingLine.LOCAL: 0}
+    metrics.watch_queues(lambda: lengths)
+    assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 3
+    lengths[WaitingLine.PLANNING] = 1
+    assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 1
+    assert registry.get_sample_value("hushql_waiting", {"queue": "private"}) is None
 
 
 @pytest.mark.parametrize("seconds", [-0.1, float("nan")])

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from proxy.admin.files import replace_text
+from proxy.admin.proposing.dbt import read_project, with_dbt
 from proxy.admin.proposing.proposal import Candidate, Proposal, TableLeftOut, candidates, propose
 from proxy.admin.proposing.text import MARK, Amounts, PlacedSource, decisions, write, yaml_text
 from proxy.admin.proposing.unclear import Unclear
@@ -74,6 +75,15 @@ def init(
     unit: UnitOption = "",
     dataset: DatasetOption = "",
     out: Out = None,
+    dbt: Annotated[
+        Path | None,
+        typer.Option(
+            "--dbt",
+            metavar="FILE",
+            help="target/manifest.json of dbt: descriptions and tests of the tables.",
+            show_default=False,
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing at a terminal; take what is proposed.")] = False,
 ) -> None:
@@ -86,6 +96,8 @@ def init(
     found = _describe(sources, Path() if out is None else out.parent)
     if not found.tables:
         raise ConfigError("no table is there that this login may read")
+    if dbt is not None:
+        found = replace(found, tables=with_dbt(found.tables, read_project(dbt)))
     is_asked = out is not None and not yes and sys.stdin.isatty()
     proposal = propose(found.tables, unit or (_asked_unit(candidates(found.tables)) if is_asked else ""))
     amounts = _asked_amounts() if is_asked else Amounts()

@@ -103,19 +103,27 @@ def _print_findings(findings: Sequence[_Finding], *, as_json: bool) -> None:
 
 
 def compare(
-    old: Annotated[FilePath, typer.Argument(metavar="OLD", help="The policy as it was.", show_default=False)],
-    new: Annotated[FilePath, typer.Argument(metavar="NEW", help="The policy as it is to be.", show_default=False)],
+    old: Annotated[FilePath, typer.Argument(metavar="[OLD]", help="The policy as it was.", show_default=False)],
+    new: Annotated[
+        FilePath | None, typer.Argument(metavar="NEW", help="The policy as it is to be.", show_default=False)
+    ] = None,
+    state: StateOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print changes as JSON.")] = False,
 ) -> None:
-    """Say in words what a change opens to clients and what it closes. Exit status 1 if it opens anything."""
+    """Say in words what a change opens to clients and what it closes. Exit status 1 if it opens anything.
+
+    With NEW alone and --state, the policy as it was is what the proxy of that state directory has in force.
+    """
+    if new is None and state is None:
+        raise ConfigError("one policy alone has nothing to be compared with", hint="Give OLD and NEW, or --state.")
+    file = old if new is None else new
     try:
-        after = read_policy(new, os.environ)
-        read_policy(old, os.environ)  # names the file in what is wrong with it
+        after = read_policy(file, os.environ)
+        before = _in_force(state, after, file) if new is None and state is not None else _as_it_was(old, file)
     except FileProblems as problems:
         print_error(problems)
         raise typer.Exit(2) from None  # 1 says that something opens
-    as_if_beside = str(new.parent / old.name)  # an old copy kept elsewhere means the same files
-    changes = diff(load_policy(read_text(old, "policy"), filename=as_if_beside, environment=os.environ), after)
+    changes = diff(before, after)
     if as_json:
         print_json([{**asdict(change), "effect": change.effect.value} for change in changes])
     elif changes:
@@ -124,6 +132,20 @@ def compare(
         typer.echo("The two mean the same.")
     if any(change.effect is Effect.OPENS for change in changes):
         raise typer.Exit(1)
+
+
+def _as_it_was(old: FilePath, new: FilePath) -> Policy:
+    read_policy(old, os.environ)  # names the file in what is wrong with it
+    as_if_beside = str(new.parent / old.name)  # an old copy kept elsewhere means the same files
+    return load_policy(read_text(old, "policy"), filename=as_if_beside, environment=os.environ)
+
+
+def _in_force(state: FilePath, after: Policy, new: FilePath) -> Policy:
+    """What the proxy of a state directory took last of the same dataset: it serves that until it takes another."""
+    kept = [one for one in kept_policies(state) if one.dataset == after.dataset]
+    if not kept:
+        raise ConfigError(f'the proxy of {state} has taken no policy of the dataset "{after.dataset}"')
+    return load_policy(read_text(kept[-1].path, "policy"), filename=str(new), environment=os.environ)
 
 
 def print_schema() -> None:

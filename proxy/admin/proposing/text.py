@@ -174,7 +174,8 @@ def _unclear(table: ProposedTable, owner: Unclear) -> Iterator[str]:
 
 def _table(table: ProposedTable, listed: dict[str, frozenset[str]]) -> Iterator[str]:
     yield f"{yaml_text(table.name)}:"
-    lines = [*_relation(table), *_owner(table)]
+    comment = _in_one_line(table.found.comment)
+    lines = [*_relation(table), *([f"comment: {yaml_text(comment)}"] if comment else []), *_owner(table)]
     lines += _joins(table, listed)
     lines.append("columns:")
     lines += [f"  {line}" for line in _columns(table)]
@@ -238,7 +239,7 @@ def _owner(table: ProposedTable) -> Iterator[str]:
         ways = "; ".join(map(_shown, table.others))
         yield f"# {MARK}: a row refers to units in other ways too ({ways}); only one of them can be protected."
     if table.is_one_row_per_unit:
-        yield "unit_unique: true # a key of the database says so"
+        yield "unit_unique: true # a key says so; each start checks it"
     elif table.is_called_as_units and not table.found.references:
         yield "unit_unique: true # guessed: `hushql policy check --data` and each start check it"
     else:
@@ -256,6 +257,8 @@ def _columns(table: ProposedTable) -> Iterator[str]:
         elif _waits(table, column):
             texts.append(column.name)
         else:
+            if column.comment:
+                yield f"# {_in_one_line(column.comment)}"
             yield _column(table, column)
             if _is_summed(table, column):
                 numbers.append(column.name)
@@ -393,6 +396,10 @@ def yaml_text(text: str) -> str:
 def _shown(text: str) -> str:
     """A name inside a comment: nothing that ends the line."""
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _in_one_line(text: str) -> str:
+    return _shown(" ".join(text.split()))
 
 
 def _singular(name: str) -> str:

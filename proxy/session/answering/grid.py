@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ Result = TypeVar("Result")
 
 #: Work in threads. It yields when what is private in it has ended, well or not; what it does then may be seen.
 GridWork = Generator[None, None, Result]
+Timed = Callable[[float, float], None]
 
 
 class Clock(Protocol):
@@ -66,6 +67,7 @@ class Threads:
     def __init__(self, count: int, name: str) -> None:
         self.executor = ThreadPoolExecutor(count, name)
         self.free = asyncio.Semaphore(count)
+        self.waiting = 0  # works that have no thread yet
 
     def close(self) -> None:
         """Wait for what runs, and begin nothing more."""
@@ -79,9 +81,11 @@ class GridRunner:
     whether it ended well, failed, was cancelled or ran out of time.
     """
 
-    def __init__(self, threads: Threads, clock: Clock) -> None:
+    def __init__(self, threads: Threads, clock: Clock, told: Timed = lambda _waited, _took: None) -> None:
+        """told: of each work, how long it waited for a thread, and how long it took until the grid let go of it."""
         self._threads = threads
         self._clock = clock
+        self._told = told
         self._going: set[asyncio.Task[object]] = set()
 
     async def run(self, work: GridWork[Result], step_s: float, cancellation: Cancellation) -> Result:
@@ -91,7 +95,7 @@ class GridRunner:
         the work is asked to stop, and nobody waits for that but `close`. What waits for a thread has not begun, and is
         asked to stop at once.
         """
-        run = _Run(work, self._clock, step_s, self._threads)
+        run = _Run(work, self._clock, step_s, self._threads, self._told)
         task = asyncio.create_task(run.go())
         self._going.add(task)
         task.add_done_callback(self._gone)
@@ -119,17 +123,23 @@ class GridRunner:
 class _Run(Generic[Result]):
     """One work on its way. grid: since it began. has_ended: what is private in it."""
 
-    def __init__(self, work: GridWork[Result], clock: Clock, step_s: float, threads: Threads) -> None:
+    def __init__(self, work: GridWork[Result], clock: Clock, step_s: float, threads: Threads, told: Timed) -> None:
         self.grid: TimeGrid | None = None
         self.has_ended = False
         self._work = work
         self._clock = clock
         self._step_s = step_s
         self._threads = threads
+        self._told = told
 
     async def go(self) -> Result:
-        loop = asyncio.get_running_loop()
-        async with self._threads.free:
+        loop, came_s = asyncio.get_running_loop(), self._clock.now()
+        self._threads.waiting += 1
+        try:
+            await self._threads.free.acquire()
+        finally:
+            self._threads.waiting -= 1
+        try:
             self.grid = TimeGrid(self._clock, self._clock.now(), self._step_s)
             try:
                 step = await loop.run_in_executor(self._threads.executor, self._advance)
@@ -137,6 +147,9 @@ class _Run(Generic[Result]):
                 self.has_ended = True
             if isinstance(step, _Waits):
                 await self.grid.tick()
+                self._told(self.grid.begun_s - came_s, self._clock.now() - self.grid.begun_s)
+        finally:
+            self._threads.free.release()
         while isinstance(step, _Waits):
             # not in the same threads: all of these may wait for what this work has yet to let go
             step = await loop.run_in_executor(None, self._advance)

@@ -73,7 +73,7 @@ def pay_for_profiles(tables: Collection[str], asker: Asker, settings: Settings) 
     whole price of these profiles. Raises BudgetSpent, PolicyForbids, with nothing charged, and LedgerFailed.
     """
     version, privacy = asker.version, asker.version.policy.privacy
-    named = [p for p in version.profiles if p.table in tables]
+    named = [p for p in version.profiles_for(asker.login) if p.table in tables]
     if privacy.profile is ProfileUse.KNOWN or not named:
         return ()
     requests = _requests(named)

@@ -74,6 +74,10 @@ class Consulted:
         self.is_elsewhere = bool(constants.session_zone) and not are_same(self._clocks, self.zone)
         self.reads_clock = False
 
+    def of_policy(self) -> Consulted:
+        """Those that no client has a say in: the clock, in the policy's zone."""
+        return Consulted(Constants({}, self._constants.now))
+
     def check(self) -> None:
         """Raises Unread if stand-ins were used."""
         if self._unread:

@@ -30,6 +30,7 @@ from proxy.sql.relations import joins, kept
 from proxy.sql.relations.constant_rows import bound_rows, constants_of, meet
 from proxy.sql.relations.correlated import membership_value, single_row
 from proxy.sql.relations.full_joins import coalescing
+from proxy.sql.relations.of_role import rows_where
 from proxy.sql.relations.per_unit import check_order, distinct, grouped
 from proxy.sql.relations.unions import TogetherRows, branches_of, in_instead, together
 from proxy.sql.relations.windows import Windows, first_of_each, has_window
@@ -327,7 +328,8 @@ class Scopes:
             raise refuse(node, f"more than {_MOST_SCANS} tables in one private SELECT are not supported")
         self._scans += 1
         columns = tuple((c.name, ColumnRef(number, c.name, c.type)) for c in table.columns if not c.hidden)
-        return Rows(scans=(Scan(number, table),), columns=columns)
+        where = rows_where(table, number, self._constants)
+        return Rows(scans=(Scan(number, table),), where=where, columns=columns)
 
     def _query(self, query: exp.Expression, ctes: Ctes) -> Rows:
         """A sub-select, or several that UNION ALL puts together."""

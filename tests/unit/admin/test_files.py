@@ -130,6 +130,29 @@ def test_tls_key_must_be_private(tmp_path: Path) -> None:
     check_files(serve(tmp_path, tls=tls))
 
 
+def test_a_secret_that_is_mounted_for_the_process_s_own_group_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of mode 0440, the owner being another, as Kubernetes mounts secrets under an fsGroup."""
+    path = tmp_path / "users.yaml"
+    path.touch()
+    path.chmod(0o440)
+    owner, group = path.stat().st_uid, path.stat().st_gid
+    with pytest.raises(ConfigError, match="has mode 0440"):
+        check_private(path, "users file")  # its owner could close it
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    check_private(path, "users file")
+    monkeypatch.setattr("os.getegid", lambda: group + 1)
+    with pytest.raises(ConfigError, match="has mode 0440"):
+        check_private(path, "users file")
+    monkeypatch.undo()
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    for mode in (0o460, 0o444, 0o450):
+        path.chmod(mode)
+        with pytest.raises(ConfigError, match=f"has mode {mode:04o}"):
+            check_private(path, "users file")
+
+
 def test_front_needs_its_programs(tmp_path: Path) -> None:
     policy = serve(tmp_path).policies
     config = ServeConfig(policies=policy, state=tmp_path / "state", front=BinariesIn(tmp_path))

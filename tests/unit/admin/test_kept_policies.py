@@ -11,6 +11,7 @@ import pytest
 from proxy.admin.kept_policies import keep_policy, kept_policies
 from proxy.errors import ConfigError
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.policy.case_files import BASE
 
 
 def _at(minute: int) -> datetime:
@@ -62,3 +63,27 @@ def test_a_directory_without_policies_and_one_that_cannot_be_made_are_said(
     (tmp_path / "policies").touch()
     with pytest.raises(ConfigError, match="cannot be made"):
         keep_policy(tmp_path, "shop", "x", _at(0))
+
+
+def test_an_edit_is_compared_with_what_is_in_force(command: CommandLine, tmp_path: Path) -> None:
+    for minute, epsilon in enumerate((5, 7)):
+        keep_policy(tmp_path, "shop", BASE.replace("epsilon: 20", f"epsilon: {epsilon}"), _at(minute))
+    new, state = tmp_path / "new.yaml", str(tmp_path)
+    new.write_text(BASE.replace("epsilon: 20", "epsilon: 7"))
+    assert command("policy", "diff", str(new), "--state", state) == 0, command.err
+    assert command.out == "The two mean the same.\n"
+    new.write_text(BASE.replace("epsilon: 20", "epsilon: 9"))
+    assert command("policy", "diff", str(new), "--state", state) == 1
+    assert "budgets.dataset" in command.out
+    assert "opens" in command.out
+
+
+def test_what_has_nothing_to_be_compared_with_is_said(command: CommandLine, state: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.yaml"
+    new.write_text(BASE.replace("dataset: shop", "dataset: other"))
+    assert command("policy", "diff", str(new)) == 2
+    assert "Give OLD and NEW, or --state" in command.err
+    assert command("policy", "diff", str(new), "--state", str(state)) == 2
+    assert 'has taken no policy of the dataset "other"' in command.err
+    assert command("policy", "diff", str(new), "--state", str(tmp_path / "nowhere")) == 2
+    assert "there are no policies in" in command.err

@@ -79,7 +79,7 @@ def test_names_postgresql_would_cut_are_refused() -> None:
 
 
 def test_settings_of_the_database_are_text_constants() -> None:
-    assert "ALTER DATABASE \"shop\" SET hush.epsilon = '0.25'" in database_sql(policy())
+    assert "ALTER DATABASE \"shop\" SET hush.epsilon = '0.25'" in database_sql(policy(), ALL)
 
 
 def test_copy_names_the_visible_columns() -> None:

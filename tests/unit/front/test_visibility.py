@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from proxy.errors import PolicyError
+from proxy.front.schema import database_sql
 from proxy.front.visibility import (
     ShownForeignKey,
     Visibility,
@@ -16,11 +18,32 @@ from proxy.front.visibility import (
     unique_keys,
     visible_columns,
 )
-from proxy.policy.model import Column, JoinKey, RowUnit, Table, UnitColumns, UnitVia, Users
+from proxy.policy.model import Column, JoinKey, Role, RowUnit, Table, UnitColumns, UnitVia, Users
 from proxy.sqltypes import SqlType
 from tests.front.samples import ITEMS, ORDERS, STORES, USERS, policy, users
 
 ALL = Visibility(("users", "orders", "items", "stores"))
+
+
+def test_logins_that_read_other_columns_or_begin_otherwise_share_no_server() -> None:
+    given, logins = policy(), users(alice="all", bob="all", eve="all")
+    roles = {
+        "all": Role(name="all"),
+        "few": Role(name="few", columns=MappingProxyType({"users": ("plan", "age")}),
+                    rows=MappingProxyType({"users": "true"})),
+        "told": Role(name="told", settings=MappingProxyType({"hush.intervals": "on"})),
+    }  # fmt: skip
+    named = {n: replace(logins.logins[n], role=r) for n, r in (("alice", "all"), ("bob", "few"), ("eve", "told"))}
+    groups = group_logins(given, replace(logins, logins=named, roles=roles))
+    few, told = (
+        Visibility(ALL.tables, columns=(("users", ("age", "plan")),)),
+        Visibility(ALL.tables, settings=(("hush.intervals", "on"),)),
+    )
+    assert groups == {ALL: ("alice",), few: ("bob",), told: ("eve",)}
+    assert [c.name for c in visible_columns(few.shown(given).tables["users"])] == ["age", "plan"]
+    assert told.shown(given) is given
+    assert "= 'on'" in next(s for s in database_sql(given, told) if "hush.intervals" in s)
+    assert "= 'off'" in next(s for s in database_sql(given, few) if "hush.intervals" in s)
 
 
 def test_logins_that_see_the_same_share_a_server() -> None:

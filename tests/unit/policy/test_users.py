@@ -52,6 +52,20 @@ def test_refused(case: Case) -> None:
     assert refused(case.text(), TABLES) == [f"u.yaml:{line}" for line in case.expected]
 
 
+def test_what_a_role_may_not_read_and_what_its_sessions_begin_with() -> None:
+    limited = (
+        "columns: {users: [age, plan]}, rows: {orders: 'store_id IN (1, 2)'},"
+        " settings: {hush.intervals: on, hush.fresh: false, hush.epsilon: 0.25, hush.max_groups: 3, hush.notes: true}"
+    )
+    text = FILE.replace("analyst: {tables: [users, orders]", f"analyst: {{tables: [users, orders], {limited}")
+    role = load_users(text, filename="u.yaml", tables=TABLES).roles["analyst"]
+    assert role.columns == {"users": ("age", "plan")}
+    assert role.rows == {"orders": "store_id IN (1, 2)"}
+    assert role.settings == {
+        "hush.intervals": "on", "hush.fresh": "off", "hush.epsilon": "0.25", "hush.max_groups": "3", "hush.notes": "on"
+    }  # fmt: skip
+
+
 def test_budget_of_a_role_together_and_budgets_that_come_back() -> None:
     monthly = "{epsilon: 3, refresh: month, acknowledge_lifetime_loss: true}"
     text = FILE.replace("budget: {epsilon: 3}", f"budget: {monthly}, shared_budget: {{epsilon: 12}}")

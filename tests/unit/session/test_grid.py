@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -86,6 +87,22 @@ def test_whatever_ends_is_seen_on_the_grid(took: float, seen: float, failure: Ex
         shown.see("told")
         assert shown.events == [("noted", seen), ("told", seen)]
         await runner.close()
+
+    with threads() as pool:
+        asyncio.run(check())
+
+
+@pytest.mark.parametrize(("took", "seen"), [(0.076, 2.0), (2.001, 4.0)])
+@pytest.mark.parametrize("failure", [None, EngineFailed("it failed")])
+def test_what_is_measured_is_what_the_client_sees(took: float, seen: float, failure: Exception | None) -> None:
+    async def check() -> None:
+        clock, told = MadeUpTime(), list[tuple[float, float]]()
+        runner = GridRunner(pool, clock, lambda waited, took: told.append((waited, took)))
+        with contextlib.suppress(EngineFailed):
+            await runner.run(work_of(Shown(clock), took, failure), STEP_S, Cancellation())
+        await runner.close()
+        assert told == [(0.0, seen)]
+        assert pool.waiting == 0
 
     with threads() as pool:
         asyncio.run(check())

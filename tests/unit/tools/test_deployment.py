@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import kubernetes_validate  # type: ignore[import-untyped]  # it has no types
 import pytest
 from ruamel.yaml import YAML
 
@@ -53,6 +55,50 @@ def test_the_unit_starts_what_the_command_takes(command: CommandLine, tmp_path: 
     program, *arguments = shlex.split(_unit()["ExecStart"])
     assert program == "/opt/hushql/bin/hushql"
     _is_served(command, arguments, tmp_path)
+
+
+def _manifests() -> list[dict[str, Any]]:
+    return list(YAML(typ="safe").load_all((EXAMPLES / "kubernetes.yaml").read_text()))
+
+
+def test_kubernetes_takes_the_manifests() -> None:
+    newest = kubernetes_validate.latest_version()
+    for manifest in _manifests():
+        kubernetes_validate.validate(manifest, newest, strict=True)
+    wrong = next(m for m in _manifests() if m["kind"] == "StatefulSet")
+    wrong["spec"]["replica"] = 3
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(wrong, newest, strict=True)
+
+
+def test_kubernetes_starts_what_the_command_takes(
+    command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pods,) = (m["spec"] for m in _manifests() if m["kind"] == "StatefulSet")
+    pod = pods["template"]["spec"]
+    (container,) = pod["containers"]
+    mounted = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+    for folder in mounted.values():
+        (tmp_path / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    for name in ("etc/hushql/policy.yaml", "etc/hushql-users/users.yaml", "etc/hushql-tls/cert.pem",
+                 "etc/hushql-tls/key.pem"):  # fmt: skip
+        (tmp_path / name).touch(0o600)
+    arguments = [a.replace("=/", f"={tmp_path}/") if "=/" in a else a for a in container["args"]]
+    assert command(*(f"{tmp_path}{a}" if a.startswith("/") else a for a in arguments)) == 0, command.err
+    assert len(command.served) == 1
+    assert pods["replicas"] == 2
+    assert any(a.startswith("--ledger=postgresql://") for a in container["args"]), "one ledger for both"
+    assert pods["volumeClaimTemplates"][0]["metadata"]["name"] == "state", "and a state directory for each"
+    ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+    probes = {kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "readiness", "liveness")}
+    assert {kind: probe["path"] for kind, probe in probes.items()} == {
+        "startup": "/readyz", "readiness": "/readyz", "liveness": "/healthz"
+    }  # fmt: skip
+    assert {probe["port"] for probe in probes.values()} <= set(ports)
+    assert f"--metrics=0.0.0.0:{ports['metrics']}" in container["args"]
+    secrets = [v["secret"] for v in pod["volumes"] if "secret" in v]
+    assert {s["defaultMode"] for s in secrets} == {0o440}
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"], "or such files are not taken"
 
 
 def test_compose_starts_what_the_command_takes_with_nothing_to_write_but_the_state(
