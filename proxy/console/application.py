@@ -12,6 +12,7 @@ from starlette.staticfiles import StaticFiles
 from proxy.console.ask import AskPages
 from proxy.console.budget import BudgetPage
 from proxy.console.guard import Headers
+from proxy.console.kept_questions import KeptPages
 from proxy.console.policy_page import PolicyPage
 from proxy.console.served import Serving
 from proxy.console.tables import TablesPage
@@ -25,7 +26,7 @@ def build(serving: Serving) -> Starlette:
     """The application. Its lifetime is the caller's: `application.state.console.browsers.end_all()` ends sessions."""
     console = Console(serving)
     ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
-    policy, tour = PolicyPage(console), TourPage(console)
+    policy, tour, kept = PolicyPage(console), TourPage(console), KeptPages(console)
     guarded = console.guarded
     routes: list[BaseRoute] = [
         Route("/", console.home),
@@ -36,6 +37,10 @@ def build(serving: Serving) -> Starlette:
         Route("/ask/forecast", guarded(ask.forecast), methods=["POST"]),
         Route("/ask/run", guarded(ask.run), methods=["POST"]),
         Route("/ask/cancel", guarded(ask.cancel), methods=["POST"]),
+        Route("/ask/kept", guarded(kept.listed), methods=["GET"]),
+        Route("/ask/keep", guarded(kept.keep), methods=["POST"]),
+        Route("/ask/rename", guarded(kept.rename), methods=["POST"]),
+        Route("/ask/delete", guarded(kept.delete), methods=["POST"]),
         Route("/tour", guarded(tour.page), methods=["GET"]),
         Route("/tables", guarded(tables.page), methods=["GET"]),
         Route("/budget", guarded(budget.page), methods=["GET"]),

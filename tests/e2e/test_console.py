@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from httpx2 import Response
@@ -269,3 +270,40 @@ def test_nothing_in_names_values_and_errors_is_taken_for_markup(ann: Browser, ev
         assert "<script" not in page.text
         assert "<img" not in page.text
         assert "49" not in page.text
+
+
+# --- questions that are kept ----------------------------------------------------------------------------
+
+
+def test_a_question_is_kept_renamed_and_deleted(ann: Browser) -> None:
+    evil = "<script>alert(1)</script>"
+    assert "None yet" in ann.get("/ask/kept").text
+    kept = ann.post("/ask/keep", label=evil, statement="SELECT 1 < 2").text
+    assert "SELECT 1 &lt; 2" in kept
+    assert evil not in kept
+    assert ann.post("/ask/keep", label=evil, statement="SELECT 3").status_code == 409
+    renamed = ann.post("/ask/rename", label=evil, new="plain").text
+    assert 'value="plain"' in renamed
+    assert "&lt;script" not in renamed
+    assert "None yet" in ann.post("/ask/delete", label="plain").text
+
+
+def test_no_login_reads_or_changes_the_questions_that_another_has_kept(serving: Serving, ann: Browser) -> None:
+    ann.post("/ask/keep", label="mine", statement="SELECT 1234567")
+    with browsing(serving) as bob:
+        assert bob.log_in("bob", "shop").status_code == 303
+        pages = [bob.get("/ask/kept"), bob.post("/ask/rename", label="mine", new="yours")]
+        pages += [bob.post("/ask/delete", label="mine"), bob.get("/ask")]
+    assert all("1234567" not in page.text for page in pages)
+    assert "1234567" in ann.get("/ask/kept").text
+    ann.post("/ask/delete", label="mine")
+
+
+def test_files_that_cannot_be_used_are_not_named_to_analysts(tmp_path: Path, served: Served, serving: Serving) -> None:
+    (tmp_path / "questions").write_text("in the way")
+    with browsing(serving_of(served, dict(serving.datasets), state=tmp_path)) as ann:
+        assert ann.log_in("ann", "shop").status_code == 303
+        answer = ann.post("/ask/keep", label="mine", statement="SELECT 1")
+    assert answer.status_code == 409
+    assert "internal error" in answer.text
+    assert str(tmp_path) not in answer.text

@@ -91,10 +91,9 @@ epsilon.addEventListener("input", () => {
   later();
 });
 
-form.addEventListener("htmx:configRequest", (event) => {
-  event.detail.parameters.set?.("statement", statement());
-  if (!event.detail.parameters.set) event.detail.parameters.statement = statement();
-});
+for (const sent of [form, document.querySelector("#keep")]) {
+  sent.addEventListener("htmx:configRequest", (event) => event.detail.parameters.set("statement", statement()));
+}
 form.addEventListener("htmx:afterRequest", () => {
   known = undefined;
   later();
@@ -104,6 +103,7 @@ document.querySelector("#cancel").addEventListener("click", () => post("/ask/can
 document.addEventListener("click", (event) => {
   const proposal = event.target.closest("[data-statement]");
   if (proposal) write(proposal.dataset.statement);
+  if (proposal && "run" in proposal.dataset) form.requestSubmit();
 });
 
 if (area.value.trim()) later();
