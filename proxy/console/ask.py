@@ -32,15 +32,31 @@ _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 _FREE = "charged nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where the ends of a number's interval stand in a row."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoInterval:
+    """A column that is no number, or whose numbers are exact."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column as people see it. low, high: where the ends of its interval stand in a row; -1 where it has none."""
+    """One column as people see it. at: where its values stand in a row."""
 
     name: str
     at: int
     is_number: bool
-    low: int = -1
-    high: int = -1
+    interval: Interval | NoInterval
+
+    @property
+    def has_interval(self) -> bool:
+        return isinstance(self.interval, Interval)
 
 
 def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
@@ -48,25 +64,23 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
 
     Of two columns of one name the first has the first interval.
     """
-    names = list(answer.columns)
-    ends: dict[int, tuple[int, int]] = {}
+    numbers: dict[str, list[int]] = {}
+    for at, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
+        if kind in _NUMBERS:
+            numbers.setdefault(name, []).append(at)
+    found: dict[int, Interval] = {}
     taken: set[int] = set()
-    for at, name in enumerate(names):
-        low = _next(names, name + _LOW, at, taken)
-        high = _next(names, name + _HIGH, low, taken) if low >= 0 else -1
-        if high >= 0 and all(answer.kinds[place] in _NUMBERS for place in (at, low, high)):
-            ends[at] = low, high
+    for at, name in enumerate(answer.columns):
+        low = next((i for i in numbers.get(name + _LOW, ()) if i > at and i not in taken), None)
+        high = next((i for i in numbers.get(name + _HIGH, ()) if low is not None and i > low and i not in taken), None)
+        if low is not None and high is not None and at in numbers.get(name, ()) and at not in taken:
+            found[at] = Interval(low, high)
             taken |= {low, high}
     return tuple(
-        ShownColumn(name=name, at=at, is_number=answer.kinds[at] in _NUMBERS, low=low, high=high)
-        for at, name in enumerate(names)
+        ShownColumn(name, at, answer.kinds[at] in _NUMBERS, found.get(at, NoInterval()))
+        for at, name in enumerate(answer.columns)
         if at not in taken
-        for low, high in [ends.get(at, (-1, -1))]
     )
-
-
-def _next(names: Sequence[str], name: str, after: int, taken: set[int]) -> int:
-    return next((i for i in range(after + 1, len(names)) if names[i] == name and i not in taken), -1)
 
 
 def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
@@ -165,7 +179,13 @@ def _data(answer: ConsoleAnswer, columns: Sequence[ShownColumn]) -> dict[str, ob
     """The answer for the chart and the download."""
     return {
         "columns": [
-            {"name": c.name, "at": c.at, "number": c.is_number, "low": c.low, "high": c.high} for c in columns
+            {
+                "name": c.name,
+                "at": c.at,
+                "number": c.is_number,
+                "interval": [c.interval.low, c.interval.high] if isinstance(c.interval, Interval) else None,
+            }
+            for c in columns
         ],
         "names": answer.columns, "rows": answer.rows,
     }  # fmt: skip

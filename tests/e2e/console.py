@@ -22,6 +22,9 @@ from proxy.console.wire import Address
 from proxy.policy.users import UNCHECKED
 from tests.e2e.served import PASSWORD, Served
 
+#: Runs for minutes on any machine, in little memory.
+ENDLESS = "SELECT count(*) FROM generate_series(1, 300000) a, generate_series(1, 300000) b"
+
 
 class Clock:
     """Seconds that a test sets."""

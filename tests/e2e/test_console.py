@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from httpx2 import Response
+from psycopg.pq import TransactionStatus
 
 from proxy.console.browsers import IDLE_S
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
-from tests.e2e.console import Browser, Clock, browsing, data_of, served_policy, serving_of
+from tests.e2e.console import ENDLESS, Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
 
@@ -173,6 +176,29 @@ def test_a_large_answer_is_cancelled_before_it_fills_memory(ann: Browser) -> Non
     assert len(fewer["rows"]) == 5000
 
 
+def test_a_running_statement_is_cancelled_by_its_own_browser_and_by_no_other(serving: Serving, ann: Browser) -> None:
+    assert ann.post("/ask/cancel").status_code == 200  # nothing runs, nothing happens
+    with browsing(serving) as bob, ThreadPoolExecutor(1) as pool:
+        assert bob.log_in("bob", "shop").status_code == 303
+        running = pool.submit(ann.post, "/ask/run", statement=ENDLESS)
+        assert ann.post("/ask/forecast", statement="SELECT 1").status_code == 200  # one looks while it runs
+        while not _is_running(ann):
+            time.sleep(0.05)
+        for _ in range(3):
+            bob.post("/ask/cancel")
+        assert _is_running(ann)
+        while not running.done():
+            ann.post("/ask/cancel")
+    assert "canceling statement due to user request" in running.result().text
+    assert data_of(ann.post("/ask/run", statement="SELECT 1"))["rows"] == [["1"]]
+
+
+def _is_running(browser: Browser) -> bool:
+    (known,) = browser.client.app.state.console.browsers._known.values()  # type: ignore[attr-defined]
+    connection = known.wires.running._connection
+    return connection is not None and connection.info.transaction_status is TransactionStatus.ACTIVE
+
+
 @pytest.mark.parametrize(
     "statement, words",
     [("COPY stores TO STDOUT", "the console does not COPY"), ("COPY t FROM STDIN", "the console does not COPY"),
@@ -199,7 +225,7 @@ def test_an_answer_has_the_intervals_that_the_wire_gives(served: Served, ann: Br
         told = client.execute("SELECT count(*), hush.low(count(*)), hush.high(count(*)) FROM users").fetchone()
     assert told is not None
     assert [float(v) for v in data["rows"][0]] == [float(v) for v in told]
-    assert data["columns"] == [{"name": "n", "at": 0, "number": True, "low": 1, "high": 2}]
+    assert data["columns"] == [{"name": "n", "at": 0, "number": True, "interval": [1, 2]}]
 
 
 def test_a_repeat_says_that_it_was_free(browser: Browser) -> None:
