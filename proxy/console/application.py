@@ -11,6 +11,7 @@ from starlette.staticfiles import StaticFiles
 
 from proxy.console.ask import AskPages
 from proxy.console.budget import BudgetPage
+from proxy.console.charges import ChargesPage
 from proxy.console.guard import Headers
 from proxy.console.kept_questions import KeptPages
 from proxy.console.policy_page import PolicyPage
@@ -27,7 +28,7 @@ def build(serving: Serving) -> Starlette:
     console = Console(serving)
     ask, tables, budget = AskPages(console), TablesPage(console), BudgetPage(console)
     policy, tour, kept = PolicyPage(console), TourPage(console), KeptPages(console)
-    guarded = console.guarded
+    charges, guarded = ChargesPage(console), console.guarded
     routes: list[BaseRoute] = [
         Route("/", console.home),
         Route("/login", console.login_page, methods=["GET"]),
@@ -45,6 +46,7 @@ def build(serving: Serving) -> Starlette:
         Route("/tables", guarded(tables.page), methods=["GET"]),
         Route("/budget", guarded(budget.page), methods=["GET"]),
         Route("/budget/top-up", guarded(budget.top_up, for_admins=True), methods=["POST"]),
+        Route("/budget/charges", guarded(charges.page, for_admins=True), methods=["GET"]),
         Route("/policy", guarded(policy.page, for_admins=True), methods=["GET"]),
         Route("/policy/check", guarded(policy.check, for_admins=True), methods=["POST"]),
         Route("/policy/questions", guarded(policy.questions, for_admins=True), methods=["POST"]),

@@ -51,6 +51,7 @@ def serving_of(served: Served, datasets: dict[str, ServedPolicy], **changes: Any
     fixed: dict[str, Any] = {
         "address": Address("127.0.0.1", served.port), "datasets": datasets, "books": InFiles(served.folder / "state"),
         "state": served.folder / "state", "random_bytes": os.urandom, "clock": Clock(), "is_encrypted": False,
+        "shows_statements": False,
     }  # fmt: skip
     return Serving(**{**fixed, **changes})
 

@@ -12,9 +12,12 @@ import pytest
 from httpx2 import Response
 from psycopg.pq import TransactionStatus
 
+from proxy.admin.commands.report import ReportedBy, rows_of
+from proxy.admin.ledger_place import InFiles
 from proxy.console.browsers import IDLE_S
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
+from proxy.events import fingerprint_of
 from tests.e2e.console import ENDLESS, Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
@@ -296,6 +299,53 @@ def test_nothing_in_names_values_and_errors_is_taken_for_markup(ann: Browser, ev
         assert "<script" not in page.text
         assert "<img" not in page.text
         assert "49" not in page.text
+
+
+# --- everybody's charges --------------------------------------------------------------------------------
+
+
+def test_administrators_see_charges_one_by_one_and_statements_where_the_log_has_them(
+    served: Served, serving: Serving, ann: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = "SELECT count(*) FROM users WHERE age < 77"
+    for asked in (statement.replace("77", "76"), statement, statement):  # the last one is free
+        ann.post("/ask/run", statement=asked)
+    with browsing(serving) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        assert 'href="/budget/charges"' in boss.get("/budget").text
+        page = boss.get("/budget/charges").text
+    assert fingerprint_of(statement) in page
+    assert "WHERE age" not in page
+    monkeypatch.setattr("proxy.console.charges.PAGE", 1)
+    with browsing(serving_of(served, dict(serving.datasets), shows_statements=True)) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        page = boss.get("/budget/charges").text
+        assert page.count("WHERE age &lt; 77") == 1
+        reported = rows_of(serving.books, serving.datasets["shop"].policy(), ReportedBy.TABLE)
+        assert all(f'<th scope="row">{row.name}' in page for row in reported)
+        first = _numbers(page)
+        older = boss.get(f"/budget/charges?before={first[0]}").text
+        second = _numbers(older)
+        assert len(first) == len(second) == 1
+        assert first[0] > second[0]
+        assert "There is none" in boss.get("/budget/charges?before=1").text
+        for wrong in ("-1", "1.5", "x", "9" * 30, "\u0663"):
+            assert boss.get(f"/budget/charges?before={wrong}").status_code == 404
+
+
+def _numbers(page: str) -> list[int]:
+    return [int(number) for number in re.findall(r'<tr><th scope="row" class="number">(\d+)', page)]
+
+
+def test_books_that_cannot_be_read_are_told_to_administrators_in_words(
+    tmp_path: Path, served: Served, serving: Serving
+) -> None:
+    with browsing(serving_of(served, dict(serving.datasets), books=InFiles(tmp_path / "none"))) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        page = boss.get("/budget/charges")
+    assert page.status_code == 200
+    assert 'role="alert"' in page.text
+    assert str(tmp_path) not in page.text
 
 
 # --- questions that are kept ----------------------------------------------------------------------------

@@ -145,10 +145,19 @@ def test_an_administrator_sees_everybodys_accounts_and_tops_up_in_their_own_name
 
 
 @pytest.mark.parametrize(
-    "path", ["/policy", "/policy/check", "/policy/questions", "/policy/apply", "/policy/back", "/budget/top-up"]
+    "path",
+    [
+        "/policy",
+        "/policy/check",
+        "/policy/questions",
+        "/policy/apply",
+        "/policy/back",
+        "/budget/top-up",
+        "/budget/charges",
+    ],
 )
 def test_an_analyst_reaches_no_page_of_administrators(ann: Browser, path: str) -> None:
-    answer = ann.get(path) if path == "/policy" else ann.post(path, text="x", version="x")
+    answer = ann.get(path) if path in {"/policy", "/budget/charges"} else ann.post(path, text="x", version="x")
     assert answer.status_code == 403
     assert "for administrators" in answer.text
     assert "Policy" not in ann.get("/ask").text
