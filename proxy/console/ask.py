@@ -13,20 +13,15 @@ from typing import LiteralString
 import psycopg
 from starlette.responses import JSONResponse, Response
 
+from proxy.console.completion import completion_of
 from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import ConsoleAnswer, ShownNotice
 from proxy.errors import AuthenticationFailed, HushError
-from proxy.front.relations import setting_defaults
 from proxy.sqltypes import SqlType
 
 #: An answer is shown up to here; all of it is in the download.
 MOST_SHOWN = 500
-#: What the editor proposes beside names of the policy and words of SQL.
-COMPLETED = (
-    "count(*)", "count(DISTINCT ", "sum(", "avg(", "min(", "max(", "stddev(", "variance(", "hush.low(", "hush.high(",
-    "hush.sd(", "percentile_cont(0.5) WITHIN GROUP (ORDER BY ", "mode() WITHIN GROUP (ORDER BY ",
-)  # fmt: skip
 _LOW, _HIGH = "_low", "_high"
 _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 _FREE = "charged nothing"
@@ -116,12 +111,7 @@ class AskPages:
         """The editor, with what the login may name for its completion."""
         usual = str((await visit.browser.wires.looking.rows("SHOW hush.epsilon"))[0][0])
         known = await visit.browser.wires.looking.rows('SELECT "table", "column" FROM hush.policy')
-        schema: dict[str, list[str]] = {}
-        for table, column in known:
-            schema.setdefault(str(table), []).append(str(column))
-        policy = self.console.served(visit).policy()
-        settings = [name for name, _ in setting_defaults(policy)]
-        completion = {"schema": schema, "settings": settings, "functions": COMPLETED}
+        completion = completion_of(self.console.served(visit).policy(), [(str(t), str(c)) for t, c in known])
         statement = visit.form.get("statement", "")  # of an example, from another page
         return self.console.page("ask.html", visit, usual=usual, completion=completion, statement=statement)
 

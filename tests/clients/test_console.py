@@ -182,6 +182,28 @@ def test_names_are_completed(ann: Visitor) -> None:
     ann.page.keyboard.press("Escape")
 
 
+@pytest.mark.parametrize(
+    "typed, proposed, written",
+    [
+        ("SELECT 1 FROM orders WHERE status = 'pa", "'paid'", "SELECT 1 FROM orders WHERE status = 'paid'"),
+        ("SELECT 1 FROM orders WHERE status IN ('paid', 'ref", "'refunded'",
+         "SELECT 1 FROM orders WHERE status IN ('paid', 'refunded')"),
+        ("SET hush.intervals = o", "on", "SET hush.intervals = on"),
+        ("SET hush.digits TO al", "'all'", "SET hush.digits TO 'all'"),
+        ("SHOW hush.targ", "hush.target_error", "SHOW hush.target_error"),
+    ],
+)  # fmt: skip
+def test_listed_values_and_values_of_settings_are_completed(
+    ann: Visitor, typed: str, proposed: str, written: str
+) -> None:
+    ann.page.locator(".cm-content").click()
+    ann.page.keyboard.type(typed)
+    expect(ann.page.locator(".cm-tooltip-autocomplete")).to_contain_text(proposed)
+    ann.page.wait_for_timeout(200)  # the editor takes no Enter for a choice that appeared this moment
+    ann.page.keyboard.press("Enter")
+    expect(ann.page.locator(".cm-content")).to_have_text(written)
+
+
 def test_a_repeat_was_free_and_a_refusal_proposes_what_works(ann: Visitor) -> None:
     for _ in range(2):
         ann.ask("SELECT count(*) FROM users")

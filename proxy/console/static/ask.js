@@ -9,17 +9,44 @@ const area = document.querySelector("#statement");
 const forecast = document.querySelector("#forecast");
 const epsilon = document.querySelector("#epsilon");
 const slide = document.querySelector("#slide");
-const { schema, settings, functions } = JSON.parse(area.dataset.completion);
+const { schema, settings, values, functions } = JSON.parse(area.dataset.completion);
+
+const isIn = (context, ...kinds) => kinds.includes(syntaxTree(context.state).resolveInner(context.pos, -1).name);
+const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : []);
+const options = (labels, type) => labels.map((label) => ({ label, type }));
 
 function completeSettings(context) {
   const word = context.matchBefore(/(?:SET|SHOW)\s+[\w.]*$/i);
   if (!word) return null;
-  const from = word.from + word.text.search(/[\w.]*$/);
-  return { from, options: settings.map((label) => ({ label, type: "property" })) };
+  return { from: word.from + word.text.search(/[\w.]*$/), options: options(Object.keys(settings), "property") };
+}
+function completeSettingValues(context) {
+  const word = context.matchBefore(/SET\s+(?:SESSION\s+|LOCAL\s+)?[\w.]+(?:\s*=\s*|\s+TO\s+)'?[\w.]*$/i);
+  const name = word?.text.match(/SET\s+(?:SESSION\s+|LOCAL\s+)?([\w.]+)/i)[1].toLowerCase();
+  return word ? proposed(context, word.from + word.text.search(/'?[\w.]*$/), own(settings, name)) : null;
+}
+/** Values that the policy lists for a column, after a comparison with it. */
+function completeValues(context) {
+  const word = context.matchBefore(/(?:\w+|"[^"]+")\s*(?:=|<>|!=|\s(?:NOT\s+)?IN\s*\((?:[^()]*,)?)\s*(?:'[^']*|[\w.]*)$/i);
+  if (!word) return null;
+  const column = word.text.match(/^(?:(\w+)|"([^"]+)")/);
+  const of = own(values, column[2] ?? column[1].toLowerCase());
+  const text = context.state.doc.toString();
+  const named = Object.keys(of).filter((table) => text.includes(table)); // columns of one name may list other values
+  const found = [...new Set((named.length ? named : Object.keys(of)).flatMap((table) => of[table]))];
+  return proposed(context, word.from + word.text.search(/(?:'[^']*|[\w.]*)$/), found);
+}
+/** Those that begin as what is typed, before all keywords: the editor itself would sort them after these. */
+function proposed(context, from, labels) {
+  const typed = context.state.sliceDoc(from, context.pos);
+  const isClosed = typed.startsWith("'") && context.state.sliceDoc(context.pos, context.pos + 1) === "'";
+  const plain = (text) => text.replace(/^'/, "").toLowerCase();
+  const found = labels.filter((label) => plain(label).startsWith(plain(typed)));
+  return { from, to: context.pos + (isClosed ? 1 : 0), options: options(found, "constant"), filter: false };
 }
 function completeFunctions(context) {
   const word = context.matchBefore(/[\w.]+$/);
-  if (!word && !context.explicit) return null;
+  if ((!word && !context.explicit) || isIn(context, "String", "LineComment", "BlockComment", "QuotedIdentifier")) return null;
   return { from: word ? word.from : context.pos, options: functions.map((label) => ({ label, type: "function" })) };
 }
 
@@ -30,8 +57,7 @@ const editor = new EditorView({
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (form.requestSubmit(), true) }])),
       basicSetup, syntaxHighlighting(classHighlighter), EditorView.lineWrapping, EditorView.cspNonce.of(styleNonce), language,
-      language.language.data.of({ autocomplete: completeSettings }),
-      language.language.data.of({ autocomplete: completeFunctions }),
+      ...[completeSettings, completeSettingValues, completeValues, completeFunctions].map((autocomplete) => language.language.data.of({ autocomplete })),
       EditorView.contentAttributes.of({ "aria-label": "Statement" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged || update.selectionSet) later();
