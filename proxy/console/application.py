@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import BaseRoute, Route
 
 from proxy.console.ask import AskPages
 from proxy.console.budget import BudgetPage
@@ -19,8 +16,6 @@ from proxy.console.served import Serving
 from proxy.console.tables import TablesPage
 from proxy.console.tour import TourPage
 from proxy.console.visits import Console
-
-_STATIC = Path(__file__).resolve().parent / "static"
 
 
 def build(serving: Serving) -> Starlette:
@@ -52,7 +47,7 @@ def build(serving: Serving) -> Starlette:
         Route("/policy/questions", guarded(policy.questions, for_admins=True), methods=["POST"]),
         Route("/policy/apply", guarded(policy.apply, for_admins=True), methods=["POST"]),
         Route("/policy/back", guarded(policy.back, for_admins=True), methods=["POST"]),
-        Mount("/static", StaticFiles(directory=_STATIC)),
+        Route("/static/{digest}/{name:path}", console.scripts.answer, methods=["GET"]),
     ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: console.refused})
     application.state.console = console

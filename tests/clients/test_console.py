@@ -15,6 +15,8 @@ from tests.e2e.console import ENDLESS
 
 pytestmark = pytest.mark.clients
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
+#: Names of the files of a page, and how many bytes of each came from the server for this visit.
+_LOADED = "performance.getEntriesByType('resource').map((file) => [file.name.split('/').pop(), file.transferSize])"
 GROUPED = "SELECT status, count(*) AS n FROM orders GROUP BY status"
 
 
@@ -165,6 +167,19 @@ def test_a_statement_that_runs_is_cancelled(ann: Visitor) -> None:
     assert time.monotonic() - began < 100
     ann.ask("SELECT 'still here' AS words")
     expect(ann.page.locator("#answer td")).to_have_text("still here")
+
+
+@pytest.mark.parametrize("path", ["/ask", "/policy"])
+def test_a_page_loads_its_scripts_once_and_waits_for_no_editor_nor_charts(visitor: Visitor, path: str) -> None:
+    visitor.log_in("boss")
+    seen = []
+    for _ in range(2):
+        visitor.go(path)
+        visitor.page.locator(".cm-content").wait_for()
+        seen.append(visitor.page.evaluate(_LOADED))
+    assert all(name != "plot.js" for loaded in seen for name, _ in loaded)
+    assert "codemirror.js" in dict(seen[1])
+    assert {size for name, size in seen[1] if name.endswith((".js", ".css"))} == {0}
 
 
 def test_a_forecast_comes_as_one_types_and_moves_with_the_slider(ann: Visitor) -> None:

@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from proxy.admin.commands.report import ReportedBy, rows_of
 from proxy.admin.ledger_place import InFiles
 from proxy.console.browsers import IDLE_S
+from proxy.console.scripts import Scripts
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
 from proxy.events import fingerprint_of
@@ -91,7 +92,7 @@ def test_under_tls_the_cookie_is_secure_and_of_this_host(served: Served, serving
 
 
 def test_every_answer_keeps_scripts_out(ann: Browser) -> None:
-    for page in (ann.get("/ask"), ann.get("/login"), ann.get("/nothing"), ann.get("/static/ask.js")):
+    for page in (ann.get("/ask"), ann.get("/login"), ann.get("/nothing"), ann.get(f"{Scripts().base}/ask.js")):
         policy = page.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self';" in policy
         assert "unsafe" not in policy

@@ -1,6 +1,5 @@
 // What an answer can become: chart, CSV, picture. For every answer that a page receives.
 import { download } from "./console.js";
-import { drawn } from "./chart.js";
 import { named } from "./fields.js";
 import { choosable } from "./grid.js";
 
@@ -13,10 +12,15 @@ function dress(answer) {
   const [svg, png] = [answer.querySelector(".svg"), answer.querySelector(".png")];
   for (const column of data.columns.filter((c) => c.number)) measure.add(new Option(column.name, column.at));
   kind.disabled = measure.options.length === 0;
-  const draw = () => {
-    const isChart = kind.value !== "table";
+  const show = (isChart) => {
     figure.hidden = svg.hidden = png.hidden = !isChart;
-    if (isChart) figure.replaceChildren(drawn(data, kind.value, Number(measure.value)));
+  };
+  const draw = async () => {
+    if (kind.value === "table") return show(false);
+    const { drawn } = await import("./chart.js"); // nobody waits for charts who sees none
+    if (kind.value === "table") return; // changed meanwhile
+    figure.replaceChildren(drawn(data, kind.value, Number(measure.value)));
+    show(true);
   };
   choosable(answer.querySelector("table"), answer.querySelector(".copy"), answer.querySelector(".copied"), data);
   kind.addEventListener("change", draw);

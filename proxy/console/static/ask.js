@@ -1,7 +1,9 @@
 // The editor, the forecast as one types, and Run.
-import { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } from "./vendor/codemirror.js";
 import { post, styleNonce } from "./console.js";
 import "./answer.js";
+
+// the page is there before the editor, in whose place the plain field is until then
+const { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } = await import("./vendor/codemirror.js");
 
 const PAUSE_MS = 400;
 const form = document.querySelector("#question");
@@ -70,6 +72,7 @@ box.className = "editor";
 box.append(editor.dom);
 area.after(box);
 editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
+if (document.activeElement === area) editor.focus();
 area.hidden = true;
 
 /** The statement that the cursor is in, or the one before it. */
@@ -124,7 +127,14 @@ form.addEventListener("htmx:afterRequest", () => {
   known = undefined;
   later();
 });
-document.querySelector("#cancel").addEventListener("click", () => post("/ask/cancel", {}));
+let cancelling;
+document.querySelector("#cancel").addEventListener("click", () => {
+  const cancel = () => post("/ask/cancel", {});
+  clearInterval(cancelling);
+  cancelling = setInterval(cancel, 1000); // one that comes before the statement has begun ends nothing
+  cancel();
+});
+form.addEventListener("htmx:afterRequest", () => clearInterval(cancelling));
 
 document.addEventListener("click", (event) => {
   const proposal = event.target.closest("[data-statement]");
