@@ -19,12 +19,12 @@ from proxy.console.visits import Console, Visit
 from proxy.console.wire import ConsoleAnswer, ShownNotice
 from proxy.errors import AuthenticationFailed, HushError
 from proxy.sqltypes import SqlType
+from proxy.wire.exchange import CHARGED, FREE
 
 #: An answer is shown up to here; all of it is in the download.
 MOST_SHOWN = 500
 _LOW, _HIGH = "_low", "_high"
 _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
-_FREE = "charged nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class AskPages:
         columns = columns_of(answer)
         return self.console.page(
             "answer.html", visit, answer=answer, columns=columns, shown=answer.rows[:MOST_SHOWN],
-            is_free=any(n.message.startswith(_FREE) for n in answer.notices), notices=_ordered(answer.notices),
+            is_free=any(n.code == FREE for n in answer.notices), notices=_ordered(answer.notices),
             data=_data(answer, columns), tag=answer.tag,
         )  # fmt: skip
 
@@ -162,7 +162,7 @@ def _epsilon(visit: Visit) -> list[tuple[LiteralString, str]]:
 
 def _ordered(notices: Sequence[ShownNotice]) -> list[ShownNotice]:
     """What was paid first, then warnings, then the rest."""
-    return sorted(notices, key=lambda n: (not n.message.startswith("charged"), n.severity != "WARNING"))
+    return sorted(notices, key=lambda n: (n.code not in {CHARGED, FREE}, n.severity != "WARNING"))
 
 
 def _data(answer: ConsoleAnswer, columns: Sequence[ShownColumn]) -> dict[str, object]:

@@ -12,8 +12,10 @@ from proxy.console.tables import ColumnFacts, TableFacts, examples
 from proxy.console.visits import written
 
 
-def column(name: str, kind: str, *, bounds: str = "", values: str = "", comment: str = "") -> ColumnFacts:
-    return ColumnFacts(name=name, quoted=name, type=kind, bounds=bounds, values=values, profile="", comment=comment)
+def column(name: str, kind: str, *, bounds: str = "", values: str = "", is_key: bool = False) -> ColumnFacts:
+    return ColumnFacts(
+        name=name, quoted=name, type=kind, bounds=bounds, values=values, profile="", comment="", is_key=is_key
+    )
 
 
 def table(*columns: ColumnFacts) -> TableFacts:
@@ -30,7 +32,7 @@ def test_questions_use_listed_keys_bounded_measures_and_times_and_nothing_else()
         e.statement
         for e in examples(
             table(
-                column("id", "text", comment="identifies the person: never shown"),
+                column("id", "text", is_key=True),
                 column("plan", "text", values="free, pro"), column("age", "integer", bounds="[0, 110]"),
                 column("free", "integer"), column("at", "date", bounds="[2024-01-01, 2025-12-31]"),
             )
