@@ -244,7 +244,7 @@ class Proxy:
             address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles) and tls.is_required),
             datasets={h.name: policy_of(h) for h in self._hosted}, books=self._books(), state=self._config.state,
             random_bytes=salt_bytes, clock=asyncio.get_running_loop().time, is_encrypted=isinstance(tls, TlsFiles),
-            tour="shop" if self._config.is_demo else "",
+            tour="shop" if self._config.is_demo else "", shows_statements=self._config.log_statements,
         )  # fmt: skip
         certificate = (tls.cert, tls.key) if isinstance(tls, TlsFiles) else None
         console = RunningConsole(serving, self._pages, certificate)

@@ -138,10 +138,7 @@ def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console)
     match config.engine:
         case DemoEngine.DUCKDB:
             os.environ["SHOP_DUCKDB"] = str(data)
-            written = folder / shipped.name  # a copy, which the console may edit
-            if not (folder / "state" / "console").exists():  # where it keeps what it has replaced
-                replace_text(written, shipped.read_text(encoding="utf-8"))
-            yield written
+            yield copied_unless_edited(shipped, folder)
         case DemoEngine.POSTGRES:
             console.print("Copying it into a PostgreSQL of its own ...")
             binaries = config.front.directory if isinstance(config.front, BinariesIn) else Search()
@@ -152,6 +149,16 @@ def _served_shop(config: DemoConfig, data: Path, folder: Path, console: Console)
                 yield written
         case _ as never:
             assert_never(never)
+
+
+def copied_unless_edited(shipped: Path, folder: Path) -> Path:
+    """A copy of a policy that the console may edit: an edited one stays, another is as shipped."""
+    written, as_it_was = folder / shipped.name, folder / f"{shipped.name}.shipped"
+    is_edited = written.exists() and as_it_was.exists() and written.read_bytes() != as_it_was.read_bytes()
+    if not is_edited:
+        for path in (as_it_was, written):
+            replace_text(path, shipped.read_text(encoding="utf-8"))
+    return written
 
 
 def _placed(dsn: str) -> dict[str, str]:

@@ -13,34 +13,45 @@ from typing import LiteralString
 import psycopg
 from starlette.responses import JSONResponse, Response
 
+from proxy.console.completion import completion_of
 from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import ConsoleAnswer, ShownNotice
 from proxy.errors import AuthenticationFailed, HushError
-from proxy.front.relations import setting_defaults
 from proxy.sqltypes import SqlType
+from proxy.wire.exchange import CHARGED, FREE
 
 #: An answer is shown up to here; all of it is in the download.
 MOST_SHOWN = 500
-#: What the editor proposes beside names of the policy and words of SQL.
-COMPLETED = (
-    "count(*)", "count(DISTINCT ", "sum(", "avg(", "min(", "max(", "stddev(", "variance(", "hush.low(", "hush.high(",
-    "hush.sd(", "percentile_cont(0.5) WITHIN GROUP (ORDER BY ", "mode() WITHIN GROUP (ORDER BY ",
-)  # fmt: skip
 _LOW, _HIGH = "_low", "_high"
 _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
-_FREE = "charged nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where the ends of a number's interval stand in a row."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoInterval:
+    """A column that is no number, or whose numbers are exact."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column as people see it. low, high: where the ends of its interval stand in a row; -1 where it has none."""
+    """One column as people see it. at: where its values stand in a row."""
 
     name: str
     at: int
     is_number: bool
-    low: int = -1
-    high: int = -1
+    interval: Interval | NoInterval
+
+    @property
+    def has_interval(self) -> bool:
+        return isinstance(self.interval, Interval)
 
 
 def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
@@ -48,25 +59,23 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
 
     Of two columns of one name the first has the first interval.
     """
-    names = list(answer.columns)
-    ends: dict[int, tuple[int, int]] = {}
+    numbers: dict[str, list[int]] = {}
+    for at, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
+        if kind in _NUMBERS:
+            numbers.setdefault(name, []).append(at)
+    found: dict[int, Interval] = {}
     taken: set[int] = set()
-    for at, name in enumerate(names):
-        low = _next(names, name + _LOW, at, taken)
-        high = _next(names, name + _HIGH, low, taken) if low >= 0 else -1
-        if high >= 0 and all(answer.kinds[place] in _NUMBERS for place in (at, low, high)):
-            ends[at] = low, high
+    for at, name in enumerate(answer.columns):
+        low = next((i for i in numbers.get(name + _LOW, ()) if i > at and i not in taken), None)
+        high = next((i for i in numbers.get(name + _HIGH, ()) if low is not None and i > low and i not in taken), None)
+        if low is not None and high is not None and at in numbers.get(name, ()) and at not in taken:
+            found[at] = Interval(low, high)
             taken |= {low, high}
     return tuple(
-        ShownColumn(name=name, at=at, is_number=answer.kinds[at] in _NUMBERS, low=low, high=high)
-        for at, name in enumerate(names)
+        ShownColumn(name, at, answer.kinds[at] in _NUMBERS, found.get(at, NoInterval()))
+        for at, name in enumerate(answer.columns)
         if at not in taken
-        for low, high in [ends.get(at, (-1, -1))]
     )
-
-
-def _next(names: Sequence[str], name: str, after: int, taken: set[int]) -> int:
-    return next((i for i in range(after + 1, len(names)) if names[i] == name and i not in taken), -1)
 
 
 def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
@@ -102,12 +111,7 @@ class AskPages:
         """The editor, with what the login may name for its completion."""
         usual = str((await visit.browser.wires.looking.rows("SHOW hush.epsilon"))[0][0])
         known = await visit.browser.wires.looking.rows('SELECT "table", "column" FROM hush.policy')
-        schema: dict[str, list[str]] = {}
-        for table, column in known:
-            schema.setdefault(str(table), []).append(str(column))
-        policy = self.console.served(visit).policy()
-        settings = [name for name, _ in setting_defaults(policy)]
-        completion = {"schema": schema, "settings": settings, "functions": COMPLETED}
+        completion = completion_of(self.console.served(visit).policy(), [(str(t), str(c)) for t, c in known])
         statement = visit.form.get("statement", "")  # of an example, from another page
         return self.console.page("ask.html", visit, usual=usual, completion=completion, statement=statement)
 
@@ -141,7 +145,7 @@ class AskPages:
         columns = columns_of(answer)
         return self.console.page(
             "answer.html", visit, answer=answer, columns=columns, shown=answer.rows[:MOST_SHOWN],
-            is_free=any(n.message.startswith(_FREE) for n in answer.notices), notices=_ordered(answer.notices),
+            is_free=any(n.code == FREE for n in answer.notices), notices=_ordered(answer.notices),
             data=_data(answer, columns), tag=answer.tag,
         )  # fmt: skip
 
@@ -158,14 +162,20 @@ def _epsilon(visit: Visit) -> list[tuple[LiteralString, str]]:
 
 def _ordered(notices: Sequence[ShownNotice]) -> list[ShownNotice]:
     """What was paid first, then warnings, then the rest."""
-    return sorted(notices, key=lambda n: (not n.message.startswith("charged"), n.severity != "WARNING"))
+    return sorted(notices, key=lambda n: (n.code not in {CHARGED, FREE}, n.severity != "WARNING"))
 
 
 def _data(answer: ConsoleAnswer, columns: Sequence[ShownColumn]) -> dict[str, object]:
     """The answer for the chart and the download."""
     return {
         "columns": [
-            {"name": c.name, "at": c.at, "number": c.is_number, "low": c.low, "high": c.high} for c in columns
+            {
+                "name": c.name,
+                "at": c.at,
+                "number": c.is_number,
+                "interval": [c.interval.low, c.interval.high] if isinstance(c.interval, Interval) else None,
+            }
+            for c in columns
         ],
         "names": answer.columns, "rows": answer.rows,
     }  # fmt: skip

@@ -7,7 +7,7 @@ reads them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -20,6 +20,7 @@ from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError, HushError
+from proxy.events import tables_in
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.figures import figure
@@ -29,6 +30,7 @@ SELECT account, kind, epsilon_limit, epsilon_spent, epsilon_remaining, queries_l
        everyone_epsilon, outside_promise FROM hush.budget
 """
 _HISTORY = "SELECT at, query, epsilon, coalesce(rho, epsilon::numeric), reused, outcome FROM hush.history"
+_TABLES = 'SELECT DISTINCT "table" FROM hush.policy'
 _GRANTED = (AccountKind.DATASET, AccountKind.ROLE, AccountKind.USER)
 
 
@@ -46,24 +48,34 @@ class PastQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """What was asked on one day, and what it cost, added up as the accounts do."""
+class Part:
+    """What was asked on one day or about some tables, and what it cost, added up as the accounts do."""
 
-    day: str
+    name: str
     questions: int
     free: int
     cost: str
 
 
-def by_day(asked: Sequence[PastQuestion]) -> tuple[Day, ...]:
+def by_day(asked: Sequence[PastQuestion]) -> tuple[Part, ...]:
     """Days with questions, the latest first."""
-    days: dict[str, list[PastQuestion]] = {}
+    return tuple(sorted(_parts(asked, lambda one: one.day), key=lambda part: part.name, reverse=True))
+
+
+def by_table(asked: Sequence[PastQuestion], tables: Sequence[str]) -> tuple[Part, ...]:
+    """Tables that were asked about together, the costliest first. tables: those that the login sees."""
+    found = _parts(asked, lambda one: " + ".join(tables_in(one.statement, tables)))
+    return tuple(sorted(found, key=lambda part: (-Decimal(part.cost), part.name)))
+
+
+def _parts(asked: Sequence[PastQuestion], name_of: Callable[[PastQuestion], str]) -> list[Part]:
+    parts: dict[str, list[PastQuestion]] = {}
     for one in asked:
-        days.setdefault(one.day, []).append(one)
-    return tuple(
-        Day(day, len(of), sum(one.is_free for one in of), f"{sum((one.cost for one in of), Decimal(0)):.6f}")
-        for day, of in sorted(days.items(), reverse=True)
-    )
+        parts.setdefault(name_of(one), []).append(one)
+    return [
+        Part(name, len(of), sum(one.is_free for one in of), f"{sum((one.cost for one in of), Decimal(0)):.6f}")
+        for name, of in parts.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,7 @@ class BudgetPage:
     async def _page(self, visit: Visit, *, done: str, trouble: str) -> Response:
         wire = visit.browser.wires.looking
         accounts, history = await wire.rows(_ACCOUNTS), await wire.rows(_HISTORY)
+        tables = [str(name) for (name,) in await wire.rows(_TABLES)]
         asked = [
             PastQuestion(
                 at=f"{at:%Y-%m-%d %H:%M}", day=f"{at:%Y-%m-%d}", statement=str(query), epsilon=float(epsilon),
@@ -122,9 +135,10 @@ class BudgetPage:
                 everybody, worst = await asyncio.to_thread(self._everybody, visit)
             except HushError as error:
                 trouble = trouble or error.told().text()
+        parts = [("day", by_day(asked)), ("table", by_table(asked, tables))]
         return self.console.page(
-            "budget.html", visit, accounts=accounts, questions=asked, days=by_day(asked), everybody=everybody,
-            worst=worst, done=done, trouble=trouble, kinds=[k.value for k in _GRANTED],
+            "budget.html", visit, accounts=accounts, questions=asked, everybody=everybody, worst=worst, parts=parts,
+            done=done, trouble=trouble, kinds=[k.value for k in _GRANTED],
         )  # fmt: skip
 
     def _everybody(self, visit: Visit) -> tuple[tuple[EveryAccount, ...], tuple[str, ...]]:

@@ -41,7 +41,7 @@ def policy_of(nonce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """Wraps the application: every answer carries the headers, and no page is kept by anybody on the way."""
+    """Wraps the application: every answer carries the headers, and no page is kept by anybody unless it says so."""
 
     app: ASGIApp
     random_bytes: Callable[[int], bytes]
@@ -57,8 +57,7 @@ class Headers:
                 headers = MutableHeaders(scope=message)
                 headers["content-security-policy"] = policy_of(nonce)
                 headers.update(_FIXED)
-                is_static = scope["path"].startswith("/static/")
-                headers["cache-control"] = "private, max-age=3600" if is_static else "no-store"
+                headers.setdefault("cache-control", "no-store")
             await send(message)
 
         await self.app(scope, receive, sent)

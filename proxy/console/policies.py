@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy.admin.files import locked_folder, read_text, replace_text
+from proxy.admin.kept_policies import Kept, kept_policies, kept_text
 from proxy.console.served import ServedPolicy
 from proxy.errors import ConfigError, HushError
 from proxy.policy.diff import Change, diff
@@ -21,8 +20,6 @@ from proxy.policy.load import load_policy
 from proxy.policy.model import Policy
 from proxy.policy.problems import FileProblems, dotted
 from proxy.policy.tree import references
-
-_VERSION = re.compile(r"\d{8}T\d{12}Z(?:-\w{1,64})?\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of a policy file as it is on disk. mark: what an edit is based on."""
+    """The text of a policy file as it is on disk. mark: what an edit is based on, the digest of a kept version."""
 
     text: str
 
@@ -115,22 +112,18 @@ def _worded(path: tuple[str | int, ...], message: str) -> str:
 # --- versions -------------------------------------------------------------------------------------------
 
 
-def versions_of(state: Path, dataset: str) -> tuple[str, ...]:
-    """Names of what the console replaced, the latest first."""
-    folder = _folder(state, dataset)
-    found = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
-    return tuple(sorted((name for name in found if _VERSION.fullmatch(name)), reverse=True))
+def versions_of(state: Path, dataset: str) -> tuple[Kept, ...]:
+    """What was in force of a dataset, the latest first, as `hushql policy history` has it. Raises ConfigError."""
+    return tuple(kept for kept in reversed(kept_policies(state)) if kept.dataset == dataset)
 
 
-def version(state: Path, dataset: str, name: str) -> str:
-    """The text of one of them. Raises ConfigError for any other name."""
-    if name not in versions_of(state, dataset):
-        raise ConfigError("there is no such version")
-    return read_text(_folder(state, dataset) / name, "version")
+def version(state: Path, dataset: str, digest: str) -> str:
+    """The text of one of them. Raises ConfigError where the dataset has none such."""
+    return kept_text(versions_of(state, dataset), digest)
 
 
-def write(state: Path, served: ServedPolicy, text: str, *, based_on: str, login: str) -> Text:
-    """Replace the file, at once, and keep what it held; that is returned. Raises ConfigError and FileProblems.
+def write(served: ServedPolicy, text: str, *, based_on: str) -> Text:
+    """Replace the file, at once; what it held is returned. Raises ConfigError and FileProblems.
 
     based_on: the mark of the text that was edited; if the file holds another by now, nothing is written.
     """
@@ -144,7 +137,6 @@ def write(state: Path, served: ServedPolicy, text: str, *, based_on: str, login:
         found = judged(served, present, text)
         if isinstance(found, Wrong):
             raise ConfigError(f"line {found.faults[0].line}: {found.faults[0].words}")
-        _keep(_folder(state, served.policy().dataset), present.text, login)
         replace_text(served.path, text)
     return present
 
@@ -154,14 +146,3 @@ def restore(served: ServedPolicy, text: Text, written: str) -> None:
     with locked_folder(served.path):
         if read(served).text == written:
             replace_text(served.path, text.text)
-
-
-def _keep(folder: Path, text: str, login: str) -> None:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    by = re.sub(r"\W", "_", login)[:64]
-    replace_text(folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z-{by}.yaml", text)
-
-
-def _folder(state: Path, dataset: str) -> Path:
-    """Names of datasets are identifiers."""
-    return state / "console" / dataset

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from proxy.admin.kept_policies import Kept
 from proxy.admin.ledger_place import inspect
 from proxy.console import policies
 from proxy.console.consequences import Gain, compared, gains
@@ -17,6 +19,8 @@ from proxy.errors import HushError
 from proxy.plan.charge import Cost
 from proxy.policy.model import Policy
 from proxy.session.dataset import dataset_account
+
+_log = logging.getLogger("hushql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +68,11 @@ class PolicyPage:
         return await self._put(visit, lambda: policies.version(state, place.database, name))
 
     async def _put(self, visit: Visit, wanted: Callable[[], str]) -> Response:
-        served, state, login = self.console.served(visit), self.console.serving.state, visit.place.login
+        served, login = self.console.served(visit), visit.place.login
         based_on, kept = visit.form.get("based_on", ""), visit.form.get("text", "")
         try:
             text = await asyncio.to_thread(wanted)
-            before = await asyncio.to_thread(policies.write, state, served, text, based_on=based_on, login=login)
+            before = await asyncio.to_thread(policies.write, served, text, based_on=based_on)
         except HushError as error:
             return await self._page(visit, done="", trouble=error.text(), kept=kept)
         trouble = await served.take()
@@ -76,17 +80,20 @@ class PolicyPage:
             await asyncio.to_thread(policies.restore, served, before, text)
             await served.take()
             return await self._page(visit, done="", trouble=trouble, kept=text)
+        _log.info("%s: %s has put a policy in force from the console", visit.place.database, login)
         return await self._page(visit, done="The policy is in force.", trouble="")
 
     async def _page(self, visit: Visit, *, done: str, trouble: str, kept: str = "") -> Response:
         served = self.console.served(visit)
+        state, present = self.console.serving.state, Text("")
+        versions: tuple[Kept, ...] = ()
         try:
             present = await asyncio.to_thread(policies.read, served)
+            versions = await asyncio.to_thread(policies.versions_of, state, visit.place.database)
         except HushError as error:
-            present, trouble = Text(""), trouble or error.text()
+            trouble = trouble or error.text()
         # an edit that was not taken stays based on what it was: nobody overwrites what somebody else wrote meanwhile
         mark = visit.form.get("based_on", "") if kept else present.mark
-        versions = await asyncio.to_thread(policies.versions_of, self.console.serving.state, visit.place.database)
         return self.console.page(
             "policy.html", visit, text=kept or present.text, mark=mark, versions=versions, done=done,
             trouble=trouble, status=409 if trouble else 200,

@@ -33,6 +33,7 @@ class ServedPolicy:
 class Serving:
     """The whole proxy as the console knows it. books: where charges are kept. state: the proxy's directory.
 
+    shows_statements: whether the log holds what clients wrote; only then administrators read it here.
     random_bytes: from the one door for randomness. is_encrypted: whether browsers come by TLS. tour: the
     dataset that the tour is about, in the demo; "" elsewhere.
     """
@@ -44,6 +45,7 @@ class Serving:
     random_bytes: Callable[[int], bytes]
     clock: Callable[[], float]
     is_encrypted: bool
+    shows_statements: bool
     tour: str = ""
 
     def is_admin(self, login: str, database: str) -> bool:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import Wire
+from proxy.policy.model import Policy
 
 _COLUMNS = """
 SELECT p."table", p."column", quote_ident(p."table"), quote_ident(p."column"), p."type", p.bounds, p."values", p.unit,
@@ -33,12 +34,14 @@ WHERE k.contype = 'f' AND c.relnamespace = 'public'::regnamespace ORDER BY 1, 2
 _NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
 _TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 _MOST_EXAMPLES = 6
-_NEVER_SHOWN = "never shown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
-    """One column. quoted: its name as SQL. bounds, values, profile: as hush.policy words them, "" if there are none."""
+    """One column. quoted: its name as SQL. is_key: serves joins and is never shown.
+
+    bounds, values, profile: as hush.policy words them, "" if there are none.
+    """
 
     name: str
     quoted: str
@@ -47,6 +50,7 @@ class ColumnFacts:
     values: str
     profile: str
     comment: str
+    is_key: bool
 
     @property
     def is_measure(self) -> bool:
@@ -80,12 +84,13 @@ class Example:
     statement: str
 
 
-async def read_tables(wire: Wire) -> tuple[TableFacts, ...]:
-    """Every table that the wire's login may name. Raises as `Wire.rows` does."""
+async def read_tables(wire: Wire, policy: Policy) -> tuple[TableFacts, ...]:
+    """Every table that the wire's login may name. policy: tells keys among its columns. Raises as `Wire.rows` does."""
     columns = await wire.rows(_COLUMNS)
     comments = {str(t): str(words) for t, words in await wire.rows(_COMMENTS)}
     of_columns = {(str(t), str(c)): str(words) for t, c, words in await wire.rows(_COLUMN_COMMENTS)}
     joins = [(str(t), str(words)) for t, words in await wire.rows(_JOINS)]
+    keys = {(t.name, c.name) for t in policy.tables.values() for c in t.columns if c.key}
     found: dict[str, list[ColumnFacts]] = {}
     heads: dict[str, tuple[str, str, bool]] = {}
     for table, name, quoted_table, quoted, kind, bounds, values, unit, public, profile in columns:
@@ -99,6 +104,7 @@ async def read_tables(wire: Wire) -> tuple[TableFacts, ...]:
                 values=str(values or ""),
                 profile=str(profile or ""),
                 comment=of_columns.get((table, name), ""),
+                is_key=(table, name) in keys,
             )
         )
     return tuple(
@@ -140,7 +146,7 @@ def _questions(table: TableFacts) -> Iterator[Example]:
 def _keys(columns: Sequence[ColumnFacts]) -> Iterator[ColumnFacts]:
     """Columns with listed values first, then texts of which frequent values are shown."""
     yield from (c for c in columns if c.values)
-    yield from (c for c in columns if c.type == "text" and not c.values and _NEVER_SHOWN not in c.comment)
+    yield from (c for c in columns if c.type == "text" and not c.values and not c.is_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,6 @@ class TablesPage:
 
     async def page(self, visit: Visit) -> Response:
         """Every table of the login, with what may be said about it."""
-        tables = await read_tables(visit.browser.wires.looking)
+        tables = await read_tables(visit.browser.wires.looking, self.console.served(visit).policy())
         shown = [(table, examples(table)) for table in tables]
         return self.console.page("tables.html", visit, tables=shown)

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from proxy.console.browsers import LONGEST_S, Browser, Browsers
 from proxy.console.guard import MOST_LOGIN_BYTES, check_origin, read_form
+from proxy.console.scripts import Scripts
 from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
@@ -53,6 +54,7 @@ class Console:
 
     def __init__(self, serving: Serving) -> None:
         self.serving = serving
+        self.scripts = Scripts()
         self.browsers = Browsers(serving.clock, serving.random_bytes)
         self._guesses = asyncio.Semaphore(_MOST_GUESSES)
         self._templates = templates = Environment(
@@ -65,7 +67,7 @@ class Console:
         """A whole page or a part of one, as a template says."""
         request, visit = (asked.request, asked) if isinstance(asked, Visit) else (asked, None)
         shared = {
-            "nonce": request.scope["nonce"], "path": request.url.path,
+            "static": self.scripts.base, "nonce": request.scope["nonce"], "path": request.url.path,
             "is_admin": visit is not None and visit.is_admin, "place": visit.place if visit else None,
             "csrf": visit.browser.csrf if visit else "", "pages": self._pages(visit),
         }  # fmt: skip

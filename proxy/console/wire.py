@@ -125,11 +125,12 @@ async def _connected(address: Address, place: LoginPlace, secret: dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ShownNotice:
-    """One notice of an answer."""
+    """One notice of an answer. code: its SQLSTATE."""
 
     severity: str
     message: str
     detail: str
+    code: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +206,9 @@ class Wire:
                     await connection.close()
 
     def _note(self, said: psycopg.errors.Diagnostic) -> None:
-        self._notices.append(ShownNotice(said.severity or "", said.message_primary or "", said.message_detail or ""))
+        self._notices.append(
+            ShownNotice(said.severity or "", said.message_primary or "", said.message_detail or "", said.sqlstate or "")
+        )
 
     def _answer(self, rows: list[tuple[str | None, ...]], last: PGresult) -> ConsoleAnswer:
         columns = range(last.nfields)

@@ -125,8 +125,11 @@ def _switch(name: str, value: str, _privacy: Privacy) -> None:
         raise InvalidSetting(f"{name} must be on or off, not '{value[:40]}'")
 
 
+_DIGITS = ("noise", "all")
+
+
 def _digits(name: str, value: str, _privacy: Privacy) -> None:
-    if value.lower() not in ("noise", "all"):
+    if value.lower() not in _DIGITS:
         raise InvalidSetting(f"{name} must be noise or all, not '{value[:40]}'",
                              hint="noise: the digits that the noise of a number leaves.")  # fmt: skip
 
@@ -173,3 +176,10 @@ _CHECKS: dict[str, Callable[[str, str, Privacy], None]] = {
     "hush.weights": _shares,
 }
 NAMES = tuple(_CHECKS)
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """The few values that a setting may have; none where any number or name will do."""
+    if _CHECKS[name] is _switch:
+        return "on", "off"
+    return _DIGITS if _CHECKS[name] is _digits else ()

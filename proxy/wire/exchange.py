@@ -80,6 +80,11 @@ class Array:
     text: str
 
 
+#: SQLSTATEs of the notice that says what a statement cost, so that programs need not read its words: of the class of
+#: successes, with subclasses of our own.
+CHARGED, FREE = "00P01", "00P02"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A NoticeResponse to write before the statement's first row. severity: NOTICE or WARNING."""

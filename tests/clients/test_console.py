@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.clients.console_site import EVIL, ConsoleSite, Visitor, chromium, console_site
+from tests.e2e.console import ENDLESS
 
 pytestmark = pytest.mark.clients
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
+#: Names of the files of a page, and how many bytes of each came from the server for this visit.
+_LOADED = "performance.getEntriesByType('resource').map((file) => [file.name.split('/').pop(), file.transferSize])"
 GROUPED = "SELECT status, count(*) AS n FROM orders GROUP BY status"
 
 
@@ -73,6 +78,110 @@ def test_an_answer_is_saved_as_csv_and_as_pictures(ann: Visitor) -> None:
         assert picture.value.path().read_bytes().startswith(beginning)
 
 
+def test_cells_and_rows_are_chosen_and_copied_with_the_keyboard_as_text(ann: Visitor) -> None:
+    ann.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+
+    def clipboard() -> str:
+        text: str = ann.page.evaluate("navigator.clipboard.readText()")
+        return text
+
+    rows = "(1, '=1+1', E'a\\tb', NULL), (2, E'two\\nlines', '<b>x</b>', 'NULL')"
+    ann.ask(f"SELECT * FROM (VALUES {rows}) v (n, formula, tab, empty)")
+    keyboard, copied = ann.page.keyboard, ann.page.locator("#answer .copied")
+    ann.page.get_by_role("button", name="Copy").click()
+    expect(copied).to_have_text("copied 2 rows with the names of their columns")
+    first, second = '1\t\'=1+1\t"a\tb"\t\r\n', '2\t"two\nlines"\t<b>x</b>\tNULL\r\n'
+    assert clipboard() == f"n\tformula\ttab\tempty\r\n{first}{second}"
+    ann.page.locator("#answer .scroll").focus()
+    keyboard.press("Tab")  # into the grid, where arrows move
+    for _ in range(2):
+        keyboard.press("ArrowRight")
+    keyboard.press("Control+c")
+    expect(copied).to_have_text("copied one cell")
+    assert clipboard() == "a\tb"
+    keyboard.press("ArrowLeft")
+    keyboard.press("Control+c")
+    expect(ann.page.locator("#answer td[aria-selected]")).to_have_text(["=1+1"])
+    assert clipboard() == "=1+1"
+    keyboard.press("ArrowDown")
+    keyboard.press("Shift+ArrowRight")
+    keyboard.press("Control+c")
+    expect(copied).to_have_text("copied 1 by 2 cells")
+    assert clipboard() == '"two\nlines"\t<b>x</b>\r\n'
+    keyboard.press("Shift+Space")
+    keyboard.press("Control+c")
+    assert clipboard() == second
+    keyboard.press("Control+a")
+    keyboard.press("Control+c")
+    assert clipboard() == first + second
+    ann.page.locator("#answer td").first.click()
+    ann.page.locator("#answer td").nth(2).click(modifiers=["Shift"])
+    ann.page.get_by_role("button", name="Copy").click()
+    expect(copied).to_have_text("copied 1 by 3 cells")
+    assert clipboard() == '1\t\'=1+1\t"a\tb"\r\n'
+
+
+def test_an_interval_is_copied_as_it_is_read_and_as_two_fields(ann: Visitor) -> None:
+    ann.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    ann.ask("SELECT count(*) AS n FROM orders")
+    number, interval = ann.page.locator("#answer td").all_inner_texts()
+    ann.page.locator("#answer td").nth(1).click()
+    ann.page.keyboard.press("Control+c")
+    assert ann.page.evaluate("navigator.clipboard.readText()") == interval
+    ann.page.keyboard.press("Shift+Space")
+    ann.page.keyboard.press("Control+c")
+    low, high = interval.split(" to ")
+    assert ann.page.evaluate("navigator.clipboard.readText()") == f"{number}\t{low}\t{high}\r\n"
+
+
+def test_a_question_is_kept_under_a_label_and_run_again_on_another_day(ann: Visitor) -> None:
+    ann.write("SELECT 1;\nSELECT count(*) AS kept FROM users")
+    ann.page.get_by_text("Kept questions").click()
+    kept = ann.page.locator("#kept")
+    expect(kept).to_contain_text("None yet")
+    ann.page.locator("#keep input").fill(EVIL[:90])
+    ann.page.locator("#keep button").click()
+    expect(kept.locator("code")).to_have_text("SELECT count(*) AS kept FROM users")
+    kept.get_by_label("Label").fill("people")
+    kept.get_by_role("button", name="Rename").click()
+    expect(kept.get_by_label("Label")).to_have_value("people")
+    ann.go("/ask")
+    ann.page.get_by_text("Kept questions").click()
+    kept.get_by_role("button", name="Run people").click()
+    expect(ann.page.locator("#answer thead th").first).to_have_text("kept")
+    kept.get_by_role("button", name="Delete people").click()
+    expect(kept).to_contain_text("None yet")
+    assert ann.page.locator("html").get_attribute("data-evil") is None
+
+
+def test_a_statement_that_runs_is_cancelled(ann: Visitor) -> None:
+    ann.write(ENDLESS)
+    began = time.monotonic()
+    ann.page.keyboard.press("Control+Enter")
+    cancel = ann.page.get_by_role("button", name="Cancel")
+    expect(cancel).to_be_visible()
+    with ann.page.expect_response(re.compile("/ask/run")):
+        cancel.click()
+    expect(ann.page.locator("#answer [role=alert]")).to_contain_text("due to user request")
+    expect(cancel).to_be_hidden()
+    assert time.monotonic() - began < 100
+    ann.ask("SELECT 'still here' AS words")
+    expect(ann.page.locator("#answer td")).to_have_text("still here")
+
+
+@pytest.mark.parametrize("path", ["/ask", "/policy"])
+def test_a_page_loads_its_scripts_once_and_waits_for_no_editor_nor_charts(visitor: Visitor, path: str) -> None:
+    visitor.log_in("boss")
+    seen = []
+    for _ in range(2):
+        visitor.go(path)
+        visitor.page.locator(".cm-content").wait_for()
+        seen.append(visitor.page.evaluate(_LOADED))
+    assert all(name != "plot.js" for loaded in seen for name, _ in loaded)
+    assert "codemirror.js" in dict(seen[1])
+    assert {size for name, size in seen[1] if name.endswith((".js", ".css"))} == {0}
+
+
 def test_a_forecast_comes_as_one_types_and_moves_with_the_slider(ann: Visitor) -> None:
     ann.write(GROUPED)
     expect(ann.page.locator("#forecast .cost")).to_contain_text("Would cost epsilon 1")
@@ -86,6 +195,28 @@ def test_names_are_completed(ann: Visitor) -> None:
     ann.page.keyboard.type("SELECT count(*) FROM ord")
     expect(ann.page.locator(".cm-tooltip-autocomplete")).to_contain_text("orders")
     ann.page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize(
+    "typed, proposed, written",
+    [
+        ("SELECT 1 FROM orders WHERE status = 'pa", "'paid'", "SELECT 1 FROM orders WHERE status = 'paid'"),
+        ("SELECT 1 FROM orders WHERE status IN ('paid', 'ref", "'refunded'",
+         "SELECT 1 FROM orders WHERE status IN ('paid', 'refunded')"),
+        ("SET hush.intervals = o", "on", "SET hush.intervals = on"),
+        ("SET hush.digits TO al", "'all'", "SET hush.digits TO 'all'"),
+        ("SHOW hush.targ", "hush.target_error", "SHOW hush.target_error"),
+    ],
+)  # fmt: skip
+def test_listed_values_and_values_of_settings_are_completed(
+    ann: Visitor, typed: str, proposed: str, written: str
+) -> None:
+    ann.page.locator(".cm-content").click()
+    ann.page.keyboard.type(typed)
+    expect(ann.page.locator(".cm-tooltip-autocomplete")).to_contain_text(proposed)
+    ann.page.wait_for_timeout(200)  # the editor takes no Enter for a choice that appeared this moment
+    ann.page.keyboard.press("Enter")
+    expect(ann.page.locator(".cm-content")).to_have_text(written)
 
 
 def test_a_repeat_was_free_and_a_refusal_proposes_what_works(ann: Visitor) -> None:

@@ -22,6 +22,9 @@ from proxy.console.wire import Address
 from proxy.policy.users import UNCHECKED
 from tests.e2e.served import PASSWORD, Served
 
+#: Runs for minutes on any machine, in little memory.
+ENDLESS = "SELECT count(*) FROM generate_series(1, 300000) a, generate_series(1, 300000) b"
+
 
 class Clock:
     """Seconds that a test sets."""
@@ -48,6 +51,7 @@ def serving_of(served: Served, datasets: dict[str, ServedPolicy], **changes: Any
     fixed: dict[str, Any] = {
         "address": Address("127.0.0.1", served.port), "datasets": datasets, "books": InFiles(served.folder / "state"),
         "state": served.folder / "state", "random_bytes": os.urandom, "clock": Clock(), "is_encrypted": False,
+        "shows_statements": False,
     }  # fmt: skip
     return Serving(**{**fixed, **changes})
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from httpx2 import Response
+from psycopg.pq import TransactionStatus
 
+from proxy.admin.commands.report import ReportedBy, rows_of
+from proxy.admin.ledger_place import InFiles
 from proxy.console.browsers import IDLE_S
+from proxy.console.scripts import Scripts
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
-from tests.e2e.console import Browser, Clock, browsing, data_of, served_policy, serving_of
+from proxy.events import fingerprint_of
+from tests.e2e.console import ENDLESS, Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
 
@@ -84,7 +92,7 @@ def test_under_tls_the_cookie_is_secure_and_of_this_host(served: Served, serving
 
 
 def test_every_answer_keeps_scripts_out(ann: Browser) -> None:
-    for page in (ann.get("/ask"), ann.get("/login"), ann.get("/nothing"), ann.get("/static/ask.js")):
+    for page in (ann.get("/ask"), ann.get("/login"), ann.get("/nothing"), ann.get(f"{Scripts().base}/ask.js")):
         policy = page.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self';" in policy
         assert "unsafe" not in policy
@@ -172,6 +180,29 @@ def test_a_large_answer_is_cancelled_before_it_fills_memory(ann: Browser) -> Non
     assert len(fewer["rows"]) == 5000
 
 
+def test_a_running_statement_is_cancelled_by_its_own_browser_and_by_no_other(serving: Serving, ann: Browser) -> None:
+    assert ann.post("/ask/cancel").status_code == 200  # nothing runs, nothing happens
+    with browsing(serving) as bob, ThreadPoolExecutor(1) as pool:
+        assert bob.log_in("bob", "shop").status_code == 303
+        running = pool.submit(ann.post, "/ask/run", statement=ENDLESS)
+        assert ann.post("/ask/forecast", statement="SELECT 1").status_code == 200  # one looks while it runs
+        while not _is_running(ann):
+            time.sleep(0.05)
+        for _ in range(3):
+            bob.post("/ask/cancel")
+        assert _is_running(ann)
+        while not running.done():
+            ann.post("/ask/cancel")
+    assert "canceling statement due to user request" in running.result().text
+    assert data_of(ann.post("/ask/run", statement="SELECT 1"))["rows"] == [["1"]]
+
+
+def _is_running(browser: Browser) -> bool:
+    (known,) = browser.client.app.state.console.browsers._known.values()  # type: ignore[attr-defined]
+    connection = known.wires.running._connection
+    return connection is not None and connection.info.transaction_status is TransactionStatus.ACTIVE
+
+
 @pytest.mark.parametrize(
     "statement, words",
     [("COPY stores TO STDOUT", "the console does not COPY"), ("COPY t FROM STDIN", "the console does not COPY"),
@@ -198,7 +229,7 @@ def test_an_answer_has_the_intervals_that_the_wire_gives(served: Served, ann: Br
         told = client.execute("SELECT count(*), hush.low(count(*)), hush.high(count(*)) FROM users").fetchone()
     assert told is not None
     assert [float(v) for v in data["rows"][0]] == [float(v) for v in told]
-    assert data["columns"] == [{"name": "n", "at": 0, "number": True, "low": 1, "high": 2}]
+    assert data["columns"] == [{"name": "n", "at": 0, "number": True, "interval": [1, 2]}]
 
 
 def test_a_repeat_says_that_it_was_free(browser: Browser) -> None:
@@ -269,3 +300,87 @@ def test_nothing_in_names_values_and_errors_is_taken_for_markup(ann: Browser, ev
         assert "<script" not in page.text
         assert "<img" not in page.text
         assert "49" not in page.text
+
+
+# --- everybody's charges --------------------------------------------------------------------------------
+
+
+def test_administrators_see_charges_one_by_one_and_statements_where_the_log_has_them(
+    served: Served, serving: Serving, ann: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = "SELECT count(*) FROM users WHERE age < 77"
+    for asked in (statement.replace("77", "76"), statement, statement):  # the last one is free
+        ann.post("/ask/run", statement=asked)
+    with browsing(serving) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        assert 'href="/budget/charges"' in boss.get("/budget").text
+        page = boss.get("/budget/charges").text
+    assert fingerprint_of(statement) in page
+    assert "WHERE age" not in page
+    monkeypatch.setattr("proxy.console.charges.PAGE", 1)
+    with browsing(serving_of(served, dict(serving.datasets), shows_statements=True)) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        page = boss.get("/budget/charges").text
+        assert page.count("WHERE age &lt; 77") == 1
+        reported = rows_of(serving.books, serving.datasets["shop"].policy(), ReportedBy.TABLE)
+        assert all(f'<th scope="row">{row.name}' in page for row in reported)
+        first = _numbers(page)
+        older = boss.get(f"/budget/charges?before={first[0]}").text
+        second = _numbers(older)
+        assert len(first) == len(second) == 1
+        assert first[0] > second[0]
+        assert "There is none" in boss.get("/budget/charges?before=1").text
+        for wrong in ("-1", "1.5", "x", "9" * 30, "\u0663"):
+            assert boss.get(f"/budget/charges?before={wrong}").status_code == 404
+
+
+def _numbers(page: str) -> list[int]:
+    return [int(number) for number in re.findall(r'<tr><th scope="row" class="number">(\d+)', page)]
+
+
+def test_books_that_cannot_be_read_are_told_to_administrators_in_words(
+    tmp_path: Path, served: Served, serving: Serving
+) -> None:
+    with browsing(serving_of(served, dict(serving.datasets), books=InFiles(tmp_path / "none"))) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        page = boss.get("/budget/charges")
+    assert page.status_code == 200
+    assert 'role="alert"' in page.text
+    assert str(tmp_path) not in page.text
+
+
+# --- questions that are kept ----------------------------------------------------------------------------
+
+
+def test_a_question_is_kept_renamed_and_deleted(ann: Browser) -> None:
+    evil = "<script>alert(1)</script>"
+    assert "None yet" in ann.get("/ask/kept").text
+    kept = ann.post("/ask/keep", label=evil, statement="SELECT 1 < 2").text
+    assert "SELECT 1 &lt; 2" in kept
+    assert evil not in kept
+    assert ann.post("/ask/keep", label=evil, statement="SELECT 3").status_code == 409
+    renamed = ann.post("/ask/rename", label=evil, new="plain").text
+    assert 'value="plain"' in renamed
+    assert "&lt;script" not in renamed
+    assert "None yet" in ann.post("/ask/delete", label="plain").text
+
+
+def test_no_login_reads_or_changes_the_questions_that_another_has_kept(serving: Serving, ann: Browser) -> None:
+    ann.post("/ask/keep", label="mine", statement="SELECT 1234567")
+    with browsing(serving) as bob:
+        assert bob.log_in("bob", "shop").status_code == 303
+        pages = [bob.get("/ask/kept"), bob.post("/ask/rename", label="mine", new="yours")]
+        pages += [bob.post("/ask/delete", label="mine"), bob.get("/ask")]
+    assert all("1234567" not in page.text for page in pages)
+    assert "1234567" in ann.get("/ask/kept").text
+    ann.post("/ask/delete", label="mine")
+
+
+def test_files_that_cannot_be_used_are_not_named_to_analysts(tmp_path: Path, served: Served, serving: Serving) -> None:
+    (tmp_path / "questions").write_text("in the way")
+    with browsing(serving_of(served, dict(serving.datasets), state=tmp_path)) as ann:
+        assert ann.log_in("ann", "shop").status_code == 303
+        answer = ann.post("/ask/keep", label="mine", statement="SELECT 1")
+    assert answer.status_code == 409
+    assert "internal error" in answer.text
+    assert str(tmp_path) not in answer.text

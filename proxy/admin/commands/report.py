@@ -20,11 +20,12 @@ from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, ins
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
 from proxy.events import tables_in
+from proxy.ledger.balances import in_present
 from proxy.ledger.chain import Entry, decode
 from proxy.ledger.exchange import Body
 from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.figures import figure
-from proxy.policy.model import Policy
+from proxy.policy.model import Accounting, Policy
 
 RESTATED = "(counts more since more was promised)"
 _NONE = "(none)"
@@ -66,36 +67,69 @@ def report(
     if as_json:
         print_json([_data(row) for row in rows])
         return
-    said = [_cells(row, read) for row in rows]
+    said = [cells_of(row, read) for row in rows]
     total = ReportRow("in all", sum(r.dataset for r in rows), 0, sum(r.statements for r in rows))
-    print_table(_HEADINGS, [*said, _cells(total, read)], right=frozenset(range(1, len(_HEADINGS))))
+    print_table(HEADINGS, [*said, cells_of(total, read)], right=frozenset(range(1, len(HEADINGS))))
+
+
+class Tally:
+    """Adds up what a dataset's charges have in common: their login, role, table or day."""
+
+    def __init__(self, policy: Policy, by: ReportedBy) -> None:
+        self._policy = policy
+        self._by = by
+        self._rows: dict[str, ReportRow] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Count one charge."""
+        name = _name(entry, self._by, self._policy)
+        row = self._rows.setdefault(name, ReportRow(name))
+        row.statements += 1
+        present = self._policy.privacy.accounting
+        row.dataset += paid_by(entry, AccountKind.DATASET, present)
+        row.own += paid_by(entry, AccountKind.ROLE if self._by is ReportedBy.ROLE else AccountKind.USER, present)
+
+    def rows(self, spent: int) -> list[ReportRow]:
+        """The most charged first, days in their order. spent: what the dataset's account has spent in all, in 1e-12."""
+        is_by_day = self._by is ReportedBy.DAY
+        found = sorted(
+            self._rows.values(), key=lambda row: row.name if is_by_day else (-row.dataset, -row.own, row.name)
+        )
+        beyond = spent - sum(row.dataset for row in found)
+        return [*found, ReportRow(RESTATED, beyond)] if beyond else found
 
 
 def rows_of(place: LedgerPlace, policy: Policy, by: ReportedBy) -> list[ReportRow]:
     """The rows, the most charged first, days in their order. Raises ConfigError, LedgerFailed."""
+    spent, tally = spent_of(place, policy), Tally(policy, by)
+    for entry in entries_of(place, policy.dataset):
+        tally.add(entry)
+    return tally.rows(spent)
+
+
+def spent_of(place: LedgerPlace, policy: Policy) -> int:
+    """What the dataset's account has spent, in 1e-12, by books that were verified. Raises ConfigError, LedgerFailed."""
     account = AccountKind.DATASET, policy.dataset
-    totals = {(t.kind, t.name): t.spent.pico for t in inspect(place).totals}
-    rows: dict[str, ReportRow] = {}
-    for entry in _entries(place, policy.dataset):
-        paid = {line.kind: line for line in entry.lines}
-        name = _name(entry, by, policy)
-        row = rows.setdefault(name, ReportRow(name))
-        row.statements += 1
-        row.dataset += paid[AccountKind.DATASET].cost.pico if AccountKind.DATASET in paid else 0
-        kind = AccountKind.ROLE if by is ReportedBy.ROLE else AccountKind.USER
-        row.own += paid[kind].cost.pico if kind in paid else 0
-    beyond = totals.get(account, 0) - sum(row.dataset for row in rows.values())
-    found = sorted(
-        rows.values(), key=lambda row: row.name if by is ReportedBy.DAY else (-row.dataset, -row.own, row.name)
-    )
-    return [*found, ReportRow(RESTATED, beyond)] if beyond else found
+    return next((t.spent.pico for t in inspect(place).totals if (t.kind, t.name) == account), 0)
 
 
-def _entries(place: LedgerPlace, dataset: str) -> Iterator[Entry]:
+def entries_of(place: LedgerPlace, dataset: str) -> Iterator[Entry]:
+    """The charges of a dataset, the first first. Raises ConfigError, LedgerFailed."""
     decoded = (decode(item.text) for item in items_of(place) if isinstance(item, Body))
     for entry in decoded:
         if isinstance(entry, Entry) and any(dataset_of(line.name) == dataset for line in entry.lines):
             yield entry
+
+
+def paid_by(entry: Entry, kind: AccountKind, present: Accounting) -> int:
+    """What the account of a kind paid of a charge, in 1e-12 of rho or of pure epsilon, as the present accounting is."""
+    paid = (in_present(line.cost, entry.accounting, present).pico for line in entry.lines if line.kind is kind)
+    return next(paid, 0)
+
+
+def login_of(entry: Entry) -> str:
+    """Who was charged, without the dataset's name."""
+    return entry.login.partition("/")[2] or entry.login or _NONE
 
 
 def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
@@ -106,15 +140,15 @@ def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
         case ReportedBy.ROLE:
             return names.get(AccountKind.ROLE, _NONE)
         case ReportedBy.USER:
-            return entry.login.partition("/")[2] or entry.login or _NONE
+            return login_of(entry)
         case ReportedBy.TABLE:
             return " + ".join(tables_in(entry.query, policy.tables)) or _NONE
 
 
-_HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
+HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
 
 
-def _cells(row: ReportRow, policy: Policy) -> list[str]:
+def cells_of(row: ReportRow, policy: Policy) -> list[str]:
     """Epsilon of each: it does not add up, as rho does, which --json prints."""
     own = figure(epsilon_spent(policy.privacy, row.own)) if row.own else ""
     return [row.name, str(row.statements), figure(epsilon_spent(policy.privacy, row.dataset)), own]

@@ -1,18 +1,7 @@
 // What an answer can become: chart, CSV, picture. For every answer that a page receives.
 import { download } from "./console.js";
-import { drawn } from "./chart.js";
-
-/** One field of CSV. Texts that a spreadsheet would take for a formula are made texts. */
-function field(value, isNumber) {
-  if (value === null) return "";
-  const text = !isNumber && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-function csv({ names, rows, columns }) {
-  const numbers = new Set(columns.filter((c) => c.number).flatMap((c) => [c.at, c.low, c.high]));
-  const lines = [names.map((name) => field(name, false)), ...rows.map((row) => row.map((v, i) => field(v, numbers.has(i))))];
-  return lines.map((line) => line.join(",") + "\r\n").join("");
-}
+import { named } from "./fields.js";
+import { choosable } from "./grid.js";
 
 function dress(answer) {
   const data = JSON.parse(answer.dataset.answer);
@@ -23,14 +12,20 @@ function dress(answer) {
   const [svg, png] = [answer.querySelector(".svg"), answer.querySelector(".png")];
   for (const column of data.columns.filter((c) => c.number)) measure.add(new Option(column.name, column.at));
   kind.disabled = measure.options.length === 0;
-  const draw = () => {
-    const isChart = kind.value !== "table";
+  const show = (isChart) => {
     figure.hidden = svg.hidden = png.hidden = !isChart;
-    if (isChart) figure.replaceChildren(drawn(data, kind.value, Number(measure.value)));
   };
+  const draw = async () => {
+    if (kind.value === "table") return show(false);
+    const { drawn } = await import("./chart.js"); // nobody waits for charts who sees none
+    if (kind.value === "table") return; // changed meanwhile
+    figure.replaceChildren(drawn(data, kind.value, Number(measure.value)));
+    show(true);
+  };
+  choosable(answer.querySelector("table"), answer.querySelector(".copy"), answer.querySelector(".copied"), data);
   kind.addEventListener("change", draw);
   measure.addEventListener("change", draw);
-  answer.querySelector(".csv").addEventListener("click", () => download("answer.csv", new Blob([csv(data)], { type: "text/csv" })));
+  answer.querySelector(".csv").addEventListener("click", () => download("answer.csv", new Blob([named(data, ",")], { type: "text/csv" })));
   svg.addEventListener("click", () => download("answer.svg", picture(figure)));
   png.addEventListener("click", async () => download("answer.png", await pixels(figure)));
 }

@@ -1,7 +1,9 @@
 // The editor, the forecast as one types, and Run.
-import { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } from "./vendor/codemirror.js";
 import { post, styleNonce } from "./console.js";
 import "./answer.js";
+
+// the page is there before the editor, in whose place the plain field is until then
+const { EditorState, EditorView, Prec, PostgreSQL, basicSetup, classHighlighter, keymap, sql, syntaxHighlighting, syntaxTree } = await import("./vendor/codemirror.js");
 
 const PAUSE_MS = 400;
 const form = document.querySelector("#question");
@@ -9,17 +11,44 @@ const area = document.querySelector("#statement");
 const forecast = document.querySelector("#forecast");
 const epsilon = document.querySelector("#epsilon");
 const slide = document.querySelector("#slide");
-const { schema, settings, functions } = JSON.parse(area.dataset.completion);
+const { schema, settings, values, functions } = JSON.parse(area.dataset.completion);
+
+const isIn = (context, ...kinds) => kinds.includes(syntaxTree(context.state).resolveInner(context.pos, -1).name);
+const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : []);
+const options = (labels, type) => labels.map((label) => ({ label, type }));
 
 function completeSettings(context) {
   const word = context.matchBefore(/(?:SET|SHOW)\s+[\w.]*$/i);
   if (!word) return null;
-  const from = word.from + word.text.search(/[\w.]*$/);
-  return { from, options: settings.map((label) => ({ label, type: "property" })) };
+  return { from: word.from + word.text.search(/[\w.]*$/), options: options(Object.keys(settings), "property") };
+}
+function completeSettingValues(context) {
+  const word = context.matchBefore(/SET\s+(?:SESSION\s+|LOCAL\s+)?[\w.]+(?:\s*=\s*|\s+TO\s+)'?[\w.]*$/i);
+  const name = word?.text.match(/SET\s+(?:SESSION\s+|LOCAL\s+)?([\w.]+)/i)[1].toLowerCase();
+  return word ? proposed(context, word.from + word.text.search(/'?[\w.]*$/), own(settings, name)) : null;
+}
+/** Values that the policy lists for a column, after a comparison with it. */
+function completeValues(context) {
+  const word = context.matchBefore(/(?:\w+|"[^"]+")\s*(?:=|<>|!=|\s(?:NOT\s+)?IN\s*\((?:[^()]*,)?)\s*(?:'[^']*|[\w.]*)$/i);
+  if (!word) return null;
+  const column = word.text.match(/^(?:(\w+)|"([^"]+)")/);
+  const of = own(values, column[2] ?? column[1].toLowerCase());
+  const text = context.state.doc.toString();
+  const named = Object.keys(of).filter((table) => text.includes(table)); // columns of one name may list other values
+  const found = [...new Set((named.length ? named : Object.keys(of)).flatMap((table) => of[table]))];
+  return proposed(context, word.from + word.text.search(/(?:'[^']*|[\w.]*)$/), found);
+}
+/** Those that begin as what is typed, before all keywords: the editor itself would sort them after these. */
+function proposed(context, from, labels) {
+  const typed = context.state.sliceDoc(from, context.pos);
+  const isClosed = typed.startsWith("'") && context.state.sliceDoc(context.pos, context.pos + 1) === "'";
+  const plain = (text) => text.replace(/^'/, "").toLowerCase();
+  const found = labels.filter((label) => plain(label).startsWith(plain(typed)));
+  return { from, to: context.pos + (isClosed ? 1 : 0), options: options(found, "constant"), filter: false };
 }
 function completeFunctions(context) {
   const word = context.matchBefore(/[\w.]+$/);
-  if (!word && !context.explicit) return null;
+  if ((!word && !context.explicit) || isIn(context, "String", "LineComment", "BlockComment", "QuotedIdentifier")) return null;
   return { from: word ? word.from : context.pos, options: functions.map((label) => ({ label, type: "function" })) };
 }
 
@@ -30,8 +59,7 @@ const editor = new EditorView({
     extensions: [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (form.requestSubmit(), true) }])),
       basicSetup, syntaxHighlighting(classHighlighter), EditorView.lineWrapping, EditorView.cspNonce.of(styleNonce), language,
-      language.language.data.of({ autocomplete: completeSettings }),
-      language.language.data.of({ autocomplete: completeFunctions }),
+      ...[completeSettings, completeSettingValues, completeValues, completeFunctions].map((autocomplete) => language.language.data.of({ autocomplete })),
       EditorView.contentAttributes.of({ "aria-label": "Statement" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged || update.selectionSet) later();
@@ -44,6 +72,7 @@ box.className = "editor";
 box.append(editor.dom);
 area.after(box);
 editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
+if (document.activeElement === area) editor.focus();
 area.hidden = true;
 
 /** The statement that the cursor is in, or the one before it. */
@@ -91,19 +120,26 @@ epsilon.addEventListener("input", () => {
   later();
 });
 
-form.addEventListener("htmx:configRequest", (event) => {
-  event.detail.parameters.set?.("statement", statement());
-  if (!event.detail.parameters.set) event.detail.parameters.statement = statement();
-});
+for (const sent of [form, document.querySelector("#keep")]) {
+  sent.addEventListener("htmx:configRequest", (event) => event.detail.parameters.set("statement", statement()));
+}
 form.addEventListener("htmx:afterRequest", () => {
   known = undefined;
   later();
 });
-document.querySelector("#cancel").addEventListener("click", () => post("/ask/cancel", {}));
+let cancelling;
+document.querySelector("#cancel").addEventListener("click", () => {
+  const cancel = () => post("/ask/cancel", {});
+  clearInterval(cancelling);
+  cancelling = setInterval(cancel, 1000); // one that comes before the statement has begun ends nothing
+  cancel();
+});
+form.addEventListener("htmx:afterRequest", () => clearInterval(cancelling));
 
 document.addEventListener("click", (event) => {
   const proposal = event.target.closest("[data-statement]");
   if (proposal) write(proposal.dataset.statement);
+  if (proposal && "run" in proposal.dataset) form.requestSubmit();
 });
 
 if (area.value.trim()) later();

@@ -8,10 +8,11 @@ export function drawn(data, kind, at) {
   const measure = data.columns.find((c) => c.at === at);
   const keys = data.columns.filter((c) => !c.number);
   const texts = keys.length ? keys : data.columns.filter((c) => c.at < at);
-  const number = (row, place) => (place < 0 || row[place] === null ? null : Number(row[place]));
+  const number = (row, place) => (row[place] === null ? null : Number(row[place]));
+  const ends = (row) => (measure.interval ? { low: number(row, measure.interval[0]), high: number(row, measure.interval[1]) } : { low: null, high: null });
   const points = data.rows.slice(0, MOST).map((row, i) => ({
     x: texts.length ? texts.map((c) => row[c.at] ?? "NULL").join(", ") : `row ${i + 1}`,
-    y: number(row, at), low: number(row, measure.low), high: number(row, measure.high),
+    y: number(row, at), ...ends(row),
   })).filter((p) => Number.isFinite(p.y));
   const withEnds = points.filter((p) => p.low !== null && p.high !== null);
   const x = texts.map((c) => c.name).join(", ") || null;

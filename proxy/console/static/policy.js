@@ -1,6 +1,8 @@
 // The policy in an editor: what is wrong stands at its line while one types, what the edit means beside it.
-import { EditorState, EditorView, basicSetup, classHighlighter, lintGutter, setDiagnostics, syntaxHighlighting, yaml } from "./vendor/codemirror.js";
 import { post, styleNonce } from "./console.js";
+
+// the page is there before the editor, in whose place the plain field is until then
+const { EditorState, EditorView, basicSetup, classHighlighter, lintGutter, setDiagnostics, syntaxHighlighting, yaml } = await import("./vendor/codemirror.js");
 
 const PAUSE_MS = 500;
 const area = document.querySelector("#text");
@@ -25,6 +27,7 @@ box.className = "editor tall";
 box.append(editor.dom);
 area.after(box);
 editor.scrollDOM.tabIndex = 0; // it scrolls by the keyboard too
+if (document.activeElement === area) editor.focus();
 area.hidden = true;
 
 let timer, asked;

@@ -26,6 +26,7 @@ from proxy.release.noisy import NoisyCells
 from proxy.session.contract import Notice
 from proxy.session.pricing.windows import left_of
 from proxy.sqltypes import SqlType
+from proxy.wire.exchange import CHARGED, FREE
 
 _WARN_AT = (0.95, 0.80)
 _SMALLEST_KNOB = 0.001
@@ -55,7 +56,8 @@ def charge_notices(receipt: Receipt, privacy: Privacy, *, is_admin: bool) -> tup
     ]
     charge = _charge({balance.account.kind: charged.pico for balance, charged in own}, privacy)
     left = ", ".join(_left(balance, receipt.balances, privacy) for balance, _ in own)
-    notice = Notice(severity="NOTICE", sqlstate="00000", message=f"{charge}; left: {left}")
+    code = CHARGED if any(charged.pico for _, charged in own) else FREE
+    notice = Notice(severity="NOTICE", sqlstate=code, message=f"{charge}; left: {left}")
     return (notice, *(w for balance, charged in own for w in _warnings(balance, charged)))
 
 

@@ -24,6 +24,7 @@ from proxy.session.asker import Asker
 from proxy.session.contract import Notice
 from proxy.session.dataset import Version
 from proxy.session.pricing.price import Due, dues, is_above_cap, own_cost
+from proxy.wire.exchange import CHARGED
 
 _NOTHING = Cost(0, 0)
 _SQL = "-- a profile that is there"  # never run: it is stored
@@ -39,7 +40,7 @@ class ProfilesPaid:
     @property
     def notice(self) -> Notice:
         """For whoever reads it before the charge of the statement itself."""
-        return Notice(severity="NOTICE", sqlstate="00000", message=f"{self.words}, once", detail=_WHY)
+        return Notice(severity="NOTICE", sqlstate=CHARGED, message=f"{self.words}, once", detail=_WHY)
 
     @property
     def words(self) -> str:

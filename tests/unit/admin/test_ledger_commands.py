@@ -14,16 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from proxy.admin.commands.report import entries_of, paid_by
 from proxy.admin.files import read_policy
+from proxy.admin.ledger_place import InFiles
 from proxy.dp.accounting import ATTO, PICO, limit_pico
 from proxy.errors import LedgerFailed
+from proxy.ledger.balances import in_rho
 from proxy.ledger.base import AccountSpent, Question, Wanted
 from proxy.ledger.chain import Grant
 from proxy.ledger.sqlite import schema
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.ledger.sqlite.schema import FILE_NAME
 from proxy.plan.charge import Account, AccountKind, Cost, ReleaseKey, Request
-from proxy.policy.model import Promise
+from proxy.policy.model import Accounting, Promise
 from proxy.policy.pledge import pledge_of
 from proxy.session.dataset import dataset_account
 from tests.e2e.served import write_users
@@ -279,6 +282,13 @@ def test_a_top_up_to_an_epsilon_says_the_limit_before_and_after(
         assert "either of --epsilon or --to" in command.err
     assert command("ledger", "top-up", "role", "shop/analyst", "--to", "3", *why) == 2
     assert "--to needs a budget with a limit that does not come back" in command.err
+
+
+def test_a_charge_of_pure_accounting_is_reported_in_rho(state: Path) -> None:
+    entry = replace(next(entries_of(InFiles(state), "shop")), accounting=Accounting.PURE)
+    (paid,) = (line.cost for line in entry.lines if line.kind is AccountKind.DATASET)
+    assert paid_by(entry, AccountKind.DATASET, Accounting.ZCDP) == in_rho(paid).pico
+    assert paid_by(entry, AccountKind.DATASET, Accounting.PURE) == paid.pico > 0
 
 
 def test_what_was_charged_is_reported_by_login_role_table_and_day(

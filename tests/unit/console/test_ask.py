@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.console.ask import columns_of, forecast_of
+from proxy.console.ask import Interval, NoInterval, columns_of, forecast_of
 from proxy.console.trouble import proposed, trouble_of
 from proxy.console.wire import ConsoleAnswer
 from proxy.errors import FrontFailed
@@ -24,7 +24,9 @@ def test_intervals_stand_beside_their_numbers() -> None:
         answer(("status", TEXT), ("n", INT8), ("sum", INT8), ("n_low", FLOAT8), ("n_high", FLOAT8),
                ("sum_low", FLOAT8), ("sum_high", FLOAT8))
     )  # fmt: skip
-    assert [(c.name, c.low, c.high) for c in found] == [("status", -1, -1), ("n", 3, 4), ("sum", 5, 6)]
+    assert [(c.name, c.interval) for c in found] == [
+        ("status", NoInterval()), ("n", Interval(3, 4)), ("sum", Interval(5, 6)),
+    ]  # fmt: skip
 
 
 def test_of_two_columns_of_one_name_each_has_its_own_interval() -> None:
@@ -32,7 +34,7 @@ def test_of_two_columns_of_one_name_each_has_its_own_interval() -> None:
         answer(("count", INT8), ("count", INT8), ("count_low", FLOAT8), ("count_high", FLOAT8),
                ("count_low", FLOAT8), ("count_high", FLOAT8))
     )  # fmt: skip
-    assert [(c.low, c.high) for c in found] == [(2, 3), (4, 5)]
+    assert [c.interval for c in found] == [Interval(2, 3), Interval(4, 5)]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from proxy.console.guard import policy_of
+from proxy.console.scripts import Scripts
 
 CONSOLE = Path(__file__).resolve().parents[3] / "proxy" / "console"
 VENDOR = CONSOLE / "static" / "vendor"
@@ -40,7 +44,7 @@ def test_own_files_load_nothing_from_elsewhere_and_have_no_inline_script(path: P
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
 def test_every_file_that_is_named_is_there(path: Path) -> None:
     text = path.read_text()
-    named = re.findall(r'(?:src|href)="/static/([^"]+)"|from "\./([^"]+)"|import "\./([^"]+)"', text)
+    named = re.findall(r'(?:src|href)="{{ static }}/([^"]+)"|from "\./([^"]+)"|import\(?\s*"\./([^"]+)"', text)
     for parts in named:
         assert (CONSOLE / "static" / "".join(parts)).is_file(), parts
 
@@ -52,3 +56,19 @@ def test_the_policy_allows_no_script_but_the_consoles_own_files() -> None:
     assert rules["style-src"] == "'self' 'nonce-abc'"
     assert rules["form-action"] == "'self'"
     assert rules["frame-ancestors"] == rules["base-uri"] == "'none'"
+
+
+def test_files_are_kept_for_good_at_an_address_that_their_content_decides() -> None:
+    scripts = Scripts()
+    assert re.fullmatch(r"/static/[0-9a-f]{16}", scripts.base)
+    assert Scripts().base == scripts.base
+    application = Starlette(routes=[Route("/static/{digest}/{name:path}", scripts.answer)])
+    with TestClient(application) as client:
+        found = client.get(f"{scripts.base}/vendor/htmx.js")
+        assert found.content == (VENDOR / "htmx.js").read_bytes()
+        assert found.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in found.headers["cache-control"]
+        for path in ("/static/0000000000000000/ask.js", f"{scripts.base}/nothing.js", f"{scripts.base}/..%2Fask.py"):
+            other = client.get(path)
+            assert other.status_code == 404
+            assert "cache-control" not in other.headers

@@ -7,13 +7,15 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.console.budget import Day, PastQuestion, by_day
+from proxy.console.budget import Part, PastQuestion, by_day, by_table
 from proxy.console.tables import ColumnFacts, TableFacts, examples
 from proxy.console.visits import written
 
 
-def column(name: str, kind: str, *, bounds: str = "", values: str = "", comment: str = "") -> ColumnFacts:
-    return ColumnFacts(name=name, quoted=name, type=kind, bounds=bounds, values=values, profile="", comment=comment)
+def column(name: str, kind: str, *, bounds: str = "", values: str = "", is_key: bool = False) -> ColumnFacts:
+    return ColumnFacts(
+        name=name, quoted=name, type=kind, bounds=bounds, values=values, profile="", comment="", is_key=is_key
+    )
 
 
 def table(*columns: ColumnFacts) -> TableFacts:
@@ -30,7 +32,7 @@ def test_questions_use_listed_keys_bounded_measures_and_times_and_nothing_else()
         e.statement
         for e in examples(
             table(
-                column("id", "text", comment="identifies the person: never shown"),
+                column("id", "text", is_key=True),
                 column("plan", "text", values="free, pro"), column("age", "integer", bounds="[0, 110]"),
                 column("free", "integer"), column("at", "date", bounds="[2024-01-01, 2025-12-31]"),
             )
@@ -51,12 +53,26 @@ def test_a_number_with_listed_values_is_not_averaged_by_itself() -> None:
     assert not any("avg(stars) FROM" in s and "GROUP BY stars" in s for s in found)
 
 
-def test_days_are_added_up_the_latest_first() -> None:
-    def asked(day: str, cost: str, *, is_free: bool = False) -> PastQuestion:
-        return PastQuestion(at=day, day=day, statement="", epsilon=1.0, cost=Decimal(cost), is_free=is_free, outcome="")
+def asked(day: str, cost: str, *, is_free: bool = False, statement: str = "") -> PastQuestion:
+    return PastQuestion(
+        at=day, day=day, statement=statement, epsilon=1.0, cost=Decimal(cost), is_free=is_free, outcome=""
+    )
 
+
+def test_tables_that_were_asked_about_together_are_added_up_the_costliest_first() -> None:
+    def of(statement: str, cost: str, *, is_free: bool = False) -> PastQuestion:
+        return asked("2026-01-02", cost, is_free=is_free, statement=statement)
+
+    both, one = "SELECT count(*) FROM b JOIN A USING (id)", "SELECT count(*) FROM a"
+    found = by_table(
+        [of(one, "0.1"), of(both, "0.25"), of(one, "0", is_free=True), of("SELECT z FROM aa", "0")], ["a", "b"]
+    )
+    assert found == (Part("a + b", 1, 0, "0.250000"), Part("a", 2, 1, "0.100000"), Part("", 1, 0, "0.000000"))
+
+
+def test_days_are_added_up_the_latest_first() -> None:
     found = by_day([asked("2026-01-02", "0.1"), asked("2026-01-01", "0.25"), asked("2026-01-02", "0", is_free=True)])
-    assert found == (Day("2026-01-02", 2, 1, "0.100000"), Day("2026-01-01", 1, 0, "0.250000"))
+    assert found == (Part("2026-01-02", 2, 1, "0.100000"), Part("2026-01-01", 1, 0, "0.250000"))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from proxy.session.answering.notices import (
     zone_notices,
 )
 from proxy.sqltypes import SqlType
+from proxy.wire.exchange import CHARGED, FREE
 from tests.unit.plan.shop import context, plan
 from tests.unit.session.make import LIMIT, PRIVACY, account, balance
 
@@ -60,6 +61,9 @@ def test_a_limit_that_comes_back_is_told_with_its_lifetime_loss() -> None:
 def test_unlimited_account_and_free_answer() -> None:
     found = receipt(balance(0, "dataset"), balance(0, "user", limited=False), charged=0)
     assert said(found) == ["NOTICE: charged nothing: your accounts paid for this release already; left: user unlimited"]
+    assert [n.sqlstate for n in charge_notices(found, PRIVACY, is_admin=False)] == [FREE]
+    paid = replace(found, charged=(Cost(0, 0), Cost(CHARGE, 0)))
+    assert [n.sqlstate for n in charge_notices(paid, PRIVACY, is_admin=False)] == [CHARGED]
 
 
 def test_a_charge_names_the_accounts_that_pay_when_others_do_not() -> None:
