@@ -75,7 +75,7 @@ RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType(
     }
 )
 
-# the same for logins of administrators alone, on servers of their own
+# the same for logins of administrators; the public PostgreSQL lets nobody read its own, empty ones
 ADMIN_RELATIONS: Mapping[str, tuple[tuple[str, SqlType], ...]] = MappingProxyType({
     "admin_history": (
         ("at", SqlType.TIMESTAMPTZ), ("login", SqlType.TEXT), ("role", SqlType.TEXT), ("tables", SqlType.TEXT),

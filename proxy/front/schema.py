@@ -66,7 +66,7 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
         f"REVOKE ALL ON {GUARD_RELATION} FROM PUBLIC;",
         *(_table_sql(policy, visible, t) for t in tables),
         *(_references_sql(policy, visible, t) for t in tables),
-        _hush_sql(is_admin=visible.is_admin),
+        _hush_sql(),
         _shadow_sql(),
         temporary_sql(),
     ]
@@ -191,18 +191,21 @@ def _column_comment(policy: Policy, table: Table, column: Column) -> str:
 # --- the schema hush --------------------------------------------------------------------------
 
 
-def _hush_sql(*, is_admin: bool) -> str:
+def _hush_sql() -> str:
     statements = [
         f"CREATE SCHEMA {SCHEMA} AUTHORIZATION {OWNER};",
         f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;",
         f"COMMENT ON SCHEMA {SCHEMA} IS 'budget, history and policy of private queries';",
     ]
-    for name, columns in {**RELATIONS, **(ADMIN_RELATIONS if is_admin else {})}.items():
+    for name, columns in {**RELATIONS, **ADMIN_RELATIONS}.items():
         relation = f"{SCHEMA}.{quote_name(name)}"
         body = ", ".join(f"{quote_name(c)} {t.pg_name}" for c, t in columns)
         statements.append(f"CREATE TABLE {relation} ({body});")
         statements.append(_comment("TABLE", relation, RELATION_COMMENTS[name]))
-        statements.extend(_access_sql(relation, is_guarded=True))
+        if name in RELATIONS:
+            statements.extend(_access_sql(relation, is_guarded=True))
+        else:  # what administrators are shown is not read from here
+            statements.append(f"ALTER TABLE {relation} OWNER TO {OWNER};")
     for name, meaning in FUNCTIONS.items():
         statements.append(_function_sql(name, meaning, "anyelement", SqlType.FLOAT8.pg_name))
         # the ends of an interval of times are times

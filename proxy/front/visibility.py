@@ -1,8 +1,8 @@
 """Which logins may share a server?
 
 PostgreSQL's catalogues list every relation and column of a database whatever the grants, and every database and
-role of a server. Logins that may see different tables or columns therefore get different servers. So do administrators,
-who have relations of their own, and logins whose sessions begin with different settings.
+role of a server. Logins that may see different tables or columns therefore get different servers; so do those whose
+sessions begin with different settings, which a server keeps for all of them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ class Visibility:
     """The tables that exist for a group of logins, in the policy's order.
 
     columns: what exists of those of which not all does. settings: what sessions begin with instead of the usual.
-    is_admin: whether relations of administrators exist.
     """
 
     tables: tuple[str, ...]
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
-    is_admin: bool = False
 
     def shown(self, policy: Policy) -> Policy:
         """The policy as far as it exists for these logins."""
@@ -62,7 +60,7 @@ def group_logins(policy: Policy, users: Users) -> dict[Visibility, tuple[str, ..
 def _visibility(policy: Policy, role: Role) -> Visibility:
     tables = tuple(name for name in policy.tables if not role.tables or name in role.tables)
     columns = tuple((name, tuple(sorted(role.columns[name]))) for name in tables if name in role.columns)
-    return Visibility(tables, columns, tuple(sorted(role.settings.items())), role.is_admin)
+    return Visibility(tables, columns, tuple(sorted(role.settings.items())))
 
 
 def visible_columns(table: Table) -> tuple[Column, ...]:

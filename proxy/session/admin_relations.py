@@ -1,7 +1,8 @@
 """What do hush.admin_history and hush.admin_budget show an administrator?
 
-Every login's charged statements, and what accounts were charged by day and tables, from the ledger's own entries. For
-any other login there are no such relations: what is asked tells of who asks.
+Every login's charged statements, and what accounts were charged by day and tables, from the ledger's own entries. Any
+other login has to do with the public PostgreSQL's relations of these names, which nobody may read: what is asked tells
+of who asks.
 """
 
 from __future__ import annotations

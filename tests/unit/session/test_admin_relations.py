@@ -101,5 +101,7 @@ def test_who_is_no_administrator_has_no_such_relations(name: str, tmp_path: Path
         text = f"select * from hush.{name}"
         for login in found.users.logins:
             (piece,) = asyncio.run(world.session(login).prepare(text, {}))
-            assert piece.is_private is (login in admins), "others are left to PostgreSQL, which has no such table"
+            assert piece.is_private is (login in admins), (
+                "others are left to PostgreSQL, which lets nobody read its own"
+            )
         assert isinstance(begin(world.session("boss"), text), Spliced)
