@@ -34,6 +34,7 @@ from proxy.policy.figures import figure
 from proxy.policy.model import Policy
 
 PAGE = 100
+_MOST_DIGITS = 18  # of the number of a charge: a ledger holds fewer than 2^63
 _PARTS = (ReportedBy.TABLE, ReportedBy.DAY, ReportedBy.USER)
 
 
@@ -71,10 +72,10 @@ class ChargesPage:
     async def page(self, visit: Visit) -> Response:
         """The latest charges, or those before one. Raises HTTPException 404 for what is no number."""
         before = visit.request.query_params.get("before", "")
-        if before and not (before.isascii() and before.isdigit() and len(before) < 19):
-            raise HTTPException(404, "the number of a charge is one of digits")
+        if before and not (before.isascii() and before.isdigit() and len(before) <= _MOST_DIGITS):
+            raise HTTPException(404, f"the number of a charge has from 1 to {_MOST_DIGITS} digits")
         try:
-            found, trouble = await asyncio.to_thread(self._read, visit, int(before) if before else 2**63), ""
+            found, trouble = await asyncio.to_thread(self._read, visit, int(before) if before else 10**_MOST_DIGITS), ""
         except HushError as error:
             found, trouble = Charges((), (), older=False), error.told().text()
         return self.console.page("charges.html", visit, found=found, headings=HEADINGS, trouble=trouble, before=before)
