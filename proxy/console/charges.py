@@ -27,7 +27,7 @@ from proxy.admin.commands.report import (
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import HushError
-from proxy.events import fingerprint_of, tables_in
+from proxy.events import fingerprint_of, tables_together
 from proxy.ledger.chain import PREVIEW_CHARS, Entry
 from proxy.plan.charge import AccountKind
 from proxy.policy.figures import figure
@@ -105,7 +105,7 @@ class ChargesPage:
         )
         return Charge(
             seq=entry.seq, at=f"{entry.at:%Y-%m-%d %H:%M:%S}", login=login_of(entry), own=own, dataset=dataset,
-            tables=" + ".join(tables_in(entry.query, policy.tables)),
+            tables=tables_together(entry.query, policy.tables),
             asked=entry.query if self.console.serving.shows_statements else fingerprint(entry),
         )  # fmt: skip
 

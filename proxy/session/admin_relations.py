@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.events import tables_in
+from proxy.events import tables_together
 from proxy.ledger.balances import in_present
 from proxy.ledger.base import Ledger
 from proxy.ledger.chain import Entry, Line
@@ -46,7 +46,7 @@ def _charges(policy: Policy, ledger: Ledger) -> Iterator[_Charge]:
         lines = [line for line in entry.lines if dataset_of(line.name) == policy.dataset]
         if lines:
             paid = {line.kind: (line, in_present(line.cost, entry.accounting, now)) for line in lines}
-            yield _Charge(entry, paid, " + ".join(tables_in(entry.query, policy.tables)) or None)
+            yield _Charge(entry, paid, tables_together(entry.query, policy.tables) or None)
 
 
 def _history(policy: Policy, ledger: Ledger) -> Iterator[AdminRow]:

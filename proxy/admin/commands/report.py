@@ -19,7 +19,7 @@ from proxy.admin.files import read_policy
 from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, inspect, items_of, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
-from proxy.events import tables_in
+from proxy.events import tables_together
 from proxy.ledger.balances import in_present
 from proxy.ledger.chain import Entry, decode
 from proxy.ledger.exchange import Body
@@ -143,7 +143,7 @@ def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
         case ReportedBy.USER:
             return login_of(entry)
         case ReportedBy.TABLE:
-            return " + ".join(tables_in(entry.query, policy.tables)) or _NONE
+            return tables_together(entry.query, policy.tables) or _NONE
 
 
 def cells_of(row: ReportRow, policy: Policy) -> list[str]:
