@@ -66,7 +66,7 @@ class Refreshing:
             raise ConfigError(f'the proxy does not serve a dataset "{request.dataset}"', hint=f"It serves {names}.")
         if request.version == hosted.dataset.current.policy.data_version:
             raise ConfigError(
-                f"the data that are served have the label {request.version} already",
+                f'the data that are served have the label "{request.version}" already',
                 detail="Stored answers about them would be given for the new data.",
                 hint="Leave out --version, or give another label.",
             )
