@@ -66,6 +66,11 @@ def tables_in(statement: str, tables: Iterable[str]) -> list[str]:
     return sorted(name for name in tables if _has_word(text, name.lower()))
 
 
+def tables_together(statement: str, tables: Iterable[str]) -> str:
+    """The same as one text, by which charges are added up; "" if none of them stands there."""
+    return " + ".join(tables_in(statement, tables))
+
+
 def _has_word(text: str, word: str) -> bool:
     name = re.escape(word)
     return bool(re.search(rf"{name}(?<!\w{name})(?!\w)", text))  # the name first: that is what is searched for fast

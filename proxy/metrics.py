@@ -23,8 +23,9 @@ from prometheus_client.registry import Collector
 
 from proxy.errors import ConfigError, Failure, HushError
 
-#: Seconds; a durable charge is a millisecond on a disk and tens on a shared database.
+#: A plan takes milliseconds, and a private scan up to the time limit of a statement.
 STAGE_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+#: A durable charge is a millisecond on a disk and tens on a shared database.
 RESERVE_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -52,7 +53,7 @@ class MeasuredStage(enum.Enum):
     ENGINE = "engine"  # until the private work of one stage has ended, to a step of the time grid
 
 
-class WaitingLine(enum.Enum):
+class Queue(enum.Enum):
     """Where statements wait for their turn."""
 
     PLANNING = "planning"
@@ -88,7 +89,7 @@ class DatasetFigures:
 #: What a dataset needs to answer.
 PARTS = ("front", "ledger", "engine")
 Watched = Callable[[], Sequence[DatasetFigures]]
-Queues = Callable[[], Mapping[WaitingLine, int]]
+QueueLengths = Callable[[], Mapping[Queue, int]]
 
 
 def nothing_served() -> Sequence[DatasetFigures]:
@@ -96,9 +97,9 @@ def nothing_served() -> Sequence[DatasetFigures]:
     return ()
 
 
-def nothing_waits() -> Mapping[WaitingLine, int]:
-    """No line is looked at yet."""
-    return dict.fromkeys(WaitingLine, 0)
+def nothing_waits() -> Mapping[Queue, int]:
+    """No queue is looked at yet."""
+    return dict.fromkeys(Queue, 0)
 
 
 def _family(sqlstate: str) -> str:
@@ -153,9 +154,9 @@ class Metrics:
         """Tell, each time they are read, the figures of what is served, and whether that is ready."""
         self._served.watched = watched
 
-    def watch_queues(self, queues: Queues) -> None:
+    def watch_queues(self, lengths: QueueLengths) -> None:
         """Tell, each time it is read, how many statements wait where."""
-        self._served.queues = queues
+        self._served.queue_lengths = lengths
 
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Answer over HTTP from threads; call the result to end it. Raises ConfigError.
@@ -224,7 +225,7 @@ class Metrics:
         self._reserve_s.observe(seconds)
 
     def took(self, stage: MeasuredStage, seconds: float) -> None:
-        """A statement spent so long on something."""
+        """A statement spent so long on something. The engine's time is that to a step of the time grid."""
         self._stage_s.labels(stage.value).observe(seconds)
 
     def reloaded(self, *, is_accepted: bool) -> None:
@@ -236,7 +237,7 @@ class _Served(Collector):
 
     def __init__(self) -> None:
         self.watched: Watched = nothing_served
-        self.queues: Queues = nothing_waits
+        self.queue_lengths: QueueLengths = nothing_waits
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """None ahead: they would be read while the registry is made."""
@@ -249,7 +250,7 @@ class _Served(Collector):
         loaded = _gauge("loaded_timestamp_seconds", "When policy and data were last read.", "dataset")
         ready = _gauge("ready", "Whether a part of what a dataset needs works.", "dataset", "part")
         waiting = _gauge("waiting", "Statements that wait for their turn.", "queue")
-        for queue, length in self.queues().items():
+        for queue, length in self.queue_lengths().items():
             waiting.add_metric([queue.value], length)
         for dataset in self.watched():
             loaded.add_metric([dataset.name], dataset.loaded_at.timestamp())

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from proxy import __version__
-from proxy.admin import refreshing
+from proxy.admin.commands import data as data_commands
 from proxy.admin.commands import ledger as ledger_commands
 from proxy.admin.commands import policy as policy_commands
 from proxy.admin.commands import profile as profile_command
@@ -58,7 +58,7 @@ def build(runners: Runners, profile: Run) -> typer.Typer:
     app.add_typer(policy_commands.app_of(runners.check_data), name="policy")
     app.add_typer(user_commands.app, name="user")
     app.add_typer(ledger_commands.app, name="ledger")
-    app.add_typer(refreshing.app, name="data")
+    app.add_typer(data_commands.app, name="data")
     app.command("demo-data")(demo_data)
     app.command("randomize")(randomize)
     return app

@@ -87,7 +87,8 @@ def write_over(path: Path, text: str) -> None:
 def replace_text(path: Path, text: str, mode: int = _MODE) -> None:
     """Replace a file by new text, at once and durably: readers see the old or the new, never a part.
 
-    A link is followed; an existing file keeps its owner. Raises ConfigError, the old file is then as it was.
+    mode: of the new file; 0600 if left out. A link is followed; an existing file keeps its owner. Raises ConfigError,
+    the old file is then as it was.
     """
     target = path.resolve()
     try:

@@ -20,7 +20,7 @@ from proxy.console.served import ServedPolicy
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import ConfigError, HushError
-from proxy.events import tables_in
+from proxy.events import tables_together
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.plan.charge import AccountKind, dataset_of
 from proxy.policy.figures import figure
@@ -64,7 +64,7 @@ def by_day(asked: Sequence[PastQuestion]) -> tuple[Part, ...]:
 
 def by_table(asked: Sequence[PastQuestion], tables: Sequence[str]) -> tuple[Part, ...]:
     """Tables that were asked about together, the costliest first. tables: those that the login sees."""
-    found = _parts(asked, lambda one: " + ".join(tables_in(one.statement, tables)))
+    found = _parts(asked, lambda one: tables_together(one.statement, tables))
     return tuple(sorted(found, key=lambda part: (-Decimal(part.cost), part.name)))
 
 

@@ -27,13 +27,14 @@ from proxy.admin.commands.report import (
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import HushError
-from proxy.events import fingerprint_of, tables_in
+from proxy.events import fingerprint_of, tables_together
 from proxy.ledger.chain import PREVIEW_CHARS, Entry
 from proxy.plan.charge import AccountKind
 from proxy.policy.figures import figure
 from proxy.policy.model import Policy
 
 PAGE = 100
+_MOST_DIGITS = 18  # of the number of a charge: a ledger holds fewer than 2^63
 _PARTS = (ReportedBy.TABLE, ReportedBy.DAY, ReportedBy.USER)
 
 
@@ -71,10 +72,10 @@ class ChargesPage:
     async def page(self, visit: Visit) -> Response:
         """The latest charges, or those before one. Raises HTTPException 404 for what is no number."""
         before = visit.request.query_params.get("before", "")
-        if before and not (before.isascii() and before.isdigit() and len(before) < 19):
-            raise HTTPException(404, "the number of a charge is one of digits")
+        if before and not (before.isascii() and before.isdigit() and len(before) <= _MOST_DIGITS):
+            raise HTTPException(404, f"the number of a charge has from 1 to {_MOST_DIGITS} digits")
         try:
-            found, trouble = await asyncio.to_thread(self._read, visit, int(before) if before else 2**63), ""
+            found, trouble = await asyncio.to_thread(self._read, visit, int(before) if before else 10**_MOST_DIGITS), ""
         except HushError as error:
             found, trouble = Charges((), (), older=False), error.told().text()
         return self.console.page("charges.html", visit, found=found, headings=HEADINGS, trouble=trouble, before=before)
@@ -104,7 +105,7 @@ class ChargesPage:
         )
         return Charge(
             seq=entry.seq, at=f"{entry.at:%Y-%m-%d %H:%M:%S}", login=login_of(entry), own=own, dataset=dataset,
-            tables=" + ".join(tables_in(entry.query, policy.tables)),
+            tables=tables_together(entry.query, policy.tables),
             asked=entry.query if self.console.serving.shows_statements else fingerprint(entry),
         )  # fmt: skip
 

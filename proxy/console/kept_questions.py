@@ -38,7 +38,7 @@ class KeptQuestion:
             raise InvalidParameter(f"a statement that is kept has from 1 to {MOST_STATEMENT} characters")
 
 
-Kept = tuple[KeptQuestion, ...]
+Questions = tuple[KeptQuestion, ...]
 
 
 class KeptQuestions:
@@ -49,7 +49,7 @@ class KeptQuestions:
         self._folder = state / _FOLDER / place.database  # names of datasets are identifiers
         self._path = self._folder / f"{hashlib.sha256(place.login.encode()).hexdigest()}.json"
 
-    def all(self) -> Kept:
+    def all(self) -> Questions:
         """In the order in which they were kept. Raises ConfigError."""
         if not self._path.exists():
             return ()
@@ -58,25 +58,25 @@ class KeptQuestions:
         except (ValueError, TypeError, InvalidParameter) as error:
             raise ConfigError(f"{self._path} holds no questions", hint="Remove the file.") from error
 
-    def keep(self, label: str, statement: str) -> Kept:
+    def keep(self, label: str, statement: str) -> Questions:
         """Keep one more; all of them then. Raises ConfigError, InvalidParameter."""
         return self._changed(lambda kept: _and(kept, KeptQuestion(label.strip(), statement)))
 
-    def rename(self, label: str, new: str) -> Kept:
+    def rename(self, label: str, new: str) -> Questions:
         """Give one another label, in its place; all of them then. Raises ConfigError, InvalidParameter."""
 
-        def renamed(kept: Kept) -> Kept:
+        def renamed(kept: Questions) -> Questions:
             others = _without(kept, label)
             _check_free(others, new.strip())
             return tuple(KeptQuestion(new.strip(), q.statement) if q not in others else q for q in kept)
 
         return self._changed(renamed)
 
-    def delete(self, label: str) -> Kept:
+    def delete(self, label: str) -> Questions:
         """Forget one; the others. Raises ConfigError, InvalidParameter."""
         return self._changed(lambda kept: _without(kept, label))
 
-    def _changed(self, change: Callable[[Kept], Kept]) -> Kept:
+    def _changed(self, change: Callable[[Questions], Questions]) -> Questions:
         try:
             self._folder.parent.mkdir(mode=0o700, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -88,21 +88,21 @@ class KeptQuestions:
         return kept
 
 
-def _and(kept: Kept, one: KeptQuestion) -> Kept:
+def _and(kept: Questions, one: KeptQuestion) -> Questions:
     _check_free(kept, one.label)
     if len(kept) >= MOST_QUESTIONS:
         raise InvalidParameter(f"{MOST_QUESTIONS} questions are kept, which is the most", hint="Delete one of them.")
     return (*kept, one)
 
 
-def _without(kept: Kept, label: str) -> Kept:
+def _without(kept: Questions, label: str) -> Questions:
     others = tuple(one for one in kept if one.label != label)
     if len(others) == len(kept):
         raise InvalidParameter("no question has that label", hint="It was renamed or deleted meanwhile.")
     return others
 
 
-def _check_free(kept: Kept, label: str) -> None:
+def _check_free(kept: Questions, label: str) -> None:
     if any(one.label == label for one in kept):
         raise InvalidParameter("another question has that label", hint="Choose another, or delete that question.")
 
@@ -134,14 +134,14 @@ class KeptPages:
     def _of(self, visit: Visit) -> KeptQuestions:
         return KeptQuestions(self.console.serving.state, visit.place)
 
-    async def _page(self, visit: Visit, change: Callable[[], Kept]) -> Response:
+    async def _page(self, visit: Visit, change: Callable[[], Questions]) -> Response:
         try:
             kept, trouble = await asyncio.to_thread(change), ""
         except HushError as error:
             kept, trouble = await asyncio.to_thread(self._still_kept, visit), error.told().text()
         return self.console.page("kept.html", visit, kept=kept, trouble=trouble, status=409 if trouble else 200)
 
-    def _still_kept(self, visit: Visit) -> Kept:
+    def _still_kept(self, visit: Visit) -> Questions:
         try:
             return self._of(visit).all()
         except HushError:  # told already

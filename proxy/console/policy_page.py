@@ -64,8 +64,8 @@ class PolicyPage:
 
     async def back(self, visit: Visit) -> Response:
         """Put an earlier version in force."""
-        state, place, name = self.console.serving.state, visit.place, visit.form.get("version", "")
-        return await self._put(visit, lambda: policies.version(state, place.database, name))
+        state, place, digest = self.console.serving.state, visit.place, visit.form.get("version", "")
+        return await self._put(visit, lambda: policies.version(state, place.database, digest))
 
     async def _put(self, visit: Visit, wanted: Callable[[], str]) -> Response:
         served, login = self.console.served(visit), visit.place.login

@@ -38,7 +38,7 @@ class Visibility:
     settings: tuple[tuple[str, str], ...] = ()
 
     def shown(self, policy: Policy) -> Policy:
-        """The policy as far as it exists for these logins."""
+        """The policy that their server is made from: no column in it is one that they may not read."""
         named = {name: policy.tables[name] for name in self.tables}
         return replace(policy, tables=with_columns(named, dict(self.columns))) if self.columns else policy
 

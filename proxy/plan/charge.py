@@ -60,6 +60,11 @@ def dataset_of(account: str) -> str:
     return account.partition("/")[0]
 
 
+def within_dataset(account: str) -> str:
+    """Its name without the dataset's: `ann` of `shop/ann`, and of the dataset's own account `shop`."""
+    return account.partition("/")[2] or account
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """Somebody who pays. `limit` of pico/atto is rounded down; a `limited` False never refuses.

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from proxy.dp.accounting import ATTO, PICO, epsilon_spent
-from proxy.events import tables_in
+from proxy.events import tables_together
 from proxy.ledger.balances import in_present
 from proxy.ledger.base import Ledger
 from proxy.ledger.chain import Entry, Line
-from proxy.plan.charge import AccountKind, Cost, dataset_of
+from proxy.plan.charge import AccountKind, Cost, dataset_of, within_dataset
 from proxy.policy.model import Accounting, Policy
 
 AdminRow = tuple[str | None, ...]
@@ -47,7 +47,7 @@ def _charges(policy: Policy, ledger: Ledger) -> Iterator[_Charge]:
         lines = [line for line in entry.lines if dataset_of(line.name) == policy.dataset]
         if lines:
             paid = {line.kind: (line, in_present(line.cost, entry.accounting, now)) for line in lines}
-            yield _Charge(entry, paid, " + ".join(tables_in(entry.query, policy.tables)) or None)
+            yield _Charge(entry, paid, tables_together(entry.query, policy.tables) or None)
 
 
 def _history(policy: Policy, ledger: Ledger) -> Iterator[AdminRow]:
@@ -57,8 +57,9 @@ def _history(policy: Policy, ledger: Ledger) -> Iterator[AdminRow]:
             charge.paid.get(kind) for kind in (AccountKind.ROLE, AccountKind.USER, AccountKind.DATASET)
         )
         yield (
-            charge.entry.at.isoformat(), _own_name(charge.entry.login), _own_name(role[0].name) if role else None,
-            charge.tables, charge.entry.query, *_figures(own[1] if own else _NOTHING, policy),
+            charge.entry.at.isoformat(), within_dataset(charge.entry.login),
+            within_dataset(role[0].name) if role else None, charge.tables, charge.entry.query,
+            *_figures(own[1] if own else _NOTHING, policy),
             *_figures(dataset[1] if dataset else _NOTHING, policy)[:2],
         )  # fmt: skip
 
@@ -80,16 +81,11 @@ def _budget(policy: Policy, ledger: Ledger) -> Iterator[AdminRow]:
                 spent = left[kind, line.name]
                 left[kind, line.name] = Cost(spent.pico - cost.pico, spent.atto - cost.atto)
     for (day, kind, name, tables), (times, cost) in sorted(sums.items(), key=str):
-        yield day, kind.value, _own_name(name), tables, str(times), *_figures(cost, policy)
+        yield day, kind.value, within_dataset(name), tables, str(times), *_figures(cost, policy)
     for (kind, name), beyond in left.items():
         if beyond.pico > 0 or beyond.atto > 0:
             more = Cost(max(0, beyond.pico), max(0, beyond.atto))
-            yield None, kind.value, _own_name(name), None, "0", *_figures(more, policy)
-
-
-def _own_name(name: str) -> str:
-    """Of an account or a login, without the dataset's; the dataset's own."""
-    return name.partition("/")[2] or name
+            yield None, kind.value, within_dataset(name), None, "0", *_figures(more, policy)
 
 
 def _figures(cost: Cost, policy: Policy) -> tuple[str, str | None, str]:

@@ -198,7 +198,7 @@ def test_a_running_statement_is_cancelled_by_its_own_browser_and_by_no_other(ser
 
 
 def _is_running(browser: Browser) -> bool:
-    (known,) = browser.client.app.state.console.browsers._known.values()  # type: ignore[attr-defined]
+    (known,) = browser.client.app.state.console.browsers._known.values()  # type: ignore[attr-defined] # Starlette's
     connection = known.wires.running._connection
     return connection is not None and connection.info.transaction_status is TransactionStatus.ACTIVE
 

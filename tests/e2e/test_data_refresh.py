@@ -128,7 +128,7 @@ def test_the_label_of_the_data_that_are_served_is_refused(clinic: Served) -> Non
     assert refresh(clinic, "clinic", *third)[0] == 0
     status, said = refresh(clinic, "clinic", *third)
     assert status == 1
-    assert "have the label the third already" in said
+    assert 'have the label "the third" already' in said
 
 
 def test_without_a_proxy_it_says_what_to_do(tmp_path: Path) -> None:

@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from proxy.admin.proposing.dbt import read_project, with_dbt
-from proxy.engines.described import ForeignKey, FoundColumn, FoundTable
-from proxy.errors import ConfigError
-from proxy.sqltypes import SqlType
 from tests.e2e import served
 from tests.e2e.served import hushql
-
-Json = dict[str, object]
-
-
-def model(name: str, description: str = "", schema: str = "main", **columns: str) -> Json:
-    return {
-        "resource_type": "model", "name": f"stg_{name}", "alias": name, "schema": schema, "database": "clinic",
-        "description": description, "relation_name": f'"clinic"."{schema}"."{name}"',
-        "columns": {n: {"name": n, "description": text, "meta": {}} for n, text in columns.items()},
-    }  # fmt: skip
-
-
-def fact(kind: str, of: str, column: str, *others: str, **kwargs: object) -> Json:
-    return {
-        "resource_type": "test", "name": f"{kind}_{of}_{column}", "schema": "dbt_test__audit", "column_name": column,
-        "attached_node": f"model.clinic.{of}", "depends_on": {"nodes": [f"model.clinic.{n}" for n in (*others, of)]},
-        "test_metadata": {"name": kind, "kwargs": {"column_name": column, **kwargs}, "namespace": None},
-    }  # fmt: skip
-
-
-def manifest(path: Path, *tests: Json, **models: Json) -> Path:
-    nodes: Json = {f"model.clinic.{name}": node for name, node in models.items()}
-    nodes |= {f"test.clinic.{n}": test for n, test in enumerate(tests)}
-    path.write_text(
-        json.dumps({"metadata": {"dbt_schema_version": ".../manifest/v12.json"}, "nodes": nodes, "sources": {}})
-    )
-    return path
-
-
-def patients(*columns: str) -> FoundTable:
-    return FoundTable(relation=("main", "patients"), columns=tuple(
-        FoundColumn(name=n, stated_type="INTEGER", type=SqlType.INT4) for n in columns))  # fmt: skip
+from tests.unit.admin.dbt_manifest import Json, fact, manifest, model
 
 
 @pytest.fixture
@@ -99,35 +63,3 @@ def test_a_test_that_the_data_do_not_pass_is_found(clinic: Path) -> None:
     )
     assert status == 1
     assert "patients" in said
-
-
-def test_what_a_test_says_of_some_rows_alone_is_no_fact(tmp_path: Path) -> None:
-    some = fact("unique", "patients", "a", where="a > 5")
-    other = fact("not_null", "patients", "a", config={"where": "b = 1"})
-    gone = fact("unique", "patients", "no_such_column")
-    found = with_dbt(
-        [patients("a")], read_project(manifest(tmp_path / "m", some, other, gone, patients=model("patients")))
-    )
-    assert found == (patients("a"),)
-
-
-def test_a_table_may_refer_to_itself_and_to_none_that_is_there(tmp_path: Path) -> None:
-    itself = fact("relationships", "patients", "parent", to="ref('patients')", field="a")
-    away = fact("relationships", "patients", "a", "doctors", to="ref('doctors')", field="a")
-    project = read_project(manifest(tmp_path / "m", itself, away, patients=model("patients"), doctors=model("doctors")))
-    (found,) = with_dbt([patients("a", "parent")], project)
-    assert found.references == (ForeignKey(("parent",), ("main", "patients"), ("a",)),)
-
-
-def test_a_table_of_another_schema_is_another(tmp_path: Path) -> None:
-    project = read_project(manifest(tmp_path / "m", patients=model("patients", schema="elsewhere")))
-    with pytest.raises(ConfigError, match="has no model, seed, snapshot or source among these tables"):
-        with_dbt([patients("a")], project)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"nodes": [], "sources": {}}', '{"nodes": {"a": 1}, "sources": {}}',
-                                  '{"nodes": {"a": {}}, "sources": {}}'])  # fmt: skip
-def test_what_is_no_manifest_is_said(text: str, tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text(text)
-    with pytest.raises(ConfigError, match=r"m\.json is no manifest of dbt"):
-        read_project(tmp_path / "m.json")

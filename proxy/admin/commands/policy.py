@@ -103,7 +103,10 @@ def _print_findings(findings: Sequence[_Finding], *, as_json: bool) -> None:
 
 
 def compare(
-    old: Annotated[FilePath, typer.Argument(metavar="[OLD]", help="The policy as it was.", show_default=False)],
+    old: Annotated[
+        FilePath,
+        typer.Argument(metavar="OLD", help="The policy as it was; NEW if it is the only one.", show_default=False),
+    ],
     new: Annotated[
         FilePath | None, typer.Argument(metavar="NEW", help="The policy as it is to be.", show_default=False)
     ] = None,
@@ -112,7 +115,7 @@ def compare(
 ) -> None:
     """Say in words what a change opens to clients and what it closes. Exit status 1 if it opens anything.
 
-    With NEW alone and --state, the policy as it was is what the proxy of that state directory has in force.
+    With one policy and --state, that policy is compared with what the proxy of the state directory has in force.
     """
     if new is None and state is None:
         raise ConfigError("one policy alone has nothing to be compared with", hint="Give OLD and NEW, or --state.")

@@ -19,14 +19,15 @@ from proxy.admin.files import read_policy
 from proxy.admin.ledger_place import LedgerOption, LedgerPlace, StateOption, inspect, items_of, place_of
 from proxy.admin.output import print_json, print_table
 from proxy.dp.accounting import PICO, epsilon_spent
-from proxy.events import tables_in
+from proxy.events import tables_together
 from proxy.ledger.balances import in_present
 from proxy.ledger.chain import Entry, decode
 from proxy.ledger.exchange import Body
-from proxy.plan.charge import AccountKind, dataset_of
+from proxy.plan.charge import AccountKind, dataset_of, within_dataset
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, Policy
 
+HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
 RESTATED = "(counts more since more was promised)"
 _NONE = "(none)"
 
@@ -129,11 +130,11 @@ def paid_by(entry: Entry, kind: AccountKind, present: Accounting) -> int:
 
 def login_of(entry: Entry) -> str:
     """Who was charged, without the dataset's name."""
-    return entry.login.partition("/")[2] or entry.login or _NONE
+    return within_dataset(entry.login) or _NONE
 
 
 def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
-    names: Mapping[AccountKind, str] = {line.kind: line.name.partition("/")[2] for line in entry.lines}
+    names: Mapping[AccountKind, str] = {line.kind: within_dataset(line.name) for line in entry.lines}
     match by:
         case ReportedBy.DAY:
             return entry.at.date().isoformat()
@@ -142,10 +143,7 @@ def _name(entry: Entry, by: ReportedBy, policy: Policy) -> str:
         case ReportedBy.USER:
             return login_of(entry)
         case ReportedBy.TABLE:
-            return " + ".join(tables_in(entry.query, policy.tables)) or _NONE
-
-
-HEADINGS = ("what", "statements", "epsilon of the dataset", "own epsilon")
+            return tables_together(entry.query, policy.tables) or _NONE
 
 
 def cells_of(row: ReportRow, policy: Policy) -> list[str]:

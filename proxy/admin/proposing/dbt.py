@@ -7,13 +7,12 @@ data.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from proxy.admin.files import read_text
 from proxy.engines.described import ForeignKey, FoundColumn, FoundTable
@@ -23,64 +22,62 @@ from proxy.sql.conditions.checks import Said
 _RELATIONS = frozenset(("model", "seed", "snapshot", "source"))
 
 
-class _Node(BaseModel):
-    """Of the many keys of dbt's nodes these are read; all others are let be."""
+class _Part(BaseModel):
+    """A part of a manifest. Of its many keys those below are read; all others are let be."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class _Column(_Node):
+class _Column(_Part):
     description: str = ""
 
 
-class _Test(_Node):
+class _TestMetadata(_Part):
     name: str = ""
     kwargs: dict[str, Any] = {}
 
 
-class _Needs(_Node):
+class _DependsOn(_Part):
     nodes: tuple[str, ...] = ()
 
 
-class _Any(_Node):
+class _Node(_Part):
     resource_type: str
     name: str = ""
     alias: str | None = None
     identifier: str | None = None
-    database: str | None = None
-    relation_schema: str | None = None
+    schema_name: str | None = Field(default=None, alias="schema")
     description: str = ""
     columns: dict[str, _Column] = {}
-    test_metadata: _Test | None = None
+    test_metadata: _TestMetadata | None = None
     column_name: str | None = None
     attached_node: str | None = None
-    depends_on: _Needs = _Needs()
+    depends_on: _DependsOn = _DependsOn()
 
 
-class _Manifest(_Node):
-    nodes: dict[str, _Any] = {}
-    sources: dict[str, _Any] = {}
+class _Manifest(_Part):
+    nodes: dict[str, _Node]
+    sources: dict[str, _Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Tables and tests of a dbt project. relations: schema and name of each node, in small letters."""
+    """Tables and tests of a dbt project, by dbt's own keys.
+
+    relations: schema and name of each table, in small letters. described: what the project says of it.
+    """
 
     relations: Mapping[str, tuple[str, str]]
-    described: Mapping[str, _Any]
-    tests: tuple[_Any, ...]
+    described: Mapping[str, _Node]
+    tests: tuple[_Node, ...]
 
 
 def read_project(path: Path) -> Project:
     """The project of a manifest.json. Raises ConfigError."""
     text = read_text(path, "dbt manifest")
     try:
-        document = json.loads(text)
-        for part in ("nodes", "sources"):
-            for node in document[part].values():
-                node["relation_schema"] = node.get("schema")
-        found = _Manifest.model_validate(document)
-    except (ValueError, LookupError, TypeError, AttributeError, ValidationError) as error:
+        found = _Manifest.model_validate_json(text)
+    except ValidationError as error:
         raise ConfigError(
             f"{path} is no manifest of dbt", hint="Run 'dbt parse' and give the target/manifest.json that it writes."
         ) from error
@@ -111,8 +108,8 @@ def with_dbt(tables: Sequence[FoundTable], project: Project) -> tuple[FoundTable
     return tuple(_with_primary(found[table.relation]) for table in tables)
 
 
-def _relation(node: _Any) -> tuple[str, str]:
-    return (node.relation_schema or "").lower(), (node.alias or node.identifier or node.name).lower()
+def _relation(node: _Node) -> tuple[str, str]:
+    return (node.schema_name or "").lower(), (node.alias or node.identifier or node.name).lower()
 
 
 def _is(table: FoundTable, relation: tuple[str, str]) -> bool:
@@ -121,13 +118,13 @@ def _is(table: FoundTable, relation: tuple[str, str]) -> bool:
     return parts[-1] == relation[1] and (len(parts) == 1 or parts[-2] == relation[0])
 
 
-def _described(table: FoundTable, node: _Any) -> FoundTable:
+def _described(table: FoundTable, node: _Node) -> FoundTable:
     words = {name.lower(): column.description for name, column in node.columns.items()}
     columns = tuple(replace(c, comment=words.get(c.name.lower(), "") or c.comment) for c in table.columns)
     return replace(table, comment=node.description or table.comment, columns=columns)
 
 
-def _tested(table: FoundTable, test: _Any, key: str, of: Mapping[str, FoundTable]) -> FoundTable:
+def _tested(table: FoundTable, test: _Node, key: str, of: Mapping[str, FoundTable]) -> FoundTable:
     """The table with the one fact of a test; others than the four say nothing that a policy knows."""
     assert test.test_metadata is not None
     name, given = test.test_metadata.name, test.test_metadata.kwargs
@@ -161,7 +158,7 @@ def _with_column(table: FoundTable, column: FoundColumn) -> FoundTable:
 
 
 def _references(
-    table: FoundTable, column: FoundColumn, test: _Any, key: str, of: Mapping[str, FoundTable]
+    table: FoundTable, column: FoundColumn, test: _Node, key: str, of: Mapping[str, FoundTable]
 ) -> Iterator[ForeignKey]:
     """The foreign key that a test of relationships is about, unless the database declares it."""
     assert test.test_metadata is not None

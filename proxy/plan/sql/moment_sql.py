@@ -40,7 +40,7 @@ from proxy.plan.vector.moments import (
 )
 from proxy.policy.model import Bounded, Listed
 from proxy.sql.algebra.canonical import in_order
-from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, children, columns_of, conjuncts
+from proxy.sql.algebra.nodes import TRUE, ColumnRef, Scalar, column_reads, columns_of, conjuncts
 from proxy.sql.render.dialect import Dialect, Overflow
 from proxy.sql.render.duckdb.dialect import DUCKDB
 from proxy.sql.render.renderer import Renderer, is_costly, middle_of
@@ -116,7 +116,7 @@ class MomentTerms:
         Only measures of which every column is among them; reading a column never raises, so that this is done before.
         """
         composed = dict.fromkeys(s.of for m in self._s.moments for s in measures_of(m) if s.of.type.is_number)
-        read = {of: _columns_read(of) for of in composed if not isinstance(of, ColumnRef)}
+        read = {of: column_reads(of) for of in composed if not isinstance(of, ColumnRef)}
         names = {c: f"b{i}" for i, c in enumerate(dict.fromkeys(c for columns in read.values() for c in columns))}
         if len(names) == sum(map(len, read.values())) or self.dialect.abilities.doubles is not Overflow.INFINITE:
             return SharedColumns({}, {})
@@ -453,15 +453,3 @@ class MomentTerms:
         """2^40 B^2/W^2 (B/W in the 1-norm), rounded down."""
         ratio = self._s.allocation.unit_norm / self._s.allocation.cell_norm
         return math.floor(NORM_UNITS * (ratio * ratio if self.is_gaussian() else ratio))
-
-
-def _columns_read(scalar: Scalar) -> tuple[ColumnRef, ...]:
-    """The columns of a scalar, each as often as it stands there."""
-    found, rest = list[ColumnRef](), [scalar]
-    while rest:
-        part = rest.pop()
-        if isinstance(part, ColumnRef):
-            found.append(part)
-        else:
-            rest.extend(children(part))
-    return tuple(found)

@@ -196,16 +196,21 @@ def with_parts(scalar: Scalar, changed: Callable[[Scalar], Scalar | None]) -> Sc
             return Member(with_parts(argument, changed), items)
 
 
-def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
-    """Every column a scalar reads."""
-    found, rest = set[ColumnRef](), [scalar]
+def column_reads(scalar: Scalar) -> tuple[ColumnRef, ...]:
+    """Every column a scalar reads, each as often as it stands there."""
+    found, rest = list[ColumnRef](), [scalar]
     while rest:
         part = rest.pop()
         if isinstance(part, ColumnRef):
-            found.add(part)
+            found.append(part)
         else:
             rest.extend(children(part))
-    return frozenset(found)
+    return tuple(found)
+
+
+def columns_of(scalar: Scalar) -> frozenset[ColumnRef]:
+    """Every column a scalar reads."""
+    return frozenset(column_reads(scalar))
 
 
 def columns_in_order(scalar: Scalar) -> tuple[ColumnRef, ...]:

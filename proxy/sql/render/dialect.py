@@ -102,7 +102,7 @@ class Dialect(Protocol):
         ...
 
     def small_whole(self, text: str) -> str:
-        """The same of a number of at most 31 bits, in the type whose sums are computed quickest."""
+        """`whole` of a number of at most 31 bits, in the type whose sums are computed quickest."""
         ...
 
     def rounded_up(self, text: str, kind: str) -> str:

@@ -17,7 +17,7 @@ from proxy.sql.render.duckdb.functions import SPELLINGS
 from proxy.sql.render.exact import MOST_DIGITS
 from proxy.sqltypes import SqlType
 
-_DUCKDB_TYPES = MappingProxyType({
+_TYPES = MappingProxyType({
     SqlType.BOOL: "BOOLEAN", SqlType.INT2: "BIGINT", SqlType.INT4: "BIGINT", SqlType.INT8: "BIGINT",
     SqlType.NUMERIC: "DOUBLE", SqlType.FLOAT4: "DOUBLE", SqlType.FLOAT8: "DOUBLE",
     SqlType.TEXT: "VARCHAR", SqlType.VARCHAR: "VARCHAR", SqlType.BPCHAR: "VARCHAR", SqlType.UUID: "VARCHAR",
@@ -43,7 +43,7 @@ class DuckDB:
 
     @property
     def types(self) -> Mapping[SqlType, str]:
-        return _DUCKDB_TYPES
+        return _TYPES
 
     def quote(self, name: str) -> str:
         return quote(name)
@@ -134,7 +134,7 @@ class DuckDB:
 
     def among(self, columns: Sequence[tuple[str, SqlType]]) -> str:
         same = " AND ".join(f"{name} IS NOT DISTINCT FROM p{i}" for i, (name, _) in enumerate(columns, 1))
-        return self.half_join(f"(SELECT {parameters(columns, _DUCKDB_TYPES)}) AS kept", same)
+        return self.half_join(f"(SELECT {parameters(columns, _TYPES)}) AS kept", same)
 
     def gathered(self, text: str) -> str:
         return f"unnest(list({text}))"
@@ -153,7 +153,7 @@ class DuckDB:
         return f"(to_months({months}) + to_days({days}) + to_microseconds({microseconds}))"
 
     def stored(self, text: str, kind: SqlType, *, limited: bool = False) -> str:
-        return f"{text}::{_DUCKDB_TYPES[kind]}"
+        return f"{text}::{_TYPES[kind]}"
 
     def read_within(self, text: str, kind: SqlType, ends: tuple[float, float], read: str) -> str:
         stored = self.stored(text, kind)

@@ -15,7 +15,7 @@ from proxy.errors import Unsupported
 from proxy.sql.functions.hazards import Operands
 from proxy.sql.functions.templates import fill, uses
 from proxy.sql.render.dialect import Abilities, Overflow, parameters, quote, text_literal
-from proxy.sql.render.postgres import functions as postgres_functions
+from proxy.sql.render.postgres.functions import SPELLINGS, template_of
 from proxy.sql.render.postgres.spelling import AWAY
 from proxy.sql.render.postgres.texts import in_case
 from proxy.sql.render.postgres.times import DAY_MICROSECONDS, LONGEST_DAYS
@@ -213,14 +213,14 @@ class Postgres:
         return text
 
     def may_raise(self, function: str, of: Operands) -> bool:
-        spelling = postgres_functions.SPELLINGS.get(function)
+        spelling = SPELLINGS.get(function)
         return spelling is not None and spelling.may_raise(of)
 
     def times_written(self, function: str, place: int) -> int:
         return 1  # in a sub-select, if it is named more than once
 
     def call(self, function: str, args: tuple[str, ...], kinds: tuple[SqlType, ...], *, may_raise: bool) -> str:
-        spelling = postgres_functions.SPELLINGS.get(function)
+        spelling = SPELLINGS.get(function)
         if spelling is None:
             raise _unsupported(function, self.name)
         try:
@@ -229,7 +229,7 @@ class Postgres:
             raise _unsupported(str(error), self.name) from error
         if function in _ORDERING and kinds[0].is_text:  # a database orders texts by a collation of its own
             args = (f'{args[0]} COLLATE "C"', *args[1:])
-        template = postgres_functions.template_of(spelling, kinds, may_raise=may_raise)
+        template = template_of(spelling, kinds, may_raise=may_raise)
         if all(uses(template, place) <= 1 for place in range(len(args))):
             return f"({fill(template, args)})"
         named = ", ".join(f"{text} AS x{place}" for place, text in enumerate(args))

@@ -19,7 +19,6 @@ class Spelling:
     """Templates of one function; "" for the same as `plain`.
 
     may_raise: whether `plain` could raise for some row, so that `checked` is written.
-
     prepared: what becomes of the arguments, as a format or a pattern. It raises ValueError where PostgreSQL has none.
     """
 
