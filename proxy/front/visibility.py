@@ -39,6 +39,12 @@ class Visibility:
     settings: tuple[tuple[str, str], ...] = ()
     is_admin: bool = False
 
+    def shown_rows(self, policy: Policy) -> frozenset[tuple[str, str]]:
+        """Tables and columns of which rows are stored in a server of these logins."""
+        tables = self.shown(policy).tables
+        found = (tables[name] for name in self.tables if tables[name].shows_rows)
+        return frozenset((table.name, column.name) for table in found for column in visible_columns(table))
+
     def shown(self, policy: Policy) -> Policy:
         """The policy as far as it exists for these logins."""
         named = {name: policy.tables[name] for name in self.tables}
