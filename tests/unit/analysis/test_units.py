@@ -364,7 +364,7 @@ def _hidden(table: Table, *names: str) -> Table:
         "select count(*) from items i, orders o",
         "select count(*) from users u left join orders o on u.age = o.store_id",
         "select count(*) from users u where age in (select store_id from orders)",
-        "select avg(n) from (select status, count(*) as n from orders group by status) t",
+        "select count(*) from (select city from users intersect select plan from users) t",
         "select count(*) from (select row_number() over (partition by status order by amount) as n from orders) t",
     ],
 )
