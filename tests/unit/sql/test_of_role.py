@@ -64,6 +64,15 @@ def test_rows_outside_the_condition_are_left_out_as_a_where_leaves_them_out() ->
     assert changed > len(CASES[::8]) * 0.9
 
 
+def test_roles_whose_conditions_differ_in_a_constant_share_no_release() -> None:
+    case, plain = next(c for c in CASES if "FROM orders" in c.sql), setting_of(policy())
+    found = set[str]()
+    for where in ("store_id = 1", "store_id = 2", "store_id IN (1, 2)", "store_id IS NOT NULL", ""):
+        named = {**plain.premises.named, "orders": replace(plain.premises.named["orders"], rows_where=where)}
+        found.update(released(case, replace(plain, premises=replace(plain.premises, named=named))))
+    assert len(found) == 5 * len(released(case, plain))
+
+
 def bound(condition: str, constants: Constants, hidden: tuple[str, ...] = ()) -> tuple[tuple[Scalar, ...], bool]:
     """The conjuncts of a condition on orders, and whether it reads the clock."""
     orders = policy().tables["orders"]
@@ -96,7 +105,10 @@ def test_a_text_that_reads_the_clock_is_another_at_another_time(text: str) -> No
 def test_a_condition_names_no_randomized_column() -> None:
     """Its true values are estimated from all rows, those outside the condition too."""
     orders = policy().tables["orders"]
-    columns = tuple(replace(c, randomized=TwoCoins(Fraction(1, 2), Fraction(1, 2))) if c.name == "status" else c for c in orders.columns)
+    columns = tuple(
+        replace(c, randomized=TwoCoins(Fraction(1, 2), Fraction(1, 2))) if c.name == "status" else c
+        for c in orders.columns
+    )
     table = replace(orders, columns=columns, rows_where="status = 'paid'")
     with pytest.raises(Unsupported, match="were randomized, and do not tell which rows exist"):
         rows_where(table, 7, Consulted(Constants({}, NOW)))
