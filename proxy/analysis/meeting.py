@@ -200,15 +200,16 @@ def declared_advice(table: Table, private: tuple[Scan, ...], added: Set[int]) ->
 
 
 def unit_advice(left: Table, right: Table) -> str:
-    """A condition that would join two private tables; of tables that the statement names, as others may be hidden."""
+    """A condition that would join two private tables; of tables that the statement names, and of shown columns."""
     for child, parent in ((left, right), (right, left)):
         if isinstance(child.ownership, UnitVia) and child.ownership.parent == parent.name:
-            ours = _column_name(child.name, child.ownership.on)
-            return f"{ours} = {_column_name(parent.name, child.ownership.parent_key)}"
-    mine, theirs = ((t.ownership.columns if isinstance(t.ownership, UnitColumns) else ()) for t in (left, right))
+            key, met = child.ownership.on, child.ownership.parent_key
+            if child.shows(key) and parent.shows(met):
+                return f"{_column_name(child.name, key)} = {_column_name(parent.name, met)}"
     names = ("a", "b") if left.name == right.name else (left.name, right.name)
-    same = (f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in zip(mine, theirs, strict=False))
-    return (" AND ".join(same) or "a common key of the unit") + (", a and b being the two" if names[0] == "a" else "")
+    pairs = zip(left.shown_unit, right.shown_unit, strict=False)
+    found = " AND ".join(f"{_column_name(names[0], a)} = {_column_name(names[1], b)}" for a, b in pairs)
+    return (found or "a common key of the unit") + (", a and b being the two" if found and names[0] == "a" else "")
 
 
 def _column_name(table: str, column: str) -> str:

@@ -140,7 +140,8 @@ class Front:
         """Serve this policy and these users from now on.
 
         Same policy: roles are added and shut out in place. Changed policy: new servers start first;
-        if that fails nothing changes. Old servers go on for the sessions that hold a lease.
+        if that fails nothing changes. Old servers go on for sessions that hold a lease, of logins to which the rows
+        that are stored there are shown still.
         """
         async with self._applying:
             groups = group_logins(policy, users)
@@ -158,7 +159,9 @@ class Front:
             self._current = {v: fresh.get(v) or kept[v] for v in groups}
             self._by_login = {login: self._current[v] for v, logins in groups.items() for login in logins}
             for server in replaced:
-                await self._retire(server, users)
+                await self._retire(server)
+            for server in tuple(self._retired):
+                await self._shut_out(server)
 
     async def stop(self) -> None:
         """End all servers, retired ones too, and remove their directory."""
@@ -204,17 +207,26 @@ class Front:
         spec = self._spec(policy, visible)
         return FrontServer(spec=spec, blueprint=blueprint, rows=self.rows, on_event=self.on_event, logins=logins)
 
-    async def _retire(self, server: FrontServer, users: Users) -> None:
-        """Stop at once if unused, else when the last lease is given back. Removed logins end now."""
+    async def _retire(self, server: FrontServer) -> None:
+        """Stop at once if unused, else when the last lease is given back."""
         server.is_retired = True
         if server.leases == 0:
             await server.stop()
-            return
-        self._retired.append(server)
+        else:
+            self._retired.append(server)
+
+    async def _shut_out(self, server: FrontServer) -> None:
+        """End sessions, on a server that is retired, of logins that were removed or to which it shows too much by now.
+
+        Claim (docs/claims/roles.md): the rows that a server stores are read by those alone who may see all of them.
+        """
         try:
-            await server.set_logins(tuple(name for name in server.logins if name in users.logins))
+            await server.set_logins(tuple(name for name in server.logins if self._may_stay(name, server)))
         except FrontFailed:
             await server.stop()  # better no session than one of a removed login
+
+    def _may_stay(self, login: str, server: FrontServer) -> bool:
+        return login in self._by_login and server.spec.shown_rows <= self._by_login[login].spec.shown_rows
 
     def _give_back(self, server: FrontServer) -> None:
         server.leases -= 1

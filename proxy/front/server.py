@@ -67,6 +67,11 @@ class Spec:
     visible: Visibility
     max_public_rows: int
 
+    @property
+    def shown_rows(self) -> frozenset[tuple[str, str]]:
+        """Tables and columns of which it stores rows."""
+        return self.visible.shown_rows(self.policy)
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class FrontServer:

@@ -37,6 +37,12 @@ class Visibility:
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
 
+    def shown_rows(self, policy: Policy) -> frozenset[tuple[str, str]]:
+        """Tables and columns of which rows are stored in a server of these logins."""
+        tables = self.shown(policy).tables
+        found = (tables[name] for name in self.tables if tables[name].shows_rows)
+        return frozenset((table.name, column.name) for table in found for column in visible_columns(table))
+
     def shown(self, policy: Policy) -> Policy:
         """The policy that their server is made from: no column in it is one that they may not read."""
         named = {name: policy.tables[name] for name in self.tables}

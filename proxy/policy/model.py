@@ -275,6 +275,17 @@ class Table:
         """The mechanisms of its randomized columns, in order."""
         return tuple(c.randomized for c in self.columns if not isinstance(c.randomized, NotRandomized))
 
+    @property
+    def shown_unit(self) -> tuple[str, ...]:
+        """The columns of its unit as far as advice may name them: none if one is hidden, or if a path leads to it."""
+        columns = self.ownership.columns if isinstance(self.ownership, UnitColumns) else ()
+        return columns if all(map(self.shows, columns)) else ()
+
+    def shows(self, name: str) -> bool:
+        """Whether it has a column of that name that clients may name."""
+        column = self.column(name)
+        return column is not None and not column.hidden
+
     def column(self, name: str) -> Column | None:
         """The column of that exact name, hidden ones included."""
         return next((c for c in self.columns if c.name == name), None)

@@ -5,14 +5,17 @@ What the clerk gets of all data is compared with what is served where nothing el
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests import places
 from tests.attacks.hostile import Client, refusal, rows
-from tests.attacks.rights import OUTSIDE, SECRET, serving
+from tests.attacks.rights import CLERK, OUTSIDE, SECRET, policies, serving
+from tests.e2e import served
 from tests.e2e.served import Served
 
 Row = tuple[object, ...]
@@ -263,3 +266,32 @@ def test_made_up_rows_are_made_of_what_a_role_may_see(tmp_path: Path) -> None:
             assert made.fetchall()
             with pytest.raises(psycopg.Error, match="does not exist"):
                 clerk.execute(f"SELECT {'zz_income' if table == 'people' else 'zz_shop'} FROM {table}".encode())
+
+
+def test_an_open_session_reads_no_more_than_its_role_by_now(tmp_path: Path) -> None:
+    """Neither by statements that it prepared before, nor from the public PostgreSQL that it is connected to."""
+    paths = policies(tmp_path)
+    users, logins = tmp_path / "users.yaml", {"clerk": "clerk"}
+    rights = CLERK[CLERK.index("rows: ") : CLERK.index(", settings: ")]
+    served.write_users(users, logins, "settings: {hush.digits: all}")
+    with served.serving(tmp_path, paths[:1], places.UNCOUNTED) as running, running.connect("parts", "clerk") as client:
+        client.execute(f"PREPARE outside AS SELECT count(*) FROM visits WHERE kind = '{OUTSIDE}'".encode())
+        client.execute("PREPARE rent AS SELECT zz_rent FROM shops ORDER BY 1")
+        assert int(str(rows(client, "EXECUTE outside")[0][0])) > 3000
+        served.write_users(users, logins, f"{rights}, settings: {{hush.digits: all}}")
+        _await_policy(running, 1)
+        assert int(str(rows(client, "EXECUTE outside")[0][0])) < 100
+        assert rows(client, "EXECUTE rent")[0] == (1000,)
+        served.write_users(users, logins, CLERK)
+        _await_policy(running, 2)
+        with pytest.raises(psycopg.OperationalError):
+            client.execute("EXECUTE rent")
+        with running.connect("parts", "clerk") as anew:
+            assert secrets(rows(anew, "SELECT to_json(s)::text FROM shops s")) == []
+
+
+def _await_policy(running: Served, times: int) -> None:
+    deadline = time.monotonic() + served.START_S
+    while running.log.read_text().count(" is in force") < times:
+        assert time.monotonic() < deadline, running.log.read_text()
+        time.sleep(0.05)

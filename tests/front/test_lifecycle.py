@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import psycopg
 import pytest
@@ -21,7 +22,8 @@ from proxy.front.front import Front, FrontOptions, Lease
 from proxy.front.process import AdminConnection, Postmaster
 from proxy.front.schema import SUPERUSER
 from proxy.front.server import FrontEvent, ServerState
-from proxy.policy.model import Table
+from proxy.front.visibility import visible_columns
+from proxy.policy.model import Policy, Role, Table, UnitColumns, Users
 from tests.front.conftest import Client, open_as
 from tests.front.samples import (
     ORDERS,
@@ -80,10 +82,10 @@ def test_a_new_policy_gets_new_servers_while_old_sessions_go_on(
         lease = front.lease("alice")
         old = front.servers[0]
         session = open_as(front, "alice")
-        runner.run(front.apply(policy(USERS, digest="d2"), users(alice="all")))
+        runner.run(front.apply(policy(USERS, STORES, digest="d2"), users(alice="all")))
         assert front.address_for("alice") != lease.address
         with open_as(front, "alice") as client, pytest.raises(psycopg.errors.UndefinedTable):
-            client.execute("SELECT * FROM stores")
+            client.execute("SELECT * FROM orders")
         assert session.execute("SELECT count(*) FROM stores").fetchone() == (2,)
         assert old in front.servers
         session.close()
@@ -91,6 +93,45 @@ def test_a_new_policy_gets_new_servers_while_old_sessions_go_on(
         runner.run(close(lease))
         assert old not in front.servers
         runner.run(wait_for(lambda: old.pid == 0 and not old.blueprint.home.exists()))
+    finally:
+        runner.run(front.stop())
+
+
+FEWER = MappingProxyType({"all": Role(name="all", columns=MappingProxyType({"stores": ("id",)}))})
+
+
+@pytest.mark.parametrize(
+    "edited, now",
+    [
+        (policy(USERS, digest="d3"), users(alice="all")),
+        (policy(USERS, replace(STORES, ownership=UnitColumns(("id",))), digest="d3"), users(alice="all")),
+        (policy(USERS, STORES, digest="d3"), replace(users(alice="all"), roles=FEWER)),
+        (policy(USERS, STORES, digest="d3"), users(bob="all")),
+    ],
+)
+def test_rows_are_read_no_more_once_they_are_shown_no_more(
+    edited: Policy, now: Users, runner: asyncio.Runner, wheel_options: FrontOptions
+) -> None:
+    """Whether the server is retired by that edit or was by one before."""
+
+    def stored(table: Table) -> Iterator[tuple[object, ...]]:
+        return (row[: len(visible_columns(table))] for row in STORE_ROWS)
+
+    front = runner.run(Front.start(policy(USERS, STORES), users(alice="all"), wheel_options, stored))
+    try:
+        leases = [front.lease("alice")]
+        sessions = [open_as(front, "alice")]
+        runner.run(front.apply(policy(USERS, STORES, digest="d2"), users(alice="all")))
+        leases.append(front.lease("alice"))
+        sessions.append(open_as(front, "alice"))
+        assert [s.execute("SELECT count(*) FROM stores").fetchone() for s in sessions] == [(2,), (2,)]
+        runner.run(front.apply(edited, now))
+        for session in sessions:
+            with pytest.raises(psycopg.Error):
+                session.execute("SELECT * FROM stores")
+            session.close()
+        for lease in leases:
+            runner.run(close(lease))
     finally:
         runner.run(front.stop())
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from proxy.plan.release_plan import ReleasePlan
 from proxy.plan.sets.sets import Plan
 from proxy.plan.vector.moments import is_linear
-from proxy.policy.model import Table, UnitColumns
+from proxy.policy.model import Table
 from proxy.sql.algebra.nodes import Stored
 from proxy.sql.syntax.names import spelled
 
@@ -43,7 +43,7 @@ def repeated_rows(plan: Plan, unit: str) -> Repeated | None:
 
 
 def _instead(plan: ReleasePlan, tables: list[Table], unit: str) -> str:
-    owners = {t.ownership.columns if isinstance(t.ownership, UnitColumns) else () for t in tables}
+    owners = {t.shown_unit for t in tables}
     if len(tables) < len(plan.analysed.owned.repeated) or len(owners) != 1 or owners == {()}:
         return f"Aggregate each of them by {unit} in a sub-select first, and join these."
     columns = ", ".join(map(spelled, *owners))

@@ -65,6 +65,9 @@ def _binder(table: Table, number: int, constants: Consulted) -> Binder:
         column = table.column(name) if prefix in ("", table.name) else None
         if column is None:
             raise refuse(node, f'column "{name}" does not exist in table "{table.name}"')
+        if column.is_randomized:  # true values are estimated from all rows
+            raise refuse(node, f'the values of "{name}" were randomized, and do not tell which rows exist',
+                         "Name columns that are stored as they are.")  # fmt: skip
         return ColumnRef(number, column.name, column.type)
 
     return Binder(resolve, constants, table.rows_where, RULES)

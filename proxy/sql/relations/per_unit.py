@@ -132,8 +132,8 @@ class GroupedRows:
         )
 
     def _unit_instead(self) -> str:
-        owners = (s.table.ownership for s in self._rows.scans)
-        units = dict.fromkeys(", ".join(map(spelled, o.columns)) for o in owners if isinstance(o, UnitColumns))
+        shown = (s.table.shown_unit for s in self._rows.scans)
+        units = dict.fromkeys(", ".join(map(spelled, unit)) for unit in shown if unit)
         named = f" ({' or '.join(units)})" if units else ""
         return f"Group by all columns of the unit{named}, and by other keys beside them."
 

@@ -171,7 +171,7 @@ class Windows:
                      self._instead(node))  # fmt: skip
 
     def _instead(self, node: exp.Expression) -> str:
-        units = (s.table.ownership.columns for s in self._rows.scans if isinstance(s.table.ownership, UnitColumns))
+        units = (s.table.shown_unit for s in self._rows.scans if s.table.shown_unit)
         unit = ", ".join(map(spelled, next(units, ()))) or "all columns of the unit"
         if isinstance(node.this, exp.Ntile):
             return shares_instead(node)

@@ -350,3 +350,30 @@ def test_a_client_only_lowers_the_bounds_of_the_policy(wanted: int) -> None:
         assert bounds.rows_per_group == min(10, lowered.rows_per_group or 10)
         assert bounds.groups == min(12, lowered.groups or 12)
         assert (bounds.rows, bounds.keys) == (60, given.keys_per_unit)
+
+
+def _hidden(table: Table, *names: str) -> Table:
+    return replace(table, columns=tuple(replace(c, hidden=c.hidden or c.name in names) for c in table.columns))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) from users u, users v",
+        "select count(*) from users u, orders o",
+        "select count(*) from items i, orders o",
+        "select count(*) from users u left join orders o on u.age = o.store_id",
+        "select count(*) from users u where age in (select store_id from orders)",
+        "select count(*) from (select city from users intersect select plan from users) t",
+        "select count(*) from (select row_number() over (partition by status order by amount) as n from orders) t",
+    ],
+)
+def test_advice_names_no_hidden_column(query: str) -> None:
+    tables = {n: _hidden(t, "user_id", "order_id") for n, t in TABLES.items()}
+    with pytest.raises(HushError) as refused:
+        plan(query, replace(context(), tables=MappingProxyType(tables)))
+    assert "user_id" not in refused.value.text()
+    assert "order_id" not in refused.value.text()
+    with pytest.raises(HushError) as told:
+        plan(query)
+    assert "user_id" in told.value.text() or "order_id" in told.value.text()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 import pytest
 from sqlglot import exp
 
 from proxy.errors import HushError, Unsupported
+from proxy.policy.response import TwoCoins
 from proxy.sql.algebra.constants import Constants
 from proxy.sql.algebra.nodes import Literal, Scalar
 from proxy.sql.binding.consulted import Consulted
@@ -62,6 +64,15 @@ def test_rows_outside_the_condition_are_left_out_as_a_where_leaves_them_out() ->
     assert changed > len(CASES[::8]) * 0.9
 
 
+def test_roles_whose_conditions_differ_in_a_constant_share_no_release() -> None:
+    case, plain = next(c for c in CASES if "FROM orders" in c.sql), setting_of(policy())
+    found = set[str]()
+    for where in ("store_id = 1", "store_id = 2", "store_id IN (1, 2)", "store_id IS NOT NULL", ""):
+        named = {**plain.premises.named, "orders": replace(plain.premises.named["orders"], rows_where=where)}
+        found.update(released(case, replace(plain, premises=replace(plain.premises, named=named))))
+    assert len(found) == 5 * len(released(case, plain))
+
+
 def bound(condition: str, constants: Constants, hidden: tuple[str, ...] = ()) -> tuple[tuple[Scalar, ...], bool]:
     """The conjuncts of a condition on orders, and whether it reads the clock."""
     orders = policy().tables["orders"]
@@ -80,6 +91,27 @@ def test_nothing_that_a_client_says_bears_on_the_condition() -> None:
 def test_a_condition_that_names_the_clock_is_another_at_another_time() -> None:
     assert bound("at > current_date - 30", Constants({}, NOW))[1]
     assert not bound("at > '2024-05-01'", Constants({}, NOW))[1]
+
+
+@pytest.mark.parametrize("text", ["now", "today", "yesterday", "tomorrow", " NOW "])
+def test_a_text_that_reads_the_clock_is_another_at_another_time(text: str) -> None:
+    for condition in (f"at > '{text}'", f"'{text}' > at", f"at > '{text}'::date", f"at IN ('2024-05-01', '{text}')"):
+        try:
+            assert bound(condition, Constants({}, NOW))[1], condition
+        except Unsupported as refused:
+            assert "without a server" in refused.message  # noqa: PT017 - one of the two
+
+
+def test_a_condition_names_no_randomized_column() -> None:
+    """Its true values are estimated from all rows, those outside the condition too."""
+    orders = policy().tables["orders"]
+    columns = tuple(
+        replace(c, randomized=TwoCoins(Fraction(1, 2), Fraction(1, 2))) if c.name == "status" else c
+        for c in orders.columns
+    )
+    table = replace(orders, columns=columns, rows_where="status = 'paid'")
+    with pytest.raises(Unsupported, match="were randomized, and do not tell which rows exist"):
+        rows_where(table, 7, Consulted(Constants({}, NOW)))
 
 
 def test_a_condition_may_name_columns_that_the_role_may_not_read() -> None:
