@@ -190,7 +190,8 @@ def missing_measures_are_taken_for_null_tests(patch: pytest.MonkeyPatch) -> None
 
 
 def calls_may_raise(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("proxy.analysis.domains.Domains.may_raise", _always(False))
+    for engine in ("duckdb.dialect.DuckDB", "postgres.dialect.Postgres"):
+        patch.setattr(f"proxy.sql.render.{engine}.may_raise", _always(False))
 
 
 def unit_counts_of_filters_share_one_weight(patch: pytest.MonkeyPatch) -> None:
