@@ -63,7 +63,7 @@ from proxy.ledger.base import Ledger
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
-from proxy.metrics import Metrics, Queue, nothing_served
+from proxy.metrics import Metrics, WaitingQueue, nothing_served
 from proxy.policy.model import Policy, PostgresSource
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
@@ -180,10 +180,10 @@ class Proxy:
 
     def _measure(self, thinking: Pool) -> None:
         """Let the metrics tell of what is served, and of what waits."""
-        queues: dict[Queue, Pool | Threads] = {
-            Queue.PLANNING: thinking,
-            Queue.PRIVATE: self._workers.private,
-            Queue.LOCAL: self._workers.local,
+        queues: dict[WaitingQueue, Pool | Threads] = {
+            WaitingQueue.PLANNING: thinking,
+            WaitingQueue.PRIVATE: self._workers.private,
+            WaitingQueue.LOCAL: self._workers.local,
         }
         self._metrics.watch_queues(lambda: {queue: where.waiting for queue, where in queues.items()})
         self._metrics.watch(lambda: [figures_of(hosted, self._ledger) for hosted in self._hosted])

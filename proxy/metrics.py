@@ -53,7 +53,7 @@ class MeasuredStage(enum.Enum):
     ENGINE = "engine"  # until the private work of one stage has ended, to a step of the time grid
 
 
-class Queue(enum.Enum):
+class WaitingQueue(enum.Enum):
     """Where statements wait for their turn."""
 
     PLANNING = "planning"
@@ -89,7 +89,7 @@ class DatasetFigures:
 #: What a dataset needs to answer.
 PARTS = ("front", "ledger", "engine")
 Watched = Callable[[], Sequence[DatasetFigures]]
-QueueLengths = Callable[[], Mapping[Queue, int]]
+QueueLengths = Callable[[], Mapping[WaitingQueue, int]]
 
 
 def nothing_served() -> Sequence[DatasetFigures]:
@@ -97,9 +97,9 @@ def nothing_served() -> Sequence[DatasetFigures]:
     return ()
 
 
-def nothing_waits() -> Mapping[Queue, int]:
+def nothing_waits() -> Mapping[WaitingQueue, int]:
     """No queue is looked at yet."""
-    return dict.fromkeys(Queue, 0)
+    return dict.fromkeys(WaitingQueue, 0)
 
 
 def _family(sqlstate: str) -> str:

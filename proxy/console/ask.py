@@ -28,7 +28,7 @@ _NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ColumnInterval:
     """Where the ends of a number's interval stand in a row."""
 
     low: int
@@ -47,11 +47,11 @@ class ShownColumn:
     name: str
     at: int
     is_number: bool
-    interval: Interval | NoInterval
+    interval: ColumnInterval | NoInterval
 
     @property
     def has_interval(self) -> bool:
-        return isinstance(self.interval, Interval)
+        return isinstance(self.interval, ColumnInterval)
 
 
 def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
@@ -63,13 +63,13 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
     for at, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
         if kind in _NUMBERS:
             numbers.setdefault(name, []).append(at)
-    found: dict[int, Interval] = {}
+    found: dict[int, ColumnInterval] = {}
     taken: set[int] = set()
     for at, name in enumerate(answer.columns):
         low = next((i for i in numbers.get(name + _LOW, ()) if i > at and i not in taken), None)
         high = next((i for i in numbers.get(name + _HIGH, ()) if low is not None and i > low and i not in taken), None)
         if low is not None and high is not None and at in numbers.get(name, ()) and at not in taken:
-            found[at] = Interval(low, high)
+            found[at] = ColumnInterval(low, high)
             taken |= {low, high}
     return tuple(
         ShownColumn(name, at, answer.kinds[at] in _NUMBERS, found.get(at, NoInterval()))
@@ -173,7 +173,7 @@ def _data(answer: ConsoleAnswer, columns: Sequence[ShownColumn]) -> dict[str, ob
                 "name": c.name,
                 "at": c.at,
                 "number": c.is_number,
-                "interval": [c.interval.low, c.interval.high] if isinstance(c.interval, Interval) else None,
+                "interval": [c.interval.low, c.interval.high] if isinstance(c.interval, ColumnInterval) else None,
             }
             for c in columns
         ],

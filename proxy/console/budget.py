@@ -48,7 +48,7 @@ class PastQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SpentPart:
     """What was asked on one day or about some tables, and what it cost, added up as the accounts do."""
 
     name: str
@@ -57,23 +57,23 @@ class Part:
     cost: str
 
 
-def by_day(asked: Sequence[PastQuestion]) -> tuple[Part, ...]:
+def by_day(asked: Sequence[PastQuestion]) -> tuple[SpentPart, ...]:
     """Days with questions, the latest first."""
     return tuple(sorted(_parts(asked, lambda one: one.day), key=lambda part: part.name, reverse=True))
 
 
-def by_table(asked: Sequence[PastQuestion], tables: Sequence[str]) -> tuple[Part, ...]:
+def by_table(asked: Sequence[PastQuestion], tables: Sequence[str]) -> tuple[SpentPart, ...]:
     """Tables that were asked about together, the costliest first. tables: those that the login sees."""
     found = _parts(asked, lambda one: tables_together(one.statement, tables))
     return tuple(sorted(found, key=lambda part: (-Decimal(part.cost), part.name)))
 
 
-def _parts(asked: Sequence[PastQuestion], name_of: Callable[[PastQuestion], str]) -> list[Part]:
+def _parts(asked: Sequence[PastQuestion], name_of: Callable[[PastQuestion], str]) -> list[SpentPart]:
     parts: dict[str, list[PastQuestion]] = {}
     for one in asked:
         parts.setdefault(name_of(one), []).append(one)
     return [
-        Part(name, len(of), sum(one.is_free for one in of), f"{sum((one.cost for one in of), Decimal(0)):.6f}")
+        SpentPart(name, len(of), sum(one.is_free for one in of), f"{sum((one.cost for one in of), Decimal(0)):.6f}")
         for name, of in parts.items()
     ]
 

@@ -1,7 +1,7 @@
-"""Who was charged what, for administrators: everybody's charges one by one, and added up by table, day and login.
+"""Who was charged what?
 
-The figures are those of `hushql ledger report`. What somebody asked is shown where the log holds it too, else its
-fingerprint.
+For administrators: everybody's charges one by one, and added up by table, day and login. The figures are those of
+`hushql ledger report`. What somebody asked is shown where the log holds it too, else its fingerprint.
 """
 
 from __future__ import annotations

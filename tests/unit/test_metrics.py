@@ -21,9 +21,9 @@ from proxy.metrics import (
     DatasetFigures,
     MeasuredStage,
     Metrics,
-    Queue,
     ReleaseOrigin,
     StatementKind,
+    WaitingQueue,
 )
 from tests.ports import reserved_port
 
@@ -90,10 +90,10 @@ def test_time_is_told_by_what_it_went_on(metrics: Metrics, registry: CollectorRe
 
 
 def test_queues_are_read_when_they_are_asked_for(metrics: Metrics, registry: CollectorRegistry) -> None:
-    lengths = {Queue.PLANNING: 3, Queue.LOCAL: 0}
+    lengths = {WaitingQueue.PLANNING: 3, WaitingQueue.LOCAL: 0}
     metrics.watch_queues(lambda: lengths)
     assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 3
-    lengths[Queue.PLANNING] = 1
+    lengths[WaitingQueue.PLANNING] = 1
     assert registry.get_sample_value("hushql_waiting", {"queue": "planning"}) == 1
     assert registry.get_sample_value("hushql_waiting", {"queue": "private"}) is None
 

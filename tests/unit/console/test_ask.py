@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.console.ask import Interval, NoInterval, columns_of, forecast_of
+from proxy.console.ask import ColumnInterval, NoInterval, columns_of, forecast_of
 from proxy.console.trouble import proposed, trouble_of
 from proxy.console.wire import ConsoleAnswer
 from proxy.errors import FrontFailed
@@ -25,7 +25,7 @@ def test_intervals_stand_beside_their_numbers() -> None:
                ("sum_low", FLOAT8), ("sum_high", FLOAT8))
     )  # fmt: skip
     assert [(c.name, c.interval) for c in found] == [
-        ("status", NoInterval()), ("n", Interval(3, 4)), ("sum", Interval(5, 6)),
+        ("status", NoInterval()), ("n", ColumnInterval(3, 4)), ("sum", ColumnInterval(5, 6)),
     ]  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def test_of_two_columns_of_one_name_each_has_its_own_interval() -> None:
         answer(("count", INT8), ("count", INT8), ("count_low", FLOAT8), ("count_high", FLOAT8),
                ("count_low", FLOAT8), ("count_high", FLOAT8))
     )  # fmt: skip
-    assert [c.interval for c in found] == [Interval(2, 3), Interval(4, 5)]
+    assert [c.interval for c in found] == [ColumnInterval(2, 3), ColumnInterval(4, 5)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from proxy.console.budget import Part, PastQuestion, by_day, by_table
+from proxy.console.budget import PastQuestion, SpentPart, by_day, by_table
 from proxy.console.tables import ColumnFacts, TableFacts, examples
 from proxy.console.visits import written
 
@@ -67,12 +67,16 @@ def test_tables_that_were_asked_about_together_are_added_up_the_costliest_first(
     found = by_table(
         [of(one, "0.1"), of(both, "0.25"), of(one, "0", is_free=True), of("SELECT z FROM aa", "0")], ["a", "b"]
     )
-    assert found == (Part("a + b", 1, 0, "0.250000"), Part("a", 2, 1, "0.100000"), Part("", 1, 0, "0.000000"))
+    assert found == (
+        SpentPart("a + b", 1, 0, "0.250000"),
+        SpentPart("a", 2, 1, "0.100000"),
+        SpentPart("", 1, 0, "0.000000"),
+    )
 
 
 def test_days_are_added_up_the_latest_first() -> None:
     found = by_day([asked("2026-01-02", "0.1"), asked("2026-01-01", "0.25"), asked("2026-01-02", "0", is_free=True)])
-    assert found == (Part("2026-01-02", 2, 1, "0.100000"), Part("2026-01-01", 1, 0, "0.250000"))
+    assert found == (SpentPart("2026-01-02", 2, 1, "0.100000"), SpentPart("2026-01-01", 1, 0, "0.250000"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from proxy.sql.functions.hazards import Hazard, never
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class Written:
     """How one function is written.
 
     text: with `{0}`, `{1}` in the place of rendered arguments. may_raise: whether DuckDB could raise for some row. Such

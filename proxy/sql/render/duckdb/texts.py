@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from proxy.sql.functions import letters
 from proxy.sql.functions.texts import LONGEST_JOINED
-from proxy.sql.render.duckdb.spelling import Spelling
+from proxy.sql.render.duckdb.spelling import Written
 
 # The engine has a capital for this letter, PostgreSQL has not.
 _SHARP = "ß"
@@ -23,28 +23,28 @@ _CAPITALS = (
 )
 
 SPELLINGS = MappingProxyType({
-    "like": Spelling("{0} LIKE {1} ESCAPE '\\'"),
-    "ilike": Spelling("{0} ILIKE {1} ESCAPE '\\'"),
-    "lower": Spelling("lower({0})"),
-    "upper": Spelling(_UPPER),
-    "initcap": Spelling(_CAPITALS),
-    "length": Spelling("length({0})"),
-    "octet_length": Spelling("strlen({0})"),
-    "ascii": Spelling("ascii({0})::BIGINT"),
-    "reverse": Spelling("array_to_string(list_reverse(string_split({0}, '')), '')"),
-    "substring": Spelling("substring({0}, {1}, {2})"),
-    "substring from": Spelling("substring({0}, {1})"),
-    **{name: Spelling(f"{name}({{0}}, {{1}})") for name in ("trim", "ltrim", "rtrim", "left", "right")},
-    "translate": Spelling("translate({0}, {1}, {2})"),
-    "extracted": Spelling("regexp_extract({0}, {1}, {2}::INTEGER, 's')"),
-    "field": Spelling("regexp_extract({0}, {1}, 1, 's')"),
-    **{name: Spelling(f"regexp_replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}}, '{options}')")
+    "like": Written("{0} LIKE {1} ESCAPE '\\'"),
+    "ilike": Written("{0} ILIKE {1} ESCAPE '\\'"),
+    "lower": Written("lower({0})"),
+    "upper": Written(_UPPER),
+    "initcap": Written(_CAPITALS),
+    "length": Written("length({0})"),
+    "octet_length": Written("strlen({0})"),
+    "ascii": Written("ascii({0})::BIGINT"),
+    "reverse": Written("array_to_string(list_reverse(string_split({0}, '')), '')"),
+    "substring": Written("substring({0}, {1}, {2})"),
+    "substring from": Written("substring({0}, {1})"),
+    **{name: Written(f"{name}({{0}}, {{1}})") for name in ("trim", "ltrim", "rtrim", "left", "right")},
+    "translate": Written("translate({0}, {1}, {2})"),
+    "extracted": Written("regexp_extract({0}, {1}, {2}::INTEGER, 's')"),
+    "field": Written("regexp_extract({0}, {1}, 1, 's')"),
+    **{name: Written(f"regexp_replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}}, '{options}')")
        for name, options in (("replaced match", "s"), ("replaced matches", "gs"))},
-    "position": Spelling("strpos({0}, {1})"),
-    "starts with": Spelling("starts_with({0}, {1})"),
-    "matches": Spelling("regexp_matches({0}, {1}, 's')"),
-    "matches, any case": Spelling("regexp_matches({0}, {1}, 'si')"),
-    "replace": Spelling(f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})"),
-    **{name: Spelling(f"{name}({{0}}, {{1}}::INTEGER, {{2}})") for name in ("lpad", "rpad")},
-    "||": Spelling(f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})"),
+    "position": Written("strpos({0}, {1})"),
+    "starts with": Written("starts_with({0}, {1})"),
+    "matches": Written("regexp_matches({0}, {1}, 's')"),
+    "matches, any case": Written("regexp_matches({0}, {1}, 'si')"),
+    "replace": Written(f"replace(left({{0}}, {LONGEST_JOINED}), {{1}}, {{2}})"),
+    **{name: Written(f"{name}({{0}}, {{1}}::INTEGER, {{2}})") for name in ("lpad", "rpad")},
+    "||": Written(f"left({{0}}, {LONGEST_JOINED}) || left({{1}}, {LONGEST_JOINED})"),
 })  # fmt: skip

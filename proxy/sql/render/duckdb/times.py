@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from proxy.sql.functions.domains import ages, times
 from proxy.sql.functions.hazards import always, arrives_outside, either_unbounded, leaves_calendar
-from proxy.sql.render.duckdb.spelling import Spelling
+from proxy.sql.render.duckdb.spelling import Written
 
 _FIELDS = ("year", "isoyear", "month", "day", "hour", "minute", "quarter", "week", "dow", "isodow", "doy")
 _OF_WEEKS = ("week", "isoyear")
@@ -41,13 +41,13 @@ def _apart(unit: str) -> str:
     return "TRY({0})" if unit in _OF_WEEKS else "{0}"
 
 
-def _field(number: str) -> Spelling:
+def _field(number: str) -> Written:
     """A field is a numeric, as a product with it is: with a whole number of the engine's it could overflow."""
-    return Spelling(f"({number})::DOUBLE", leaves_calendar)
+    return Written(f"({number})::DOUBLE", leaves_calendar)
 
 
-def _of_age(name: str) -> Spelling:
-    return Spelling(f"datepart('{name}', age({{0}}, {{1}}))::BIGINT", either_unbounded)
+def _of_age(name: str) -> Written:
+    return Written(f"datepart('{name}', age({{0}}, {{1}}))::BIGINT", either_unbounded)
 
 
 SPELLINGS = MappingProxyType({
@@ -57,27 +57,27 @@ SPELLINGS = MappingProxyType({
     "extract milliseconds": _field("extract(microseconds FROM {0}) / 1e3"),
     "extract microseconds": _field("extract(microseconds FROM {0})"),
     "extract epoch": _field("epoch({0})"),
-    **{f"date_trunc {unit}": Spelling(f"date_trunc('{unit}', {_apart(unit)})", leaves_calendar)
+    **{f"date_trunc {unit}": Written(f"date_trunc('{unit}', {_apart(unit)})", leaves_calendar)
        for unit in times.TRUNCATION_UNITS if unit not in _SPANS},
-    **{f"date_trunc {unit}": Spelling(_OUR_ERA.format(f"date_trunc('year', {{0}}) - to_years({past})"), leaves_calendar)
+    **{f"date_trunc {unit}": Written(_OUR_ERA.format(f"date_trunc('year', {{0}}) - to_years({past})"), leaves_calendar)
        for unit, (_, past) in _SPANS.items()},
-    **{f"date {sign} integer": Spelling(f"{{0}} {sign} {_DAYS}", arrives_outside) for sign in "+-"},
-    "date - date": Spelling("CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END", arrives_outside),
-    **{f"time {sign} interval": Spelling(f"{{0}} {sign} {{1}}", arrives_outside) for sign in "+-"},
-    "time - time": Spelling("epoch_us({0}) - epoch_us({1})", either_unbounded),
-    **{f"time {sign} intervals": Spelling(f"{{0}} {sign} {{1}} * ({{2}})::BIGINT", always) for sign in "+-"},
-    "date_bin": Spelling("CASE WHEN isfinite({0}) THEN time_bucket(to_microseconds({1}), {0}, {2}) ELSE {0} END",
+    **{f"date {sign} integer": Written(f"{{0}} {sign} {_DAYS}", arrives_outside) for sign in "+-"},
+    "date - date": Written("CASE WHEN isfinite({0}) AND isfinite({1}) THEN {0} - {1} END", arrives_outside),
+    **{f"time {sign} interval": Written(f"{{0}} {sign} {{1}}", arrives_outside) for sign in "+-"},
+    "time - time": Written("epoch_us({0}) - epoch_us({1})", either_unbounded),
+    **{f"time {sign} intervals": Written(f"{{0}} {sign} {{1}} * ({{2}})::BIGINT", always) for sign in "+-"},
+    "date_bin": Written("CASE WHEN isfinite({0}) THEN time_bucket(to_microseconds({1}), {0}, {2}) ELSE {0} END",
                          leaves_calendar),
-    "make_date": Spelling("make_date(CASE WHEN {0} BETWEEN 1 AND 9999 THEN {0} END, {1}, {2})", always),
-    "to_timestamp": Spelling(f"CASE WHEN abs({{0}}::DOUBLE) < {_FARTHEST_S} THEN "
+    "make_date": Written("make_date(CASE WHEN {0} BETWEEN 1 AND 9999 THEN {0} END, {1}, {2})", always),
+    "to_timestamp": Written(f"CASE WHEN abs({{0}}::DOUBLE) < {_FARTHEST_S} THEN "
                              "make_timestamp(round({0}::DOUBLE * 1e6)::BIGINT) END"),
-    "age": Spelling("epoch_us(age({0}, {1}))", either_unbounded),
+    "age": Written("epoch_us(age({0}, {1}))", either_unbounded),
     **{f"age {name}": _of_age(name) for name in ("year", *ages.FIELDS)},
-    "interval": Spelling("{0}"),
-    "time of day": Spelling("epoch_us(({0})::TIME)", leaves_calendar),
-    **{name: Spelling("timezone({2}, timezone({1}, {0}))", leaves_calendar) for name in ("local time", "instant")},
-    "overlaps": Spelling(_OVERLAPS),
-    "isfinite": Spelling("isfinite({0})"),
-    "to_char": Spelling(f"CASE WHEN {{0}} BETWEEN {_FIRST} AND {_LAST} THEN strftime({{0}}, {{1}}) END",
+    "interval": Written("{0}"),
+    "time of day": Written("epoch_us(({0})::TIME)", leaves_calendar),
+    **{name: Written("timezone({2}, timezone({1}, {0}))", leaves_calendar) for name in ("local time", "instant")},
+    "overlaps": Written(_OVERLAPS),
+    "isfinite": Written("isfinite({0})"),
+    "to_char": Written(f"CASE WHEN {{0}} BETWEEN {_FIRST} AND {_LAST} THEN strftime({{0}}, {{1}}) END",
                         leaves_calendar),
 })  # fmt: skip
