@@ -70,14 +70,19 @@ def _spread_out(form: Linear, used: tuple[int, ...]) -> tuple[float, ...]:
 
 
 def spread_figure(recipe: Spread, reader: FormReader, vector: list[float], drawn: Drawn = NOTHING_DRAWN) -> Figure:
-    """A variance within what its bounds allow, NULL when the noisy number of rows is too small for it."""
+    """A variance within what its bounds allow, NULL when the noisy number of rows is too small for it.
+
+    One that is estimated may be above that, as an estimated count may be below 0: cut, it would be wrong on average.
+    """
     area = recipe.measured.half**2
     number = reader.read(recipe.number, vector)
     is_sum = recipe.kind is SpreadKind.SQUARES
     if reader.is_lost(number, 2.0 if recipe.is_sample else 1.0, drawn.of_number):
         return no_spread(recipe)
     raw = spread(recipe, squares_of(recipe, lambda form, _: reader.read(form, vector)), is_sample=recipe.is_sample)
-    most = area * rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
+    most = math.inf
+    if not drawn.of_spread:
+        most = area * rows_weight(number.value, is_sum=is_sum, is_sample=recipe.is_sample)
     found = _within(raw, reader, 0.0, most, drawn.of_spread)
     return root_of(found) if recipe.kind is SpreadKind.DEVIATION else found
 
