@@ -47,6 +47,7 @@ READER = "hush_reader"  # reads texts of clients, on connections of the proxy's 
 SUPERUSER = "hush_front"  # the proxy's own role
 GUARD = "only_aggregates"  # its name stands in the front's error text, which the relay replaces
 GUARD_RELATION = f"information_schema.{GUARD}"  # a schema that listings leave out
+ADMIN_GUARD_RELATION = "information_schema.only_administrators"
 _SHADOW_CHECK = "information_schema.hush_refuse_shadow"
 _MAX_LISTED = 20  # values of a domain that a comment spells out
 _TIMES = (SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ)
@@ -61,9 +62,8 @@ def schema_sql(policy: Policy, visible: Visibility) -> str:
     """
     tables = [policy.tables[name] for name in visible.tables]
     parts = [
-        f"CREATE TABLE {GUARD_RELATION} (never boolean);",
-        f"ALTER TABLE {GUARD_RELATION} OWNER TO {OWNER};",
-        f"REVOKE ALL ON {GUARD_RELATION} FROM PUBLIC;",
+        *_guard_sql(GUARD_RELATION),
+        *_guard_sql(ADMIN_GUARD_RELATION),
         *(_table_sql(policy, visible, t) for t in tables),
         *(_references_sql(policy, visible, t) for t in tables),
         _hush_sql(),
@@ -102,19 +102,31 @@ def _table_sql(policy: Policy, visible: Visibility, table: Table) -> str:
             _comment("COLUMN", f"{name}.{quote_name(c.name)}", _column_comment(policy, table, c))
             for c in visible_columns(table)
         ),
-        *_access_sql(name, is_guarded=not table.shows_rows),
+        *_access_sql(name, None if table.shows_rows else GUARD_RELATION),
     ]
     return "\n".join(s for s in statements if s)
 
 
-def _access_sql(name: str, *, is_guarded: bool) -> tuple[str, ...]:
-    """Readable by every login; REFERENCES because information_schema hides constraints without it."""
-    guard = (
-        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;",
-        f"CREATE POLICY private ON {name} USING (EXISTS (SELECT 1 FROM {GUARD_RELATION}));",
+def _guard_sql(guard: str) -> tuple[str, ...]:
+    return (
+        f"CREATE TABLE {guard} (never boolean);",
+        f"ALTER TABLE {guard} OWNER TO {OWNER};",
+        f"REVOKE ALL ON {guard} FROM PUBLIC;",
     )
-    grants = (f"ALTER TABLE {name} OWNER TO {OWNER};", f"GRANT SELECT, REFERENCES ON {name} TO PUBLIC;")
-    return (*guard, *grants) if is_guarded else grants
+
+
+def _access_sql(name: str, guard: str | None) -> tuple[str, ...]:
+    """Described to every login, which pg_dump locks, too, and read by those who may read the guard, if there is one.
+
+    REFERENCES because information_schema hides constraints without it.
+    """
+    guarded = () if guard is None else (
+        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY;",
+        f"CREATE POLICY private ON {name} USING (EXISTS (SELECT 1 FROM {guard}));",
+    )  # fmt: skip
+    return (
+        *guarded, f"ALTER TABLE {name} OWNER TO {OWNER};", f"GRANT SELECT, REFERENCES ON {name} TO PUBLIC;"
+    )  # fmt: skip
 
 
 def _column_sql(column: Column) -> str:
@@ -202,10 +214,7 @@ def _hush_sql() -> str:
         body = ", ".join(f"{quote_name(c)} {t.pg_name}" for c, t in columns)
         statements.append(f"CREATE TABLE {relation} ({body});")
         statements.append(_comment("TABLE", relation, RELATION_COMMENTS[name]))
-        if name in RELATIONS:
-            statements.extend(_access_sql(relation, is_guarded=True))
-        else:  # what administrators are shown is not read from here
-            statements.append(f"ALTER TABLE {relation} OWNER TO {OWNER};")
+        statements.extend(_access_sql(relation, GUARD_RELATION if name in RELATIONS else ADMIN_GUARD_RELATION))
     for name, meaning in FUNCTIONS.items():
         statements.append(_function_sql(name, meaning, "anyelement", SqlType.FLOAT8.pg_name))
         # the ends of an interval of times are times

@@ -34,6 +34,7 @@ def test_every_private_relation_is_guarded_and_no_public_one() -> None:
     assert guarded == [
         *('public."users"', 'public."orders"', 'public."items"'),
         *('hush."budget"', 'hush."history"', 'hush."last_query"', 'hush."messages"', 'hush."policy"'),
+        *('hush."admin_history"', 'hush."admin_budget"'),
     ]
     enabled = [line for line in lines(start="ALTER TABLE") if "ENABLE ROW LEVEL SECURITY" in line]
     assert len(enabled) == len(guarded)
