@@ -52,7 +52,7 @@ from proxy.dp.samplers import NoisePool, batches_of, salt_bytes
 from proxy.engines.base import Engine
 from proxy.engines.duckdb import DuckDBEngine
 from proxy.engines.postgres import PostgresEngine
-from proxy.errors import ConfigError
+from proxy.errors import ConfigError, HushError
 from proxy.events import formatter_of
 from proxy.front.binaries import Search
 from proxy.front.front import Front, FrontOptions
@@ -78,6 +78,7 @@ from proxy.session.learning.profiling import ProfilingProgress, untold
 from proxy.session.learning.profiling import profile as profile_units
 from proxy.session.pricing.dry_run import dry_run
 from proxy.session.session import ClientSession, Workers
+from proxy.session.uses import Uses
 from proxy.workers.pool import Pool
 
 _log = logging.getLogger("hushql")
@@ -134,8 +135,6 @@ class Proxy:
         self._noise = {d: NoisePool(d, batches_ahead=batches_of(self._config.noise_ahead)) for d in Distribution}
         for pool in self._noise.values():
             self._undo.callback(pool.close)
-        for _, policy in policies:
-            self._noise[distribution_of(policy.privacy.accounting)].warm()
         thinking = Pool()
         await thinking.start()
         self._undo.push_async_callback(thinking.stop)
@@ -164,6 +163,8 @@ class Proxy:
         self._undo.callback(reloading.close)
         await server.start()
         self._undo.push_async_callback(server.stop, _DRAIN_S)
+        for _, policy in policies:  # not before: it takes a second of what the start needs
+            self._noise[distribution_of(policy.privacy.accounting)].warm()
         watch = reloading.watch()
         running = asyncio.get_running_loop().create_task(watch.run())
         running.add_done_callback(_watch_ended)
@@ -272,13 +273,17 @@ class Proxy:
     # --- one dataset --------------------------------------------------------------------------------------
 
     async def _host(self, path: Path, policy: Policy, opener: Opener) -> Hosted:
-        version = await opener.open(policy)
-        dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version)
-        self._undo.callback(_close_engine, dataset)
+        """Serve a policy: its public PostgreSQL is built while its data are opened and checked. Raises HushError."""
+        users, uses = await asyncio.to_thread(opener.read_users, policy), Uses()
+        public = PublicSource(uses)
+        self._undo.callback(public.close)
+        building = asyncio.create_task(Front.start(policy, users, self._front_options(), public.rows, _tell))
+        self._undo.push_async_callback(_ended, building)
+        version = await opener.open(policy, users)
+        dataset = Dataset(ledger=self._ledger, noise=self._noise, current=version, uses=uses)
+        public.engine = version.engine
         await asyncio.to_thread(keep_promise, self._ledger, version)
-        public = PublicSource(version.engine, dataset.uses)
-        front = await Front.start(policy, version.users, self._front_options(), public.rows, _tell)
-        self._undo.push_async_callback(front.stop)
+        front = await building
         reader = FrontReader(front.connect_reader)
         self._undo.callback(reader.close)
         dataset.reader = reader
@@ -385,6 +390,13 @@ async def _first(*works: Awaitable[object]) -> None:
         task.result()
 
 
+async def _ended(building: asyncio.Task[Front]) -> None:
+    """End a public PostgreSQL, also one that is being built."""
+    building.cancel()
+    with contextlib.suppress(asyncio.CancelledError, HushError):
+        await (await building).stop()
+
+
 async def _cancelled(task: asyncio.Future[object] | asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -418,10 +430,6 @@ def _watch_ended(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         _log.critical("policy files are no longer watched (%s); ending", type(task.exception()).__name__)
         signal.raise_signal(signal.SIGTERM)
-
-
-def _close_engine(dataset: Dataset) -> None:
-    dataset.current.engine.close()
 
 
 def _check_distinct(policies: list[tuple[Path, Policy]]) -> None:

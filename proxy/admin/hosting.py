@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,7 +39,7 @@ from proxy.plan.profile.learned import with_limits, without_limit
 from proxy.plan.profile.profile import TableProfile
 from proxy.policy.diff import Effect, diff
 from proxy.policy.load import load_policy
-from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia
+from proxy.policy.model import DataFiles, DuckDBFile, Policy, PostgresSource, Table, UnitVia, Users
 from proxy.policy.pledge import pledge_of
 from proxy.policy.users import UNCHECKED
 from proxy.session.asking.plancache import PlanCache
@@ -58,12 +59,12 @@ class Opener:
     open_engine: Callable[[Policy, Path], Engine]
     secret: Callable[[str], bytes]
 
-    async def open(self, policy: Policy) -> Version:
+    async def open(self, policy: Policy, users: Users | None = None) -> Version:
         """Open the data and check what the policy declares about them, on another thread. Raises HushError.
 
-        When cancelled, what that thread opens is closed again.
+        users: those of the policy, where they were read before. When cancelled, what that thread opens is closed again.
         """
-        opening = asyncio.ensure_future(asyncio.to_thread(self._open, policy))
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, policy, users))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -97,19 +98,24 @@ class Opener:
     def users_path(self, policy: Policy) -> Path:
         return self.users.path if isinstance(self.users, UsersAt) else Path(policy.users_file)
 
-    def _open(self, policy: Policy) -> Version:
+    def read_users(self, policy: Policy) -> Users:
+        """The logins of a policy, whose roles fit it. Raises ConfigError, PolicyError."""
+        is_shared = isinstance(self.users, UsersAt)
+        users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
+        check_roles(policy, users)
+        return users
+
+    def _open(self, policy: Policy, users: Users | None) -> Version:
         stamp = data_stamp(policy)  # before the data are opened: what is replaced meanwhile is another
         engine = self.open_engine(policy, new_spill(self.state, policy.dataset))
         try:
-            return self._checked(policy, engine, stamp)
+            return self._checked(policy, engine, stamp, users)
         except BaseException:
             engine.close()
             raise
 
-    def _checked(self, policy: Policy, engine: Engine, stamp: DataStamp) -> Version:
-        is_shared = isinstance(self.users, UsersAt)
-        users = read_users(self.users_path(policy), UNCHECKED if is_shared else tuple(policy.tables))
-        check_roles(policy, users)
+    def _checked(self, policy: Policy, engine: Engine, stamp: DataStamp, users: Users | None = None) -> Version:
+        users = self.read_users(policy) if users is None else users
         salt = self.secret(f"{policy.dataset}.salt").hex()
         profiles, said = self.profiles(policy)
         for line in said:
@@ -128,16 +134,34 @@ class Opener:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
 class PublicSource:
-    """The engine that the front copies public tables from; during a reload it is the new one."""
+    """The engine that the front copies public tables from; during a reload it is the new one.
 
-    engine: Engine
-    uses: Uses
+    The front is started before there is one: who reads rows waits for it then, in a thread.
+    """
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._engine = Future[Engine]()
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine.result()
+
+    @engine.setter
+    def engine(self, engine: Engine) -> None:
+        if self._engine.done():
+            self._engine = Future()
+        self._engine.set_result(engine)
+
+    def close(self) -> None:
+        """Close the engine, or let nobody wait for one that will not come."""
+        if not self._engine.cancel():
+            self.engine.close()
 
     def rows(self, table: Table) -> Iterator[tuple[object, ...]]:
         engine = self.engine
-        with self.uses.of(engine):
+        with self._uses.of(engine):
             yield from engine.public_rows(table)
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from proxy.admin.hosting import keep_promise
+from proxy.admin.hosting import PublicSource, keep_promise
 from proxy.dp.accounting import limit_pico
+from proxy.engines.base import Engine
 from proxy.errors import LedgerFailed
 from proxy.ledger.sqlite.ledger import SqliteLedger
-from proxy.policy.model import Accounting, EpsilonLimit, Neighbors, Policy, Refresh
+from proxy.policy.model import Accounting, EpsilonLimit, Neighbors, Policy, Refresh, Table
+from proxy.session.uses import Uses
 from tests.unit.ledger.make import ask, want
 from tests.unit.session.make import version
 from tests.unit.sql.corpus import policy
@@ -135,3 +139,38 @@ def test_a_start_logs_the_worst_case_of_what_comes_back(tmp_path: Path, caplog: 
         keep_promise(ledger, version(replace(served, budgets=monthly)))
     (line,) = caplog.messages
     assert line.startswith(f"{served.dataset}: budgets.session: epsilon 2 comes back every month; worst case in a")
+
+
+def test_public_rows_wait_for_the_engine_and_end_where_none_comes() -> None:
+    """A front is built while its data are opened; a reload's rows come from the new engine."""
+    served = version(policy())
+    (table,) = (t for t in served.policy.tables.values() if t.name == "stores")
+    first, second = Rows(((1,),)), Rows(((2,),))
+    source, none = PublicSource(Uses()), PublicSource(Uses())
+    with ThreadPoolExecutor(2) as threads:
+        waiting, lost = (threads.submit(list, one.rows(table)) for one in (source, none))
+        with pytest.raises(TimeoutError):
+            waiting.result(0.05)
+        source.engine = cast(Engine, first)
+        none.close()
+        assert waiting.result() == [(1,)]
+        with pytest.raises(CancelledError):
+            lost.result()
+    source.engine = cast(Engine, second)
+    assert list(source.rows(table)) == [(2,)]
+    source.close()
+    assert (first.is_closed, second.is_closed) == (False, True)
+
+
+@dataclass(slots=True)
+class Rows:
+    """An engine of nothing but public rows."""
+
+    found: tuple[tuple[object, ...], ...]
+    is_closed: bool = False
+
+    def public_rows(self, _table: Table) -> Iterator[tuple[object, ...]]:
+        yield from self.found
+
+    def close(self) -> None:
+        self.is_closed = True

@@ -324,9 +324,10 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
         with closing(SqliteLedger(folder / "state")) as ledger:
             opener = opener_of(folder, ledger)
             dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
+            public = PublicSource(dataset.uses)
+            public.engine = dataset.current.engine
             hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
-                            front=cast(Front, Applying(ask)), public=PublicSource(dataset.current.engine, dataset.uses),
-                            plans=PlanCache())  # fmt: skip
+                            front=cast(Front, Applying(ask)), public=public, plans=PlanCache())  # fmt: skip
             noise = {d: NoNoise() for d in Distribution}
             profiling = Profiling(
                 state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise, profile=profile
