@@ -22,6 +22,7 @@ ROW_WEIGHT = 1 << 10  # of a row that counts fully; rows of a unit above its bou
 MOST_DENOMINATOR = 10**6  # of a fraction
 _NEAR_AN_END = Fraction(1, 20)  # closer to an end than this, the wanted rank is kept away from it
 _MOST_OFFSET = 1 << 45
+_AGAINST_BEYOND = 100  # to one, against all cells beyond the data together
 _FINENESS = 16  # pieces of a cell where several fractions share one histogram
 FAR = 1 << 41  # weights beyond which no score gets worse; times the denominator it fits into 61 bits
 MOST_MOVE = 1 << 28  # rows of a unit in a group, so that sensitivities are 63-bit integers
@@ -115,8 +116,12 @@ class Ladder:
 
     @property
     def offset(self) -> int:
-        """Rows that the least and the largest value are kept away from the end of the data, rounded up."""
-        return min(_MOST_OFFSET, math.ceil(2.0 * self.move / self.epsilon * math.log(self.cells * self.fineness) * UP))
+        """Rows that the least and the largest value are kept away from the end of the data, rounded up.
+
+        However loose the bounds are: the cells beyond the data are together 100 times less likely than the right one.
+        """
+        odds = math.log(self.cells * self.fineness * _AGAINST_BEYOND)
+        return min(_MOST_OFFSET, math.ceil(2.0 * self.move / self.epsilon * odds * UP))
 
     def rank_error_up(self, fraction: Fraction, confidence: float) -> float:
         """Rows between the wanted rank and the chosen cell, with at least this probability.

@@ -265,7 +265,7 @@ def test_right_of_the_last_cell_nothing_is_drawn() -> None:
 
 def test_ends_are_kept_away_from_the_last_rows() -> None:
     of = ladder(Fraction(0), cells=50, amount=0.5)
-    assert of.offset == math.ceil(2 / of.epsilon * math.log(50) * (1 + 2**-40))
+    assert of.offset == math.ceil(2 / of.epsilon * math.log(50 * 100) * (1 + 2**-40))
     rows = histogram(*[1.0] * 50)
     assert select(of, rows, best) == (of.offset - 1,)
     top = replace(of, fractions=(Fraction(1),))
@@ -273,6 +273,20 @@ def test_ends_are_kept_away_from_the_last_rows() -> None:
     near = replace(of, fractions=(Fraction(1, 1000),))
     assert select(near, rows, best) == (of.offset - 1,)
     assert select(near, histogram(*[1000.0 * of.offset] * 50), best) == (0,)
+
+
+@pytest.mark.parametrize("amount", [0.005, 0.5, 50.0])
+@pytest.mark.parametrize(("fraction", "share"), [(Fraction(1), 0.99), (Fraction(0), 0.99), (Fraction(99, 100), 0.5)])
+def test_bounds_that_are_too_loose_seldom_give_what_lies_beyond_all_values(
+    amount: float, fraction: Fraction, share: float
+) -> None:
+    """The exact chance, for bounds of which the values leave so large a share empty."""
+    of = ladder(fraction, cells=1000, amount=amount)
+    weights, empty = np.zeros(1000, dtype=np.int64), round(1000 * share)
+    weights[empty:] = 400 * ROW_WEIGHT
+    found = weights if fraction == 0 else weights[::-1].copy()
+    chances = np.exp(scores(of, found, fraction) / draw_of(of, fraction).scale)
+    assert chances[found == 0].sum() / chances.sum() < 0.01
 
 
 def test_scores_are_exact_and_end_far_away() -> None:
