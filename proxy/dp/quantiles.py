@@ -133,6 +133,13 @@ class Ladder:
         reach = math.log(self.cells * self.fineness) + math.log(self.levels) - math.log1p(-confidence)
         return self.levels * 2.0 * self.move * float(steepest) / self.epsilon * reach * UP
 
+    def distance_up(self, fraction: Fraction, confidence: float) -> float:
+        """Rows between the rank that was asked for and the chosen cell, with at least this probability.
+
+        Near an end the wanted rank is moved first.
+        """
+        return self.rank_error_up(fraction, confidence) + (self.offset if is_near_end(fraction) else 0)
+
 
 def epsilon_of(distribution: Distribution, charge: float) -> float:
     """How far the logarithm of a choice's odds may move for a charge of rho or epsilon; rounded down."""

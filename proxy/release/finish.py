@@ -60,10 +60,15 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A noisy relation that may be shown. Built here alone."""
+    """A noisy relation that may be shown. Built here alone.
+
+    quantiles: how many it shows; far: of them, whose rank may be off by more than a tenth of the rows.
+    """
 
     columns: tuple[Released, ...]
     rows: int
+    quantiles: int = 0
+    far: int = 0
 
 
 def finish(
@@ -123,7 +128,8 @@ def finish(
             case _:
                 values = tuple(_part_text(f, column.carries, is_rounded=is_rounded) for f in figures[column.number])
         released.append(Released(column, values))
-    return Release(tuple(released), len(cells.cells))
+    chosen = [ranked[c.number] for c in columns if c.carries is Carries.VALUE and c.number in ranked]
+    return Release(tuple(released), len(cells.cells), sum(r.quantiles for r in chosen), sum(r.far for r in chosen))
 
 
 def _elected(plan: ReleasePlan, cells: NoisyCells, columns: tuple[Injected, ...], time_zone: str) -> Release:

@@ -27,6 +27,8 @@ from proxy.sql.query.block import Carries
 MOST_CELLS = 1 << 22  # of all groups that are shown
 
 RankedRows = list[tuple[object, ...]]
+_CONFIDENCE = 0.95
+_FAR_OFF = 0.1  # of the rows: from where an answer is another one than was asked for
 
 
 def check_sizes(plan: ReleasePlan, cells: NoisyCells) -> None:
@@ -77,11 +79,17 @@ def _weights(part: QuantilePart, rows: RankedRows) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class RankedColumn:
-    """One quantile in each cell, NULL where the noisy number of rows says that there is none, and its 95 % interval."""
+    """One quantile in each cell, NULL where the noisy number of rows says that there is none, and its 95 % interval.
+
+    quantiles: how many there are; far: of them, that may be further from what was asked for than a tenth of the
+    noisy number of rows.
+    """
 
     values: list[KeyValue]
     lows: list[KeyValue]
     highs: list[KeyValue]
+    quantiles: int = 0
+    far: int = 0
 
     def shown(self, carries: Carries) -> list[KeyValue]:
         match carries:
@@ -99,7 +107,10 @@ def ranked_column(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers
     """What is shown of one quantile. numbers: the noisy rows that it is of."""
     intervals = [_interval(recipe, part, cell.parts[recipe.part]) for cell in cells.cells]
     lows, highs = [low for low, _ in intervals], [high for _, high in intervals]
-    return RankedColumn(_answers(recipe, part, cells, numbers), lows, highs)
+    found = _answers(recipe, part, cells, numbers)
+    off = part.ladder.distance_up(part.asked.fractions[recipe.place], _CONFIDENCE)
+    rows = [n.value for v, n in zip(found, numbers, strict=True) if v != NULL_KEY]
+    return RankedColumn(found, lows, highs, len(rows), sum(off > _FAR_OFF * n for n in rows))
 
 
 def _answers(recipe: Ranked, part: QuantilePart, cells: NoisyCells, numbers: list[Noisy]) -> list[KeyValue]:

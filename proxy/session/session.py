@@ -39,6 +39,7 @@ from proxy.session.answering.notices import (
     clamp_notices,
     doubt_notices,
     empty_notices,
+    far_notices,
     left_out_notices,
     left_out_words,
     local_notices,
@@ -506,7 +507,8 @@ def _notices(
             *rank_notices(planned.outputs), *reuse_notices(planned.derived.values()),
             *repeat_notices(planned.plans, privacy.unit), *left_out_notices(planned.plans, privacy.unit, cells),
             *threshold_notices(planned.plans, privacy.unit), *clamp_notices(planned.plans, privacy.unit),
-            *doubt_notices(doubt.lost, doubt.all), *empty_notices(doubt.empty, doubt.averages))  # fmt: skip
+            *doubt_notices(doubt.lost, doubt.all), *empty_notices(doubt.empty, doubt.averages),
+            *far_notices(doubt.far, doubt.quantiles))  # fmt: skip
 
 
 def _json_lines(planned: Planned, asked: Wanting, asker: Asker, viewer: Viewer, settings: Settings) -> list[str]:

@@ -25,12 +25,15 @@ class Doubt(NamedTuple):
     """Numbers that are smaller than half their 95 % interval, of all counts and sums.
 
     empty: averages and the like that are NULL, as their noise left nothing of them, of all in answers of several rows.
+    far: quantiles whose rank may be off by more than a tenth of the rows, of all.
     """
 
     lost: int
     all: int
     empty: int = 0
     averages: int = 0
+    far: int = 0
+    quantiles: int = 0
 
 
 def doubt_of(planned: Planned, answer: StageAnswer) -> Doubt:
@@ -40,6 +43,7 @@ def doubt_of(planned: Planned, answer: StageAnswer) -> Doubt:
         shown = planned.derived[place].shown if place in planned.derived else plan
         if shown.several is None and not shown.elects and release.rows <= _MOST_ROWS:
             found += (_of_release(one, release) for one in shown.plans)
+            found.append(Doubt(0, 0, far=release.far, quantiles=release.quantiles))
     return Doubt(*(sum(numbers) for numbers in zip(*found, strict=True)))
 
 

@@ -193,6 +193,16 @@ def doubt_notices(lost: int, count: int) -> tuple[Notice, ...]:
     return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
 
 
+def far_notices(far: int, quantiles: int) -> tuple[Notice, ...]:
+    """A NOTICE that some quantiles may be others than were asked for."""
+    if not far:
+        return ()
+    which = "the quantile" if quantiles == 1 else f"{far} of {quantiles} quantiles"
+    text = f"the rank of {which} may be off by more than a tenth of the rows: a maximum need not be near the largest"
+    detail = "Another epsilon, fewer rows of one person or a coarser GROUP BY makes it smaller: see EXPLAIN."
+    return (Notice(severity="NOTICE", sqlstate="00000", message=text, detail=detail),)
+
+
 def empty_notices(empty: int, averages: int) -> tuple[Notice, ...]:
     """A NOTICE that averages of several groups are NULL, which PostgreSQL puts before the largest of them."""
     if not empty:

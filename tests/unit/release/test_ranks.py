@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -123,6 +124,24 @@ def test_too_few_rows_have_no_quantile() -> None:
     for rows, value in ((least * 0.99, None), (least * 1.01, "7")):
         cells = answered(middle, [(0, *counted(middle, rows))], [(7, 1024 * round(rows))])
         assert shown(middle, cells, SqlType.INT4) == [(value,)]
+
+
+def test_quantiles_whose_rank_is_far_off_are_counted() -> None:
+    """Those that may be off by more than a tenth of the noisy rows, with what is kept away from an end; no NULLs."""
+    of = plan("select status, max(amount) from orders group by status")
+    (part,) = of.parts
+    off = part.ladder.distance_up(Fraction(1), 0.95)  # type: ignore[union-attr]  # of a quantile
+    assert off == part.ladder.rank_error_up(Fraction(1), 0.95) + part.ladder.offset  # type: ignore[union-attr]
+    numbers = {"paid": 10 * off * 1.01, "refunded": 10 * off * 0.99, "other": 1.0}
+    vector = [(0, name, *counted(of, n)) for name, n in numbers.items() if name != "other"]
+    cells = answered(of, vector, [(name, 5, 1024 * round(n)) for name, n in numbers.items()])
+    columns = (Injected(Carries.KEY, 0, SqlType.TEXT), Injected(Carries.VALUE, 0, SqlType.NUMERIC))
+    found = finish(of, cells, columns, nonnegative=True, time_zone="UTC")
+    assert found.columns[1].values.count(None) == found.rows - 2
+    assert (found.quantiles, found.far) == (2, 1)
+    middle = plan("select percentile_disc(0.5) within group (order by age) from users")
+    ladder = middle.parts[0].ladder  # type: ignore[union-attr]  # of a quantile
+    assert ladder.distance_up(Fraction(1, 2), 0.95) == ladder.rank_error_up(Fraction(1, 2), 0.95)
 
 
 def test_the_answer_is_a_function_of_the_choice() -> None:

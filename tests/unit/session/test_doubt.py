@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.session.answering.notices import doubt_notices, empty_notices
+from proxy.session.answering.notices import doubt_notices, empty_notices, far_notices
 from tests.unit.session.running import Slow, session_with
 from tests.unit.session.test_estimate import asked
 
@@ -61,3 +61,12 @@ def test_averages_that_noise_left_nothing_of_are_pointed_out_among_several(
 
 def test_nothing_is_said_of_averages_that_are_there() -> None:
     assert empty_notices(0, 5) == ()
+
+
+def test_quantiles_that_may_be_others_than_were_asked_for_are_pointed_out() -> None:
+    assert far_notices(0, 3) == ()
+    (one,) = far_notices(1, 1)
+    assert one.message.startswith("the rank of the quantile may be off by more than a tenth of the rows")
+    (several,) = far_notices(2, 12)
+    assert "2 of 12 quantiles" in several.message
+    assert "see EXPLAIN" in several.detail
