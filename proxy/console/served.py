@@ -53,4 +53,5 @@ class Serving:
         if database not in self.datasets:
             return False
         users = self.datasets[database].users()
-        return login in users.logins and users.roles[users.logins[login].role].is_admin
+        found = users.find(login)
+        return found is not None and users.roles[found.role].is_admin
