@@ -31,7 +31,7 @@ _LDAPS_PORT, _LDAP_PORT = 636, 389
 _MOST_GROUPS = 100
 _ADDRESS = re.compile(
     r"(?P<scheme>[a-z]+)://(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?"
-    r"(?P<path>/[!-"$->@-~]*)?(?P<query>\?[!-"$-~]*)?"
+    r"(?P<path>/[^\s?#@]*)?(?P<query>\?[^\s#]*)?"
 )
 AlgorithmName = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
