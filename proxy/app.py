@@ -249,11 +249,11 @@ class Proxy:
             dataset = hosted.dataset
             return ServedPolicy(
                 path=hosted.path, users_path=hosted.users_path, policy=lambda: dataset.current.policy,
-                users=lambda: dataset.current.users, take=partial(reloading.take, hosted),
+                users=lambda: dataset.current.users, passes=hosted.guests.passes, take=partial(reloading.take, hosted),
             )  # fmt: skip
 
         serving = Serving(
-            address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles) and tls.is_required),
+            address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles)),
             datasets={h.name: policy_of(h) for h in self._hosted}, books=self._books(), state=self._config.state,
             random_bytes=salt_bytes, clock=asyncio.get_running_loop().time, is_encrypted=isinstance(tls, TlsFiles),
             tour="shop" if self._config.is_demo else "", shows_statements=self._config.log_statements,

@@ -113,6 +113,10 @@ class Guests:
                 return await asyncio.get_running_loop().run_in_executor(self.threads, question)
         except TimeoutError as error:
             raise Unreachable("no answer in time") from error
+        except NotVouched:
+            raise
+        except Exception as error:
+            raise Unreachable(f"no answer that can be read: {type(error).__name__}") from error
 
     # --- being a guest no more ----------------------------------------------------------------------------
 
@@ -176,6 +180,11 @@ class Guests:
                 elif groups != guests[name].groups:
                     guests[name] = replace(guests[name], role=role, budget=users.roles[role].budget, groups=groups)
         gone = frozenset(users.guests) - frozenset(guests)
+        for name in sorted(gone - idle):
+            tell(
+                LoggedEvent.REVOKED, f"{self.dataset.current.policy.dataset}/{name} may no longer log in",
+                {"dataset": self.dataset.current.policy.dataset, "login": name},
+            )  # fmt: skip
         if guests != users.guests:
             self.dataset.admit(MappingProxyType(guests))
             self.forget(gone)
@@ -184,11 +193,6 @@ class Guests:
             except FrontFailed as error:  # whoever is gone is known no more, and reaches the front through us alone
                 _log.error("%s: guests are shut out, their roles could not be: %s",
                            self.dataset.current.policy.dataset, error.text())  # fmt: skip
-        for name in sorted(gone - idle):
-            tell(
-                LoggedEvent.REVOKED, f"{self.dataset.current.policy.dataset}/{name} may no longer log in",
-                {"dataset": self.dataset.current.policy.dataset, "login": name},
-            )  # fmt: skip
         return gone
 
     def forget(self, gone: frozenset[str]) -> None:

@@ -112,7 +112,8 @@ class Ldap:
         attribute, whatever else the directory takes for the same; an entry of several names is refused.
         """
         wanted = self.settings.attribute.casefold()
-        values = [v for name, held in found["raw_attributes"].items() if name.casefold() == wanted for v in held]
+        held = found["raw_attributes"].items()
+        values = [v for name, own in held if name.casefold() == wanted for v in own or ()]
         if len(values) != 1 or not found["dn"]:
             raise NotVouched(
                 Refusal.AMBIGUOUS, f"the entry has {len(values)} values of {self.settings.attribute}; it must have one"

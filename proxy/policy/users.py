@@ -22,7 +22,7 @@ from ruamel.yaml.comments import CommentedMap
 from proxy.errors import ConfigError
 from proxy.policy.budgets import read_account
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
-from proxy.policy.document import AccountDocument, Document
+from proxy.policy.document import SCHEMA_URL, AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
 from proxy.policy.outside import NoOutside, Outside
 from proxy.policy.outside_document import LdapDocument, TokensDocument, read_ldap, read_tokens
@@ -96,6 +96,11 @@ class UsersDocument(Document):
     ] = Field(default={}, description="Roles by name.")
     ldap: LdapDocument | None = Field(default=None, description="A directory whose people may log in too.")
     oauth: TokensDocument | None = Field(default=None, description="An issuer whose tokens let people in too.")
+
+
+def users_schema() -> dict[str, object]:
+    """JSON Schema of a users file, for editors and other checkers."""
+    return {"$schema": SCHEMA_URL, **UsersDocument.model_json_schema(), "title": "hushql users file"}
 
 
 def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:

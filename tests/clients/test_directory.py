@@ -25,7 +25,7 @@ from tests.clients.slapd import (
     person,
     start_directory,
 )
-from tests.e2e.outside import Site, end_of, site, wait_until
+from tests.e2e.outside import Site, end_of, site, visitor, wait_until
 from tests.e2e.served import Client
 
 pytestmark = pytest.mark.clients
@@ -85,12 +85,12 @@ class Place:
 
 
 @contextmanager
-def place_in(folder: Path, certificates: Certificates, entry: str, more: str = "") -> Iterator[Place]:
+def place_in(folder: Path, certificates: Certificates, entry: str, more: str = "", *options: str) -> Iterator[Place]:
     with directory_in(folder / "slapd", certificates) as directory:
         secret = folder / "service.password"
         secret.write_text(SERVICE_PASSWORD + "\n")
         secret.chmod(0o600)
-        with site(folder, certificates, section(directory, entry, more), {"ann": "analyst"}) as found:
+        with site(folder, certificates, section(directory, entry, more), {"ann": "analyst"}, *options) as found:
             yield Place(directory, found)
 
 
@@ -205,3 +205,16 @@ def test_a_directory_out_of_reach_is_told_in_the_log_alone(tmp_path: Path, certi
         place.directory.start_again()
         with place.site.connect("alice", "alices") as again:
             again.execute("SELECT 1")
+
+
+def test_the_console_takes_a_directorys_password_and_keeps_none(tmp_path: Path, certificates: Certificates) -> None:
+    with place_in(tmp_path, certificates, AT, "", "--console", "127.0.0.1:0") as place, visitor(place.site) as browser:
+        assert browser.log_in("alice", "shop", "wrong").status_code == 401
+        assert browser.log_in("Alice", "shop", "alices").status_code == 303
+        assert browser.get("/budget").status_code == 200
+        assert "shop/alice" in browser.get("/budget").text or "alice" in browser.get("/budget").text
+        assert browser.log_in("ann", "shop", "a pass word").status_code == 303  # logins of the file do as ever
+        assert browser.log_in("alice", "shop", "alices").status_code == 303
+        place.directory.modify(f"dn: {ANALYSTS}\nchangetype: modify\ndelete: member\nmember: {dn('alice')}\n")
+        wait_until(lambda: browser.get("/budget").status_code == 303)
+        assert browser.get("/budget").headers["location"] == "/login"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,9 +14,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from httpx2 import Client
 
 from tests.certificates import Certificates
-from tests.e2e.served import Client, Served, serving, write_users
+from tests.e2e.console import Browser
+from tests.e2e.served import Client as Session
+from tests.e2e.served import Served, serving, write_users
 
 _WAIT_S = 60.0
 _POLICY = """version: 1
@@ -38,7 +43,7 @@ class Site:
     users: Path
     certificates: Certificates
 
-    def connect(self, login: str, password: str, **more: str) -> Client:
+    def connect(self, login: str, password: str, **more: str) -> Session:
         """A session under TLS."""
         found: dict[str, Any] = {"sslmode": "verify-full", "sslrootcert": str(self.certificates.authority), **more}
         return psycopg.connect(
@@ -74,7 +79,7 @@ def wait_until(holds: object) -> None:
         time.sleep(0.05)
 
 
-def end_of(client: Client) -> str:
+def end_of(client: Session) -> str:
     """What an open session is told at its end."""
     deadline = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline:
@@ -100,3 +105,13 @@ def site(
     options = ["--tls-cert", str(certificates.cert), "--tls-key", str(certificates.key), "--log-format", "json"]
     with serving(folder, [folder / "shop.yaml"], options=[*options, *more]) as served:
         yield Site(served, users, certificates)
+
+
+@contextmanager
+def visitor(place: Site) -> Iterator[Browser]:
+    """A browser at the console of the proxy, by https."""
+    found = re.search(r"the console is at .*, port (\d+)", place.served.log.read_text())
+    assert found is not None
+    trusted = ssl.create_default_context(cafile=place.certificates.authority)
+    with Client(base_url=f"https://localhost:{found[1]}", verify=trusted, timeout=60) as client:
+        yield Browser(client)

@@ -16,7 +16,7 @@ import pytest
 
 from proxy.wire import messages
 from tests.certificates import Certificates, make_certificates
-from tests.e2e.outside import Site, site
+from tests.e2e.outside import Site, site, visitor
 from tests.issuer import AUDIENCE, ISSUER, Shown, key_set, public_jwk, rsa_key, shown_over_https, token
 from tests.wire.raw import SSL_REQUEST, RawClient, Reply, startup_packet
 
@@ -168,7 +168,6 @@ def shows_token() -> Iterator[list[str]]:
     libpq = ctypes.CDLL(str(next(libraries.glob("libpq-*"))))
     hook_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Request))
 
-    @hook_type
     def hook(kind: int, _connection: object, request: ctypes._Pointer[Request]) -> int:
         if kind != 1:
             return 0
@@ -177,7 +176,8 @@ def shows_token() -> Iterator[list[str]]:
         request.contents.token = shown[-1].encode()
         return 1
 
-    libpq.PQsetAuthDataHook(hook)
+    held = hook_type(hook)
+    libpq.PQsetAuthDataHook(held)
     yield shown
     libpq.PQsetAuthDataHook(None)
 
@@ -198,4 +198,17 @@ def test_a_reload_ends_sessions_of_groups_without_a_role(tmp_path: Path, certifi
         assert log_in(client, token(KEY))[-1].kind == "Z"
         place.edit(", analysts: analyst", "")
         ended = client.read_until("E")[-1].fields
-            assert ended["C"] == "57P01"
+        assert ended["C"] == "57P01"
+
+
+def test_the_console_says_that_it_takes_no_tokens(tmp_path: Path, certificates: Certificates) -> None:
+    (tmp_path / "keys.json").write_text(key_set(public_jwk(KEY, "one")))
+    written = section("keys.json").replace("  ca_file: ca.pem\n", "")
+    with (
+        site(tmp_path, certificates, written, {"ann": "analyst"}, "--console", "127.0.0.1:0") as place,
+        visitor(place) as browser,
+    ):
+        answer = browser.log_in("alice", "shop", "anything")
+        assert answer.status_code == 401
+        assert "the console takes passwords, and other logins of this database show tokens" in answer.text.lower()
+        assert browser.log_in("ann", "shop", "a pass word").status_code == 303

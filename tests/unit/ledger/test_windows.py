@@ -134,3 +134,11 @@ def test_each_limit_that_comes_back_has_its_sentence() -> None:
     assert first.endswith("over the lifetime of the data: epsilon 20 by budgets.dataset")
     assert second.startswith("shared_budget of guest: epsilon 1 comes back every day; worst case in a calendar year")
     assert list(worst_case_lines(changed)) == [first]
+
+
+def test_people_from_outside_have_the_sentence_of_their_role() -> None:
+    role = Role(name="guest", budget=EpsilonLimit(1, Refresh.DAY))
+    outside = replace(SETTINGS, groups=(("analysts", "guest"),))
+    users = Users(logins={}, roles={"guest": role, "other": replace(role, name="other")}, outside=outside)
+    (line,) = worst_case_lines(policy(), users)
+    assert line.startswith("budget of each guest from outside: epsilon 1 comes back every day")
