@@ -68,7 +68,7 @@ from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics, WaitingQueue, nothing_served
 from proxy.policy.model import Guest, Policy, PostgresSource
-from proxy.policy.outside import LdapLogins, NoOutside, TokenLogins, Vouched
+from proxy.policy.outside.logins import LdapLogins, NoOutside, TokenLogins, Vouched
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server

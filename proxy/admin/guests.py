@@ -19,10 +19,10 @@ from proxy.errors import FrontFailed
 from proxy.events import LoggedEvent, tell
 from proxy.front.front import Front
 from proxy.identity.passes import Passes
-from proxy.identity.refusals import NotVouched, Refusal, Unreachable
+from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
 from proxy.identity.vouchers import Voucher
 from proxy.policy.model import Guest, Users
-from proxy.policy.outside import LdapLogins, NoOutside, TokenLogins, Vouched, role_of, same_place
+from proxy.policy.outside.logins import LdapLogins, NoOutside, TokenLogins, Vouched, role_of, same_place
 from proxy.policy.users import is_reserved
 from proxy.session.dataset import Dataset
 
@@ -42,12 +42,12 @@ def guest_of(users: Users, vouched: Vouched) -> Guest:
     """
     outside = users.outside
     if isinstance(outside, NoOutside) or not same_place(outside, vouched.by):
-        raise NotVouched(Refusal.CHANGED, "the users file has changed meanwhile")
+        raise NotVouched(RefusalReason.CHANGED, "the users file has changed meanwhile")
     if users.is_of_file(vouched.name) or is_reserved(vouched.name):
-        raise NotVouched(Refusal.NAME_OF_FILE, "the name is taken")
+        raise NotVouched(RefusalReason.NAME_OF_FILE, "the name is taken")
     role = role_of(vouched.groups, outside.groups)
     if not role:
-        raise NotVouched(Refusal.NO_GROUP, "none of the groups gives a role")
+        raise NotVouched(RefusalReason.NO_GROUP, "none of the groups gives a role")
     return Guest(name=vouched.name, role=role, budget=users.roles[role].budget, groups=vouched.groups)
 
 

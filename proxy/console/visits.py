@@ -24,7 +24,7 @@ from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
 from proxy.errors import AuthenticationFailed, HushError, Unsupported
-from proxy.policy.outside import LdapLogins, TokenLogins, login_name
+from proxy.policy.outside.logins import LdapLogins, TokenLogins, login_name
 from proxy.wire.scram import parse_verifier
 
 _log = logging.getLogger("hushql")

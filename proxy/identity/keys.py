@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from proxy.errors import ConfigError
 from proxy.identity.refusals import Unreachable
 
-PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+VerifyingKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 _OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _OF_CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _LEAST_RSA_BITS = 2048
@@ -42,7 +42,7 @@ STALE_S = 24 * 3600.0
 class IssuerKey:
     """One key, with the signatures that are accepted of it."""
 
-    key: PublicKey = field(repr=False)
+    key: VerifyingKey = field(repr=False)
     algorithms: tuple[str, ...]
 
 

@@ -17,8 +17,8 @@ import ldap3
 from ldap3.core.exceptions import LDAPException
 from ldap3.core.tls import Tls
 
-from proxy.identity.refusals import NotVouched, Refusal, Unreachable
-from proxy.policy.outside import (
+from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
+from proxy.policy.outside.logins import (
     ENTRY,
     LOGIN,
     EntryAt,
@@ -77,7 +77,7 @@ class Ldap:
         Raises NotVouched.
         """
         if not password:
-            raise NotVouched(Refusal.EMPTY_PASSWORD, "the password is empty")
+            raise NotVouched(RefusalReason.EMPTY_PASSWORD, "the password is empty")
         with self._lookups() as connection:
             entry = self._entry(connection, login)
             self._check_password(entry, password)
@@ -100,9 +100,9 @@ class Ldap:
             base, scope, filter_ = where.base, ldap3.SUBTREE, f"(&{found}{settings.condition})"
         entries = self._search(connection, base, scope, filter_, settings.attribute)
         if not entries:
-            raise NotVouched(Refusal.UNKNOWN, "the directory has no such entry, or it does not pass the condition")
+            raise NotVouched(RefusalReason.UNKNOWN, "the directory has no such entry that passes the condition")
         if len(entries) > 1:
-            raise NotVouched(Refusal.AMBIGUOUS, "the directory has several such entries")
+            raise NotVouched(RefusalReason.AMBIGUOUS, "the directory has several such entries")
         return self._named(entries[0], login)
 
     def _named(self, found: Mapping[str, Any], login: str) -> _Entry:
@@ -116,15 +116,18 @@ class Ldap:
         values = [v for name, own in held if name.casefold() == wanted for v in own or ()]
         if len(values) != 1 or not found["dn"]:
             raise NotVouched(
-                Refusal.AMBIGUOUS, f"the entry has {len(values)} values of {self.settings.attribute}; it must have one"
+                RefusalReason.AMBIGUOUS,
+                f"the entry has {len(values)} values of {self.settings.attribute} instead of one",
             )
         try:
             own = values[0].decode("utf-8")
             name = login_name(own)
         except (UnicodeDecodeError, NoSuchName):
-            raise NotVouched(Refusal.BAD_NAME, f"the entry's {self.settings.attribute} cannot be a login") from None
+            raise NotVouched(
+                RefusalReason.BAD_NAME, f"the entry's {self.settings.attribute} cannot be a login"
+            ) from None
         if name != login:
-            raise NotVouched(Refusal.AMBIGUOUS, f"the entry's {self.settings.attribute} is another name")
+            raise NotVouched(RefusalReason.AMBIGUOUS, f"the entry's {self.settings.attribute} is another name")
         return _Entry(found["dn"], own, name)
 
     def _groups(self, connection: ldap3.Connection, entry: _Entry) -> frozenset[str]:
@@ -138,7 +141,7 @@ class Ldap:
         with self._connected(entry.dn, password) as connection:
             code = self._bind(connection)
         if code in _REFUSED:
-            raise NotVouched(Refusal.PASSWORD, f"the directory refuses the password (result {code})")
+            raise NotVouched(RefusalReason.PASSWORD, f"the directory refuses the password (result {code})")
         if code != _SUCCESS:
             raise Unreachable(f"the directory cannot say whether the password is right (result {code})")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Refusal(enum.Enum):
+class RefusalReason(enum.Enum):
     """The kinds of reasons, as the log has them."""
 
     EMPTY_PASSWORD = "empty_password"  # noqa: S105 - a name
@@ -25,7 +25,7 @@ class Refusal(enum.Enum):
 class NotVouched(Exception):
     """Nobody vouches. reason: its kind. words: for the log; never a password, a token or a claim's value."""
 
-    def __init__(self, reason: Refusal, words: str) -> None:
+    def __init__(self, reason: RefusalReason, words: str) -> None:
         super().__init__(words)
         self.reason = reason
         self.words = words
@@ -35,4 +35,4 @@ class Unreachable(NotVouched):
     """Whom the users file names to vouch cannot be asked, or gives no answer that can be used."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(Refusal.UNREACHABLE, words)
+        super().__init__(RefusalReason.UNREACHABLE, words)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import jwt
 
 from proxy.identity.keys import Keys
-from proxy.identity.refusals import NotVouched, Refusal
-from proxy.policy.outside import NoSuchName, TokenLogins, Vouched, login_name
+from proxy.identity.refusals import NotVouched, RefusalReason
+from proxy.policy.outside.logins import NoSuchName, TokenLogins, Vouched, login_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Tokens:
         try:
             return login_name(found if isinstance(found, str) else "")
         except NoSuchName as error:
-            raise NotVouched(Refusal.BAD_NAME, f"the claim {claim} cannot be a login") from error
+            raise NotVouched(RefusalReason.BAD_NAME, f"the claim {claim} cannot be a login") from error
 
     def _groups(self, claims: Mapping[str, object]) -> frozenset[str]:
         """Those groups of the token that give roles."""
@@ -92,4 +92,4 @@ class Tokens:
 
 
 def _refused(words: str) -> NotVouched:
-    return NotVouched(Refusal.TOKEN, f"the token is not accepted: {words}")
+    return NotVouched(RefusalReason.TOKEN, f"the token is not accepted: {words}")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from proxy.config import check_private
 from proxy.errors import ConfigError
-from proxy.identity.refusals import NotVouched, Refusal
-from proxy.policy.outside import (
+from proxy.identity.refusals import NotVouched, RefusalReason
+from proxy.policy.outside.logins import (
     KeysFrom,
     KeysIn,
     LdapLogins,
@@ -32,7 +32,7 @@ _MOST_BYTES = 1_000_000
 
 
 def _nobody(*_shown: str) -> NoReturn:
-    raise NotVouched(Refusal.CHANGED, "the users file has changed meanwhile")
+    raise NotVouched(RefusalReason.CHANGED, "the users file has changed meanwhile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from proxy.policy.outside import NoOutside, Outside
+from proxy.policy.outside.logins import NoOutside, Outside
 from proxy.policy.response import NotRandomized, Randomized
 from proxy.sqltypes import SqlType, Value
 

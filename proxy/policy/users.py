@@ -24,8 +24,8 @@ from proxy.policy.budgets import read_account
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
 from proxy.policy.document import SCHEMA_URL, AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
-from proxy.policy.outside import NoOutside, Outside
-from proxy.policy.outside_document import LdapDocument, TokensDocument, read_ldap, read_tokens
+from proxy.policy.outside.document import LdapDocument, TokensDocument, read_ldap, read_tokens
+from proxy.policy.outside.logins import NoOutside, Outside
 from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tree import read_tree

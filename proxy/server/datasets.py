@@ -14,7 +14,7 @@ from types import MappingProxyType
 from proxy.front.front import Lease
 from proxy.identity.passes import Pass
 from proxy.policy.model import Guest, Limits, Users
-from proxy.policy.outside import Vouched
+from proxy.policy.outside.logins import Vouched
 from proxy.session.contract import Sessions
 
 

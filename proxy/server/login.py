@@ -23,9 +23,9 @@ from proxy.errors import (
     UnknownDatabase,
 )
 from proxy.identity.passes import Pass
-from proxy.identity.refusals import NotVouched, Refusal
+from proxy.identity.refusals import NotVouched, RefusalReason
 from proxy.policy.model import Guest, Login
-from proxy.policy.outside import NoSuchName, Vouched, login_name
+from proxy.policy.outside.logins import NoSuchName, Vouched, login_name
 from proxy.server.datasets import (
     Datasets,
     DirectoryVouches,
@@ -224,7 +224,7 @@ async def _by_password(greeted: Greeted, directory: DirectoryVouches, datasets: 
     began_s = asyncio.get_running_loop().time()
     try:
         if not password:
-            raise NotVouched(Refusal.EMPTY_PASSWORD, "the password is empty")
+            raise NotVouched(RefusalReason.EMPTY_PASSWORD, "the password is empty")
         name = _name(greeted, datasets)
         return await _welcomed(await directory.vouch(name, password), greeted, datasets)
     except NotVouched as refused:
@@ -246,13 +246,13 @@ async def _by_token(greeted: Greeted, issuer: IssuerVouches, datasets: Datasets)
     began_s = asyncio.get_running_loop().time()
     try:
         if isinstance(token, bearer.NoToken):
-            raise NotVouched(Refusal.NO_TOKEN, "the client asks where tokens come from")
+            raise NotVouched(RefusalReason.NO_TOKEN, "the client asks where tokens come from")
         name, vouched = _name(greeted, datasets), await issuer.vouch(token)
         if vouched.name != name:
-            raise NotVouched(Refusal.NAME_OF_TOKEN, "the token is of another login")
+            raise NotVouched(RefusalReason.NAME_OF_TOKEN, "the token is of another login")
         return await _welcomed(vouched, greeted, datasets)
     except NotVouched as refused:
-        if refused.reason is not Refusal.NO_TOKEN:
+        if refused.reason is not RefusalReason.NO_TOKEN:
             await _until_grid(began_s)
         link.write(bearer.refusal(issuer.discovery))
         if not bearer.is_end(await _read_password(greeted)):
@@ -266,9 +266,9 @@ def _name(greeted: Greeted, datasets: Datasets) -> str:
     try:
         name = login_name(greeted.startup.user)
     except NoSuchName as error:
-        raise NotVouched(Refusal.BAD_NAME, str(error)) from error
+        raise NotVouched(RefusalReason.BAD_NAME, str(error)) from error
     if any(d.users.is_of_file(name) for d in _meant(datasets, greeted.startup.database)):
-        raise NotVouched(Refusal.NAME_OF_FILE, "the users file has a login that differs in case alone")
+        raise NotVouched(RefusalReason.NAME_OF_FILE, "the users file has a login that differs in case alone")
     return name
 
 

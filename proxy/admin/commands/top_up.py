@@ -16,7 +16,7 @@ from proxy.ledger.base import AccountTotal, Gift
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.figures import figure
 from proxy.policy.model import Accounting, AccountLimit, EpsilonLimit, Policy, Refresh, Users
-from proxy.policy.outside import NoSuchName, login_name
+from proxy.policy.outside.logins import NoSuchName, login_name
 from proxy.policy.users import UNCHECKED
 
 _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
@@ -165,7 +165,7 @@ def _of_guest(name: str, users: Users, policy: Policy) -> int | NoLastingLimit:
     if len(limits) != 1:
         raise ConfigError(
             f"{name} is no login of the users file, and roles that groups give have different budgets",
-            hint="So the limit of the account is not known. Give these roles the same budget, or name a role's account.",
+            hint="So the limit is not known. Give these roles the same budget, or name the account of a role.",
         )
     return limits.pop()
 

@@ -15,10 +15,10 @@ from proxy.admin.guests import IDLE_S, Guests, guest_of, kept_guests
 from proxy.errors import FrontFailed
 from proxy.front.front import Front
 from proxy.identity.passes import Passes
-from proxy.identity.refusals import NotVouched, Refusal, Unreachable
+from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
 from proxy.identity.vouchers import Voucher
 from proxy.policy.model import EpsilonLimit, Guest, Login, NoLimit, Role, Users
-from proxy.policy.outside import NoOutside, Vouched
+from proxy.policy.outside.logins import NoOutside, Vouched
 from proxy.session.dataset import Dataset
 from tests.unit.identity.directory import FakeDirectory
 from tests.unit.identity.test_ldap import GROUP, OTHER, settings
@@ -34,7 +34,7 @@ def vouched(name: str = "alice", *groups: str, by: Any = LDAP) -> Vouched:
     return Vouched(name=name, groups=frozenset(groups or (GROUP,)), by=by)
 
 
-def refusal(users: Users, shown: Vouched) -> Refusal:
+def refusal(users: Users, shown: Vouched) -> RefusalReason:
     with pytest.raises(NotVouched) as caught:
         guest_of(users, shown)
     return caught.value.reason
@@ -50,18 +50,18 @@ def test_a_guest_has_the_role_and_budget_that_the_first_group_gives() -> None:
 
 
 def test_no_guest_has_a_name_of_the_users_file_or_of_postgres() -> None:
-    assert refusal(USERS, vouched("ann")) is Refusal.NAME_OF_FILE
-    assert refusal(USERS, vouched("postgres")) is Refusal.NAME_OF_FILE
-    assert refusal(USERS, vouched("pg_me")) is Refusal.NAME_OF_FILE
+    assert refusal(USERS, vouched("ann")) is RefusalReason.NAME_OF_FILE
+    assert refusal(USERS, vouched("postgres")) is RefusalReason.NAME_OF_FILE
+    assert refusal(USERS, vouched("pg_me")) is RefusalReason.NAME_OF_FILE
 
 
 def test_a_guest_needs_a_group_and_a_users_file_that_still_says_so() -> None:
-    assert refusal(USERS, vouched("alice", "cn=others")) is Refusal.NO_GROUP
-    assert refusal(replace(USERS, outside=NoOutside()), vouched()) is Refusal.CHANGED
-    assert refusal(replace(USERS, outside=SETTINGS), vouched()) is Refusal.CHANGED
-    assert refusal(replace(USERS, outside=replace(LDAP, host="other")), vouched()) is Refusal.CHANGED
+    assert refusal(USERS, vouched("alice", "cn=others")) is RefusalReason.NO_GROUP
+    assert refusal(replace(USERS, outside=NoOutside()), vouched()) is RefusalReason.CHANGED
+    assert refusal(replace(USERS, outside=SETTINGS), vouched()) is RefusalReason.CHANGED
+    assert refusal(replace(USERS, outside=replace(LDAP, host="other")), vouched()) is RefusalReason.CHANGED
     moved = replace(LDAP, groups=(), recheck_s=1.0, timeout_s=1.0)
-    assert refusal(replace(USERS, outside=moved), vouched()) is Refusal.NO_GROUP
+    assert refusal(replace(USERS, outside=moved), vouched()) is RefusalReason.NO_GROUP
     tokens = replace(USERS, outside=replace(SETTINGS, leeway_s=0.0))
     assert guest_of(tokens, vouched("alice", "analysts", by=SETTINGS)).role == "analyst"
 
@@ -171,7 +171,11 @@ def test_who_is_in_no_group_any_more_is_a_guest_no_more() -> None:
             await scene.guests.welcome(vouched(name))
         passes = scene.guests.passes
         used = passes.give("bob").user
-        scene.groups |= {"alice": NotVouched(Refusal.UNKNOWN, "gone"), "bob": frozenset(), "carol": frozenset({OTHER})}
+        scene.groups |= {
+            "alice": NotVouched(RefusalReason.UNKNOWN, "gone"),
+            "bob": frozenset(),
+            "carol": frozenset({OTHER}),
+        }
         assert await scene.guests.look(frozenset({"alice", "carol"})) == {"alice", "bob"}
         assert scene.known == {"carol": "boss"}
         assert used not in passes

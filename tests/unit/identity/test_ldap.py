@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from proxy.identity.ldap import Ldap
-from proxy.identity.refusals import NotVouched, Refusal, Unreachable
-from proxy.policy.outside import (
+from proxy.identity.refusals import NotVouched, RefusalReason, Unreachable
+from proxy.policy.outside.logins import (
     Anonymous,
     EntryAt,
     EntryUnder,
@@ -59,7 +59,7 @@ def ldap(directory: FakeDirectory, certificates: Certificates, **changes: object
     return Ldap(replace(settings(directory), **changes), context, "service")  # type: ignore[arg-type]
 
 
-def refusal(asked: Ldap, login: str = "alice", password: str = "right") -> Refusal:
+def refusal(asked: Ldap, login: str = "alice", password: str = "right") -> RefusalReason:
     with pytest.raises(NotVouched) as caught:
         asked.vouch(login, password)
     assert "right" not in caught.value.words.replace("is right", "")
@@ -80,7 +80,7 @@ def test_starttls_comes_before_anything_is_said(certificates: Certificates) -> N
         asked = ldap(filled(plain), certificates, security=LdapSecurity.STARTTLS)
         assert asked.vouch("alice", "right").name == "alice"
         plain.offers_tls, known = False, len(plain.names)
-        assert refusal(asked) is Refusal.UNREACHABLE
+        assert refusal(asked) is RefusalReason.UNREACHABLE
         assert len(plain.names) == known
 
 
@@ -88,25 +88,25 @@ def test_a_wrong_password_is_told_from_a_directory_that_cannot_say(
     directory: FakeDirectory, certificates: Certificates
 ) -> None:
     asked = ldap(directory, certificates, service=Anonymous())
-    assert refusal(asked, password="wrong") is Refusal.PASSWORD
+    assert refusal(asked, password="wrong") is RefusalReason.PASSWORD
     assert directory.names[0] == ""
-    for code, reason in ((53, Refusal.PASSWORD), (19, Refusal.PASSWORD), (51, Refusal.UNREACHABLE),
-                         (10, Refusal.UNREACHABLE)):  # fmt: skip
+    for code, reason in ((53, RefusalReason.PASSWORD), (19, RefusalReason.PASSWORD), (51, RefusalReason.UNREACHABLE),
+                         (10, RefusalReason.UNREACHABLE)):  # fmt: skip
         directory.bind_code = code
         assert refusal(asked) is reason
 
 
 def test_an_empty_password_is_never_an_anonymous_bind(directory: FakeDirectory, certificates: Certificates) -> None:
-    assert refusal(ldap(directory, certificates), password="") is Refusal.EMPTY_PASSWORD
+    assert refusal(ldap(directory, certificates), password="") is RefusalReason.EMPTY_PASSWORD
     assert directory.names == []
 
 
 def test_an_entry_has_one_name_and_it_is_the_logins(directory: FakeDirectory, certificates: Certificates) -> None:
     asked = ldap(directory, certificates)
-    assert refusal(asked, "bob") is Refusal.UNKNOWN
+    assert refusal(asked, "bob") is RefusalReason.UNKNOWN
     for values, reason in (
-        ([b"alice", b"alicia"], Refusal.AMBIGUOUS), ([], Refusal.AMBIGUOUS), ([b"alicia"], Refusal.AMBIGUOUS),
-        ([b"\xff"], Refusal.BAD_NAME), ([b"al ice"], Refusal.BAD_NAME),
+        ([b"alice", b"alicia"], RefusalReason.AMBIGUOUS), ([], RefusalReason.AMBIGUOUS), ([b"alicia"], RefusalReason.AMBIGUOUS),
+        ([b"\xff"], RefusalReason.BAD_NAME), ([b"al ice"], RefusalReason.BAD_NAME),
     ):  # fmt: skip
         directory.entries[ALICE] = {"uid": values}
         assert refusal(asked) is reason
@@ -118,7 +118,7 @@ def test_two_entries_of_one_login_are_none(directory: FakeDirectory, certificate
     directory.entries[ALICE] = {"uid": [b"alice"]}
     assert asked.vouch("alice", "right").groups == {GROUP}
     directory.entries[f"uid=alice,ou=more,{PEOPLE}"] = {"uid": [b"alice"]}
-    assert refusal(asked) is Refusal.AMBIGUOUS
+    assert refusal(asked) is RefusalReason.AMBIGUOUS
 
 
 def test_signs_in_names_never_change_a_question(directory: FakeDirectory, certificates: Certificates) -> None:
@@ -136,11 +136,11 @@ def test_signs_in_names_never_change_a_question(directory: FakeDirectory, certif
 def test_whatever_fails_lets_nobody_in(directory: FakeDirectory, certificates: Certificates) -> None:
     asked = ldap(directory, certificates)
     directory.search_code = 50
-    assert refusal(asked) is Refusal.UNREACHABLE
+    assert refusal(asked) is RefusalReason.UNREACHABLE
     directory.search_code, directory.passwords[SERVICE] = 0, "another"
-    assert refusal(asked) is Refusal.UNREACHABLE
+    assert refusal(asked) is RefusalReason.UNREACHABLE
     directory.is_mute = True
-    assert refusal(replace(asked, settings=replace(asked.settings, timeout_s=0.5))) is Refusal.UNREACHABLE
+    assert refusal(replace(asked, settings=replace(asked.settings, timeout_s=0.5))) is RefusalReason.UNREACHABLE
     with pytest.raises(Unreachable):
         replace(asked, settings=replace(asked.settings, port=1)).groups_of("alice")
 
@@ -150,8 +150,8 @@ def test_a_certificate_of_another_authority_or_host_is_refused(
 ) -> None:
     asked = ldap(directory, certificates)
     strangers = ssl.create_default_context(cafile=make_certificates(tmp_path).authority)
-    assert refusal(replace(asked, context=strangers)) is Refusal.UNREACHABLE
-    assert refusal(replace(asked, settings=replace(asked.settings, host="127.0.0.2"))) is Refusal.UNREACHABLE
+    assert refusal(replace(asked, context=strangers)) is RefusalReason.UNREACHABLE
+    assert refusal(replace(asked, settings=replace(asked.settings, host="127.0.0.2"))) is RefusalReason.UNREACHABLE
     assert directory.names == []
 
 
@@ -159,4 +159,4 @@ def test_an_answer_that_is_none_lets_nobody_in(
     directory: FakeDirectory, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.unit.identity.directory._entry", lambda *_: (b"\xff\xff\xff",))
-    assert refusal(ldap(directory, certificates)) is Refusal.UNREACHABLE
+    assert refusal(ldap(directory, certificates)) is RefusalReason.UNREACHABLE

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from proxy.identity.keys import FileKeys
-from proxy.identity.refusals import NotVouched, Refusal
+from proxy.identity.refusals import NotVouched, RefusalReason
 from proxy.identity.tokens import Tokens
-from proxy.policy.outside import KeysIn, TokenLogins
+from proxy.policy.outside.logins import KeysIn, TokenLogins
 from tests.issuer import AUDIENCE, ISSUER, claims, ec_key, key_set, public_jwk, rsa_key, token
 
 KEY, OTHER, CURVE, EDWARDS = rsa_key(), rsa_key(), ec_key(), Ed25519PrivateKey.generate()
@@ -30,7 +30,7 @@ KEYS = FileKeys(
 )  # fmt: skip
 
 
-def refusal(shown: str, settings: TokenLogins = SETTINGS) -> Refusal:
+def refusal(shown: str, settings: TokenLogins = SETTINGS) -> RefusalReason:
     with pytest.raises(NotVouched) as caught:
         Tokens(settings, KEYS).vouch(shown)
     assert shown not in caught.value.words
@@ -62,36 +62,36 @@ def test_keys_of_other_kinds(key: object, kid: str, algorithm: str) -> None:
     ],
 )  # fmt: skip
 def test_claims_that_are_wrong_or_missing(changes: dict[str, Any]) -> None:
-    assert refusal(token(KEY, **changes)) is Refusal.TOKEN
+    assert refusal(token(KEY, **changes)) is RefusalReason.TOKEN
 
 
 def test_a_signature_of_anybody_else_is_refused() -> None:
-    assert refusal(token(OTHER)) is Refusal.TOKEN
-    assert refusal(token(KEY, kid="of nobody")) is Refusal.TOKEN
-    assert refusal(token(KEY, kid="")) is Refusal.TOKEN  # there are several keys
+    assert refusal(token(OTHER)) is RefusalReason.TOKEN
+    assert refusal(token(KEY, kid="of nobody")) is RefusalReason.TOKEN
+    assert refusal(token(KEY, kid="")) is RefusalReason.TOKEN  # there are several keys
     good = token(KEY)
-    assert refusal(good[:-4] + "AAAA") is Refusal.TOKEN
+    assert refusal(good[:-4] + "AAAA") is RefusalReason.TOKEN
     head, body, signature = token(KEY, sub="bob").split(".")
-    assert refusal(".".join((head, good.split(".")[1], signature))) is Refusal.TOKEN
+    assert refusal(".".join((head, good.split(".")[1], signature))) is RefusalReason.TOKEN
     assert body
 
 
 def test_only_signatures_without_a_shared_secret_count() -> None:
     public = KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    assert refusal(jwt.encode(claims(), "", algorithm="none", headers={"kid": "one"})) is Refusal.TOKEN
+    assert refusal(jwt.encode(claims(), "", algorithm="none", headers={"kid": "one"})) is RefusalReason.TOKEN
     head = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"one","typ":"JWT"}')
     body = token(KEY).split(".")[1].encode()
     hmac = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     signature = jwt.utils.base64url_encode(hmac.sign(head + b"." + body, public))
-    assert refusal((head + b"." + body + b"." + signature).decode()) is Refusal.TOKEN
-    assert refusal(token(KEY, algorithm="RS384")) is Refusal.TOKEN
-    assert refusal(token(OTHER, "pss", "RS256")) is Refusal.TOKEN  # its key is for PS256 alone
-    assert refusal(token(KEY), replace(SETTINGS, algorithms=("ES256",))) is Refusal.TOKEN
+    assert refusal((head + b"." + body + b"." + signature).decode()) is RefusalReason.TOKEN
+    assert refusal(token(KEY, algorithm="RS384")) is RefusalReason.TOKEN
+    assert refusal(token(OTHER, "pss", "RS256")) is RefusalReason.TOKEN  # its key is for PS256 alone
+    assert refusal(token(KEY), replace(SETTINGS, algorithms=("ES256",))) is RefusalReason.TOKEN
 
 
 @pytest.mark.parametrize("shown", ["", "abc", "a.b.c", "....", token(KEY).replace(".", "", 1)])
 def test_what_is_no_token(shown: str) -> None:
-    assert refusal(shown or "=") is Refusal.TOKEN
+    assert refusal(shown or "=") is RefusalReason.TOKEN
 
 
 @pytest.mark.parametrize("header", [{"kid": 7}, {"kid": "one", "crit": ["exp"]}])
@@ -101,18 +101,18 @@ def test_headers_that_are_not_understood(header: dict[str, object]) -> None:
     except jwt.PyJWTError:
         head = jwt.utils.base64url_encode(b'{"alg":"RS256","kid":7}').decode()
         shown = f"{head}.{token(KEY).split('.', 1)[1]}"
-    assert refusal(shown) is Refusal.TOKEN
+    assert refusal(shown) is RefusalReason.TOKEN
 
 
 def test_names_that_cannot_be_logins() -> None:
     for name in ("", "al ice", "Älice", "a" * 64, 7, None, ["alice"], "alice+2"):
-        assert refusal(token(KEY, preferred=name), replace(SETTINGS, login_claim="preferred")) is Refusal.BAD_NAME
+        assert refusal(token(KEY, preferred=name), replace(SETTINGS, login_claim="preferred")) is RefusalReason.BAD_NAME
 
 
 def test_an_email_must_be_verified() -> None:
     by_mail = replace(SETTINGS, login_claim="email")
-    assert refusal(token(KEY, email="a@b.example"), by_mail) is Refusal.TOKEN
-    assert refusal(token(KEY, email="a@b.example", email_verified="true"), by_mail) is Refusal.TOKEN
+    assert refusal(token(KEY, email="a@b.example"), by_mail) is RefusalReason.TOKEN
+    assert refusal(token(KEY, email="a@b.example", email_verified="true"), by_mail) is RefusalReason.TOKEN
     found = Tokens(by_mail, KEYS).vouch(token(KEY, email="A@b.example", email_verified=True))
     assert found.name == "a@b.example"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ConfigError
-from proxy.identity.refusals import NotVouched, Refusal
+from proxy.identity.refusals import NotVouched, RefusalReason
 from proxy.identity.vouchers import open_voucher
-from proxy.policy.outside import Anonymous, KeysFrom, KeysIn, NoOutside, ServiceAccount
+from proxy.policy.outside.logins import Anonymous, KeysFrom, KeysIn, NoOutside, ServiceAccount
 from tests.certificates import make_certificates
 from tests.issuer import key_set, public_jwk, rsa_key, token
 from tests.unit.identity.directory import FakeDirectory
@@ -23,7 +23,7 @@ LDAP = settings(FakeDirectory(1))
 def test_nobody_vouches_by_default() -> None:
     with pytest.raises(NotVouched) as caught:
         open_voucher(NoOutside()).by_password("alice", "right")
-    assert caught.value.reason is Refusal.CHANGED
+    assert caught.value.reason is RefusalReason.CHANGED
 
 
 def test_a_directory_needs_the_password_of_its_account(tmp_path: Path) -> None:

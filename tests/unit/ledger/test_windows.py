@@ -17,6 +17,7 @@ from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon, worst_case
 from proxy.ledger.windows import day_of, first_day, most_in_a_year, window_end
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import Budgets, EpsilonLimit, NoLimit, Privacy, Refresh, Role, Users
+from tests.unit.identity.test_tokens import SETTINGS
 from tests.unit.sql.corpus import policy
 
 CALENDAR = (Refresh.DAY, Refresh.WEEK, Refresh.MONTH)

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.errors import PolicyError
 from proxy.policy.model import EpsilonLimit, Guest, Login, NoLimit, Users
-from proxy.policy.outside import (
+from proxy.policy.outside.logins import (
     Anonymous,
     EntryAt,
     EntryUnder,

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from proxy.policy.document import Document, DurationText
-from proxy.policy.outside import (
+from proxy.policy.outside.logins import (
     ENTRY,
     LOGIN,
     Anonymous,
