@@ -105,7 +105,8 @@ def test_an_entry_has_one_name_and_it_is_the_logins(directory: FakeDirectory, ce
     asked = ldap(directory, certificates)
     assert refusal(asked, "bob") is RefusalReason.UNKNOWN
     for values, reason in (
-        ([b"alice", b"alicia"], RefusalReason.AMBIGUOUS), ([], RefusalReason.AMBIGUOUS), ([b"alicia"], RefusalReason.AMBIGUOUS),
+        ([b"alice", b"alicia"], RefusalReason.AMBIGUOUS), ([], RefusalReason.AMBIGUOUS),
+        ([b"alicia"], RefusalReason.AMBIGUOUS),
         ([b"\xff"], RefusalReason.BAD_NAME), ([b"al ice"], RefusalReason.BAD_NAME),
     ):  # fmt: skip
         directory.entries[ALICE] = {"uid": values}
