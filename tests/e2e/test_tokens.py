@@ -93,6 +93,13 @@ def test_a_token_opens_a_session_of_its_login_and_role(place: Site) -> None:
     assert (last["login"], last["role"], last["method"]) == ("alice", "analyst", "oauth")
 
 
+def test_a_name_with_signs_is_a_login_like_any(place: Site) -> None:
+    for name in ("jane.doe@example.org", "0-_all.", "all"):
+        with encrypted(place, name) as client:
+            assert log_in(client, token(KEY, sub=name))[-1].kind == "Z"
+            assert client.query("SELECT current_user")[1].row == (name.encode(),)
+
+
 def test_who_shows_no_token_is_told_where_tokens_come_from(place: Site) -> None:
     for wrong, reason in (("", "no_token"), (token(rsa_key()), "bad_token"), (token(KEY, sub="b"), "token_of_another"),
                           (token(KEY, groups=["others"]), "no_group"), (token(KEY, aud="other"), "bad_token"),
