@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from proxy.errors import PolicyError
 from proxy.policy.model import EpsilonLimit, Guest, Login, NoLimit, Users
+from proxy.policy.outside.document import LdapDocument, TokensDocument
 from proxy.policy.outside.logins import (
     Anonymous,
     EntryAt,
@@ -164,3 +167,17 @@ def test_values_are_written_so_that_they_stay_one_value() -> None:
     assert escaped_in_dn(" ") == "\\20"
     assert escaped_in_filter("a*(b)\\\0") == "a\\2a\\28b\\29\\5c\\00"
     assert EntryAt("uid={login},dc=org").dn("a,dc=b") == "uid=a\\,dc\\=b,dc=org"
+
+
+def test_the_examples_of_the_guide_are_right() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guide" / "admin.md").read_text(encoding="utf-8")
+    roles = "roles: {steward: {}, analyst: {}}\n"
+    blocks = [b for b in re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL) if "\nldap:" in b or "\noauth:" in b]
+    ldap, tokens = (users_of(roles + block).outside for block in blocks)
+    assert isinstance(ldap, LdapLogins)
+    assert isinstance(tokens, TokenLogins)
+    assert [role for _, role in ldap.groups] == [role for _, role in tokens.groups] == ["steward", "analyst"]
+    for kind, document in (("ldap", LdapDocument), ("oauth", TokensDocument)):
+        table = guide[guide.index(f"| key of `{kind}` |") :].split("\n\n")[0]
+        told = set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in table.splitlines())))
+        assert told - {kind} == set(document.model_fields), kind
