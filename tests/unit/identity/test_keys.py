@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 
 from proxy.errors import ConfigError
@@ -48,9 +49,10 @@ def keys_at(url: str, certificates: Certificates, clock: Clock, timeout_s: float
 
 
 def test_keys_have_the_signatures_that_fit_them() -> None:
-    found = read_keys(key_set(ONE, public_jwk(CURVE, "two"), public_jwk(RSA, "three", alg="RS256")), ACCEPTED)
+    edwards = public_jwk(Ed25519PrivateKey.generate(), "four")
+    found = read_keys(key_set(ONE, public_jwk(CURVE, "two"), public_jwk(RSA, "three", alg="RS256"), edwards), ACCEPTED)
     assert {name: key.algorithms for name, key in found.items()} == {
-        "one": ("RS256",), "two": ("ES256",), "three": ("RS256",)
+        "one": ("RS256",), "two": ("ES256",), "three": ("RS256",), "four": ("EdDSA",)
     }  # fmt: skip
     assert found_in(found, "two") is found["two"]
     assert found_in(found, "") is None
