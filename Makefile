@@ -83,7 +83,7 @@ accuracy: $(STAMP) ## compare answers about flights, batting, the shop (ADULT=pa
 	@$(if $(ADULT),cp '$(ADULT)' $(ACCURACY)/adult.csv)
 	$(BIN)/python -m benchmarks.accuracy.real $(ACCURACY)
 
-clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg, Ruby's pg and Chromium against a running server
+clients: $(STAMP) ## psql, pgJDBC, psqlODBC, node-postgres, PDO, DBD::Pg, Ruby's pg, Chromium and a directory against a running server
 	@sh tests/clients/install.sh
 	$(BIN)/python -m pytest -m clients tests/clients
 

@@ -26,6 +26,7 @@ from proxy.admin.commands.profile import Profiled, wishes_of
 from proxy.admin.control import Control
 from proxy.admin.data_check import data_problems
 from proxy.admin.files import read_policy, read_with_text
+from proxy.admin.guests import Guests
 from proxy.admin.hosting import Hosted, Opener, PublicSource, Reloading, keep_promise
 from proxy.admin.kept_policies import keep_policy
 from proxy.admin.ledger_place import InFiles, InPostgres
@@ -59,12 +60,15 @@ from proxy.front.front import Front, FrontOptions
 from proxy.front.reader import FrontReader
 from proxy.front.schema import GUARD
 from proxy.front.server import FrontEvent
+from proxy.identity.passes import Passes
+from proxy.identity.vouchers import open_voucher
 from proxy.ledger.base import Ledger
 from proxy.ledger.postgres.ledger import PostgresLedger
 from proxy.ledger.sqlite.directory import DirectoryInUse
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.metrics import Metrics, WaitingQueue, nothing_served
-from proxy.policy.model import Policy, PostgresSource
+from proxy.policy.model import Guest, Policy, PostgresSource
+from proxy.policy.outside.logins import LdapLogins, NoOutside, TokenLogins, Vouched
 from proxy.server import datasets as served
 from proxy.server.datasets import ServedDataset
 from proxy.server.listener import Server
@@ -79,6 +83,7 @@ from proxy.session.learning.profiling import profile as profile_units
 from proxy.session.pricing.dry_run import dry_run
 from proxy.session.session import ClientSession, Workers
 from proxy.session.uses import Uses
+from proxy.wire.bearer import discovery_of
 from proxy.workers.pool import Pool
 
 _log = logging.getLogger("hushql")
@@ -143,6 +148,8 @@ class Proxy:
             private=Threads(16, "hushql-private"), local=Threads(4, "hushql-local"),
         )  # fmt: skip
         self._undo.callback(self._workers.waiting.shutdown, cancel_futures=True)
+        self._lookups = ThreadPoolExecutor(8, "hushql-login")
+        self._undo.callback(self._lookups.shutdown, wait=False, cancel_futures=True)
         self._undo.callback(self._workers.private.close)
         self._undo.callback(self._workers.local.close)
         opener = Opener(
@@ -158,18 +165,14 @@ class Proxy:
         options = served.ServerOptions(
             sockets=sockets, tls=tls, mock_secret=mock_secret, max_greeting=max(MOST_STRANGERS, sessions)
         )
-        server = Server(options, self._served(), salt_bytes)
+        self._server = server = Server(options, self._served(), salt_bytes)
         reloading = self._reloading(server, opener)
         self._undo.callback(reloading.close)
         await server.start()
         self._undo.push_async_callback(server.stop, _DRAIN_S)
         for _, policy in policies:  # not before: it takes a second of what the start needs
             self._noise[distribution_of(policy.privacy.accounting)].warm()
-        watch = reloading.watch()
-        running = asyncio.get_running_loop().create_task(watch.run())
-        running.add_done_callback(_watch_ended)
-        self._undo.push_async_callback(_cancelled, running)
-        self._undo.enter_context(poked_by_hangup(watch))
+        self._watch(reloading)
         if isinstance(self._config.console, Listen):
             await self._open_console(server, reloading)
         profiling = Profiling(
@@ -178,6 +181,15 @@ class Proxy:
         refreshing = Refreshing(self._hosted, reloading, profiling.answer)
         self._undo.callback((await Control.start(self._config.state, refreshing.answer)).close)
         return server
+
+    def _watch(self, reloading: Reloading) -> None:
+        """Look at files, and at guests of all datasets, from now on."""
+        watch = reloading.watch()
+        for work in (watch.run(), *(self._look_at_guests(hosted) for hosted in self._hosted)):
+            running = asyncio.get_running_loop().create_task(work)
+            running.add_done_callback(_watch_ended)
+            self._undo.push_async_callback(_cancelled, running)
+        self._undo.enter_context(poked_by_hangup(watch))
 
     def _measure(self, thinking: Pool) -> None:
         """Let the metrics tell of what is served, and of what waits."""
@@ -238,11 +250,11 @@ class Proxy:
             dataset = hosted.dataset
             return ServedPolicy(
                 path=hosted.path, users_path=hosted.users_path, policy=lambda: dataset.current.policy,
-                users=lambda: dataset.current.users, take=partial(reloading.take, hosted),
+                users=lambda: dataset.current.users, passes=hosted.guests.passes, take=partial(reloading.take, hosted),
             )  # fmt: skip
 
         serving = Serving(
-            address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles) and tls.is_required),
+            address=address_of(server.listening, must_encrypt=isinstance(tls, TlsFiles)),
             datasets={h.name: policy_of(h) for h in self._hosted}, books=self._books(), state=self._config.state,
             random_bytes=salt_bytes, clock=asyncio.get_running_loop().time, is_encrypted=isinstance(tls, TlsFiles),
             tour="shop" if self._config.is_demo else "", shows_statements=self._config.log_statements,
@@ -266,9 +278,26 @@ class Proxy:
                 sessions=_Sessions(h, self._workers, self._metrics),
                 lease=h.front.lease,
                 guard=GUARD,
+                outsiders=_outsiders(h.guests),
+                welcome=partial(self._welcome, h),
+                passes=h.guests.passes,
             )
             for h in self._hosted
         }
+
+    async def _welcome(self, hosted: Hosted, vouched: Vouched) -> Guest:
+        guest = await hosted.guests.welcome(vouched)
+        self._server.serve(self._served())
+        return guest
+
+    async def _look_at_guests(self, hosted: Hosted) -> None:
+        """Look again and again whether guests may stay, and end the sessions of those who may not."""
+        while True:
+            await hosted.guests.wait()
+            gone = await hosted.guests.look(self._server.open_logins(hosted.name))
+            self._server.serve(self._served())
+            for login in gone:
+                self._server.end_login(hosted.name, login)
 
     # --- one dataset --------------------------------------------------------------------------------------
 
@@ -287,9 +316,14 @@ class Proxy:
         reader = FrontReader(front.connect_reader)
         self._undo.callback(reader.close)
         dataset.reader = reader
+        clock = asyncio.get_running_loop().time
+        guests = Guests(
+            dataset=dataset, front=front, threads=self._lookups, passes=Passes(salt_bytes, clock), clock=clock,
+            voucher=await asyncio.to_thread(open_voucher, version.users.outside),
+        )  # fmt: skip
         return Hosted(
             path=path, users_path=opener.users_path(policy), dataset=dataset, front=front, public=public,
-            plans=PlanCache(),
+            plans=PlanCache(), guests=guests,
         )  # fmt: skip
 
     def _front_options(self) -> FrontOptions:
@@ -300,8 +334,11 @@ class Proxy:
     def _reloading(self, server: Server, opener: Opener) -> Reloading:
         def serve_new(hosted: Hosted, old: Version) -> None:
             server.serve(self._served())
-            for login in set(old.users.logins) - set(hosted.dataset.current.users.logins):
+            now = hosted.dataset.current.users
+            gone = (set(old.users.logins) - set(now.logins)) | (set(old.users.guests) - set(now.guests))
+            for login in gone:
                 server.end_login(hosted.name, login)
+            hosted.guests.poke()
 
         return Reloading(self._hosted, opener, self._metrics, serve_new)
 
@@ -319,6 +356,16 @@ def _open_engine(policy: Policy, spill: Path) -> Engine:
 def _secret(state: Path, ledger: Ledger, name: str) -> bytes:
     """Drawn once for the state directory, or for all proxies that share a ledger."""
     return ledger.shared_secret(name, kept_secret(state / name))
+
+
+def _outsiders(guests: Guests) -> served.Outsiders:
+    match guests.dataset.current.users.outside:
+        case NoOutside():
+            return served.NobodyVouches()
+        case LdapLogins(clear_on_loopback=clear):
+            return served.DirectoryVouches(vouch=guests.by_password, clear_on_loopback=clear)
+        case TokenLogins(issuer=issuer, scope=scope):
+            return served.IssuerVouches(vouch=guests.by_token, discovery=discovery_of(issuer, scope))
 
 
 class _Sessions:
@@ -426,9 +473,9 @@ def check_own_package() -> None:
 
 
 def _watch_ended(task: asyncio.Task[None]) -> None:
-    """Without the watch a removed login would stay: end the proxy rather than go on with old files."""
+    """Without the watch a removed login or guest would stay: end the proxy rather than go on with what was."""
     if not task.cancelled() and task.exception() is not None:
-        _log.critical("policy files are no longer watched (%s); ending", type(task.exception()).__name__)
+        _log.critical("policy files or guests are no longer watched (%s); ending", type(task.exception()).__name__)
         signal.raise_signal(signal.SIGTERM)
 
 

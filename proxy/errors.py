@@ -183,9 +183,19 @@ class NotEncrypted(HushError):
 
 
 class AuthenticationFailed(HushError):
-    """Login refused; the message never says whether the user exists."""
+    """Login refused; the message never says whether the user exists. reason: its kind, for the log alone."""
 
     sqlstate = "28P01"
+
+    def __init__(self, message: str, *, reason: str = "", detail: str = "", hint: str = "", position: int = 0) -> None:
+        super().__init__(message, detail=detail, hint=hint, position=position)
+        self.reason = reason
+
+
+class TokenRefused(AuthenticationFailed):
+    """A login by a token was refused."""
+
+    sqlstate = "28000"
 
 
 # --- the admin's files and command lines --------------------------------------------------------

@@ -29,6 +29,7 @@ class LoggedEvent(enum.Enum):
 
     LOGIN = "login"
     LOGIN_FAILED = "login_failed"
+    REVOKED = "revoked"  # somebody from outside the users file may no longer log in
     STATEMENT = "statement"
     ACCOUNT = "account"  # one has passed a share of its limit
     RELOAD = "reload"

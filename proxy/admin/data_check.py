@@ -20,6 +20,7 @@ from proxy.engines.base import Engine
 from proxy.errors import HushError
 from proxy.front.front import Front, FrontOptions
 from proxy.front.server import FrontEvent
+from proxy.identity.vouchers import open_voucher
 from proxy.policy.model import Policy, Table, Users
 
 OpenEngine = Callable[[Policy, Path], Engine]
@@ -40,6 +41,7 @@ def _problems(policy: Policy, users_file: Path, open_engine: OpenEngine, folder:
     try:
         make_room(policy.limits.max_sessions)
         logins = read_users(users_file, tuple(policy.tables))
+        open_voucher(logins.outside)
         check_roles(policy, logins)
         users.append(logins)
     except HushError as error:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from proxy.admin.files import read_text, read_users, read_with_text, write_over
+from proxy.admin.guests import Guests, kept_guests
 from proxy.admin.kept_policies import keep_policy
 from proxy.admin.open_files import make_room
 from proxy.admin.profiles.file import path_of, read_profiles, with_paid
@@ -31,6 +32,7 @@ from proxy.engines.base import Engine
 from proxy.errors import ConfigError, HushError
 from proxy.events import LoggedEvent, tell
 from proxy.front.front import Front
+from proxy.identity.vouchers import open_voucher
 from proxy.ledger.base import Ledger
 from proxy.ledger.lifetime import worst_case_lines
 from proxy.ledger.restated import overspent_lines, restated_lines
@@ -178,6 +180,7 @@ class Hosted:
     front: Front
     public: PublicSource
     plans: PlanCache
+    guests: Guests
     awaited: frozenset[Path] = frozenset()
 
     @property
@@ -223,11 +226,17 @@ class Hosted:
         old = self.dataset.current
         version = await opener.reopen(policy, old)
         try:
+            voucher = await asyncio.to_thread(open_voucher, version.users.outside)
             await asyncio.to_thread(keep_promise, self.dataset.ledger, version)
             self.public.engine = version.engine
             if before:
                 await asyncio.to_thread(write_over, self.path, text)
-            await self.front.apply(policy, version.users)
+            async with self.guests.turn:
+                guests = kept_guests(self.dataset.current.users, version.users)
+                version = replace(version, users=replace(version.users, guests=guests))
+                await self.front.apply(policy, version.users)
+                self.guests.voucher = voucher
+                old = self.dataset.swap(opener.with_profiles(version))
         except BaseException:
             self.public.engine = old.engine
             if before:
@@ -236,7 +245,7 @@ class Hosted:
                 version.engine.close()
             raise
         self.awaited = frozenset()
-        old = self.dataset.swap(opener.with_profiles(version))
+        self.guests.forget(frozenset(old.users.guests) - frozenset(guests))
         try:
             await asyncio.to_thread(keep_policy, opener.state, policy.dataset, text, datetime.now(UTC))
         except ConfigError as error:  # it is in force all the same
@@ -248,7 +257,7 @@ def keep_promise(ledger: Ledger, version: Version) -> None:
     """State durably what the policy promises, and say what that does to what was spent. Raises LedgerFailed."""
     policy, now = version.policy, datetime.now(UTC)
     restated = ledger.pledge(pledge_of(policy), version.dataset_account(), now)
-    own = {account: None for login in version.users.logins for account in version.accounts(login, "")[1:3]}
+    own = {account: None for login in version.users.everyone for account in version.accounts(login, "")[1:3]}
     said = (
         *worst_case_lines(policy, version.users),
         *restated_lines(restated, policy.privacy),

@@ -47,7 +47,7 @@ def _shared(version: Version) -> tuple[Account, ...]:
 
 
 def _of_roles(version: Version) -> Iterator[Account]:
-    for login in version.users.logins:
+    for login in version.users.everyone:
         yield from (a for a in version.accounts(login, "") if a.kind is AccountKind.ROLE)
 
 

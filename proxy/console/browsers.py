@@ -37,9 +37,15 @@ class Browser:
 
 
 class Browsers:
-    """All of them. clock: seconds that never go back. random_bytes: from the one door for randomness."""
+    """All of them. clock: seconds that never go back. random_bytes: from the one door for randomness.
 
-    def __init__(self, clock: Callable[[], float], random_bytes: Callable[[int], bytes]) -> None:
+    on_end: told of what a forgotten browser had shown.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], random_bytes: Callable[[int], bytes], on_end: Callable[[Credential], None]
+    ) -> None:
+        self._on_end = on_end
         self._clock = clock
         self._random_bytes = random_bytes
         self._known: dict[bytes, Browser] = {}
@@ -94,6 +100,7 @@ class Browsers:
         browser = self._known.pop(hashed, None)
         if browser is not None:
             browser.wires.close()
+            self._on_end(browser.credential)
 
 
 def _hashed(cookie: str) -> bytes:

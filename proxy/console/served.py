@@ -12,6 +12,7 @@ from pathlib import Path
 
 from proxy.admin.ledger_place import LedgerPlace
 from proxy.console.wire import Address
+from proxy.identity.passes import Passes
 from proxy.policy.model import Policy, Users
 
 
@@ -19,13 +20,15 @@ from proxy.policy.model import Policy, Users
 class ServedPolicy:
     """One dataset. path: of its policy. users_path: of its logins.
 
-    policy, users: what is in force now. take: serve what the file says now; why it was not taken, or "".
+    passes: of those who are no logins of the users file. policy, users: what is in force now. take: serve what the
+    file says now; why it was not taken, or "".
     """
 
     path: Path
     users_path: Path
     policy: Callable[[], Policy]
     users: Callable[[], Users]
+    passes: Passes
     take: Callable[[], Awaitable[str]]
 
 
@@ -53,4 +56,5 @@ class Serving:
         if database not in self.datasets:
             return False
         users = self.datasets[database].users()
-        return login in users.logins and users.roles[users.logins[login].role].is_admin
+        found = users.find(login)
+        return found is not None and users.roles[found.role].is_admin

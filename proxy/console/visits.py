@@ -23,7 +23,8 @@ from proxy.console.scripts import Scripts
 from proxy.console.served import ServedPolicy, Serving
 from proxy.console.trouble import trouble_of
 from proxy.console.wire import Credential, LoginPlace, credential, log_in
-from proxy.errors import AuthenticationFailed, HushError
+from proxy.errors import AuthenticationFailed, HushError, Unsupported
+from proxy.policy.outside.logins import LdapLogins, TokenLogins, login_name
 from proxy.wire.scram import parse_verifier
 
 _log = logging.getLogger("hushql")
@@ -55,7 +56,7 @@ class Console:
     def __init__(self, serving: Serving) -> None:
         self.serving = serving
         self.scripts = Scripts()
-        self.browsers = Browsers(serving.clock, serving.random_bytes)
+        self.browsers = Browsers(serving.clock, serving.random_bytes, self._take_back)
         self._guesses = asyncio.Semaphore(_MOST_GUESSES)
         self._templates = templates = Environment(
             loader=FileSystemLoader(_HERE / "templates"), autoescape=select_autoescape(default=True),
@@ -112,12 +113,35 @@ class Console:
         return answer
 
     async def _credential_of(self, place: LoginPlace, password: str) -> Credential:
+        if place.database in self.serving.datasets:
+            users = self.serving.datasets[place.database].users()
+            if isinstance(users.outside, LdapLogins) and place.login not in users.logins:
+                return await self._credential_of_guest(place, password)
+            if isinstance(users.outside, TokenLogins) and place.login not in users.logins:
+                raise Unsupported(
+                    "the console takes passwords, and other logins of this database show tokens",
+                    hint="Ask for a login of the users file.",
+                )
         await log_in(self.serving.address, place, password)
         users = self.serving.datasets[place.database].users()
         if place.login not in users.logins:
             raise AuthenticationFailed("the login was removed meanwhile")
         verifier = parse_verifier(users.logins[place.login].scram)
-        return await asyncio.to_thread(credential, self.serving.address, place, password, verifier)
+        return await asyncio.to_thread(credential, self.serving.address, place, place.login, password, verifier)
+
+    async def _credential_of_guest(self, place: LoginPlace, password: str) -> Credential:
+        """A pass in the place of a password that the directory has found right, so that none is kept."""
+        await log_in(self.serving.address, place, password, to_directory=True)
+        dataset, name = self.serving.datasets[place.database], login_name(place.login)
+        if name not in dataset.users().guests:
+            raise AuthenticationFailed("the login was removed meanwhile")
+        words = dataset.passes.give(name)
+        verifier, known = dataset.passes[words.user].verifier, LoginPlace(name, place.database)
+        return await asyncio.to_thread(credential, self.serving.address, known, words.user, words.secret, verifier)
+
+    def _take_back(self, kept: Credential) -> None:
+        """End the pass of a browser that is forgotten, if it had one."""
+        self.serving.datasets[kept.place.database].passes.take_back(kept.user)
 
     def _only_database(self) -> str:
         """What a login means that names no database, where only one is served."""
@@ -193,7 +217,10 @@ class Console:
 
     def _is_known(self, kept: Credential) -> bool:
         """Whether the login is there, with the password that was shown: pages of files ask no listener."""
-        login = self.serving.datasets[kept.place.database].users().logins.get(kept.place.login)
+        dataset = self.serving.datasets[kept.place.database]
+        if kept.user in dataset.passes:
+            return kept.is_of(dataset.passes[kept.user].verifier)
+        login = dataset.users().logins.get(kept.user)
         return login is not None and kept.is_of(parse_verifier(login.scram))
 
     def _ended(self, request: Request) -> Response:

@@ -45,7 +45,7 @@ Connection = psycopg.AsyncConnection[TupleRow]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where this proxy's clients connect. must_encrypt: whether the listener demands TLS."""
+    """Where this proxy's clients connect. must_encrypt: whether the listener has TLS, which is used then."""
 
     host: str
     port: int
@@ -70,10 +70,14 @@ class LoginPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What opens connections of one login: keys of its verifier, base64. No password."""
+    """What opens connections of one login: keys of its verifier, base64. No password.
+
+    user: the name to log in by: that of a pass for whoever is no login of the users file.
+    """
 
     address: Address
     place: LoginPlace
+    user: str
     client_key: str = field(repr=False)
     server_key: str = field(repr=False)
 
@@ -82,33 +86,37 @@ class Credential:
         return self.server_key == base64.b64encode(verifier.server_key).decode("ascii")
 
 
-async def log_in(address: Address, place: LoginPlace, password: str) -> None:
-    """Show the password to the listener, once, with all its limits.
+async def log_in(address: Address, place: LoginPlace, password: str, *, to_directory: bool = False) -> None:
+    """Show the password to the listener, once, with all its limits. to_directory: as it is, for a directory to judge.
 
     Raises AuthenticationFailed, FrontFailed, TooManyConnections.
     """
-    async with await _connected(address, place, {"password": password}):
+    how = "password" if to_directory else "scram-sha-256"
+    async with await _connected(address, place, place.login, {"password": password, "require_auth": how}):
         pass
 
 
-def credential(address: Address, place: LoginPlace, password: str, verifier: Verifier) -> Credential:
-    """What is kept of a password that was right. Takes some milliseconds. Raises AuthenticationFailed if it is not."""
+def credential(address: Address, place: LoginPlace, user: str, password: str, verifier: Verifier) -> Credential:
+    """What is kept of a password that was right. Takes some milliseconds. Raises AuthenticationFailed if it is not.
+
+    user: the name to log in by, see `Credential`.
+    """
     salted = hashlib.pbkdf2_hmac("sha256", prepare_password(password), verifier.salt, verifier.iterations)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
     if not hmac.compare_digest(hashlib.sha256(client_key).digest(), verifier.stored_key):
         raise AuthenticationFailed("the login was changed meanwhile")
     return Credential(
-        address=address, place=place, client_key=base64.b64encode(client_key).decode("ascii"),
+        address=address, place=place, user=user, client_key=base64.b64encode(client_key).decode("ascii"),
         server_key=base64.b64encode(verifier.server_key).decode("ascii"),
     )  # fmt: skip
 
 
-async def _connected(address: Address, place: LoginPlace, secret: dict[str, str]) -> Connection:
+async def _connected(address: Address, place: LoginPlace, user: str, secret: dict[str, str]) -> Connection:
     """A connection that proved both ends to each other. Raises as `log_in` does."""
     try:
         where = make_conninfo(
-            hostaddr=address.host, port=address.port, user=place.login, dbname=place.database, passfile=_NO_FILE,
-            sslmode="require" if address.must_encrypt else "disable", require_auth="scram-sha-256",
+            hostaddr=address.host, port=address.port, user=user, dbname=place.database, passfile=_NO_FILE,
+            sslmode="require" if address.must_encrypt else "disable",
             connect_timeout=_CONNECT_S, application_name=_APPLICATION, **secret,
         )  # fmt: skip
         return await psycopg.AsyncConnection.connect(where, autocommit=True)
@@ -116,6 +124,10 @@ async def _connected(address: Address, place: LoginPlace, secret: dict[str, str]
         words = str(error)
         if "authentication failed" in words or "does not exist" in words or "was removed" in words:
             raise AuthenticationFailed("the login, the password or the database is wrong") from error
+        if "under TLS only" in words:
+            raise AuthenticationFailed(
+                "passwords of the directory are taken under TLS only", hint="The server needs a certificate."
+            ) from error
         if "too many" in words:
             raise TooManyConnections(
                 "there are too many sessions of this login", hint="Close some, then try again."
@@ -196,7 +208,9 @@ class Wire:
             if self._connection is None or self._connection.closed:
                 kept = self._credential
                 keys = {"scram_client_key": kept.client_key, "scram_server_key": kept.server_key}
-                self._connection = await _connected(kept.address, kept.place, keys)
+                self._connection = await _connected(
+                    kept.address, kept.place, kept.user, {**keys, "require_auth": "scram-sha-256"}
+                )
                 self._connection.add_notice_handler(self._note)
             connection = self._connection
             try:

@@ -241,7 +241,7 @@ def _check_names(policy: Policy, users: Users) -> None:
     quote_name(policy.dataset)
     if policy.dataset in ("template0", "template1"):
         raise PolicyError(f'the dataset cannot be called "{policy.dataset}": PostgreSQL has such a database')
-    for login in users.logins:
+    for login in users.everyone:
         check_login(login)
 
 

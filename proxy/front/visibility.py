@@ -50,9 +50,12 @@ class Visibility:
 
 
 def group_logins(policy: Policy, users: Users) -> dict[Visibility, tuple[str, ...]]:
-    """Every visibility that a login has, with its logins. All tables, for nobody, if there is no login."""
-    groups: dict[Visibility, list[str]] = {}
-    for login in users.logins.values():
+    """Every visibility that a login has, with its logins. All tables, for nobody, if there is no login.
+
+    Those of roles that groups from outside give are there before anybody has them: a login waits for no server.
+    """
+    groups: dict[Visibility, list[str]] = {_visibility(policy, role): [] for role in users.roles_of_guests}
+    for login in users.everyone.values():
         role = users.roles.get(login.role)
         if role is None:
             raise PolicyError(f'login "{login.name}" has the role "{login.role}", which does not exist')

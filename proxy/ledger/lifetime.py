@@ -45,6 +45,7 @@ def worst_case_lines(policy: Policy, users: Users | None = None) -> Iterable[str
         *(("budgets.dataset", budgets.dataset), ("budgets.role", budgets.role)),
         *(("budgets.user", budgets.user), ("budgets.session", budgets.session)),
         *((f"budget of {x.name}", x.budget) for x in (users.logins.values() if users else ())),
+        *((f"budget of each {x.name} from outside", x.budget) for x in (users.roles_of_guests if users else ())),
         *((f"shared_budget of {x.name}", x.shared) for x in (users.roles.values() if users else ())),
     ):
         if isinstance(limit, EpsilonLimit) and limit.refresh is not Refresh.LIFETIME:

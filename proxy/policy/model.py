@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from proxy.policy.outside.logins import NoOutside, Outside
 from proxy.policy.response import NotRandomized, Randomized
 from proxy.sqltypes import SqlType, Value
 
@@ -441,8 +442,9 @@ class Login:
 class Role:
     """What the logins of a role may see. An empty `tables` means all of the policy. shared: limit of all together.
 
-    columns: of tables of which it may not read all. rows: conditions, by table, that rows must pass to exist for it.
-    settings: what its sessions begin with, in the words of SET.
+    budget: of each login that has none of its own. columns: of tables of which it may not read all.
+    rows: conditions, by table, that rows must pass to exist for it. settings: what its sessions begin with, in words of
+    SET.
     """
 
     name: str
@@ -452,11 +454,47 @@ class Role:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     rows: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    budget: AccountLimit = field(default_factory=NoLimit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """Somebody from outside the users file who has logged in. groups: those that were told of them when last asked."""
+
+    name: str
+    role: str
+    budget: AccountLimit
+    groups: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """All logins and roles of a users file."""
+    """All logins and roles of a users file, and who else may log in. guests: those who have, by name."""
 
     logins: Mapping[str, Login]
     roles: Mapping[str, Role]
+    outside: Outside = field(default_factory=NoOutside)
+    guests: Mapping[str, Guest] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def everyone(self) -> Mapping[str, Login | Guest]:
+        """Logins of the file and guests, by name; the file's come first."""
+        return {**self.guests, **self.logins} if self.guests else self.logins
+
+    @property
+    def roles_of_guests(self) -> tuple[Role, ...]:
+        """The roles that groups from outside give."""
+        groups = () if isinstance(self.outside, NoOutside) else self.outside.groups
+        return tuple(self.roles[name] for name in dict.fromkeys(role for _, role in groups))
+
+    def find(self, name: str) -> Login | Guest | None:
+        """The login of that name, if there is one."""
+        return self.logins.get(name) or self.guests.get(name)
+
+    def is_of_file(self, name: str) -> bool:
+        """Whether the users file has the name, or one that differs from it in case alone.
+
+        Claim (docs/claims/logins-from-outside.md): such a name is never asked for outside, so a login of the file
+        and one from outside are never told apart by case alone.
+        """
+        return name in self.logins or any(login.casefold() == name.casefold() for login in self.logins)

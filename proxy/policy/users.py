@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import posixpath
 import re
 from collections.abc import Collection
 from types import MappingProxyType
@@ -21,8 +22,10 @@ from ruamel.yaml.comments import CommentedMap
 from proxy.errors import ConfigError
 from proxy.policy.budgets import read_account
 from proxy.policy.columns import RESERVED_PREFIXES, check_identifier
-from proxy.policy.document import AccountDocument, Document
+from proxy.policy.document import SCHEMA_URL, AccountDocument, Document
 from proxy.policy.model import AccountLimit, EpsilonLimit, Login, NoLimit, Refresh, Role, Users
+from proxy.policy.outside.document import LdapDocument, TokensDocument, read_ldap, read_tokens
+from proxy.policy.outside.logins import NoOutside, Outside
 from proxy.policy.problems import Path, ProblemReport, did_you_mean, one_of
 from proxy.policy.shape import Shaped, read_shape
 from proxy.policy.tree import read_tree
@@ -83,7 +86,7 @@ class RoleDocument(Document):
 
 
 class UsersDocument(Document):
-    """Logins and roles."""
+    """Logins and roles, and who else may log in."""
 
     users: Annotated[dict[str, LoginDocument], BeforeValidator(_empty_if_null)] = Field(
         default={}, description="Logins by name."
@@ -91,6 +94,13 @@ class UsersDocument(Document):
     roles: Annotated[
         dict[str, Annotated[RoleDocument, BeforeValidator(_empty_if_null)]], BeforeValidator(_empty_if_null)
     ] = Field(default={}, description="Roles by name.")
+    ldap: LdapDocument | None = Field(default=None, description="A directory whose people may log in too.")
+    oauth: TokensDocument | None = Field(default=None, description="An issuer whose tokens let people in too.")
+
+
+def users_schema() -> dict[str, object]:
+    """JSON Schema of a users file, for editors and other checkers."""
+    return {"$schema": SCHEMA_URL, **UsersDocument.model_json_schema(), "title": "hushql users file"}
 
 
 def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:
@@ -116,15 +126,36 @@ def load_users(text: str, *, filename: str, tables: Collection[str]) -> Users:
             known = f"{did_you_mean(login.role, roles)}; roles: {one_of(roles) or 'none'}"
             report.add((*path, "role"), f"there is no role {quoted}{known}")
         logins[name] = Login(name=name, scram=login.scram, role=login.role, budget=_budget(login, document, report))
+    outside = _outside(shaped, posixpath.dirname(filename), report)
     report.raise_if_any(filename)
-    return Users(MappingProxyType(logins), MappingProxyType(roles))
+    return Users(MappingProxyType(logins), MappingProxyType(roles), outside)
+
+
+def _outside(shaped: Shaped[UsersDocument], folder: str, report: ProblemReport) -> Outside:
+    document = shaped.document
+
+    def is_cut(role: str) -> bool:
+        return any(cut[:2] == ("roles", role) for cut in shaped.cut)
+
+    if document.ldap is not None and document.oauth is not None:
+        report.add(("oauth",), "a users file has ldap or oauth: a client that is no login of it shows one of both")
+    if document.ldap is not None:
+        return read_ldap(document.ldap, folder, document.roles, is_cut, report)
+    if document.oauth is not None:
+        return read_tokens(document.oauth, folder, document.roles, is_cut, report)
+    return NoOutside()
 
 
 def check_login_name(name: str, path: Path, report: ProblemReport) -> None:
     """A login is a role of the front, so PostgreSQL's own names are taken."""
     check_identifier(name, path, report)
-    if name.lower() in _RESERVED_NAMES or name.lower().startswith(RESERVED_PREFIXES):
+    if is_reserved(name):
         report.add(path, "the name is reserved; choose another")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether no login can have the name, since PostgreSQL or the proxy has it."""
+    return name.lower() in _RESERVED_NAMES or name.lower().startswith(RESERVED_PREFIXES)
 
 
 def _role(name: str, document: RoleDocument, tables: Collection[str], report: ProblemReport) -> Role:
@@ -140,8 +171,6 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Pr
     for table, condition in document.rows.items():
         if not condition.strip():
             report.add((*path, "rows", table), 'expected a condition, such as "store_id IN (1, 2)"')
-    if document.budget is not None:
-        read_account(document.budget, (*path, "budget"), report)
     shared = document.shared_budget
     return Role(
         name=name,
@@ -151,6 +180,7 @@ def _role(name: str, document: RoleDocument, tables: Collection[str], report: Pr
         columns=MappingProxyType({table: tuple(names) for table, names in document.columns.items()}),
         rows=MappingProxyType(document.rows),
         settings=MappingProxyType(document.settings),
+        budget=NoLimit() if document.budget is None else read_account(document.budget, (*path, "budget"), report),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _CANCEL_GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """What a session is made of and owns from then on."""
+    """What a session is made of and owns from then on. until_s: when it ends at the latest, by the loop's clock."""
 
     client: SocketLink
     front: SocketLink
@@ -41,6 +42,7 @@ class Ends:
     database: str
     login: str
     close_within_s: float
+    until_s: float = math.inf
 
 
 class RelayedSession:
@@ -99,6 +101,9 @@ class RelayedSession:
     def check_time(self, now_s: float) -> None:
         """Enforce the policy's time-outs; called from time to time."""
         relay, limits = self._relay, self._ends.limits
+        if now_s > self._ends.until_s:
+            self.end(ShuttingDown("terminating connection because what let it in has expired", hint="Log in again."))
+            return
         if not relay.is_busy or relay.channel.copies_in:  # a COPY takes as long as the client sends
             self._progress = -1
             if now_s - self._last_heard_s > limits.idle_timeout_s:

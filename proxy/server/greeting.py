@@ -31,11 +31,12 @@ _MAX_REQUESTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Greeted:
-    """A connection that wants a session. binding: channel binding data, empty without TLS."""
+    """A connection that wants a session. binding: channel binding data, may be empty with TLS and is without."""
 
     link: SocketLink
     startup: Startup
     binding: bytes
+    is_encrypted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ async def greet(connection: socket.socket, tls: TlsOffered | TlsDeclined) -> Gre
     match found:
         case Startup():
             _, link = await asyncio.get_running_loop().connect_accepted_socket(SocketLink, connection)
-            return Greeted(link, found, binding=b"")
+            return Greeted(link, found, binding=b"", is_encrypted=False)
         case CancelRequest():
             connection.close()
             return found
@@ -108,7 +109,7 @@ async def _encrypted(connection: socket.socket, upgrade: Upgrade) -> Greeted | C
                 transport.close()
                 return packet
             case Startup():
-                return Greeted(link, packet, binding=upgrade.tls.binding)
+                return Greeted(link, packet, binding=upgrade.tls.binding, is_encrypted=True)
     except HushError as error:
         link.write(error_response(error, severity="FATAL"))
         transport.close()

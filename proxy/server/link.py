@@ -73,6 +73,12 @@ class SocketLink(asyncio.Protocol):
         if len(self._inbox) >= _MAX_WAITING_BYTES:
             self.set_reading(False)
 
+    @property
+    def peer_host(self) -> str:
+        """The address of the other end, "" where it has none."""
+        found = self.transport.get_extra_info("peername")
+        return str(found[0]) if isinstance(found, tuple) else ""
+
     # --- session ---------------------------------------------------------------------------------------
 
     def attach(self, receiver: Receiver) -> None:

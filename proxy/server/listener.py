@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from proxy.errors import (
+    AuthenticationFailed,
     FrontFailed,
     HushError,
     QueryCanceled,
@@ -28,7 +29,7 @@ from proxy.server.client import Ends, RelayedSession
 from proxy.server.datasets import Datasets, ServerOptions
 from proxy.server.greeting import Greeted, greet
 from proxy.server.link import SocketLink
-from proxy.server.login import Admitted, log_in
+from proxy.server.login import Admitted, log_in, way_of
 from proxy.server.sockets import listen, port_of
 from proxy.sql.advice.front_errors import advice_for_error
 from proxy.wire.channel import ErrorMarks
@@ -86,6 +87,10 @@ class Server:
     def serve(self, datasets: Datasets) -> None:
         """Use these datasets for sessions that begin from now on."""
         self._datasets = datasets
+
+    def open_logins(self, database: str) -> frozenset[str]:
+        """The logins that have sessions there."""
+        return frozenset(session.login for session in self._sessions if session.database == database)
 
     def session_counts(self) -> Counter[str]:
         """Open sessions by database."""
@@ -164,11 +169,13 @@ class Server:
 
     async def _welcome(self, greeted: Greeted, deadline_s: float) -> None:
         origin = self._greeting.get(_this_task(), "")
+        datasets = self._datasets
+        way = way_of(greeted, datasets, self._options)
         try:
             async with asyncio.timeout_at(deadline_s):
-                admitted = await log_in(greeted, self._datasets, self._options, self._random_bytes)
+                admitted = await log_in(greeted, way, datasets, self._random_bytes)
                 self._greeting.pop(_this_task())
-                await self._open(greeted, admitted, origin)
+                await self._open(greeted, admitted, origin, way.method)
             return
         except HushError as reason:
             error = reason
@@ -179,15 +186,17 @@ class Server:
         except BaseException:
             greeted.link.close(self._options.close_within_s)
             raise
+        kind = error.reason if isinstance(error, AuthenticationFailed) else ""
+        why = f" ({way.method}: {error.__cause__ or kind})" if kind else ""
         tell(
-            LoggedEvent.LOGIN_FAILED, f"a login ended: {error.sqlstate} {error.text()}",
+            LoggedEvent.LOGIN_FAILED, f"a login ended: {error.sqlstate} {error.text()}{why}",
             {"login": greeted.startup.user, "dataset": greeted.startup.database, "address": origin,
-             "code": error.sqlstate},
+             "code": error.sqlstate, "method": way.method, "reason": kind},
         )  # fmt: skip
         greeted.link.write(error_response(error, severity="FATAL"))
         greeted.link.close(self._options.close_within_s)
 
-    async def _open(self, greeted: Greeted, admitted: Admitted, origin: str) -> None:
+    async def _open(self, greeted: Greeted, admitted: Admitted, origin: str, method: str) -> None:
         """Turn an admitted connection into a session. Raises HushError."""
         login, database, limits = admitted.login.name, admitted.database, admitted.dataset.limits
         self._take_place(database, login, limits.max_sessions, limits.max_sessions_per_user)
@@ -205,7 +214,7 @@ class Server:
         tell(
             LoggedEvent.LOGIN, f"{database}/{login} logged in from {origin}",
             {"login": login, "dataset": database, "role": admitted.login.role, "address": origin,
-             "session": session_id},
+             "session": session_id, "method": method},
         )  # fmt: skip
         greeted.link.write(AUTHENTICATION_OK)
         marks = ErrorMarks(marker=self._token(), guard=admitted.dataset.guard)
@@ -225,6 +234,7 @@ class Server:
             limits=limits,
             database=database,
             login=login,
+            until_s=admitted.until_s,
             close_within_s=self._options.close_within_s,
         )
         running = RelayedSession(ends, relay, self._ended)

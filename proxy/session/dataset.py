@@ -24,7 +24,7 @@ from proxy.pipeline.premises import Premises
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.plan.profile.learned import with_limits
 from proxy.plan.profile.profile import TableProfile
-from proxy.policy.model import AccountLimit, EpsilonLimit, Policy, Privacy, Role, Table, Users
+from proxy.policy.model import AccountLimit, EpsilonLimit, Guest, Login, Policy, Privacy, Role, Table, Users
 from proxy.policy.rights import tables_of
 from proxy.session.asking.reading import NoReader, TextReader
 from proxy.session.asking.seen_releases import SeenReleases
@@ -59,9 +59,19 @@ class Version:
 
     def role_of(self, login: str) -> Role:
         """The role of a login. Raises AuthenticationFailed when the login was removed meanwhile."""
-        if login not in self.users.logins:
+        return self.users.roles[self._found(login).role]
+
+    def _found(self, login: str) -> Login | Guest:
+        found = self.users.find(login)
+        if found is None:
             raise AuthenticationFailed(f'the login "{login}" was removed')
-        return self.users.roles[self.users.logins[login].role]
+        return found
+
+    def with_guests(self, guests: Mapping[str, Guest]) -> Version:
+        """The same with other guests. What is known of roles stays, since they are the same."""
+        changed = replace(self, users=replace(self.users, guests=guests))
+        changed._premises.update(self._premises)
+        return changed
 
     def visible_tables(self, login: str) -> Mapping[str, Table]:
         """The tables a login may name, as they are for its role."""
@@ -103,7 +113,7 @@ class Version:
             self.user_name(login),
             self.role_of(login),
         )
-        own = self.users.logins[login].budget
+        own = self._found(login).budget
         user = own if isinstance(own, EpsilonLimit) else budgets.user
         shared = role.shared if isinstance(role.shared, EpsilonLimit) else budgets.role
         return (
@@ -160,6 +170,11 @@ class Dataset:
                 version = self.current
                 held.enter_context(self.uses.of(version.engine))
             yield version
+
+    def admit(self, guests: Mapping[str, Guest]) -> None:
+        """Know these guests from now on, and no others."""
+        with self._lock:
+            self.current = self.current.with_guests(guests)
 
     def swap(self, version: Version) -> Version:
         """Serve another version from now on; returns the replaced one."""

@@ -21,6 +21,8 @@ need "php -m | grep -q pdo_pgsql" php-pgsql
 need 'perl -MDBD::Pg -e 1' libdbd-pg-perl
 need 'ruby -rpg -e 1' ruby-pg
 need 'test -x /usr/bin/chromium' chromium
+need 'test -x /usr/sbin/slapd' slapd
+need 'command -v ldapmodify' ldap-utils
 
 if [ -n "$missing" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -19,6 +19,7 @@ from proxy.admin.ledger_place import InFiles
 from proxy.console.application import build
 from proxy.console.served import ServedPolicy, Serving
 from proxy.console.wire import Address
+from proxy.identity.passes import Passes
 from proxy.policy.users import UNCHECKED
 from tests.e2e.served import PASSWORD, Served
 
@@ -43,7 +44,12 @@ async def taken() -> str:
 def served_policy(path: Path, users: Path) -> ServedPolicy:
     policy = read_policy(path, {**os.environ, "ADULT_CSV": "none", "ELSEWHERE_DSN": "none"})
     return ServedPolicy(
-        path=path, users_path=users, policy=lambda: policy, users=lambda: read_users(users, UNCHECKED), take=taken
+        path=path,
+        users_path=users,
+        policy=lambda: policy,
+        users=lambda: read_users(users, UNCHECKED),
+        passes=Passes(os.urandom, float),
+        take=taken,
     )
 
 

@@ -31,6 +31,7 @@ from proxy.policy.load import load_policy
 from proxy.policy.model import EpsilonLimit, Policy, ProfileUse
 from proxy.policy.pledge import pledge_of
 from proxy.policy.problems import FileProblems, Path
+from proxy.policy.users import users_schema
 from proxy.session.dataset import dataset_account
 
 #: What is wrong with the data of a policy, given its users file.
@@ -151,9 +152,11 @@ def _in_force(state: FilePath, after: Policy, new: FilePath) -> Policy:
     return load_policy(read_text(kept[-1].path, "policy"), filename=str(new), environment=os.environ)
 
 
-def print_schema() -> None:
+def print_schema(
+    users: Annotated[bool, typer.Option("--users", help="Of users files instead.")] = False,
+) -> None:
     """Print the JSON Schema of policy files, for editors that complete and check YAML."""
-    print_json(schema())
+    print_json(users_schema() if users else schema())
 
 
 StateDirectory = Annotated[

@@ -15,7 +15,8 @@ from proxy.errors import ConfigError
 from proxy.ledger.base import AccountTotal, Gift
 from proxy.plan.charge import AccountKind, Cost
 from proxy.policy.figures import figure
-from proxy.policy.model import Accounting, AccountLimit, EpsilonLimit, Policy, Refresh
+from proxy.policy.model import Accounting, AccountLimit, EpsilonLimit, Policy, Refresh, Users
+from proxy.policy.outside.logins import NoSuchName, login_name
 from proxy.policy.users import UNCHECKED
 
 _LARGEST_EPSILON, _LARGEST_DELTA = 1e6, 1e-2
@@ -136,14 +137,37 @@ def _limit(wish: TopUp, policy: Policy) -> int | NoLastingLimit:
     if not path.exists():
         raise ConfigError(f"users file {path} does not exist", hint="Where are the logins? Say --users FILE.")
     users, name = read_users(path, UNCHECKED), wish.account.split("/")[1]
-    kind, known = ("role", set(users.roles)) if wish.kind is AccountKind.ROLE else ("login", set(users.logins))
+    is_role = wish.kind is AccountKind.ROLE
+    if not is_role and name not in users.logins and _may_be_guest(name, users):
+        return _lasting(budgets.session, policy) if wish.kind is AccountKind.SESSION else _of_guest(name, users, policy)
+    kind, known = ("role", set(users.roles)) if is_role else ("login", set(users.logins))
     if name not in known:
         raise ConfigError(f"there is no {kind} {name} in {path}", hint="Are they in another file? Say --users FILE.")
     if wish.kind is AccountKind.SESSION:
         return _lasting(budgets.session, policy)
-    own = users.roles[name].shared if wish.kind is AccountKind.ROLE else users.logins[name].budget
-    usual = budgets.role if wish.kind is AccountKind.ROLE else budgets.user
+    own = users.roles[name].shared if is_role else users.logins[name].budget
+    usual = budgets.role if is_role else budgets.user
     return _lasting(own if isinstance(own, EpsilonLimit) else usual, policy)
+
+
+def _may_be_guest(name: str, users: Users) -> bool:
+    """Whether a directory or an issuer of the users file could know somebody by that name."""
+    try:
+        return bool(users.roles_of_guests) and login_name(name) == name and not users.is_of_file(name)
+    except NoSuchName:
+        return False
+
+
+def _of_guest(name: str, users: Users, policy: Policy) -> int | NoLastingLimit:
+    """The limit of a login from outside, whose role is known while it is logged in only. Raises ConfigError."""
+    limits = {_lasting(r.budget if isinstance(r.budget, EpsilonLimit) else policy.budgets.user, policy)
+              for r in users.roles_of_guests}  # fmt: skip
+    if len(limits) != 1:
+        raise ConfigError(
+            f"{name} is no login of the users file, and roles that groups give have different budgets",
+            hint="So the limit is not known. Give these roles the same budget, or name the account of a role.",
+        )
+    return limits.pop()
 
 
 def _lasting(limit: AccountLimit, policy: Policy) -> int | NoLastingLimit:

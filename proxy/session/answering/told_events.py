@@ -47,10 +47,11 @@ def tell_refused(text: str, version: Version, login: str, session: str, error: H
 
 
 def _common(text: str, version: Version, login: str, session: str) -> dict[str, EventValue]:
-    known = version.visible_tables(login) if login in version.users.logins else {}
+    found = version.users.find(login)
+    known = version.visible_tables(login) if found else {}
     return {
         "dataset": version.policy.dataset, "login": login, "session": session,
-        "role": version.users.logins[login].role if login in version.users.logins else "",
+        "role": found.role if found else "",
         "fingerprint": fingerprint_of(text), "statement": text,
         "tables": tables_in(text, known),
         "policy": version.policy.digest[:12],

@@ -23,6 +23,7 @@ from proxy.config import (
 )
 from proxy.errors import EngineFailed
 from proxy.policy.document import schema
+from proxy.policy.users import users_schema
 from tests.unit.admin.command_line import CommandLine
 from tests.unit.policy.case_files import BASE
 
@@ -222,3 +223,5 @@ def test_policy_check_as_json(command: CommandLine, policy: Path) -> None:
 def test_policy_schema(command: CommandLine) -> None:
     assert command("policy", "schema") == 0
     assert json.loads(command.out) == schema()
+    assert command("policy", "schema", "--users") == 0
+    assert json.loads(command.out) == users_schema()

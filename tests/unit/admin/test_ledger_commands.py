@@ -223,6 +223,24 @@ def test_top_up_beside_a_running_proxy_lets_a_spent_account_go_on(
     assert command("ledger", "verify", "--state", str(state)) == 0
 
 
+def test_people_from_outside_are_given_something_where_their_limit_is_known(
+    command: CommandLine, state: Path, tmp_path: Path
+) -> None:
+    policy, users = tmp_path / "p.yaml", tmp_path / "users.yaml"
+    policy.write_text(BASE, encoding="utf-8")
+    write_users(users, {"ann": "analyst"})
+    issuer = "oauth: {issuer: https://i.example, audience: a, keys: k.json, groups: {g: analyst, h: analyst}}\n"
+    users.write_text(users.read_text() + issuer)
+    for name, kept in (("alice", 0), ("Alice", 2), ("ANN", 2), ("ann", 0), ("a+b", 2)):
+        assert command(*top_up(state, policy, "user", f"shop/{name}")) == kept, name
+    assert command(*top_up(state, policy, "session", "shop/alice/1")) == 0
+    users.write_text(
+        users.read_text().replace("h: analyst", "h: clerk").replace("clerk: {", "clerk: {budget: {epsilon: 9}")
+    )
+    assert command(*top_up(state, policy, "user", "shop/alice")) == 2
+    assert "roles that groups give have different budgets" in command.err
+
+
 def test_only_logins_and_roles_that_are_there_are_given_something(
     command: CommandLine, state: Path, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ import pytest
 from proxy import app
 from proxy.admin import control
 from proxy.admin.commands.profile import Profiled, wishes_of
+from proxy.admin.guests import Guests
 from proxy.admin.hosting import Hosted, PublicSource
 from proxy.admin.profiles.file import is_kept, keep_profiles, path_of, read_profiles
 from proxy.admin.profiles.request import Profiling
@@ -26,6 +28,8 @@ from proxy.dp.accounting import knob_pico
 from proxy.dp.mechanisms import Distribution
 from proxy.errors import BudgetSpent, ConfigError, HushError
 from proxy.front.front import Front
+from proxy.identity.passes import Passes
+from proxy.identity.vouchers import Voucher
 from proxy.ledger.sqlite.ledger import SqliteLedger
 from proxy.pipeline.alone import read_alone
 from proxy.pipeline.outline import Cuts, Outline
@@ -324,10 +328,14 @@ def beside_a_proxy(folder: Path, ask: Callable[[], object], *, reloads: bool = F
         with closing(SqliteLedger(folder / "state")) as ledger:
             opener = opener_of(folder, ledger)
             dataset = Dataset(ledger=ledger, noise={}, current=await opener.open(policy_of(folder)))
-            public = PublicSource(dataset.uses)
+            front, public = cast(Front, Applying(ask)), PublicSource(dataset.uses)
             public.engine = dataset.current.engine
-            hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset,
-                            front=cast(Front, Applying(ask)), public=public, plans=PlanCache())  # fmt: skip
+            guests = Guests(
+                dataset=dataset, front=front, threads=ThreadPoolExecutor(1), passes=Passes(bytes, float), clock=float,
+                voucher=Voucher(),
+            )  # fmt: skip
+            hosted = Hosted(path=folder / "p.yaml", users_path=folder / "users.yaml", dataset=dataset, front=front,
+                            public=public, plans=PlanCache(), guests=guests)  # fmt: skip
             noise = {d: NoNoise() for d in Distribution}
             profiling = Profiling(
                 state=folder / "state", hosted=[hosted], ledger=ledger, noise=noise, profile=profile

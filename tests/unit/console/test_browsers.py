@@ -25,7 +25,9 @@ class Clock:
 
 
 def known(login: str = "ann") -> Credential:
-    return Credential(address=ADDRESS, place=LoginPlace(login, "shop"), client_key="client", server_key="server")
+    return Credential(
+        address=ADDRESS, place=LoginPlace(login, "shop"), user=login, client_key="client", server_key="server"
+    )
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def browsers(clock: Clock) -> Browsers:
-    return Browsers(clock, os.urandom)
+    return Browsers(clock, os.urandom, lambda _ended: None)
 
 
 def test_a_browser_is_found_by_its_cookie_and_by_no_other(browsers: Browsers) -> None:
@@ -100,8 +102,8 @@ def test_a_logged_out_browser_is_forgotten(browsers: Browsers) -> None:
 
 def test_what_is_kept_of_a_password_does_not_hold_it() -> None:
     verifier = make_verifier("a pass word", salt=b"sixteen bytes ..")
-    kept = credential(ADDRESS, LoginPlace("ann", "shop"), "a pass word", verifier)
+    kept = credential(ADDRESS, LoginPlace("ann", "shop"), "ann", "a pass word", verifier)
     assert "a pass word" not in (kept.client_key, kept.server_key)
     assert kept.client_key not in repr(kept)
     with pytest.raises(AuthenticationFailed):
-        credential(ADDRESS, LoginPlace("ann", "shop"), "a pass wore", verifier)
+        credential(ADDRESS, LoginPlace("ann", "shop"), "ann", "a pass wore", verifier)

@@ -18,9 +18,10 @@ from proxy.front.visibility import (
     unique_keys,
     visible_columns,
 )
-from proxy.policy.model import Column, JoinKey, Role, RowUnit, Table, UnitColumns, UnitVia, Users
+from proxy.policy.model import Column, Guest, JoinKey, NoLimit, Role, RowUnit, Table, UnitColumns, UnitVia, Users
 from proxy.sqltypes import SqlType
 from tests.front.samples import ITEMS, ORDERS, STORES, USERS, policy, users
+from tests.unit.identity.test_tokens import SETTINGS
 
 ALL = Visibility(("users", "orders", "items", "stores"))
 
@@ -49,6 +50,18 @@ def test_logins_that_read_other_columns_or_begin_otherwise_share_no_server() -> 
 def test_logins_that_see_the_same_share_a_server() -> None:
     groups = group_logins(policy(), users(alice="all", eve="some", bob="all"))
     assert groups == {ALL: ("alice", "bob"), Visibility(("users", "stores")): ("eve",)}
+
+
+def test_roles_that_groups_from_outside_give_have_a_server_before_anybody_has_them() -> None:
+    given = users(alice="all")
+    outside = replace(SETTINGS, groups=(("g", "some"), ("h", "some")))
+    roles = {"all": Role(name="all"), "some": Role(name="some", tables=("users",)), "other": Role(name="other")}
+    eve = Guest(name="eve", role="some", budget=NoLimit(), groups=frozenset())
+    served = replace(given, roles=roles, outside=outside)
+    assert group_logins(policy(), served) == {Visibility(("users",)): (), ALL: ("alice",)}
+    assert group_logins(policy(), replace(served, guests={"eve": eve})) == {
+        Visibility(("users",)): ("eve",), ALL: ("alice",)
+    }  # fmt: skip
 
 
 def test_without_logins_there_is_still_a_server() -> None:

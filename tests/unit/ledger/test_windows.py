@@ -17,6 +17,7 @@ from proxy.ledger.lifetime import everyone_epsilon, lifetime_epsilon, worst_case
 from proxy.ledger.windows import day_of, first_day, most_in_a_year, window_end
 from proxy.plan.charge import Account, AccountKind, Cost
 from proxy.policy.model import Budgets, EpsilonLimit, NoLimit, Privacy, Refresh, Role, Users
+from tests.unit.identity.test_tokens import SETTINGS
 from tests.unit.sql.corpus import policy
 
 CALENDAR = (Refresh.DAY, Refresh.WEEK, Refresh.MONTH)
@@ -134,3 +135,11 @@ def test_each_limit_that_comes_back_has_its_sentence() -> None:
     assert first.endswith("over the lifetime of the data: epsilon 20 by budgets.dataset")
     assert second.startswith("shared_budget of guest: epsilon 1 comes back every day; worst case in a calendar year")
     assert list(worst_case_lines(changed)) == [first]
+
+
+def test_people_from_outside_have_the_sentence_of_their_role() -> None:
+    role = Role(name="guest", budget=EpsilonLimit(1, Refresh.DAY))
+    outside = replace(SETTINGS, groups=(("analysts", "guest"),))
+    users = Users(logins={}, roles={"guest": role, "other": replace(role, name="other")}, outside=outside)
+    (line,) = worst_case_lines(policy(), users)
+    assert line.startswith("budget of each guest from outside: epsilon 1 comes back every day")

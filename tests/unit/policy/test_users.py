@@ -26,7 +26,7 @@ def refused(text: str, tables: frozenset[str]) -> list[str]:
 
 def test_logins_and_roles() -> None:
     users = load_users(FILE, filename="u.yaml", tables={"users", "orders"})
-    assert users.roles["analyst"] == Role(name="analyst", tables=("users", "orders"))
+    assert users.roles["analyst"] == Role(name="analyst", tables=("users", "orders"), budget=EpsilonLimit(3.0))
     assert users.roles["chief"] == Role(name="chief", is_admin=True)
     assert users.logins["alice"] == Login(name="alice", scram=SCRAM, role="analyst", budget=EpsilonLimit(5.0))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from proxy.policy.model import ByProfile, NotGiven, Users
+import pytest
+
+from proxy.errors import AuthenticationFailed
+from proxy.policy.model import ByProfile, EpsilonLimit, Guest, NotGiven, Role, Users
 from proxy.session.dataset import Version
 from tests.unit.plan.test_profile import PROFILE
 from tests.unit.session.make import version
@@ -43,3 +46,20 @@ def test_a_profile_of_another_table_is_used() -> None:
     assert premises.profiles == (TOLD,)
     assert premises.named["users"].rows_where == "age < 50"
     assert premises.tables["users"].rows_where == "", "whose rows are others' is no question of rights"
+
+
+def test_a_guest_plans_with_what_is_known_of_its_role_and_pays_by_its_name() -> None:
+    given = version(roles={"analyst": Role(name="analyst", shared=EpsilonLimit(7))})
+    before = given.premises("ann")
+    guest = Guest(name="gil", role="analyst", budget=EpsilonLimit(3), groups=frozenset())
+    found = given.with_guests(MappingProxyType({"gil": guest}))
+    assert found.premises("gil") is found.premises("ann") is before
+    names = [account.name for account in found.accounts("gil", "s")]
+    data = given.policy.dataset
+    assert names == [data, f"{data}/analyst", f"{data}/gil", f"{data}/gil/s"]
+    _, role, user, _ = found.accounts("gil", "s")
+    assert role == found.accounts("ann", "s")[1]
+    assert user.limited
+    assert user.limit.pico < found.accounts("boss", "s")[2].limit.pico  # 3 of the guest, 5 of the boss
+    with pytest.raises(AuthenticationFailed):
+        given.role_of("gil")

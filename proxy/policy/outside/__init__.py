@@ -1,0 +1,1 @@
+"""Who else may log in, beside the logins of a users file?"""
