@@ -17,7 +17,7 @@ from proxy.console.completion import completion_of
 from proxy.console.trouble import trouble_of
 from proxy.console.visits import Console, Visit
 from proxy.console.wire import ConsoleAnswer, ShownNotice
-from proxy.errors import AuthenticationFailed, HushError
+from proxy.errors import HushError
 from proxy.sqltypes import SqlType
 from proxy.wire.exchange import CHARGED, FREE
 
@@ -122,8 +122,6 @@ class AskPages:
         try:
             answer = await visit.browser.wires.looking.ask(explained, _epsilon(visit))
             plan = json.loads(answer.rows[0][0] or "null")
-        except AuthenticationFailed:
-            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("forecast.html", visit, trouble=trouble_of(error, statement), forecast=None)
         except (json.JSONDecodeError, IndexError):
@@ -138,8 +136,6 @@ class AskPages:
         settings: list[tuple[LiteralString, str]] = [*_epsilon(visit), ("hush.intervals", "on")]
         try:
             answer = await visit.browser.wires.running.ask(statement, settings)
-        except AuthenticationFailed:
-            raise
         except (psycopg.Error, HushError) as error:
             return self.console.page("trouble.html", visit, trouble=trouble_of(error, statement), statement=statement)
         columns = columns_of(answer)

@@ -27,13 +27,14 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import TupleRow
 
-from proxy.errors import AuthenticationFailed, FrontFailed, TooManyConnections, Unsupported
+from proxy.errors import AuthenticationFailed, FrontFailed, Unsupported
 from proxy.wire.saslprep import prepare_password
 from proxy.wire.scram import Verifier
 
 _CONNECT_S = 15
 _NO_FILE = "/dev/null/none"  # passwords that the server's own account keeps for others
 _CANCEL_S = 5.0
+_LATER = "Try again in a moment."
 #: What is kept of an answer: the whole of it is in one page.
 MOST_ANSWER_BYTES = 8 * 1024 * 1024
 _CELL_BYTES = 32  # that a value takes beside its text
@@ -85,7 +86,7 @@ class Credential:
 async def log_in(address: Address, place: LoginPlace, password: str) -> None:
     """Show the password to the listener, once, with all its limits.
 
-    Raises AuthenticationFailed, FrontFailed, TooManyConnections.
+    Raises FrontFailed in the listener's words if it lets nobody in, whether of the password or of too many sessions.
     """
     async with await _connected(address, place, {"password": password}):
         pass
@@ -113,14 +114,13 @@ async def _connected(address: Address, place: LoginPlace, secret: dict[str, str]
         )  # fmt: skip
         return await psycopg.AsyncConnection.connect(where, autocommit=True)
     except psycopg.OperationalError as error:
-        words = str(error)
-        if "authentication failed" in words or "does not exist" in words or "was removed" in words:
-            raise AuthenticationFailed("the login, the password or the database is wrong") from error
-        if "too many" in words:
-            raise TooManyConnections(
-                "there are too many sessions of this login", hint="Close some, then try again."
-            ) from error
-        raise FrontFailed("the proxy does not answer", hint="Try again in a moment.") from error
+        words = _said(error)
+        raise FrontFailed(words or "the proxy does not answer", hint="" if words else _LATER) from error
+
+
+def _said(error: psycopg.OperationalError) -> str:
+    """What the listener answered, "" if it did not. Only to be shown: libpq keeps no SQLSTATE to decide by."""
+    return str(error).partition("FATAL:  ")[2].partition("\n")[0]
 
 
 @dataclass(frozen=True, slots=True)
