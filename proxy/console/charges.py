@@ -22,12 +22,13 @@ from proxy.admin.commands.report import (
     entries_of,
     login_of,
     paid_by,
-    spent_of,
+    spent_in,
 )
 from proxy.console.visits import Console, Visit
 from proxy.dp.accounting import epsilon_spent
 from proxy.errors import HushError
 from proxy.events import fingerprint_of, tables_together
+from proxy.ledger.books import Books
 from proxy.ledger.chain import PREVIEW_CHARS, Entry
 from proxy.plan.charge import AccountKind
 from proxy.policy.figures import figure
@@ -85,13 +86,13 @@ class ChargesPage:
         policy, books = self.console.served(visit).policy(), self.console.serving.books
         tallies = {by: Tally(policy, by) for by in _PARTS}
         kept: deque[Entry] = deque(maxlen=PAGE + 1)
-        spent = spent_of(books, policy)
-        for entry in entries_of(books, policy.dataset):
+        read = Books()
+        for entry in entries_of(books, policy.dataset, read):
             for tally in tallies.values():
                 tally.add(entry)
             if entry.seq < before:
                 kept.append(entry)
-        shown = [*kept][-PAGE:]
+        shown, spent = [*kept][-PAGE:], spent_in(read, policy)
         return Charges(
             page=tuple(self._charge(entry, policy) for entry in reversed(shown)),
             parts=tuple((by.value, [cells_of(row, policy) for row in t.rows(spent)]) for by, t in tallies.items()),

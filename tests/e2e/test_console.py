@@ -22,6 +22,8 @@ from proxy.console.scripts import Scripts
 from proxy.console.served import Serving
 from proxy.errors import FrontFailed
 from proxy.events import fingerprint_of
+from proxy.ledger import replay
+from proxy.ledger.sqlite import schema
 from tests.e2e.console import ENDLESS, Browser, Clock, browsing, data_of, served_policy, serving_of
 from tests.e2e.served import Served
 
@@ -350,6 +352,19 @@ def test_administrators_see_charges_one_by_one_and_statements_where_the_log_has_
         assert "There is none" in boss.get("/budget/charges?before=1").text
         for wrong in ("-1", "1.5", "x", "9" * 30, "\u0663"):
             assert boss.get(f"/budget/charges?before={wrong}").status_code == 404
+
+
+def test_a_view_of_charges_reads_the_books_once(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was charged and what that adds up to are of one moment, while others go on to ask."""
+    read: list[Path] = []
+    opened = schema.reading
+    monkeypatch.setattr(schema, "reading", lambda path: (read.append(path), opened(path))[1])
+    monkeypatch.setattr(replay, "reading", schema.reading)
+    with browsing(serving) as boss:
+        assert boss.log_in("boss", "shop").status_code == 303
+        read.clear()
+        assert "One by one" in boss.get("/budget/charges").text
+    assert len(read) == 1
 
 
 def _numbers(page: str) -> list[int]:
