@@ -24,7 +24,7 @@ from proxy.wire.exchange import CHARGED, FREE
 #: An answer is shown up to here; all of it is in the download.
 MOST_SHOWN = 500
 _LOW, _HIGH = "_low", "_high"
-_NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
+NUMBERS = frozenset(t.oid for t in SqlType if t.is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
     """
     numbers: dict[str, list[int]] = {}
     for at, (name, kind) in enumerate(zip(answer.columns, answer.kinds, strict=True)):
-        if kind in _NUMBERS:
+        if kind in NUMBERS:
             numbers.setdefault(name, []).append(at)
     found: dict[int, ColumnInterval] = {}
     taken: set[int] = set()
@@ -72,7 +72,7 @@ def columns_of(answer: ConsoleAnswer) -> tuple[ShownColumn, ...]:
             found[at] = ColumnInterval(low, high)
             taken |= {low, high}
     return tuple(
-        ShownColumn(name, at, answer.kinds[at] in _NUMBERS, found.get(at, NoInterval()))
+        ShownColumn(name, at, answer.kinds[at] in NUMBERS, found.get(at, NoInterval()))
         for at, name in enumerate(answer.columns)
         if at not in taken
     )
@@ -85,10 +85,12 @@ def forecast_of(plan: Mapping[str, object]) -> dict[str, object]:
         {"name": o["aggregate"], "error": o.get("half_width_95"), "times_rows": o.get("half_width_95_times_rows")}
         for r in releases for o in _list(r.get("outputs")) if isinstance(o, dict)
     ]  # fmt: skip
+    # of the session that is asked for forecasts, which is not the one that pays
+    accounts = [a for a in _list(plan.get("accounts")) if isinstance(a, dict)]
     thresholds = [float(r["threshold"]) for r in releases if r.get("threshold") is not None]
     return {
         "epsilon": plan.get("epsilon"), "charge": plan.get("charge_epsilon"), "delta": plan.get("delta"),
-        "remaining": [f"{a['account']}: {a['remaining']}" for a in _list(plan.get("accounts")) if isinstance(a, dict)],
+        "remaining": [f"{a['account']}: {a['remaining']}" for a in accounts if a["account"] != "session"],
         "outputs": outputs, "threshold": max(thresholds, default=None),
         "unit": next((r.get("unit") for r in releases), ""),
         "expected": [str(e) for r in releases for e in _list(r.get("expected"))],

@@ -154,6 +154,12 @@ class Wire:
         self._notices: list[ShownNotice] = []
         self._closing: set[asyncio.Task[None]] = set()
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether something may be asked beside what its user does: nothing runs and no transaction is open."""
+        is_idle = self._connection is None or self._connection.info.transaction_status is TransactionStatus.IDLE
+        return is_idle and not self._turn.locked()
+
     async def ask(self, statement: str, settings: Sequence[tuple[LiteralString, str]] = ()) -> ConsoleAnswer:
         """Run exactly one statement; two or more are refused by PostgreSQL before any of them is run.
 

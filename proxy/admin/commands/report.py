@@ -23,7 +23,7 @@ from proxy.dp.accounting import PICO, epsilon_spent
 from proxy.events import tables_together
 from proxy.ledger.balances import in_present
 from proxy.ledger.books import Books
-from proxy.ledger.chain import Entry, decode
+from proxy.ledger.chain import Entry, Grant, decode
 from proxy.ledger.exchange import Body
 from proxy.plan.charge import AccountKind, dataset_of, within_dataset
 from proxy.policy.figures import figure
@@ -121,11 +121,20 @@ def entries_of(place: LedgerPlace, dataset: str, books: Books) -> Iterator[Entry
 
     books: new ones, which have the same charges added up at the end.
     """
+    return (event for event in charges_and_grants(place, dataset, books) if isinstance(event, Entry))
+
+
+def charges_and_grants(place: LedgerPlace, dataset: str, books: Books) -> Iterator[Entry | Grant]:
+    """Both in their order, by one reading. Raises and fills `books` as `entries_of` does."""
     bodies = takewhile(lambda item: isinstance(item, Body), items_of(place, books))
-    decoded = (decode(item.text) for item in bodies if isinstance(item, Body))
-    for entry in decoded:
-        if isinstance(entry, Entry) and any(dataset_of(line.name) == dataset for line in entry.lines):
-            yield entry
+    for event in (decode(item.text) for item in bodies if isinstance(item, Body)):
+        match event:
+            case Entry(lines=lines) if any(dataset_of(line.name) == dataset for line in lines):
+                yield event
+            case Grant(name=name) if dataset_of(name) == dataset:
+                yield event
+            case _:
+                continue
 
 
 def paid_by(entry: Entry, kind: AccountKind, present: Accounting) -> int:

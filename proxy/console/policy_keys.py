@@ -1,0 +1,53 @@
+"""Which keys and values does the editor of policies propose, and what does it say of each?
+
+All of it is the schema that `hushql policy schema` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from proxy.policy.document import schema
+
+_REF = "#/$defs/"
+_ROOT = ""
+
+
+def policy_keys() -> dict[str, dict[str, dict[str, object]]]:
+    """The keys of each kind of mapping, by the kind's name, "" for the whole file.
+
+    Each has what it is about, the kind of the mapping that it holds, the kind of those that it holds under names of
+    one's own, and its values where these are few; "" and nothing where there is none.
+    """
+    whole = schema()
+    kinds = {_ROOT: whole, **_mapping(whole["$defs"])}
+    return {name: _keys(_mapping(kind)) for name, kind in kinds.items()}
+
+
+def _keys(kind: dict[str, object]) -> dict[str, dict[str, object]]:
+    return {key: _about(_mapping(value)) for key, value in _mapping(kind["properties"]).items()}
+
+
+def _about(value: dict[str, object]) -> dict[str, object]:
+    each = value.get("additionalProperties")
+    return {
+        "about": value.get("description", ""),
+        "kind": next(_kinds(value), ""),
+        "each": next(_kinds(_mapping(each)), "") if isinstance(each, dict) else "",
+        "values": ["true", "false"] if value.get("type") == "boolean" else value.get("enum", value.get("examples", [])),
+    }
+
+
+def _kinds(value: dict[str, object]) -> Iterator[str]:
+    """The kinds of mapping that a value may be."""
+    if "$ref" in value:
+        yield str(value["$ref"]).removeprefix(_REF)
+    for several in (value.get("anyOf"), value.get("oneOf")):
+        if isinstance(several, list):
+            for one in several:
+                yield from _kinds(_mapping(one))
+
+
+def _mapping(value: object) -> dict[str, object]:
+    assert isinstance(value, dict), "a schema is made of mappings"
+    return value
