@@ -149,12 +149,11 @@ class BudgetPage:
         """The account of the session in which this browser asks, unless something runs there."""
         if not asking.is_resting:
             return []
-        answer = await asking.ask(f"{_ACCOUNTS}true")
+        found = await asking.ask(f"{_ACCOUNTS}true")
+        is_number = [kind in NUMBERS for kind in found.kinds]
         return [
-            tuple(
-                float(v) if v is not None and kind in NUMBERS else v for v, kind in zip(row, answer.kinds, strict=True)
-            )
-            for row in answer.rows
+            tuple(float(v) if v and is_one else v for v, is_one in zip(row, is_number, strict=True))
+            for row in found.rows
         ]
 
     def _everybody(self, visit: Visit) -> tuple[tuple[EveryAccount, ...], tuple[str, ...]]:

@@ -52,6 +52,15 @@ def test_where_the_dataset_allows_less_no_number_of_accounts_is_enough() -> None
     assert user.accounts.startswith("never: the dataset's account allows ")
 
 
+def test_pure_accounting_knows_no_chance_beside_the_odds() -> None:
+    text = SHOP.read_text().replace("accounting: zcdp", "accounting: pure").replace("  delta: 1e-6\n", "")
+    text = text.replace("neighbors: add_remove", "neighbors: replace_one")
+    policy = load_policy(text, filename=str(SHOP), environment={})
+    (dataset, *_) = gains(policy, {})
+    assert dataset.delta == ""
+    assert dataset.present == dataset.secret  # to be exchanged is what neighbours are
+
+
 def test_a_huge_epsilon_is_told_as_a_power_of_ten() -> None:
     large = edited("dataset: {epsilon: 20}", "dataset: {epsilon: 50}")
     (dataset, *_) = gains(large, {})

@@ -18,7 +18,10 @@ import { proposed } from "./policy_keys.js";
 const [kinds, text] = JSON.parse(process.argv[1]);
 const before = text.slice(0, text.indexOf("|")).split("\\n");
 let from = 0;
-const lines = text.replace("|", "").split("\\n").map((line) => ({ text: line, from: (from += line.length + 1) - line.length - 1 }));
+const lines = text.replace("|", "").split("\\n").map((line) => {
+  from += line.length + 1;
+  return { text: line, from: from - line.length - 1 };
+});
 const doc = { line: (number) => lines[number - 1], lineAt: (pos) => {
   const at = lines.findLastIndex((line) => line.from <= pos);
   return { ...lines[at], number: at + 1 };
