@@ -137,7 +137,8 @@ def _gain(policy: Policy, account: str, cost: Cost) -> Gain:
     privacy = policy.privacy
     epsilon = epsilon_spent(privacy, cost.pico)
     return Gain(
-        account=account, epsilon=figure(epsilon), odds=_odds(epsilon), delta=f"{privacy.delta:.3g}" if privacy.delta else "",
+        account=account, epsilon=figure(epsilon), odds=_odds(epsilon),
+        delta=f"{privacy.delta:.3g}" if privacy.delta else "",
         present=_percent_up(right_guess_up(privacy, cost.pico, cost.atto)),
         secret=_percent_up(right_guess_of_secret_up(privacy, cost.pico, cost.atto)),
         accounts=_accounts(policy, cost) if account == "user" else "",

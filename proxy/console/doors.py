@@ -11,7 +11,7 @@ import socket
 from collections import Counter
 from typing import Any, Self
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from proxy.admin.open_files import MOST_BROWSERS
 
@@ -79,7 +79,8 @@ class Asking(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete:
+        asked: RequestResponseCycle | None = self.cycle  # none before the first request
+        if asked is not None and not asked.more_body and not asked.response_complete:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:

@@ -1,4 +1,4 @@
-"""A dataset that is unlike the shop, and full of names that are markup: a wide table, pure accounting, a local table."""
+"""A dataset unlike the shop, whose names are markup: a wide table, pure accounting, a local table."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page
 from tests.clients.console_site import ConsoleSite, Visitor, chromium, console_site
 
 PAGES = ("/login", "/ask", "/tables", "/budget", "/budget/charges", "/policy")
+_WITH_EDITOR = frozenset({"/ask", "/policy"})
 _TICKS_S = 1 / os.sysconf("SC_CLK_TCK")
 _TIMES = """() => {
   const [page] = performance.getEntriesByType('navigation'), files = performance.getEntriesByType('resource');
@@ -58,52 +59,36 @@ def _processor_ms(root: int) -> float:
     return total
 
 
-def _visited(browser: Browser, site: ConsoleSite, path: str, cookies: Page) -> Visit:
+def _visited(browser: Browser, site: ConsoleSite, path: str, first: Page) -> Visit:
     context = browser.new_context()
-    context.add_cookies(cookies.context.cookies())  # type: ignore[arg-type]  # what one gives the other takes
-    page = context.new_page()
-    server, ours = site.served.process.pid, os.getpid()
+    context.add_cookies(first.context.cookies())  # type: ignore[arg-type]  # what one gives the other takes
+    page, server, ours = context.new_page(), site.served.process.pid, os.getpid()
     before = _processor_ms(server), _processor_ms(ours)
     page.goto(site.base + path, wait_until="load")
-    edited = 0.0
-    if path in {"/ask", "/policy"}:
-        edited = page.wait_for_selector(".cm-content") and page.evaluate("performance.now()")
-    page.wait_for_function("performance.getEntriesByType('navigation')[0].loadEventEnd > 0")
-    after, times = (_processor_ms(server), _processor_ms(ours)), page.evaluate(_TIMES)
+    if path in _WITH_EDITOR:
+        page.wait_for_selector(".cm-content")
+    edited = page.evaluate("performance.now()")
+    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+    spent = _processor_ms(server) - before[0]
+    times, browsers = page.evaluate(_TIMES), _processor_ms(ours) - before[1] - spent  # the server is our child too
     context.close()
-    return Visit(
-        **times,
-        edited=edited or times["loaded"],
-        server=after[0] - before[0],
-        browser=after[1] - before[1] - server_part(before, after),
-    )
-
-
-def server_part(before: tuple[float, float], after: tuple[float, float]) -> float:
-    """The server is a child of this process too."""
-    return after[0] - before[0]
+    return Visit(**times, edited=edited if path in _WITH_EDITOR else times["loaded"], server=spent, browser=browsers)
 
 
 def main() -> int:
-    """Print a line for each page: the median, and the least and the most of what took longest."""
+    """Print the median of each page's figures, with the least and the most of what the load took."""
     visits = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    columns = ("answered", "painted", "loaded", "edited", "server", "browser", "requests", "bytes")
     with tempfile.TemporaryDirectory() as made, console_site(Path(made)) as site, chromium() as browser:
         first = Visitor(browser.new_page(), site)
         first.log_in("boss")
         first.ask("SELECT status, count(*) FROM orders GROUP BY status")
-        print(
-            "ms                 answered painted loaded (least-most)  editor | processor: server browser | requests KiB | load"
-        )
+        print(f"{'page':16}", *(f"{name:>9}" for name in columns), "  loaded, least and most; load of the machine")
         for path in PAGES:
             found = [_visited(browser, site, path, first.page) for _ in range(visits)]
-            m = {n: statistics.median(getattr(v, n) for v in found) for n in Visit.__slots__}
-            loaded = [v.loaded for v in found]
-            print(
-                f"{path:18} {m['answered']:8.0f} {m['painted']:7.0f} {m['loaded']:6.0f} ({min(loaded):4.0f}-{max(loaded):4.0f})"
-                f"  {m['edited']:6.0f} | {m['server']:17.0f} {m['browser']:7.0f} | {m['requests']:8.0f} {m['bytes'] / 1024:4.0f}"
-                f" | {os.getloadavg()[0]:.1f}",
-                flush=True,
-            )
+            medians = (statistics.median(getattr(visit, name) for visit in found) for name in columns)
+            loaded, load = [visit.loaded for visit in found], os.getloadavg()[0]
+            print(f"{path:16}", *(f"{m:9.0f}" for m in medians), f"  {min(loaded):.0f}-{max(loaded):.0f}; {load:.1f}")
     return 0
 
 

@@ -259,8 +259,12 @@ def test_a_policy_is_edited_refused_mended_applied_and_taken_back(site: ConsoleS
     expect(visitor.page.get_by_role("button", name="Apply")).to_be_disabled()
     visitor.write(before.replace("epsilon: 1000", "epsilon: 900"))
     expect(visitor.page.locator("#judgement li").first).to_contain_text("closes")
+    expect(visitor.page.locator("#applying")).to_be_hidden()
+    shown = "() => { sessionStorage.shown = document.querySelector('#applying').checkVisibility() }"
+    visitor.page.evaluate(f"window.addEventListener('submit', {shown})")  # the page is gone before one can look
     visitor.page.get_by_role("button", name="Apply").click()
     expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
+    assert visitor.page.evaluate("sessionStorage.shown") == "true"
     assert "epsilon: 900" in site.policy.read_text()
     visitor.page.get_by_role("button", name="Back to this").first.click()
     expect(visitor.page.get_by_role("status").first).to_contain_text("in force")
@@ -298,20 +302,22 @@ def test_a_comparison_shows_that_it_goes_on_and_is_cancelled(site: ConsoleSite, 
     expect(progress).to_be_hidden()
     expect(visitor.page.get_by_role("button", name="Compare typical questions")).to_be_enabled()
     assert len(asked) == 1
+    assert all("htmx:" in words for words in visitor.complaints)  # which says that a request was ended
+    visitor.complaints.clear()
     visitor.page.unroute("**/policy/questions")
     visitor.page.get_by_role("button", name="Compare typical questions").click()
     expect(visitor.page.locator("#questions table")).to_be_visible(timeout=120_000)
 
 
 def test_a_statement_of_a_mebibyte_is_pasted_and_asked(ann: Visitor) -> None:
-    ann.write(f"SELECT 1 AS one /* {'x' * 900_000} */")
+    ann.write(f"SELECT length('{'x' * 900_000}') AS letters")
     with ann.page.expect_response(re.compile("/ask/run"), timeout=120_000):
         ann.page.keyboard.press("Control+Enter")
-    expect(ann.page.locator("#answer td")).to_have_text("1")
-    ann.write(f"SELECT 1 AS one /* {'x' * 1_100_000} */")
+    expect(ann.page.locator("#answer td")).to_have_text("900000")
+    ann.write(f"SELECT length('{'x' * 1_100_000}') AS letters")
     with ann.page.expect_response(re.compile("/ask/run"), timeout=120_000):
         ann.page.keyboard.press("Control+Enter")
-    expect(ann.page.locator("#answer [role=alert]")).to_contain_text("longer than this server allows")
+    expect(ann.page.locator("#answer [role=alert]")).to_contain_text("longer than this server allows", timeout=60_000)
 
 
 def test_a_form_of_another_site_and_the_token_of_another_login_do_nothing(
@@ -396,13 +402,13 @@ def test_each_page_fits_and_has_no_serious_fault_for_screen_readers(
         boss.go(path)
         boss.page.wait_for_load_state("networkidle")
         found[path] = _faults(boss)
-    boss.write(site.policy.read_text().replace("epsilon: 1000", "epsilon: much"))
+    boss.write("version: much")
     boss.page.locator("#judgement .faults").wait_for()
     found["/policy wrong"] = _faults(boss)
     boss.go("/nothing")
     found["/nothing"] = _faults(boss)
     context.close()
-    assert found == {path: [] for path in found}
+    assert {path: faults for path, faults in found.items() if faults} == {}
 
 
 def _faults(visitor: Visitor) -> list[str]:

@@ -41,3 +41,9 @@ document.addEventListener("click", (event) => {
   const asking = event.target.closest?.("[data-abort]")?.dataset.abort;
   if (asking) htmx.trigger(asking, "htmx:abort");
 });
+
+// A form whose answer is another page says meanwhile that it is on its way.
+document.addEventListener("submit", (event) => {
+  const { progress } = event.target.dataset;
+  if (progress) document.querySelector(progress).classList.add("htmx-request");
+});
