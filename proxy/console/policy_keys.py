@@ -6,6 +6,7 @@ All of it is the schema that `hushql policy schema` prints.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from proxy.policy.document import schema
 
@@ -13,6 +14,7 @@ _REF = "#/$defs/"
 _ROOT = ""
 
 
+@cache
 def policy_keys() -> dict[str, dict[str, dict[str, object]]]:
     """The keys of each kind of mapping, by the kind's name, "" for the whole file.
 

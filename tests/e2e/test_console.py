@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import psycopg
@@ -358,8 +359,13 @@ def test_a_view_of_charges_reads_the_books_once(serving: Serving, monkeypatch: p
     """What was charged and what that adds up to are of one moment, while others go on to ask."""
     read: list[Path] = []
     opened = schema.reading
-    monkeypatch.setattr(schema, "reading", lambda path: (read.append(path), opened(path))[1])
-    monkeypatch.setattr(replay, "reading", schema.reading)
+
+    def counted(path: Path) -> AbstractContextManager[sqlite3.Connection]:
+        read.append(path)
+        return opened(path)
+
+    monkeypatch.setattr(schema, "reading", counted)
+    monkeypatch.setattr(replay, "reading", counted)
     with browsing(serving) as boss:
         assert boss.log_in("boss", "shop").status_code == 303
         read.clear()
